@@ -19,7 +19,7 @@ from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.output_equivalence import Classes, Spill, canonical
 from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, Submission
 from curation.verify.programs.running import failure_of
-from curation.verify.programs.tools import Program, Runner, Toolbox
+from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Limits
 
 VERSION = "execution_matrix@6"
@@ -130,10 +130,7 @@ class _Bench:
 
     def run(self, candidates: Sequence[Candidate], cpu_s: float) -> None:
         """Run these solutions in threads."""
-        tools = self.runner.tools
-        futures = {
-            self.runner.threads.submit(self._solution, tools, candidate, cpu_s): candidate for candidate in candidates
-        }
+        futures = {self.runner.threads.submit(self._solution, candidate, cpu_s): candidate for candidate in candidates}
         try:
             wait(futures)
         finally:
@@ -142,9 +139,9 @@ class _Bench:
         for future, candidate in futures.items():
             self.runs[candidate.index] = future.result()
 
-    def _solution(self, toolbox: Toolbox, candidate: Candidate, cpu_s: float) -> list[_Run | None]:
+    def _solution(self, candidate: Candidate, cpu_s: float) -> list[_Run | None]:
         count = len(self.problem.tests)
-        program = toolbox.prepare(candidate.submission)
+        program = self.runner.prepare(candidate.submission)
         if not isinstance(program, Program):
             if program.verdict is CodeVerdict.BROKEN:
                 return self._broke(count, program.how)
@@ -158,7 +155,7 @@ class _Bench:
         runs: list[_Run | None] = []
         exceeded = 0
         stdins = [test.input for test in self.problem.tests]
-        results = toolbox.run(program, stdins, limits, processes=self.problem.processes)
+        results = self.runner.run(program, stdins, limits, processes=self.problem.processes)
         try:
             for place, result in enumerate(results):
                 failure = failure_of(result)
@@ -273,7 +270,7 @@ def _derived_limit_s(bench: _Bench, voters: Sequence[Candidate], fallback: float
 
 def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
     """Return the classes of all outputs, wrong solutions' last."""
-    classes = Classes(bench.runner.tools, bench.problem, bench.spill, bench.expected_digests)
+    classes = Classes(bench.runner, bench.problem, bench.spill, bench.expected_digests)
     if not bench.exact:
         ordered = sorted(candidates, key=lambda candidate: (candidate.right is False, candidate.index))
         voters = [candidate for candidate in ordered if candidate.right is not False]

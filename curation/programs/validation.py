@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from curation.verify.programs.problem import Validator
-from curation.verify.programs.tools import Toolbox
+from curation.verify.programs.tools import Runner
 from curation.verify.programs.validators import InputVerdict, ReadyValidator, check_inputs, prepare_validator
 
 VERSION = "validation@6"
@@ -51,14 +51,14 @@ class Vouching:
     aside: tuple[str, ...] = ()
     unsaid: frozenset[int] = frozenset()
 
-    def check(self, tools: Toolbox, texts: Sequence[str]) -> list[bool]:
+    def check(self, runner: Runner, texts: Sequence[str]) -> list[bool]:
         """Return whether the validators allow each input."""
         inputs = [text.encode("utf-8", "surrogatepass") for text in texts]
-        return [verdict.valid is True for verdict in check_inputs(tools, self.validators, inputs)]
+        return [verdict.valid is True for verdict in check_inputs(runner, self.validators, inputs)]
 
 
 def vouch(
-    tools: Toolbox,
+    runner: Runner,
     package: Sequence[Validator],
     model: Sequence[Validator],
     given: Sequence[GivenInput],
@@ -68,14 +68,14 @@ def vouch(
     for by, validators in (("package", package), ("model", model)):
         believed = []
         for validator in validators:
-            ready = prepare_validator(tools, validator)
-            why = ready if isinstance(ready, str) else _fault(tools, ready, given, strict=by == "model")
+            ready = prepare_validator(runner, validator)
+            why = ready if isinstance(ready, str) else _fault(runner, ready, given, strict=by == "model")
             if why is not None:
                 aside.append(f"the validator {validator.main[0]} of the {by} is set aside: {why}")
             elif isinstance(ready, ReadyValidator):
                 believed.append(ready)
         if believed:
-            verdicts = _verdicts(tools, believed, [one.text for one in given])
+            verdicts = _verdicts(runner, believed, [one.text for one in given])
             said = list(zip(given, verdicts, strict=True))
             refused = {one.index: verdict.words for one, verdict in said if verdict.valid is False}
             unsaid = frozenset(one.index for one, verdict in said if verdict.valid is None)
@@ -83,10 +83,10 @@ def vouch(
     return Vouching(aside=tuple(aside))
 
 
-def _fault(tools: Toolbox, ready: ReadyValidator, given: Sequence[GivenInput], *, strict: bool) -> str | None:
+def _fault(runner: Runner, ready: ReadyValidator, given: Sequence[GivenInput], *, strict: bool) -> str | None:
     """Return why a validator is not believed, else None."""
     tried = sorted(given, key=lambda one: not one.example)[:_GIVEN]
-    verdicts = _verdicts(tools, [ready], [one.text for one in tried])
+    verdicts = _verdicts(runner, [ready], [one.text for one in tried])
     refused = [one for one, verdict in zip(tried, verdicts, strict=True) if verdict.valid is False]
     failed = [verdict.words for verdict in verdicts if verdict.valid is None]
     if not tried or len(failed) > MAX_REFUSED * len(tried):
@@ -97,7 +97,7 @@ def _fault(tools: Toolbox, ready: ReadyValidator, given: Sequence[GivenInput], *
     if strict and any(one.example for one in refused):
         return "it refuses an example of the statement"
     spoiled = spoiled_inputs([one.text for one in tried if one not in refused])
-    passing = sum(verdict.valid is True for verdict in _verdicts(tools, [ready], spoiled, tidy=False))
+    passing = sum(verdict.valid is True for verdict in _verdicts(runner, [ready], spoiled, tidy=False))
     least = MIN_SPOILED_REFUSED_MODEL if strict else MIN_SPOILED_REFUSED
     if len(spoiled) - passing < least * len(spoiled):
         return f"it lets {passing} of {len(spoiled)} spoiled inputs pass"
@@ -105,13 +105,15 @@ def _fault(tools: Toolbox, ready: ReadyValidator, given: Sequence[GivenInput], *
 
 
 def _verdicts(
-    tools: Toolbox, ready: Sequence[ReadyValidator], texts: Sequence[str], *, tidy: bool = True
+    runner: Runner, ready: Sequence[ReadyValidator], texts: Sequence[str], *, tidy: bool = True
 ) -> list[InputVerdict]:
     """Return verdicts; ``tidy`` retries refused inputs with clean white space."""
-    verdicts = check_inputs(tools, ready, [text.encode("utf-8", "surrogatepass") for text in texts])
+    verdicts = check_inputs(runner, ready, [text.encode("utf-8", "surrogatepass") for text in texts])
     again = [place for place, verdict in enumerate(verdicts) if tidy and verdict.valid is False]
     changed = [place for place in again if tidy_text(texts[place]) != texts[place]]
-    others = check_inputs(tools, ready, [tidy_text(texts[place]).encode("utf-8", "surrogatepass") for place in changed])
+    others = check_inputs(
+        runner, ready, [tidy_text(texts[place]).encode("utf-8", "surrogatepass") for place in changed]
+    )
     for place, verdict in zip(changed, others, strict=True):
         verdicts[place] = verdict if verdict.valid else verdicts[place]
     return verdicts

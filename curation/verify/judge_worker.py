@@ -15,7 +15,7 @@ from curation.plugins import PluginRef
 from curation.records import Outcome
 from curation.verify import answers, own_judges
 from curation.verify.classes import answer_classes
-from curation.verify.worker import Guard
+from curation.verify.worker_pool import Guard
 
 DOUBTFUL = " (doubtful)"
 """End of the method of a verdict that the verifier is unsure of."""

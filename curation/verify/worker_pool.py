@@ -3,25 +3,29 @@
 A failed step is TIMEOUT or BROKEN, and a new worker repeats the job without it. CPU time decides, so an overloaded
 machine changes no verdict.
 
-Invariants: workers are fresh interpreters that die with their parent; methods are thread-safe.
+Invariants: workers are fresh interpreters that die with their parent; methods are thread-safe; a step is announced
+before it begins; the CPU limit is a kernel timer with the default action, which no code can delay; RLIMIT_AS bounds
+memory.
 """
 
 from __future__ import annotations
 
+import ctypes
+import importlib
 import json
 import os
 import queue
-import select
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -38,6 +42,7 @@ MAX_SILENCE_S = 600.0
 """Wall seconds a worker may work between two announced steps."""
 
 MAX_STARTS = 3
+PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +112,6 @@ class WorkerPool:
         self._jobs.put((job, future))
         return future
 
-    def map(self, jobs: Iterable[Any]) -> Iterator[JobReply]:
-        """Yield replies in order, at most ``4 * workers`` ahead."""
-        in_flight: deque[Future[JobReply]] = deque()
-        try:
-            for job in jobs:
-                in_flight.append(self.submit(job))
-                while len(in_flight) >= 4 * self.workers or (in_flight and in_flight[0].done()):
-                    yield in_flight.popleft().result()
-            while in_flight:
-                yield in_flight.popleft().result()
-        finally:
-            for future in in_flight:
-                future.cancel()
-
     def _serve(self) -> None:
         worker: _Worker | None = None
         try:
@@ -145,18 +136,17 @@ class WorkerPool:
         written_off: dict[str, str] = {}
         while True:
             worker = worker or self._start()
-            event = worker.run(job, written_off, self._closing)
-            if event.has_value:
-                if event.needs_replacement:
-                    worker.kill()
-                    worker = None
-                return worker, JobReply(event.value, None, "")
+            reply = worker.run(job, written_off, self._closing)
+            if reply.failure is None and not worker.is_tired:
+                return worker, reply
             worker.kill()
-            worker = None
+            if reply.failure is None:
+                return None, reply
             self.restarts += 1
-            if event.step is None or event.step in written_off:
-                return None, JobReply(None, event.outcome, event.reason)
-            written_off[event.step] = event.outcome.value
+            if worker.step is None or worker.step in written_off:
+                return None, reply
+            written_off[worker.step] = reply.failure.value
+            worker = None
 
     def _start(self) -> _Worker:
         reason = ""
@@ -171,48 +161,33 @@ class WorkerPool:
         raise VerifierError(f"a verifier's worker for {self.target} does not start: {reason}")
 
 
-@dataclass(frozen=True, slots=True)
-class _RunEnd:
-    """A run's value, or failed step."""
-
-    has_value: bool
-    value: Any = None
-    needs_replacement: bool = False
-    step: str | None = None
-    outcome: Outcome = Outcome.BROKEN
-    reason: str = ""
-
-
 @dataclass(slots=True)
 class _Worker:
-    """One process, for one thread."""
+    """One process, for one thread; ``step`` is the one that it announced last and has not left."""
 
     target: str
     limits: WorkerLimits
     process: subprocess.Popen[bytes] = field(init=False)
+    pipe: Connection = field(init=False)
     stderr: IO[bytes] = field(init=False)
-    buffer: bytearray = field(init=False, default_factory=bytearray)
+    step: str | None = None
+    is_tired: bool = False
 
     def __post_init__(self) -> None:
         root = str(Path(__file__).resolve().parents[2])
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "curation.verify.worker", self.target, json.dumps(self._settings())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.stderr,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"},
-            bufsize=0,
-        )
-
-    def _settings(self) -> dict[str, float]:
-        return {
-            "parent": os.getpid(),
-            "step_s": self.limits.step_s,
-            "memory_mb": self.limits.memory_mb,
-            "jobs": self.limits.max_jobs,
-        }
+        self.pipe, theirs = Pipe()
+        settings = {**asdict(self.limits), "parent": os.getpid(), "target": self.target, "pipe": theirs.fileno()}
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", MAIN, json.dumps(settings)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self.stderr,
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"},
+            )
 
     def await_ready(self, closing: threading.Event) -> str:
         """Wait for the worker; return any failure."""
@@ -221,37 +196,31 @@ class _Worker:
             return ""
         return self._stderr_tail() or f"no sign of life ({message})"
 
-    def run(self, job: Any, written_off: dict[str, str], closing: threading.Event) -> _RunEnd:
-        step: str | None = None
-        wall = self.limits.step_s * WALL_FACTOR
+    def run(self, job: Any, written_off: dict[str, str], closing: threading.Event) -> JobReply:
+        """Return a job's value, or the failure of ``step``."""
+        self.step = None
         try:
-            self._write({"job": job, "written_off": written_off})
-        except (BrokenPipeError, ConnectionError):
-            return _RunEnd(False, reason="the worker was gone")
-        deadline = time.monotonic() + MAX_SILENCE_S
+            self.pipe.send_bytes(json.dumps({"job": job, "written_off": written_off}).encode())
+        except ConnectionError:
+            return JobReply(None, Outcome.BROKEN, "the worker was gone")
         while True:
-            message = self._read(deadline, closing)
+            patience = MAX_SILENCE_S if self.step is None else self.limits.step_s * WALL_FACTOR
+            message = self._read(time.monotonic() + patience, closing)
             if message is None:
-                return self._end_of_run(step)
+                return self._end_of_run()
             if message == "late":
-                return _RunEnd(False, step=step, outcome=Outcome.TIMEOUT, reason="killed: past its wall-clock guard")
-            if "enter" in message:
-                step = message["enter"]
-                deadline = time.monotonic() + wall
-            elif "leave" in message:
-                step = None
-                deadline = time.monotonic() + MAX_SILENCE_S
-            else:
-                return _RunEnd(True, value=message["value"], needs_replacement=message["tired"])
+                return JobReply(None, Outcome.TIMEOUT, "killed: past its wall-clock guard")
+            if "value" in message:
+                self.is_tired = message["tired"]
+                return JobReply(message["value"], None, "")
+            self.step = message["step"]
 
-    def _end_of_run(self, step: str | None) -> _RunEnd:
+    def _end_of_run(self) -> JobReply:
         code = self.process.wait()
         if code == -signal.SIGPROF:
-            return _RunEnd(False, step=step, outcome=Outcome.TIMEOUT, reason="killed: past its CPU limit")
+            return JobReply(None, Outcome.TIMEOUT, "killed: past its CPU limit")
         last = (self._stderr_tail().splitlines() or ["no word"])[-1]
-        return _RunEnd(
-            False, step=step, outcome=Outcome.BROKEN, reason=f"the worker died (status {code}: {last[:300]})"
-        )
+        return JobReply(None, Outcome.BROKEN, f"the worker died (status {code}: {last[:300]})")
 
     def _stderr_tail(self) -> str:
         """Return the end of the process's stderr."""
@@ -259,39 +228,89 @@ class _Worker:
         self.stderr.seek(max(0, self.stderr.tell() - 2000))
         return self.stderr.read().decode("utf-8", "replace").strip()
 
-    def _write(self, message: Any) -> None:
-        assert self.process.stdin is not None
-        data = json.dumps(message).encode() + b"\n"
-        view = memoryview(data)
-        while view:
-            view = view[self.process.stdin.write(view) :]
-
     def _read(self, deadline: float, closing: threading.Event) -> Any:
         """Return the next message, None at the end, or ``"late"``."""
-        assert self.process.stdout is not None
-        descriptor = self.process.stdout.fileno()
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        while (end := self.buffer.find(b"\n")) < 0:
-            remaining_s = deadline - time.monotonic()
-            if remaining_s <= 0:
-                return "late"
-            if not poll.poll(min(remaining_s, 0.2) * 1000):
+        try:
+            while not self.pipe.poll(0.2):
                 if closing.is_set():
                     self.process.kill()
-                continue
-            chunk = os.read(descriptor, 1 << 16)
-            if not chunk:
-                return None
-            self.buffer += chunk
-        line = bytes(self.buffer[:end])
-        del self.buffer[: end + 1]
-        return json.loads(line)
+                elif time.monotonic() > deadline:
+                    return "late"
+            return json.loads(self.pipe.recv_bytes())
+        except (EOFError, ConnectionError):
+            return None
 
     def kill(self) -> None:
-        """End the process and close its pipes."""
+        """End the process and close its pipe."""
         self.process.kill()
         self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.stderr):
-            if stream is not None:
-                stream.close()
+        self.pipe.close()
+        self.stderr.close()
+
+
+class Guard:
+    """Announces the risky steps of one job in a worker process.
+
+    ``enter`` returns None if the step may run, until ``leave``, or else the outcome of its earlier failure.
+    """
+
+    def __init__(self, send: Callable[[Any], None], failed_steps: dict[str, str], step_s: float) -> None:
+        self._send, self._failed_steps, self._step_s = send, failed_steps, step_s
+
+    def enter(self, step: str) -> Outcome | None:
+        if step in self._failed_steps:
+            return Outcome(self._failed_steps[step])
+        self._send({"step": step})
+        signal.setitimer(signal.ITIMER_PROF, self._step_s)
+        return None
+
+    def leave(self) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        self._send({"step": None})
+
+
+MAIN = "from curation.verify.worker_pool import main_worker; main_worker()"
+
+
+def main_worker() -> None:
+    """Set limits, import the target, run jobs."""
+    settings = json.loads(sys.argv[1])
+    _die_with_parent(settings["parent"])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit = settings["memory_mb"] << 20
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    module, _, function = settings["target"].partition(":")
+    handler = getattr(importlib.import_module(module), function)
+    pipe = Connection(settings["pipe"])
+
+    def send(message: Any) -> None:
+        pipe.send_bytes(json.dumps(message).encode())
+
+    send({"ready": True})
+    for count in range(1, settings["max_jobs"] + 1):
+        try:
+            request = json.loads(pipe.recv_bytes())
+        except EOFError:
+            return
+        value = handler(request["job"], Guard(send, request["written_off"], settings["step_s"]))
+        is_tired = count == settings["max_jobs"] or _peak_rss_kib() > settings["memory_mb"] * 1024 / 2
+        send({"value": value, "tired": is_tired})
+
+
+def _die_with_parent(parent: int) -> None:
+    """End this process with its parent."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(0)
+
+
+def _peak_rss_kib() -> int:
+    """Return this program's peak KiB: VmHWM, because ``ru_maxrss`` includes the parent's."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:  # no Linux
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1])

@@ -107,7 +107,7 @@ def vouching_of(unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouchin
         return Vouching()
     rows = unit.tests.select("index", "input", "origin").iter_rows()
     given = [GivenInput(index, text, origin in EXAMPLE_ORIGINS) for index, text, origin in rows]
-    return vouch(runner.tools, package, model, given)
+    return vouch(runner, package, model, given)
 
 
 @dataclass(slots=True)
@@ -166,7 +166,7 @@ class _Maker:
         """Return the inputs that trusted validators accept, all without any."""
         if not self.vouching.by or not inputs:
             return list(inputs)
-        allowed = self.vouching.check(self.runner.tools, [one.text for one in inputs])
+        allowed = self.vouching.check(self.runner, [one.text for one in inputs])
         return [one for one, valid in zip(inputs, allowed, strict=True) if valid]
 
     def _hunted(self, seed: str) -> list[NewInput]:

@@ -178,12 +178,12 @@ class Hunt:
 
     def answers(self, texts: Sequence[str]) -> list[str | None]:
         """Return the scout's output for each input: None if it fails, and once it times out or all time is spent."""
-        program = self.runner.tools.prepare(self.scout.submission) if texts else None
+        program = self.runner.prepare(self.scout.submission) if texts else None
         if not isinstance(program, Program):
             return [None] * len(texts)
         limits = Limits(self.problem.cpu_s * TIME_FACTORS[program.lang.value], memory_mb=self.problem.memory_mb)
         stdins = [text.encode("utf-8", "surrogatepass") for text in texts]
-        results = self.runner.tools.run(program, stdins, limits, processes=self.problem.processes)
+        results = self.runner.run(program, stdins, limits, processes=self.problem.processes)
         answers: list[str | None] = []
         spent = 0.0
         with contextlib.closing(results):

@@ -70,12 +70,12 @@ def _outputs(
     Args:
         most_s: CPU seconds after which no more runs start.
     """
-    program = runner.tools.prepare(Submission(CodeLang.PYTHON, code))
+    program = runner.prepare(Submission(CodeLang.PYTHON, code))
     if not isinstance(program, Program):
         return [None] * len(stdins)
     printed: list[bytes | None] = []
     spent = 0.0
-    with contextlib.closing(runner.tools.run(program, stdins, limits)) as results:
+    with contextlib.closing(runner.run(program, stdins, limits)) as results:
         for ran in results:
             printed.append(ran.stdout if ran.ending is Ending.EXITED and ran.exit_code == 0 else None)
             spent += ran.cpu_s

@@ -207,7 +207,7 @@ def report_validity(out: Path, names: dict[str, str], planted: dict[str, Planted
     for problem, generated in sorted(tests.group_by("problem").agg("input").iter_rows()):
         package = read_package(planted[names[problem]].original)
         samples = [test.input for test in package.problem.tests[: package.samples]]
-        ready = [prepare_validator(runner.tools, validator) for validator in package.validators]
+        ready = [prepare_validator(runner, validator) for validator in package.validators]
         judges = [validator for validator in ready if isinstance(validator, ReadyValidator)]
         if not judges or not all(one.valid for one in judge_inputs(runner, package, judges, samples)):
             counts["of packages without a usable validator"] += len(generated)
@@ -278,7 +278,7 @@ def _right(package: Package, test_input: bytes, answer: bytes, output: bytes, ru
     """Return whether an output is right by the package as it was."""
     if package.problem.checker is None:
         return same_output(answer, output, package.problem.comparison)
-    ((verdict, _),) = check_outputs(runner.tools, package.problem.checker, [(test_input, answer, output)])
+    ((verdict, _),) = check_outputs(runner, package.problem.checker, [(test_input, answer, output)])
     return verdict is CodeVerdict.AC
 
 

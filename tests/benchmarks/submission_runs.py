@@ -87,7 +87,7 @@ class Memory:
 
 def keep_compiled(runner: Runner, folder: Path) -> None:
     """Keep compiled programs on disk, so that a further measurement compiles nothing."""
-    compile_now = runner.tools.compile
+    compile_now = runner.compile
     folder.mkdir(exist_ok=True)
 
     def compile_once(sources: Mapping[str, bytes], command: Sequence[str], *limits: Any) -> Any:
@@ -101,7 +101,7 @@ def keep_compiled(runner: Runner, folder: Path) -> None:
                 handle.write(pickle.dumps(compiled))
         return compiled
 
-    runner.tools.compile = compile_once  # type: ignore[method-assign]
+    runner.compile = compile_once  # type: ignore[method-assign]
 
 
 def tree_cpu_s() -> float:
@@ -130,12 +130,12 @@ def judge_inputs(
 
     A validator that reads its limits from its flags refuses all without them. One set of flags must do for an input.
     """
-    verdicts = check_inputs(runner.tools, judges, inputs)
+    verdicts = check_inputs(runner, judges, inputs)
     for flags in _group_flags(package.path):
         refused = [place for place, verdict in enumerate(verdicts) if verdict.valid is not True]
         flagged = [replace(judge, validator=replace(judge.validator, args=flags)) for judge in judges]
         for place, verdict in zip(
-            refused, check_inputs(runner.tools, flagged, [inputs[place] for place in refused]), strict=True
+            refused, check_inputs(runner, flagged, [inputs[place] for place in refused]), strict=True
         ):
             verdicts[place] = verdict if verdict.valid else verdicts[place]
     return verdicts

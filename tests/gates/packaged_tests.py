@@ -190,7 +190,7 @@ def score(
     subs = [sub for sub in subs if known["passes"][_code(sub)] is sub.accepted]
     if known["limit"] > MAX_S or sum(sub.accepted for sub in subs) < 2 or all(sub.accepted for sub in subs):
         return None
-    ready = [prepare_validator(runner.tools, validator) for validator in package.validators]
+    ready = [prepare_validator(runner, validator) for validator in package.validators]
     judges = [validator for validator in ready if isinstance(validator, ReadyValidator)]
     if not judges:
         return None

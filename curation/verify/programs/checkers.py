@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import SCRIPT_FILE, Checker, CheckerKind, CodeVerdict
-from curation.verify.programs.tools import Program, Toolbox, Unready, ready
+from curation.verify.programs.tools import Program, Runner, Unready, ready
 from curation.verify.sandbox import Ending, Limits, RunResult
 
 CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
@@ -56,23 +56,23 @@ def as_script(checker: Checker) -> str | None:
 
 
 def check_outputs(
-    tools: Toolbox, checker: Checker, runs: Sequence[tuple[bytes, bytes, bytes]]
+    runner: Runner, checker: Checker, runs: Sequence[tuple[bytes, bytes, bytes]]
 ) -> list[tuple[CodeVerdict, str]]:
     """Return AC, WA, or BROKEN with a reason per (input, answer, output)."""
-    program = prepare_checker(tools, checker)
+    program = prepare_checker(runner, checker)
     if isinstance(program, Unready):
         return [(CodeVerdict.BROKEN, program.how)] * len(runs)
-    verdicts = _checked(tools, checker, program, runs)
+    verdicts = _checked(runner, checker, program, runs)
     failed = [place for place, (verdict, _) in enumerate(verdicts) if verdict is CodeVerdict.BROKEN]
     proofs = [(runs[place][0], runs[place][1], runs[place][1]) for place in failed]
-    for place, (proof, _) in zip(failed, _checked(tools, checker, program, proofs), strict=True):
+    for place, (proof, _) in zip(failed, _checked(runner, checker, program, proofs), strict=True):
         if proof is not CodeVerdict.BROKEN:
             verdicts[place] = CodeVerdict.WA, f"only on this output {verdicts[place][1]}"
     return verdicts
 
 
 def _checked(
-    tools: Toolbox, checker: Checker, program: Program, runs: Sequence[tuple[bytes, bytes, bytes]]
+    runner: Runner, checker: Checker, program: Program, runs: Sequence[tuple[bytes, bytes, bytes]]
 ) -> list[tuple[CodeVerdict, str]]:
     beside = helper_files(checker)
     files = [{**beside, _INPUT: test_input, _ANSWER: answer} for test_input, answer, _ in runs]
@@ -87,7 +87,7 @@ def _checked(
         args = (_INPUT, _OUTPUT, _ANSWER, *checker.args)
         stdins = [b""] * len(runs)
     return [
-        _verdict_of(checker, result) for result in tools.run(program, stdins, CHECKER_LIMITS, args=args, files=files)
+        _verdict_of(checker, result) for result in runner.run(program, stdins, CHECKER_LIMITS, args=args, files=files)
     ]
 
 
@@ -111,14 +111,14 @@ def _verdict_of(checker: Checker, result: RunResult) -> tuple[CodeVerdict, str]:
     return CodeVerdict.BROKEN, f"the checker failed: {how}: {message or result.note}"
 
 
-def prepare_checker(tools: Toolbox, checker: Checker) -> Program | Unready:
+def prepare_checker(runner: Runner, checker: Checker) -> Program | Unready:
     """Return a runnable checker, CE or BROKEN."""
     if checker.lang is CodeLang.PYTHON:
         return Program(CodeLang.PYTHON, checker.sources[checker.main[0]])
     sources = {name: text.encode("utf-8", "surrogateescape") for name, text in checker.sources.items()}
     why = ""
     for standard in _STANDARDS:
-        program = ready(tools.cpp(sources, checker.main, (standard, "-O2")), "")
+        program = ready(runner.cpp(sources, checker.main, (standard, "-O2")), "")
         if isinstance(program, Program):
             return program
         why = why or program.how

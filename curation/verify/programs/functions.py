@@ -13,7 +13,7 @@ import builtins
 import contextlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
@@ -31,7 +31,7 @@ from curation.verify.programs.problem import (
     Submission,
 )
 from curation.verify.programs.running import failure_of
-from curation.verify.programs.tools import Program, Toolbox, Unready, wants_numpy
+from curation.verify.programs.tools import Program, Runner, Unready, wants_numpy
 from curation.verify.sandbox import Limits, RunResult
 from curation.verify.sandbox.inside import functions
 from curation.verify.sandbox.inside.functions.values import encode
@@ -47,13 +47,12 @@ _Call = list[str]
 
 
 def run_function(
-    tools: Toolbox,
+    runner: Runner,
     problem: CodeProblem,
     submission: Submission,
     indices: Sequence[int],
     *,
     every: bool = False,
-    cut: Callable[[], bool] = bool,
 ) -> list[CaseRun] | Unready:
     """Run the function tests, one run per call or test program."""
     tests = problem.function
@@ -61,10 +60,10 @@ def run_function(
     if submission.lang is CodeLang.CPP:
         if tests.style is FunctionStyle.CALLS:
             return Unready(CodeVerdict.BROKEN, "calls as data are judged in Python only; C++ needs a test program")
-        return run_linked(tools, problem, submission)
+        return run_linked(runner, problem, submission)
     if tests.style is FunctionStyle.ASSERTIONS:
-        return [_run_assertions(tools, problem, tests, submission)]
-    return _run_calls(tools, problem, tests, submission, indices, every, cut)
+        return [_run_assertions(runner, problem, tests, submission)]
+    return _run_calls(runner, problem, tests, submission, indices, every)
 
 
 @lru_cache
@@ -86,26 +85,20 @@ def _request(tests: FunctionTests, submission: Submission, calls: Sequence[_Call
 
 
 def _run_calls(
-    tools: Toolbox,
+    runner: Runner,
     problem: CodeProblem,
     tests: FunctionTests,
     submission: Submission,
     indices: Sequence[int],
     every: bool,
-    cut: Callable[[], bool],
 ) -> list[CaseRun]:
     runs: list[CaseRun] = []
-
-    def look(position: int, ran: RunResult) -> bool:
-        index = indices[position]
-        verdict, how = _judge_call(ran, tests.calls[index], tests.tolerance)
-        runs.append(CaseRun(index, verdict, ran.cpu_s, ran.wall_s, ran.memory_mb, how))
-        return (not every and verdict is not CodeVerdict.AC) or cut()
-
     stdins = [_request(tests, submission, [_call(tests.entry, tests.calls[index])]) for index in indices]
-    with closing(tools.run(_callee(submission), stdins, _limits(problem), processes=problem.processes)) as results:
-        for position, ran in enumerate(results):
-            if look(position, ran):
+    with closing(runner.run(_callee(submission), stdins, _limits(problem), processes=problem.processes)) as results:
+        for index, ran in zip(indices, results, strict=False):
+            verdict, how = _judge_call(ran, tests.calls[index], tests.tolerance)
+            runs.append(CaseRun(index, verdict, ran.cpu_s, ran.wall_s, ran.memory_mb, how))
+            if verdict is not CodeVerdict.AC and not every:
                 break
     return runs
 
@@ -236,11 +229,11 @@ def _kind(value: Any) -> tuple[str, Any]:
     return ("number", value) if isinstance(value, (int, float)) else ("plain", value)
 
 
-def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, submission: Submission) -> CaseRun:
+def _run_assertions(runner: Runner, problem: CodeProblem, tests: FunctionTests, submission: Submission) -> CaseRun:
     """Run rounds of calls until the test program needs none."""
     results: dict[str, list[dict[str, Any]]] = {}
     cpu = wall = memory = 0.0
-    need = _first_need(tools, problem, tests)
+    need = _first_need(runner, problem, tests)
     count = 0
     for _ in range(_ROUNDS):
         if isinstance(need, tuple):
@@ -249,7 +242,7 @@ def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, 
         if count > _CALLS:
             break
         request, limits = _request(tests, submission, need), _limits(problem)
-        (ran,) = tools.run(_callee(submission), [request], limits, processes=problem.processes)
+        (ran,) = runner.run(_callee(submission), [request], limits, processes=problem.processes)
         cpu, wall, memory = cpu + ran.cpu_s, wall + ran.wall_s, max(memory, ran.memory_mb)
         lines = _lines(ran, len(need))
         if isinstance(lines, tuple):
@@ -258,30 +251,30 @@ def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, 
             return CaseRun(0, CodeVerdict.TLE, cpu, wall, memory, "the calls together")
         for call, line in zip(need, lines, strict=True):
             results.setdefault(json.dumps(call), []).append(line)
-        need = _ask(tools, problem, tests, results)
+        need = _ask(runner, problem, tests, results)
     why = f"{count} calls in {_ROUNDS} rounds at most, and the test program goes on asking"
     return CaseRun(0, CodeVerdict.TLE if results else CodeVerdict.BROKEN, cpu, wall, memory, why)
 
 
-def _first_need(tools: Toolbox, problem: CodeProblem, tests: FunctionTests) -> list[_Call] | tuple[CodeVerdict, str]:
+def _first_need(runner: Runner, problem: CodeProblem, tests: FunctionTests) -> list[_Call] | tuple[CodeVerdict, str]:
     """Return the test program's first calls, cached."""
     key = json.dumps([tests.entry, tests.program, tests.setup, problem.cpu_s, problem.memory_mb])
-    if key not in tools.gathered:
-        calls = _ask(tools, problem, tests, {})
+    if key not in runner.gathered:
+        calls = _ask(runner, problem, tests, {})
         if isinstance(calls, tuple):
             return calls
-        tools.gathered[key] = calls
-    return tools.gathered[key]
+        runner.gathered[key] = calls
+    return runner.gathered[key]
 
 
 def _ask(
-    tools: Toolbox, problem: CodeProblem, tests: FunctionTests, results: dict[str, list[dict[str, Any]]]
+    runner: Runner, problem: CodeProblem, tests: FunctionTests, results: dict[str, list[dict[str, Any]]]
 ) -> list[_Call] | tuple[CodeVerdict, str]:
     """Run one round; return missing calls, or the verdict."""
     request = {"program": tests.program, "setup": tests.setup, "entry": tests.entry, "results": results}
     program = Program(CodeLang.PYTHON, _boxed("caller"), numpy=wants_numpy(f"{tests.program}{tests.setup}"))
     limits = Limits(cpu_s=2 * problem.cpu_s + 2, memory_mb=2 * problem.memory_mb + 200, output_bytes=_RESULT_BYTES)
-    (ran,) = tools.run(program, [json.dumps(request).encode()], limits)
+    (ran,) = runner.run(program, [json.dumps(request).encode()], limits)
     try:
         line = json.loads(ran.stdout)
     except ValueError:

@@ -16,8 +16,6 @@ import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from functools import partial
-from itertools import chain, islice
 from threading import Lock
 from types import TracebackType
 from typing import Self
@@ -44,14 +42,13 @@ from curation.verify.programs.problem import (
 )
 from curation.verify.programs.running import run_tests
 from curation.verify.programs.toolchain import STANDARDS
-from curation.verify.programs.tools import Program, Runner, Toolbox, Unready
+from curation.verify.programs.tools import Program, Runner, Unready
 
 VERSION = "programs-12"
 """Name and version of the verifier of programs; verdicts are filed under it. Changes when a verdict could."""
 
 Job = tuple[CodeProblem, Submission | Unready]
 """A program, or why there is none, with the problem that it answers."""
-_Part = list[CaseRun] | Unready
 
 
 class ProgramJudge:
@@ -108,44 +105,34 @@ class ProgramJudge:
             [program_answer(response) for response in task.responses] if final_answers is None else list(final_answers)
         )
         result: Future[tuple[Verdict, ...]] = Future()
-        distinct = list(dict.fromkeys(answer for answer in answers if answer is not None))
+        distinct = dict.fromkeys(answer for answer in answers if answer is not None)
         if not distinct:
             result.set_result(tuple(self._no_answer() for _ in answers))
             return result
         problem = self.find(task.problem)
         drawn = draw_tests(problem, self.seed if task.seed is None else task.seed, self.tests)
+        self.runner.open()
+        futures = {answer: self.runner.threads.submit(self._judged, problem, answer, drawn) for answer in distinct}
         lock = Lock()
-        verdicts: dict[str, Verdict] = {}
 
-        def finish(answer: str, finished: Future[Verdict]) -> None:
+        def finish(_: Future[Verdict]) -> None:
             with lock:
-                if result.done():
+                if result.done() or not all(future.done() for future in futures.values()):
                     return
-                if finished.cancelled():
+                if any(future.cancelled() for future in futures.values()):
                     result.cancel()
-                    return
-                error = finished.exception()
-                if error is not None:
-                    result.set_exception(error)
-                    return
-                verdicts[answer] = finished.result()
-                if len(verdicts) == len(distinct):
-                    result.set_result(
-                        tuple(
-                            self._no_answer() if final_answer is None else verdicts[final_answer]
-                            for final_answer in answers
-                        )
-                    )
+                elif errors := [error for future in futures.values() if (error := future.exception()) is not None]:
+                    result.set_exception(errors[0])
+                else:
+                    verdicts = [self._no_answer() if one is None else futures[one].result() for one in answers]
+                    result.set_result(tuple(verdicts))
 
-        tools = self.runner.tools
-        for answer in distinct:
-            future = self.runner.threads.submit(self._judged, tools, problem, answer, drawn)
-            future.add_done_callback(partial(finish, answer))
+        for future in futures.values():
+            future.add_done_callback(finish)
         return result
 
-    def _judged(self, tools: Toolbox, problem: CodeProblem, answer: str, drawn: Sequence[int]) -> Verdict:
-        runs = run_program(tools, problem, submission_of(answer, problem.lang), drawn, every=self.every)
-        result = _joined([runs], self.every)
+    def _judged(self, problem: CodeProblem, answer: str, drawn: Sequence[int]) -> Verdict:
+        result = run_program(self.runner, problem, submission_of(answer, problem.lang), drawn, every=self.every)
         passed = _share(result) if self.every else None
         if result.verdict is CodeVerdict.AC:
             return Verdict(
@@ -210,15 +197,26 @@ def _as_submission(found: FoundCode) -> Submission | Unready:
 
 
 def run_program(
-    tools: Toolbox,
+    runner: Runner,
     problem: CodeProblem,
     submission: Submission | Unready,
     indices: Sequence[int],
     *,
     every: bool = False,
-    cut: Callable[[], bool] = bool,
+) -> ProgramResult:
+    """Return a program's result on some tests, run to the first failure unless ``every``."""
+    runs = _runs(runner, problem, submission, indices, every)
+    if isinstance(runs, Unready):
+        return ProgramResult(runs.verdict, None, (), runs.how)
+    failed = next((run for run in runs if run.verdict is not CodeVerdict.AC), None)
+    if failed is None:
+        return ProgramResult(CodeVerdict.AC, None, tuple(runs), runs[0].how if runs else "")
+    return ProgramResult(failed.verdict, failed.index, tuple(runs), failed.how)
+
+
+def _runs(
+    runner: Runner, problem: CodeProblem, submission: Submission | Unready, indices: Sequence[int], every: bool
 ) -> list[CaseRun] | Unready:
-    """Run a program to the first failure unless ``every``; ``cut`` may end it."""
     if isinstance(submission, Unready):
         return submission
     if problem.lang is not None and submission.lang is not problem.lang:
@@ -228,14 +226,12 @@ def run_program(
         return Unready(CodeVerdict.BROKEN, problem.refused)
     if not problem.test_count:
         return Unready(CodeVerdict.BROKEN, "the problem has no tests")
-    if cut():
-        return []
     if problem.function is not None:
-        return run_function(tools, problem, submission, indices, every=every, cut=cut)
-    program = tools.prepare(submission)
+        return run_function(runner, problem, submission, indices, every=every)
+    program = runner.prepare(submission)
     if not isinstance(program, Program):
         return program
-    runs = run_tests(tools, problem, program, indices, every=every, cut=cut)
+    runs = run_tests(runner, problem, program, indices, every=every)
     if program.standard not in {"", STANDARDS[0]} and runs:
         how = f"{runs[0].how}; compiled as {program.standard}".removeprefix("; ")
         runs[0] = dataclasses.replace(runs[0], how=how)
@@ -244,71 +240,18 @@ def run_program(
 
 def judge_programs(runner: Runner, jobs: Iterable[Job], *, every: bool = False) -> Iterator[ProgramResult]:
     """Yield programs' results on all tests, in order."""
-    pending: deque[list[Future[_Part]]] = deque()
-    source = iter(jobs)
-    ahead = list(islice(source, runner.workers))
-    parts = max(1, runner.workers // len(ahead)) if ahead and len(ahead) < runner.workers else 1
+    pending: deque[Future[ProgramResult]] = deque()
     try:
-        for problem, submission in chain(ahead, source):
-            pending.append(_start(runner, problem, submission, every, parts))
+        for problem, submission in jobs:
+            indices = range(problem.test_count)
+            pending.append(runner.threads.submit(run_program, runner, problem, submission, indices, every=every))
             while len(pending) >= 4 * runner.workers:
-                yield _joined([future.result() for future in pending.popleft()], every)
+                yield pending.popleft().result()
         while pending:
-            yield _joined([future.result() for future in pending.popleft()], every)
+            yield pending.popleft().result()
     finally:
-        for futures in pending:
-            for future in futures:
-                future.cancel()
-
-
-class _Race:
-    """A program's first failed part, which makes later ones needless."""
-
-    def __init__(self, every: bool) -> None:
-        self._first: int | None = None
-        self._every = every
-        self._lock = Lock()
-
-    def failed(self, part: int) -> None:
-        with self._lock:
-            self._first = part if self._first is None else min(self._first, part)
-
-    def needless(self, part: int) -> bool:
-        return not self._every and self._first is not None and self._first < part
-
-
-def _start(
-    runner: Runner, problem: CodeProblem, submission: Submission | Unready, every: bool, parts: int
-) -> list[Future[_Part]]:
-    total = problem.test_count
-    parts = max(1, min(parts, total))
-    size = -(-total // parts)
-    race = _Race(every)
-    tools = runner.tools
-
-    def run_part(part: int) -> _Part:
-        indices = range(total)[part * size : (part + 1) * size]
-        runs = run_program(tools, problem, submission, indices, every=every, cut=lambda: race.needless(part))
-        if isinstance(runs, list) and any(run.verdict is not CodeVerdict.AC for run in runs):
-            race.failed(part)
-        return runs
-
-    return [runner.threads.submit(run_part, part) for part in range(parts)]
-
-
-def _joined(parts: Sequence[_Part], every: bool) -> ProgramResult:
-    runs: list[CaseRun] = []
-    for part in parts:
-        if isinstance(part, Unready):
-            return ProgramResult(part.verdict, None, (), part.how)
-        for run in part:
-            runs.append(run)
-            if run.verdict is not CodeVerdict.AC and not every:
-                return ProgramResult(run.verdict, run.index, tuple(runs), run.how)
-    first_failure = next((run for run in runs if run.verdict is not CodeVerdict.AC), None)
-    if first_failure is None:
-        return ProgramResult(CodeVerdict.AC, None, tuple(runs), runs[0].how if runs else "")
-    return ProgramResult(first_failure.verdict, first_failure.index, tuple(runs), first_failure.how)
+        for future in pending:
+            future.cancel()
 
 
 def _share(result: ProgramResult) -> float:

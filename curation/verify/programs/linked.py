@@ -13,7 +13,7 @@ import secrets
 from curation.verify.programs.problem import CaseRun, CodeProblem, CodeVerdict, Submission
 from curation.verify.programs.running import failure_of
 from curation.verify.programs.toolchain import CPP_FLAGS
-from curation.verify.programs.tools import Program, Toolbox, Unready, ready
+from curation.verify.programs.tools import Program, Runner, Unready, ready
 from curation.verify.sandbox import Limits
 
 _SECRET = secrets.token_bytes(32)
@@ -25,7 +25,7 @@ namespace boost { using std::any; using std::any_cast; using bad_any_cast = std:
 """Replaces the one Boost header that HumanEval-X uses where Boost is not installed."""
 
 
-def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> list[CaseRun] | Unready:
+def run_linked(runner: Runner, problem: CodeProblem, submission: Submission) -> list[CaseRun] | Unready:
     """Link and run the test program; BROKEN if it does not end with ``main``."""
     tests = problem.function
     assert tests is not None
@@ -41,11 +41,11 @@ def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> 
     }
     flags = (*CPP_FLAGS, "-idirafter", ".", "-Wl,-z,muldefs")
     libraries = ("-lcrypto",) if "openssl/" in submission.code else ()
-    program = ready(tools.cpp(sources, ("tests.cpp", "solution.cpp", *libraries), flags), submission.code)
+    program = ready(runner.cpp(sources, ("tests.cpp", "solution.cpp", *libraries), flags), submission.code)
     if not isinstance(program, Program):
         return program
     limits = Limits(cpu_s=problem.cpu_s, memory_mb=problem.memory_mb, output_bytes=16 << 20)
-    (ran,) = tools.run(program, [b""], limits, processes=problem.processes)
+    (ran,) = runner.run(program, [b""], limits, processes=problem.processes)
     outcome = failure_of(ran)
     if outcome is None:
         passed = ran.stdout.endswith(word.hex().encode())

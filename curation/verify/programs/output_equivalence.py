@@ -15,7 +15,7 @@ from typing import IO
 from curation.verify.programs.checkers import check_outputs
 from curation.verify.programs.comparison import Comparison, same_output
 from curation.verify.programs.problem import CodeProblem, CodeVerdict
-from curation.verify.programs.tools import Toolbox
+from curation.verify.programs.tools import Runner
 
 _MOST_CLASSES = 6
 """Representatives that an output is compared with where a tolerance or a checker decides."""
@@ -67,7 +67,7 @@ class Classes:
     ``expected`` holds digests or None; ``broken`` counts checker failures on them, ``why`` explains the last.
     """
 
-    tools: Toolbox
+    runner: Runner
     problem: CodeProblem
     spill: Spill
     expected: Sequence[str | None]
@@ -103,7 +103,7 @@ class Classes:
             return
         failed_outputs = sorted(self._failed)
         texts = [(self.problem.tests[place].input, self.spill.get(digest)) for place, digest in failed_outputs]
-        verdicts = check_outputs(self.tools, checker, [(test_input, text, text) for test_input, text in texts])
+        verdicts = check_outputs(self.runner, checker, [(test_input, text, text) for test_input, text in texts])
         for failed_output, (verdict, _) in zip(failed_outputs, verdicts, strict=True):
             if verdict is not CodeVerdict.BROKEN:
                 self._failed.discard(failed_output)
@@ -120,7 +120,7 @@ class Classes:
                 if (group := self.of(place, digest)) is not None:
                     members.setdefault((place, group), []).append(digest)
         firsts = [(self.problem.tests[place].input, self.spill.get(own[0])) for (place, _), own in members.items()]
-        verdicts = check_outputs(self.tools, checker, [(test_input, out, out) for test_input, out in firsts])
+        verdicts = check_outputs(self.runner, checker, [(test_input, out, out) for test_input, out in firsts])
         for ((place, _), own), (verdict, _) in zip(members.items(), verdicts, strict=True):
             if verdict is not CodeVerdict.AC:
                 self._failed |= {(place, digest) for digest in own}
@@ -152,7 +152,7 @@ class Classes:
             return [same_output(answer, self.spill.get(digest), self.problem.comparison) for digest in digests]
         given_input = self.problem.tests[place].input
         verdicts = check_outputs(
-            self.tools, checker, [(given_input, answer, self.spill.get(candidate)) for candidate in digests]
+            self.runner, checker, [(given_input, answer, self.spill.get(candidate)) for candidate in digests]
         )
         for digest, (verdict, how) in zip(digests, verdicts, strict=True):
             if verdict is CodeVerdict.BROKEN and answer_given:
@@ -178,7 +178,7 @@ class Classes:
             joined = [digest for digest in voting[place] if self.of(place, digest) == expected]
             if joined:
                 checks[place] = (test.input, self.spill.get(joined[0]), test.output)
-        verdicts = check_outputs(self.tools, checker, list(checks.values())) if checks else []
+        verdicts = check_outputs(self.runner, checker, list(checks.values())) if checks else []
         verdict_of = {place: verdict for place, (verdict, _) in zip(checks, verdicts, strict=True)}
         sound += sum(verdict is CodeVerdict.AC for verdict in verdict_of.values())
         doubted = [place for place, verdict in verdict_of.items() if verdict is CodeVerdict.WA]

@@ -7,13 +7,13 @@ a checker is BROKEN.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 
 from curation.verify.programs.checkers import check_outputs
 from curation.verify.programs.comparison import same_output
 from curation.verify.programs.problem import CaseRun, CodeProblem, CodeVerdict
-from curation.verify.programs.tools import Program, Toolbox
+from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits, RunResult
 
 _OUTPUT_LEAST = 16 << 20
@@ -57,26 +57,25 @@ def _is_syntax_error(stderr: bytes) -> bool:
 
 
 def run_tests(
-    tools: Toolbox,
+    runner: Runner,
     problem: CodeProblem,
     program: Program,
     indices: Sequence[int],
     *,
     every: bool = False,
-    cut: Callable[[], bool] = bool,
 ) -> list[CaseRun]:
-    """Run tests to the first failure unless ``every``; ``cut`` may end it."""
+    """Run tests to the first failure unless ``every``."""
     runs: list[CaseRun] = []
     count = 0
     size = len(indices) if problem.checker is None else 1
     while count < len(indices):
         part = indices[count : count + size]
-        _run_part(tools, problem, program, part, runs, every, cut)
+        _run_part(runner, problem, program, part, runs, every)
         count += len(part)
         size = min(2 * size, 16)
-        if len(runs) < count or cut() or (not every and runs[-1].verdict is not CodeVerdict.AC):
+        if not every and runs[-1].verdict is not CodeVerdict.AC:
             break
-    if lack := tools.lacking(program, problem.processes):
+    if lack := runner.lacking(program, problem.processes):
         runs = [_because(run, lack) for run in runs]
     return runs
 
@@ -86,13 +85,12 @@ def _because(run: CaseRun, why: str) -> CaseRun:
 
 
 def _run_part(
-    tools: Toolbox,
+    runner: Runner,
     problem: CodeProblem,
     program: Program,
     indices: Sequence[int],
     runs: list[CaseRun],
     every: bool,
-    cut: Callable[[], bool],
 ) -> None:
     """Run some tests into ``runs``, then the checker."""
     expected = max((len(problem.tests[index].output) for index in indices), default=0)
@@ -103,22 +101,18 @@ def _run_part(
     )
     unchecked: list[tuple[int, RunResult]] = []
 
-    def look(position: int, ran: RunResult) -> bool:
-        index = indices[position]
-        outcome = failure_of(ran)
-        if outcome is None and problem.checker is not None:
-            unchecked.append((len(runs), ran))
-            outcome = CodeVerdict.AC, ""
-        elif outcome is None:
-            right = same_output(problem.tests[index].output, ran.stdout, problem.comparison)
-            outcome = (CodeVerdict.AC, "") if right else (CodeVerdict.WA, _excerpt(ran.stdout))
-        runs.append(CaseRun(index, outcome[0], ran.cpu_s, ran.wall_s, ran.memory_mb, outcome[1]))
-        return (not every and outcome[0] is not CodeVerdict.AC) or cut()
-
     stdins = [problem.tests[index].input for index in indices]
-    with closing(tools.run(program, stdins, limits, processes=problem.processes)) as results:
-        for position, ran in enumerate(results):
-            if look(position, ran):
+    with closing(runner.run(program, stdins, limits, processes=problem.processes)) as results:
+        for index, ran in zip(indices, results, strict=False):
+            outcome = failure_of(ran)
+            if outcome is None and problem.checker is not None:
+                unchecked.append((len(runs), ran))
+                outcome = CodeVerdict.AC, ""
+            elif outcome is None:
+                right = same_output(problem.tests[index].output, ran.stdout, problem.comparison)
+                outcome = (CodeVerdict.AC, "") if right else (CodeVerdict.WA, _excerpt(ran.stdout))
+            runs.append(CaseRun(index, outcome[0], ran.cpu_s, ran.wall_s, ran.memory_mb, outcome[1]))
+            if outcome[0] is not CodeVerdict.AC and not every:
                 break
     if problem.checker is None or not unchecked:
         return
@@ -126,7 +120,7 @@ def _run_part(
         (problem.tests[runs[place].index].input, problem.tests[runs[place].index].output, ran.stdout)
         for place, ran in unchecked
     ]
-    for (place, _), (verdict, how) in zip(unchecked, check_outputs(tools, problem.checker, triples), strict=True):
+    for (place, _), (verdict, how) in zip(unchecked, check_outputs(runner, problem.checker, triples), strict=True):
         runs[place] = dataclasses.replace(runs[place], verdict=verdict, how=how)
         if verdict is not CodeVerdict.AC and not every:
             del runs[place + 1 :]

@@ -1,6 +1,6 @@
 """Holds the sandbox, its threads, and compiled programs.
 
-Invariants: threads compile a request once; sandbox failures are not remembered.
+Invariants: threads compile a request once; sandbox failures are not kept.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import hashlib
 import importlib.util
 import os
 import re
+from collections import OrderedDict
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -17,7 +18,6 @@ from types import TracebackType
 from typing import Self
 
 from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.kept import KeptPrograms
 from curation.verify.programs.problem import CodeVerdict, Submission
 from curation.verify.programs.toolchain import (
     COMPILE_LIMITS,
@@ -30,6 +30,8 @@ from curation.verify.programs.toolchain import (
 )
 from curation.verify.sandbox import CompileResult, Ending, Limits, RunResult, Sandbox
 
+KEPT_BYTES = 64 << 20
+"""Compiled programs that are kept, the newest."""
 _FILES = re.compile(r"\btmpfile\b|[\"']/tmp\b")
 _MODES = re.compile(r"\b(?:l?f?ch(?:mod|own)|utime\w*|copy2|copystat|permissions|last_write_time)\b")
 _FORKS = re.compile(r"\b(?:multiprocessing|ProcessPoolExecutor|forkpty|v?fork)\b")
@@ -57,54 +59,94 @@ class Unready:
     how: str
 
 
-class Toolbox:
-    """The sandbox and compiled programs, shared by threads; ``gathered`` holds tests' first calls."""
+class Runner:
+    """A sandbox, started on first use, with threads and compiled programs; ``gathered`` holds tests' first calls."""
 
-    def __init__(self, box: Sandbox) -> None:
-        self.box = box
-        self._given: tuple[str, ...] | None = None
-        self.kept = KeptPrograms()
-        self._compiling: dict[str, Future[CompileResult]] = {}
-        self._lock = Lock()
+    def __init__(self, workers: int | None = None, *, rung: str | None = None, allow_none: bool = False) -> None:
+        self.workers = workers or len(os.sched_getaffinity(0))
+        self.rung, self.allow_none = rung, allow_none
+        self.threads = ThreadPoolExecutor(self.workers, "programs")
         self.gathered: dict[str, list[list[str]]] = {}
+        self._box: Sandbox | None = None
+        self._prebuilt: tuple[str, ...] | None = None
+        self._kept: OrderedDict[str, CompileResult] = OrderedDict()
+        self._compiling: dict[str, Future[CompileResult]] = {}
+        self._opening, self._lock = Lock(), Lock()
+
+    @property
+    def box(self) -> Sandbox:
+        """Return the sandbox with compilers; raise `VerifierError` if nothing isolates."""
+        with self._opening:
+            if self._box is None:
+                self._box = Sandbox(self.workers, rung=self.rung, allow_none=self.allow_none, tools=tools_folder())
+            return self._box
+
+    @property
+    def description(self) -> str:
+        """Return what isolates programs here; opens the sandbox."""
+        return self.box.description
+
+    def open(self) -> None:
+        """Open the sandbox; raise `VerifierError` if nothing isolates."""
+        self.box  # noqa: B018  opened by being asked for
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.threads.shutdown(wait=kind is None, cancel_futures=True)
+        if self._box is not None:
+            self._box.close()
 
     def compile(
         self, sources: Mapping[str, bytes], command: Sequence[str], limits: Limits = COMPILE_LIMITS
     ) -> CompileResult:
-        """Compile ``sources`` by ``command``, cached."""
+        """Compile ``sources`` by ``command``, or return the kept result."""
         digest = hashlib.sha256(repr((tuple(command), sorted(sources.items()), limits)).encode()).hexdigest()
         with self._lock:
+            if digest in self._kept:
+                self._kept.move_to_end(digest)
+                return self._kept[digest]
             future = self._compiling.get(digest)
             is_owner = future is None
             if future is None:
                 future = self._compiling[digest] = Future()
         if is_owner:
             try:
-                compiled = self.kept.get(digest) or self.box.compile(sources, command, limits)
-                if compiled.run.ending is not Ending.BROKEN:
-                    self.kept.put(digest, compiled)
-                future.set_result(compiled)
+                compiled = self.box.compile(sources, command, limits)
+                future.set_result(replace(compiled, run=replace(compiled.run, stdout=b"", stderr=b"")))
             finally:
                 with self._lock:
                     del self._compiling[digest]
                 if not future.done():  # a thread that waits for it must not wait for ever
                     future.cancel()
+            self._keep(digest, future.result())
         return future.result()
+
+    def _keep(self, digest: str, compiled: CompileResult) -> None:
+        if compiled.run.ending is Ending.BROKEN:
+            return
+        with self._lock:
+            self._kept[digest] = compiled
+            while sum(len(one.artifact or b"") + len(one.log) for one in self._kept.values()) > KEPT_BYTES:
+                self._kept.popitem(last=False)
 
     def cpp(self, sources: Mapping[str, bytes], main: Sequence[str], flags: Sequence[str] = CPP_FLAGS) -> CompileResult:
         """Compile the C++ files ``main``; other sources are headers."""
-        given = self._made_before()
-        compiled = self.compile(sources, ("g++", *flags, *given, *main, "-o", OUTPUT))
-        if not compiled.ok and (why := lost(self.box, given)):  # no fault of the program's
+        prebuilt = self._made_before()
+        compiled = self.compile(sources, ("g++", *flags, *prebuilt, *main, "-o", OUTPUT))
+        if not compiled.ok and (why := lost(self.box, prebuilt)):  # no fault of the program's
             return replace(compiled, run=replace(compiled.run, ending=Ending.BROKEN, note=why))
         return compiled
 
     def _made_before(self) -> tuple[str, ...]:
         """Return prebuilt files, built on the first call."""
         with self._lock:
-            if self._given is None:
-                self._given = made_before(self.box)
-        return self._given
+            if self._prebuilt is None:
+                self._prebuilt = made_before(self.box)
+            return self._prebuilt
 
     def prepare(self, submission: Submission) -> Program | Unready:
         """Return a submission ready to run, or why not."""
@@ -162,49 +204,6 @@ class Toolbox:
                 numpy=program.numpy,
                 forks=processes,
             )
-
-
-class Runner:
-    """A sandbox with threads, started on first use."""
-
-    def __init__(self, workers: int | None = None, *, rung: str | None = None, allow_none: bool = False) -> None:
-        self.workers = workers or len(os.sched_getaffinity(0))
-        self.rung, self.allow_none = rung, allow_none
-        self._box: Sandbox | None = None
-        self._tools: Toolbox | None = None
-        self._opening = Lock()
-        self.threads = ThreadPoolExecutor(self.workers, "programs")
-
-    @property
-    def tools(self) -> Toolbox:
-        """Return the sandbox with compilers; raise `VerifierError` if nothing isolates."""
-        with self._opening:
-            if self._tools is None:
-                self._box = Sandbox(self.workers, rung=self.rung, allow_none=self.allow_none, tools=tools_folder())
-                self._box.__enter__()
-                self._tools = Toolbox(self._box)
-            return self._tools
-
-    @property
-    def description(self) -> str:
-        """Return what isolates programs here; opens the sandbox."""
-        return self.tools.box.description
-
-    def open(self) -> None:
-        """Open the sandbox; raise `VerifierError` if nothing isolates."""
-        self.tools  # noqa: B018  opened by being asked for
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.threads.shutdown(wait=kind is None, cancel_futures=True)
-        if self._box is not None:
-            self._box.__exit__(kind, error, trace)
-        if self._tools is not None:
-            self._tools.kept.close()
 
 
 def wants_numpy(code: str) -> bool:

@@ -17,7 +17,7 @@ from curation.records import VerifierError
 from curation.verify.programs.checkers import CHECKER_LIMITS, helper_files, prepare_checker
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import Checker, CheckerKind, CodeVerdict, Validator, ValidatorLang
-from curation.verify.programs.tools import Program, Toolbox
+from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits, RunResult
 
 _CONVERT_LIMITS = Limits(cpu_s=10.0, memory_mb=512, output_bytes=4 << 20)
@@ -63,16 +63,16 @@ class ReadyValidator:
     program: Program
 
 
-def prepare_validator(tools: Toolbox, validator: Validator) -> ReadyValidator | str:
+def prepare_validator(runner: Runner, validator: Validator) -> ReadyValidator | str:
     """Return a runnable validator, or why there is none.
 
     Raises `VerifierError` if the sandbox failed.
     """
     if validator.lang is ValidatorLang.CHECKTESTDATA:
-        return _converted(tools, validator)
+        return _converted(runner, validator)
     if validator.lang is ValidatorLang.OTHER:
         return validator.sources[validator.main[0]]
-    program = prepare_checker(tools, _as_checker(validator))
+    program = prepare_checker(runner, _as_checker(validator))
     if isinstance(program, Program):
         return ReadyValidator(validator, program)
     if program.verdict is CodeVerdict.BROKEN:
@@ -81,7 +81,7 @@ def prepare_validator(tools: Toolbox, validator: Validator) -> ReadyValidator | 
 
 
 def check_inputs(
-    tools: Toolbox, validators: Sequence[ReadyValidator], inputs: Sequence[bytes], limits: Limits = CHECKER_LIMITS
+    runner: Runner, validators: Sequence[ReadyValidator], inputs: Sequence[bytes], limits: Limits = CHECKER_LIMITS
 ) -> list[InputVerdict]:
     """Return verdicts on inputs, which all validators must accept."""
     verdicts = [ACCEPTED] * len(inputs)
@@ -91,7 +91,7 @@ def check_inputs(
         validator = ready.validator
         grammar = validator.lang is ValidatorLang.CHECKTESTDATA
         beside = {} if grammar else helper_files(_as_checker(validator))
-        results = tools.run(ready.program, stdins, limits, args=validator.args, files=[beside] * len(stdins))
+        results = runner.run(ready.program, stdins, limits, args=validator.args, files=[beside] * len(stdins))
         for place, result in zip(places, results, strict=True):
             verdict = _verdict_of(validator, result)
             if verdict.valid is not True and (verdicts[place].valid or verdict.valid is False):
@@ -125,9 +125,9 @@ def _converter() -> str:
     return _CONVERT.format(held=json.dumps({name: (folder / f"{name}.py").read_text() for name in _MODULES}))
 
 
-def _converted(tools: Toolbox, validator: Validator) -> ReadyValidator | str:
+def _converted(runner: Runner, validator: Validator) -> ReadyValidator | str:
     grammar = validator.sources[validator.main[0]].encode("utf-8", "surrogateescape")
-    (result,) = tools.run(Program(CodeLang.PYTHON, _converter()), [grammar], _CONVERT_LIMITS)
+    (result,) = runner.run(Program(CodeLang.PYTHON, _converter()), [grammar], _CONVERT_LIMITS)
     if result.ending is Ending.EXITED and result.exit_code == 0:
         return ReadyValidator(validator, Program(CodeLang.PYTHON, result.stdout.decode("utf-8", "replace")))
     words = result.stderr.decode("utf-8", "replace").strip().splitlines()

@@ -8,7 +8,7 @@ Invariant: expected outputs never come here.
 """
 
 from curation.verify.sandbox.box import Sandbox
+from curation.verify.sandbox.ladder import RUNGS
 from curation.verify.sandbox.outcomes import CompileResult, Ending, Limits, RunResult
-from curation.verify.sandbox.rungs import RUNGS
 
 __all__ = ["RUNGS", "CompileResult", "Ending", "Limits", "RunResult", "Sandbox"]

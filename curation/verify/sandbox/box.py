@@ -20,15 +20,17 @@ from curation.records import VerifierError
 from curation.verify.sandbox.inside.launcher import APART, seen_at
 from curation.verify.sandbox.ladder import choose_rung
 from curation.verify.sandbox.outcomes import CompileResult, Ending, Limits, RunResult
-from curation.verify.sandbox.results import broken_run, run_result, worse_than_limits
 from curation.verify.sandbox.slot import (
     Slot,
     SlotError,
+    broken_run,
     file_names,
     limits_message,
     memory_file,
     output_file,
     read_file,
+    run_result,
+    worse_than_limits,
     writable,
 )
 from curation.verify.sandbox.view import numpy_site_packages
@@ -76,7 +78,7 @@ class Sandbox:
     ) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
         self.tools = tools
-        self.rung, self.description, first, self._library = choose_rung(rung, allow_none)
+        self.rung, self.description, first = choose_rung(rung, allow_none)
         self.forks, self.owns = bool(first.facts["forks"]), bool(first.facts["owns"])
         self._idle: dict[str, list[Slot]] = {"std": [first], "numpy": [], "compile": []}
         self._busy: set[Slot] = set()
@@ -116,7 +118,7 @@ class Sandbox:
             if self._closed:
                 raise VerifierError("this Sandbox is closed; make another one")
             slot = self._idle[kind].pop() if self._idle[kind] else None
-        slot = slot or Slot(self.rung, kind, self.tools, self._library)
+        slot = slot or Slot(self.rung, kind, self.tools)
         slot.usable = False
         with self._lock:
             self._busy.add(slot)
@@ -188,7 +190,7 @@ class Sandbox:
         program, limits = memory_file(job.program), job.limits
         try:
             with self._slot(job.kind) as slot:
-                opening = {"op": job.op, "limits": limits_message(limits, tree=job.forks)}
+                opening = {"op": job.op, "args": list(job.args), "limits": limits_message(limits, tree=job.forks)}
                 opened = slot.ask(opening, [program], ANSWER_TIMEOUT_S + 10 * limits.wall_guard_s)
                 if "died" in opened or worse_than_limits(opened, limits):
                     slot.usable = "died" in opened
@@ -281,7 +283,7 @@ def _together(tests: Sequence[Test]) -> Sequence[Test]:
 
 def _ran(slot: Slot, tests: Sequence[Test], job: _Job) -> Iterator[RunResult]:
     """Yield runs of the first tests, at least one."""
-    message = {"op": "tests", "args": list(job.args), "files": [file_names(files) for _, files in tests]}
+    message = {"op": "tests", "files": [file_names(files) for _, files in tests]}
     descriptors, outputs = [], []
     try:
         for stdin, files in tests:

@@ -18,9 +18,8 @@ from functools import partial
 from curation.records import VerifierError
 from curation.verify.sandbox.box import Sandbox
 from curation.verify.sandbox.doctor_attempts import ATTEMPTS, LIMITED, PYTHON, SHUTTING, cpp_program
-from curation.verify.sandbox.ladder import probe_rung
+from curation.verify.sandbox.ladder import RUNGS, probe_rung
 from curation.verify.sandbox.outcomes import Ending, Limits, RunResult
-from curation.verify.sandbox.rungs import RUNGS
 from curation.verify.sandbox.slot import SlotError
 
 QUICK_LIMITS = Limits(cpu_s=1.0, wall_s=20.0, memory_mb=100, output_bytes=1 << 20, file_mb=8)
@@ -140,7 +139,7 @@ def working_rungs() -> list[str]:
     works = []
     for rung in RUNGS[:-1]:
         with contextlib.suppress(SlotError):
-            probe_rung(rung, None).close()
+            probe_rung(rung).close()
             works.append(rung)
     return works
 

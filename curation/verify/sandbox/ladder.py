@@ -6,26 +6,53 @@ Invariant: nothing weaker than Landlock unless requested.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from curation.records import VerifierError
-from curation.verify.sandbox.library import LibraryUnavailable, build_library
 from curation.verify.sandbox.outcomes import Limits
-from curation.verify.sandbox.results import run_result
-from curation.verify.sandbox.rungs import RUNG_DESCRIPTIONS, RUNGS
-from curation.verify.sandbox.slot import Slot, SlotError, limits_message, memory_file, output_file, read_file
+from curation.verify.sandbox.slot import (
+    Slot,
+    SlotError,
+    limits_message,
+    memory_file,
+    output_file,
+    read_file,
+    run_result,
+)
+
+RUNGS = ("namespaces", "user-namespace", "landlock", "none")
+"""Names of the rungs, strongest first. ``none`` is never chosen unless it is asked for by name."""
+
+RUNG_DESCRIPTIONS = {
+    "namespaces": (
+        "own mount, process, network, IPC and host-name namespaces made by root, an unused user id, no capabilities, "
+        "a read-only view of the toolchain, a private /tmp of limited size, an allow-list of system calls"
+    ),
+    "user-namespace": (
+        "own user, mount, process, network, IPC and host-name namespaces, no capabilities, a read-only view of the "
+        "toolchain, a private /tmp of limited size, an allow-list of system calls"
+    ),
+    "landlock": (
+        "no namespaces: Landlock lets programs read the toolchain and write to a folder of their own, an allow-list of "
+        "system calls, no capabilities; names and sizes of the host's files can be seen, their content cannot; "
+        "programs that write to /tmp by that name fail"
+    ),
+    "none": (
+        "NO ISOLATION: limits on time, memory and output only; programs can read and harm what this user can; root's "
+        "capabilities are given up, and its user id where another one can read the toolchain"
+    ),
+}
 
 PROBE = b"print(6 * 7)"
 
 
-def probe_rung(rung: str, library: Path | None) -> Slot:
+def probe_rung(rung: str) -> Slot:
     """Return a slot that has run a program. Raises SlotError if it fails."""
-    slot = Slot(rung, "std", library=library)
+    slot = Slot(rung, "std")
     limits = limits_message(Limits(), tree=False)
     descriptors = [memory_file(PROBE), memory_file(b""), output_file(), output_file()]
     try:
-        slot.ask({"op": "python", "limits": limits}, descriptors[:1])
-        (used,) = slot.ask({"op": "tests", "args": [], "files": [[]]}, descriptors[1:])["ran"]
+        slot.ask({"op": "python", "args": [], "limits": limits}, descriptors[:1])
+        (used,) = slot.ask({"op": "tests", "files": [[]]}, descriptors[1:])["ran"]
         slot.ask({"op": "end"}, [])
         ran = run_result(used, Limits(), *descriptors[2:])
         if ran.stdout != b"42\n":
@@ -37,8 +64,8 @@ def probe_rung(rung: str, library: Path | None) -> Slot:
     return slot
 
 
-def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot, Path | None]:
-    """Return the rung, its description, a warm slot, and the library.
+def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot]:
+    """Return the rung, its description, and a warm slot.
 
     Raises VerifierError if nothing works.
     """
@@ -46,14 +73,9 @@ def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot, Pat
         raise VerifierError(f"no isolation is called {rung!r}; use one of {', '.join(RUNGS)}")
     candidates = (rung,) if rung else RUNGS if allow_none else RUNGS[:-1]
     failures: list[str] = []
-    starter, slowly = None, []
-    try:
-        starter = build_library()
-    except LibraryUnavailable as why:
-        slowly = [f"programs are started by Python, more slowly: {why}"]
     for name in candidates:
         try:
-            slot = probe_rung(name, starter)
+            slot = probe_rung(name)
         except SlotError as error:
             failures.append(f"{name}: {error}")
             continue
@@ -66,6 +88,6 @@ def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot, Pat
         if not facts["owns"]:
             lines.append("modes, times and owners of files stay as they are here: no user id of its own")
         lines += [f"not available: {reason}" for reason in failures]
-        return name, "; ".join(lines + slowly), slot, starter
+        return name, "; ".join(lines), slot
     advice = "" if allow_none else '; to run foreign code without isolation, say so: rung "none"'
     raise VerifierError(f"no isolation works on this machine ({'; '.join(failures)}){advice}")

@@ -22,7 +22,8 @@ from typing import Any
 from curation.storage.scratch import ScratchFolder
 from curation.verify.sandbox.inside import folder
 from curation.verify.sandbox.inside.folder import empty, path_in
-from curation.verify.sandbox.outcomes import Limits
+from curation.verify.sandbox.library import build_library
+from curation.verify.sandbox.outcomes import Ending, Limits, RunResult
 from curation.verify.sandbox.view import build_view, interpreter
 
 START_S = 600.0
@@ -48,6 +49,14 @@ ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
+}
+STDERR_BYTES = 65536
+KILLED = {
+    "memory": Ending.MEMORY_LIMIT,
+    "cpu": Ending.CPU_LIMIT,
+    "wall": Ending.WALL_LIMIT,
+    "output": Ending.OUTPUT_LIMIT,
+    "files": Ending.OUTPUT_LIMIT,
 }
 WORDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("peak_kb", "uid", "status", "died"), (int,)),
@@ -145,7 +154,7 @@ def read_file(descriptor: int, max_bytes: int) -> bytes:
 class Slot:
     """A warm supervisor of kind ``std``, ``numpy`` or ``compile``."""
 
-    def __init__(self, rung: str, kind: str, tools: Path | None = None, library: Path | None = None) -> None:
+    def __init__(self, rung: str, kind: str, tools: Path | None = None) -> None:
         self.rung, self.kind, self.usable = rung, kind, True
         self.facts = Answer()
         own = rung in {"landlock", "none"}  # with namespaces the scratch folder is a file system of its own
@@ -154,7 +163,7 @@ class Slot:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._using = threading.RLock()  # a descriptor that is closed in use may be another file's a moment later
         self._uid = FIRST_UID + int.from_bytes(os.urandom(4)) % (1 << 27)  # containers share the numbers of users
-        view = build_view(kind, tools)
+        view, library = build_view(kind, tools), str(build_library())
         plan = {
             "rung": rung,
             "kind": kind,
@@ -165,13 +174,13 @@ class Slot:
             "scratch": self.scratch,
             "scratch_mb": SCRATCH_MB[kind],
             "packages": view.packages,
-            "library": str(library or ""),
+            "library": library,
         }
         python = [interpreter(), "-s", "-S", "-P", "-c", START, str(Path(__file__).parent), json.dumps(plan)]
         with theirs:
             self.process = subprocess.Popen(
                 ["/bin/sh", "-c", LIMITS, "sh", *python],
-                env=ENVIRONMENT | _preloaded(rung, str(library or "")),
+                env=ENVIRONMENT | _preloaded(rung, library),
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -261,7 +270,7 @@ class Slot:
 
 def _preloaded(rung: str, library: str) -> dict[str, str]:
     """Return the variable that preloads the library without a /dev/shm."""
-    return {"LD_PRELOAD": library} if rung == "landlock" and library and not {" ", ":"} & {*library} else {}
+    return {"LD_PRELOAD": library} if rung == "landlock" and not {" ", ":"} & {*library} else {}
 
 
 def _empty_later(path: str) -> None:
@@ -282,3 +291,48 @@ def _empty_later(path: str) -> None:
 def limits_message(limits: Limits, tree: bool) -> dict[str, Any]:
     """Return limits for the supervisor; ``tree``: child processes are allowed and count."""
     return {**asdict(limits), "wall_s": limits.wall_guard_s, "tree": tree}
+
+
+def broken_run(note: str) -> RunResult:
+    """Return a run of which nothing is known."""
+    return RunResult(Ending.BROKEN, None, None, b"", b"", 0.0, 0.0, 0, note)
+
+
+def worse_than_limits(used: Mapping[str, Any], limits: Limits) -> bool:
+    """Return whether compiling already took more memory than a run may."""
+    return bool(used["peak_kb"] > limits.memory_mb * 1024)
+
+
+def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
+    """Return the ending: the watch's reason, a passed limit, or its own."""
+    status = used["status"] & 0xFFFF
+    if used["killed"] in KILLED:
+        return KILLED[used["killed"]]
+    if worse_than_limits(used, limits):
+        return Ending.MEMORY_LIMIT
+    if used["cpu_s"] > limits.cpu_s:
+        return Ending.CPU_LIMIT
+    signaled = os.WIFSIGNALED(status)
+    if written > limits.output_bytes or (signaled and os.WTERMSIG(status) == signal.SIGXFSZ):
+        return Ending.OUTPUT_LIMIT
+    return Ending.SIGNALED if signaled else Ending.EXITED
+
+
+def run_result(used: Mapping[str, Any], limits: Limits, stdout: int = -1, stderr: int = -1) -> RunResult:
+    """Return the `RunResult` of `Watch.wait` and the program's files."""
+    if used.get("failed"):
+        return broken_run(used["failed"])
+    status = used["status"] & 0xFFFF
+    sizes = used.get("sizes") or [os.fstat(output).st_size if output >= 0 else 0 for output in (stdout, stderr)]
+    note = {"processes": f"more than {limits.processes} threads", "files": f"more than {limits.file_mb} MiB in /tmp"}
+    return RunResult(
+        ending=_ending(used, limits, max(sizes)),
+        exit_code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
+        signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
+        stdout=read_file(stdout, min(sizes[0], limits.output_bytes)) if sizes[0] else b"",
+        stderr=read_file(stderr, min(sizes[1], STDERR_BYTES)) if sizes[1] else b"",
+        cpu_s=used["cpu_s"],
+        wall_s=used["wall_s"],
+        memory_mb=-(-used["peak_kb"] // 1024),
+        note=note.get(used["killed"], ""),
+    )

@@ -102,7 +102,7 @@ def test_words_are_read_only_where_they_are_needed() -> None:
     script = """
 import sys, curation
 assert "tomllib" not in sys.modules
-import curation.verify.worker, curation.verify.answers
+import curation.verify.worker_pool, curation.verify.answers
 assert "curation.languages.vocabulary" in sys.modules
 assert "pydantic" not in sys.modules, "the verifier's workers start without it"
 """

@@ -28,7 +28,7 @@ def model(code: str) -> Validator:
 
 def asked(runner: Runner, package: list[Validator], by_model: list[Validator], texts: list[str]) -> Vouching:
     given = [GivenInput(index, text, index < 2) for index, text in enumerate(texts)]
-    return vouch(runner.tools, package, by_model, given)
+    return vouch(runner, package, by_model, given)
 
 
 def test_a_package_s_validator_vouches_and_drops_the_given_input_that_it_refuses(runner: Runner) -> None:
@@ -36,7 +36,7 @@ def test_a_package_s_validator_vouches_and_drops_the_given_input_that_it_refuses
     assert found.by == "package"
     assert set(found.refused) == {5}
     assert "expected" in found.refused[5]
-    assert found.check(runner.tools, ["2\n0 99\n", "2\n0 100\n", "2\n0\n"]) == [True, False, False]
+    assert found.check(runner, ["2\n0 99\n", "2\n0 100\n", "2\n0\n"]) == [True, False, False]
 
 
 def test_one_that_refuses_too_many_given_inputs_is_broken_itself(runner: Runner) -> None:
@@ -82,7 +82,7 @@ def test_an_input_on_which_a_validator_fails_is_neither_refused_nor_proved(runne
     texts = [*GIVEN, *[f"2\n{i} {i}\n" for i in range(20)]]
     loud = Validator(ValidatorLang.PYTHON, {"v.py": code}, ("v.py",), accepts=0)
     given = [GivenInput(index, text, example=False) for index, text in enumerate(texts)]
-    found = vouch(runner.tools, [loud], [], given)
+    found = vouch(runner, [loud], [], given)
     assert found.by == "package"
     assert found.unsaid == {3}
     assert found.refused == {}

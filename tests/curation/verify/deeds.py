@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from curation.verify.worker import Guard
+from curation.verify.worker_pool import Guard
 
 
 def echo(job: Any, guard: Guard) -> Any:

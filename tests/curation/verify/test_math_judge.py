@@ -12,8 +12,7 @@ import pytest
 from curation.records import Outcome, SourceError
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from curation.verify.pairs import verify_pairs
-from curation.verify.worker import Guard
-from curation.verify.worker_pool import WorkerPool
+from curation.verify.worker_pool import Guard, WorkerPool
 from tests.places import SHARED_DATA
 
 DATA = SHARED_DATA

@@ -1,12 +1,10 @@
-"""Workers: hard limits, order, laziness, death with the parent; from any thread."""
+"""Workers: hard limits, death with the parent; from any thread."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +12,15 @@ import psutil
 import pytest
 
 from curation.records import Outcome, VerifierError
-from curation.verify.worker_pool import WorkerLimits, WorkerPool
+from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 from tests.places import ROOT
 from tests.waiting import wait_gone, wait_until
 
 DEEDS = "tests.curation.verify.deeds"
 
 
-def test_results_come_in_order_and_jobs_are_read_lazily() -> None:
-    read: list[int] = []
-
-    def jobs() -> Iterator[int]:
-        for number in count():
-            read.append(number)
-            yield number
-
-    with WorkerPool(f"{DEEDS}:echo", 2) as pool:
-        found = [reply.value for reply in islice(pool.map(jobs()), 100)]
-    assert found == list(range(100))
-    assert len(read) <= 100 + 4 * 2 + 1
+def replies(pool: WorkerPool, *jobs: Any) -> list[JobReply]:
+    return [future.result() for future in [pool.submit(job) for job in jobs]]
 
 
 BAD = {"spin": "timeout", "power": "timeout"} | dict.fromkeys(("memory", "crash", "exit", "raise"), "broken")
@@ -41,30 +29,30 @@ BAD = {"spin": "timeout", "power": "timeout"} | dict.fromkeys(("memory", "crash"
 def test_a_bad_step_is_written_off_and_its_neighbours_are_kept() -> None:
     deeds = [deed for bad in BAD for deed in ("fine", bad)]
     with WorkerPool(f"{DEEDS}:misbehave", 1, WorkerLimits(step_s=0.3)) as pool:
-        (reply,) = pool.map([{"deeds": [*deeds, "fine"]}])
+        (reply,) = replies(pool, {"deeds": [*deeds, "fine"]})
     expected = [BAD.get(deed, "done") for deed in (*deeds, "fine")]
     assert list(reply.value.values()) == expected
 
 
 def test_a_step_that_sleeps_meets_the_wall_guard_and_prints_do_not_disturb() -> None:
     with WorkerPool(f"{DEEDS}:misbehave", 1, WorkerLimits(step_s=0.02)) as pool:
-        (reply,) = pool.map([{"deeds": ["sleep"]}])
+        (reply,) = replies(pool, {"deeds": ["sleep"]})
     assert reply.value == {"0 sleep": "timeout"}
     with WorkerPool(f"{DEEDS}:misbehave", 1) as pool:
-        (reply,) = pool.map([{"deeds": ["print"]}])
+        (reply,) = replies(pool, {"deeds": ["print"]})
     assert reply.value == {"0 print": "done"}
 
 
 def test_a_worker_is_replaced_after_its_jobs() -> None:
     with WorkerPool(f"{DEEDS}:process_id", 1, WorkerLimits(max_jobs=2)) as pool:
-        processes = [reply.value for reply in pool.map(range(5))]
+        processes = [reply.value for reply in replies(pool, *range(5))]
     assert [processes.count(one) for one in dict.fromkeys(processes)] == [2, 2, 1]
 
 
 def test_a_worker_of_a_parent_with_more_memory_stays() -> None:
     held = bytearray(b"1") * (300 << 20)  # as a trainer holds: more than a worker may
     with WorkerPool(f"{DEEDS}:process_id", 1, WorkerLimits(memory_mb=512)) as pool:
-        processes = {reply.value for reply in pool.map(range(5))}
+        processes = {reply.value for reply in replies(pool, *range(5))}
     assert len(processes) == 1
     assert held
 
@@ -74,7 +62,7 @@ def test_it_works_from_several_threads_at_once() -> None:
     with WorkerPool(f"{DEEDS}:echo", 2) as pool:
 
         def ask(start: int) -> None:
-            found[start] = [reply.value for reply in pool.map(range(start, start + 50))]
+            found[start] = [reply.value for reply in replies(pool, *range(start, start + 50))]
 
         threads = [threading.Thread(target=ask, args=(start,)) for start in (0, 1000, 2000)]
         for thread in threads:
@@ -86,14 +74,14 @@ def test_it_works_from_several_threads_at_once() -> None:
 
 def test_a_target_that_does_not_import_and_a_closed_pool_are_clear_errors() -> None:
     with WorkerPool("curation.no_such_module:run", 1) as pool, pytest.raises(VerifierError, match="no_such_module"):
-        list(pool.map([1]))
+        replies(pool, 1)
     with pytest.raises(VerifierError, match="not open"):
         WorkerPool(f"{DEEDS}:echo", 1).submit(1)
 
 
 def test_a_job_outside_every_step_that_dies_is_broken() -> None:
     with WorkerPool(f"{DEEDS}:misbehave", 1) as pool:
-        first, second = pool.map([{"no deeds": 1}, {"deeds": []}])
+        first, second = replies(pool, {"no deeds": 1}, {"deeds": []})
     assert first.failure is Outcome.BROKEN
     assert "KeyError" in first.reason
     assert second.value == {}

@@ -157,7 +157,7 @@ def test_the_right_to_processes_follows_the_row_into_the_set_and_an_export(finis
     fork = "import os\nif os.fork() == 0:\n    os._exit(0)\nos.wait()\n"
     spread, plus = f"{fork}{READ}print(max(a) - min(a))", f"{fork}print(int(input()) + 1)"
     with Runner(1) as runner:
-        if not runner.tools.box.forks:
+        if not runner.box.forks:
             pytest.skip("no rung here lets a program start processes")
         jobs = [(one, Submission(CodeLang.PYTHON, spread if one.processes else plus)) for one in problems.values()]
         verdicts = {

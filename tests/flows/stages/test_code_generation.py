@@ -69,7 +69,7 @@ def made(
     **constants: object,
 ) -> GeneratedTests:
     """Return the tests made of the samples with ``right`` right solutions and a wrong one."""
-    vouching = vouch(runner.tools, [VALIDATOR] if validated else [], [], GIVEN)
+    vouching = vouch(runner, [VALIDATOR] if validated else [], [], GIVEN)
     return made_of(runner, problem_of(right, first=first), vouching, **constants)
 
 

@@ -22,8 +22,7 @@ from collections.abc import Callable, Iterator
 from os import _exit
 
 from . import fresh
-from .confinement import IGNORED, GetRequest
-from .forker import arguments_of
+from .confinement import IGNORED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -204,7 +203,9 @@ class Source:
         return importlib.import_module("importlib.util").decode_source(self.text)  # type: ignore[no-any-return]
 
 
-def make_ready(program: Program, source: Source, folder: str, calls: int) -> Callable[[GetRequest | None], NoReturn]:
+def make_ready(
+    program: Program, source: Source, arguments: list[str], folder: str, calls: int
+) -> Callable[[], NoReturn]:
     """Make the module ``__main__`` of a program and load what its tests may need; return the function that runs a test.
 
     To be called as far down the stack as what it returns will be, but for so many ``calls``.
@@ -225,11 +226,9 @@ def make_ready(program: Program, source: Source, folder: str, calls: int) -> Cal
     space.update(__builtins__=builtins, __file__="solution.py", __cached__=None, __annotations__={}, __loader__=source)
     sys.modules["__main__"] = main
     sys.path.insert(0, folder)
-    sys.argv = ["solution.py"]
+    sys.argv = ["solution.py", *arguments]
 
-    def run(get_request: GetRequest | None) -> NoReturn:
-        if get_request is not None:
-            sys.argv += arguments_of(get_request)
+    def run() -> NoReturn:
         for seed in reseed:  # else all tests of a program would draw the same numbers
             seed()
         ended = False

@@ -2,10 +2,8 @@
 
 Order matters: a session of its own, Landlock, descriptors (0, 1, 2 and the report pipe; a binary's file; nothing
 else), limits, the filter; only then foreign code. A call that fails is named on the report pipe, which is closed
-before foreign code runs: so a failure of the sandbox is never taken for the program's. Landlock and the filter a binary
-mostly has from the thread that makes its process (`Library.starter`), and not from a call of its own.
-
-The compiled library (`start.c`) runs the calls where there is one, else Python does, with the same list.
+before foreign code runs: so a failure of the sandbox is never taken for the program's. The compiled library (`start.c`)
+runs the calls.
 """
 
 from __future__ import annotations
@@ -39,12 +37,7 @@ FILES, FILES_OF_TREE = 64, 256
 IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 """Signals that Python ignores and a program started by a shell does not."""
 
-REQUEST_BYTES = 1 << 16
-NOTHING = b"."
-"""A request without arguments; an empty message would mean the end."""
-GetRequest = Callable[[], bytes]
-"""Gives the text of a request, which may be long."""
-NUMBER, STREAMS = struct.Struct("i"), struct.Struct("3i")
+NUMBER = struct.Struct("i")
 
 GONE, DIED = -1, 0
 Counted = tuple[int, float, float, int, list[int]]
@@ -66,10 +59,8 @@ def _structure(*fields: Any) -> Any:
 
 
 _STEP = _structure(("name", ctypes.c_char_p), ("number", ctypes.c_long), ("arguments", ctypes.c_long * 6))
-_PLAN = _structure(
-    "steps count streams marks marked report failed starter flags link text room length become run plain asked"
-)
-_TESTS = _structure("link control tick_ms ahead_us ahead_bytes folder text length")
+_PLAN = _structure("steps count streams marks marked report failed flags link become run")
+_TESTS = _structure("link control tick_ms ahead_us ahead_bytes folder")
 _TEST = _structure(
     ("streams", ctypes.c_int * 3), ("pid", ctypes.c_int), "ended status cpu_us wall_us peak_kb stdout stderr"
 )
@@ -85,19 +76,6 @@ class Library:
             function.argtypes, function.restype = (ctypes.c_void_p,), ctypes.c_long
         self.ran.argtypes = (*(3 * (ctypes.c_void_p,)), ctypes.c_long, ctypes.c_void_p)
         self.ran.restype = ctypes.c_long
-        self.starting = library.starting
-        self.starting.argtypes = ctypes.c_void_p, ctypes.c_long, ctypes.c_void_p
-        self.starting.restype = ctypes.c_void_p
-
-    def starter(self, filtering: Template, ruleset: int) -> tuple[int, int]:
-        """Make a thread that starts programs, inside a filter with `SECRET` and Landlock's rules, if any.
-
-        Return where the library knows it, and its number.
-        """
-        number = ctypes.c_long()
-        if not (made := self.starting(filtering.address, ruleset, ctypes.addressof(number))):
-            raise OSError(ctypes.get_errno(), "no thread that starts programs can be made")
-        return int(made), number.value
 
 
 def limits_of(limits: dict[str, Any], others: int) -> list[Limit]:
@@ -127,27 +105,29 @@ def limits_of(limits: dict[str, Any], others: int) -> list[Limit]:
     return ready
 
 
+Start = Callable[[Sequence[Sequence[int]]], Started]
+"""Starts the first of some tests, which have standard streams each; some more if it can."""
+CALLS = 2
+"""How many calls deeper than the caller of `Confinement.serve` the program starts."""
+
+
 class Confinement:
     """The calls for one kind of process, made ready once; ``standard`` are the streams of the one that is started.
 
     ``binary``: the descriptor of an executable file; then the last call executes it, and `command` must be given
-    before each start. ``starter``: the thread that starts it, inside the filter and Landlock's rules.
+    before each start.
     """
 
     def __init__(
         self,
-        library: Library | None,
+        library: Library,
         limits: Sequence[Limit],
         filtering: Template | None,
         ruleset: int,
         binary: int = -1,
         last: Sequence[Step] = (),
-        starter: int = 0,
     ) -> None:
-        self._library, self._filter = library, filtering
-        self.calls = 0 if library is None else 2
-        """How many calls deeper than who calls `serve` the program starts."""
-        self._called: tuple[list[bytes], list[bytes]] | None = None
+        self._library, self._filter = library, filtering  # its address alone would not keep it
         steps: list[Step] = [("setsid", ()), ("prctl", (kernel.PR_SET_PDEATHSIG, signal.SIGKILL))]
         if binary < 0:  # what is executed becomes so by itself, and may share its parent's memory until then
             steps.append(("prctl", (kernel.PR_SET_DUMPABLE, 1)))
@@ -174,14 +154,11 @@ class Confinement:
         marks = filtering.marks if filtering is not None else []
         self._marks = (ctypes.c_void_p * len(marks))(*marks)
         steps_at, marks_at = ctypes.addressof(self._steps), ctypes.addressof(self._marks)
-        self._plan = _PLAN(steps_at, len(steps), self._streams, marks_at, len(marks), REPORT, FAILED_TO_START, starter)
+        self._plan = _PLAN(steps_at, len(steps), self._streams, marks_at, len(marks), REPORT, FAILED_TO_START)
         self._address = ctypes.addressof(self._plan)
 
     def command(self, arguments: list[bytes], variables: list[bytes]) -> None:
         """Set the arguments and environment variables of the binary."""
-        if self._called == (arguments, variables):
-            return
-        self._called = arguments, variables
         self._words = kernel.words(arguments), kernel.words(variables)
         self._empty = ctypes.create_string_buffer(b"")
         here, there = map(ctypes.addressof, self._words)
@@ -192,37 +169,28 @@ class Confinement:
         """Start a confined process. Return its number here, and 0 in the new process (a binary never returns there)."""
         for place, descriptor in enumerate(standard):
             self._steps[self._streams + place].arguments[0] = descriptor
-        if self._library is not None:
-            pid = int(self._library.forked(self._address))
-        else:
-            pid = kernel.clone(self._plan.flags)
-            if pid == 0:
-                self._enter()
+        pid = int(self._library.forked(self._address))
         if pid < 0:
             raise OSError(ctypes.get_errno(), "clone: no new process")
         return pid
 
-    def starter(
+    def runner(
         self, control: int, folder: str, tick_s: float, ahead: tuple[float, int], link: _socket.socket | None = None
-    ) -> Callable[[bytes, Sequence[Sequence[int]]], Started]:
-        """Return a function that starts the first of some tests, which have standard streams each.
+    ) -> Start:
+        """Return the function that starts tests.
 
         The library runs them to their end if that comes before a tick, one after another, as long as they end well,
         leave ``folder`` empty, and take and write no more than ``ahead`` allows (seconds of all of them, bytes of one).
         Their processes are made by who listens at ``link``, on a request, or here where there is none.
         """
-        if self._library is None:
-            return lambda request, streams: self._started(control, link, request, streams[0])
         run, plan, started = self._library.ran, self._address, ctypes.c_long()
-        # Kept with this object: an address keeps nothing, and where the folder's name is gone no test ends plainly.
-        self._folder = path = ctypes.create_string_buffer(folder.encode())
+        path = ctypes.create_string_buffer(folder.encode())
         number, until = -1 if link is None else link.fileno(), int(ahead[0] * 1e6)
         tests = _TESTS(number, control, int(tick_s * 1000), until, ahead[1], ctypes.addressof(path))
+        self._kept = path, tests  # an address keeps nothing
         there, counted_at = ctypes.addressof(tests), ctypes.addressof(started)
 
-        def start(request: bytes, streams: Sequence[Sequence[int]]) -> Started:
-            text = ctypes.create_string_buffer(request)
-            tests.text, tests.length = ctypes.addressof(text), len(request)
+        def start(streams: Sequence[Sequence[int]]) -> Started:
             each = (_TEST * len(streams))()
             for test, standard in zip(each, streams, strict=True):
                 test.streams[:] = standard
@@ -240,64 +208,16 @@ class Confinement:
 
         return start
 
-    def _started(self, control: int, link: _socket.socket | None, request: bytes, streams: Sequence[int]) -> Started:
-        """Start one test without the library."""
-        if link is None:
-            pid = self.start(streams)
-        else:
-            link.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, STREAMS.pack(*streams))])
-            pid = next_number(link, control)
-        return [], (pid, os.pidfd_open(pid) if pid > 0 else -1, 0.0)
-
-    def serve(self, link: _socket.socket, run: Callable[[GetRequest | None], NoReturn]) -> GetRequest | None:
+    def serve(self, link: _socket.socket, run: Callable[[], NoReturn]) -> None:
         """Start a process per request from ``link``, which comes with three descriptors; answer with its number.
 
-        Each is a child of this process's parent, confined, and calls ``run`` with what gives the request's text, or
-        with None where it has no arguments: the library does so, or who gets that value returned. In this process
-        None is returned, once no one asks any more.
+        Each is a child of this process's parent, confined, and calls ``run``. Returns at the end of the link.
         """
-        self._plan.flags = kernel.CLONE_PARENT
-        if self._library is None:
-            return self._serve(link)
-        plan, text = self._plan, ctypes.create_string_buffer(REQUEST_BYTES)
-        plan.link, plan.text, plan.room = link.fileno(), ctypes.addressof(text), REQUEST_BYTES
-        plan.become = ctypes.cast(ctypes.pythonapi.PyObject_CallOneArg, ctypes.c_void_p).value
-
-        def asked() -> bytes:
-            return text.raw[: plan.length]
-
-        plan.run, plan.plain, plan.asked = map(id, (run, None, asked))
+        plan = self._plan
+        plan.flags, plan.link, plan.run = kernel.CLONE_PARENT, link.fileno(), id(run)
+        plan.become = ctypes.cast(ctypes.pythonapi.PyObject_CallNoArgs, ctypes.c_void_p).value
         if self._library.served(self._address) < 0:
             raise OSError(ctypes.get_errno(), "no new process can be made")
-        return None
-
-    def _serve(self, link: _socket.socket) -> GetRequest | None:
-        """Do what the library's ``served`` does, more slowly."""
-        room = _socket.CMSG_SPACE(STREAMS.size)
-        while True:
-            request, beside, _, _ = link.recvmsg(REQUEST_BYTES, room, _socket.MSG_CMSG_CLOEXEC)
-            if not request:
-                return None
-            standard = STREAMS.unpack(beside[0][2])
-            pid = self.start(standard)
-            if pid == 0:
-                return lambda: request
-            link.send(NUMBER.pack(pid))
-            for descriptor in standard:
-                os.close(descriptor)
-
-    def _enter(self) -> None:
-        """Do what the library does in a new process, more slowly: run the steps."""
-        ready = False
-        try:
-            if self._filter is not None:
-                self._filter.fill(os.getpid())
-            for step in self._steps:
-                kernel.call(step.name.decode(), *step.arguments)
-            ready = True
-        finally:
-            if not ready:
-                failed_to_start()
 
 
 def next_number(link: _socket.socket, control: int) -> int:

@@ -6,8 +6,7 @@ the foreign code). All refuse sockets but a connected pair, ptrace, memfd, share
 keys, io_uring, BPF and whatever else is not named. A program that was promised processes (``spared``) may fork and
 signal besides, but neither the processes with the spared numbers, which serve it, nor a whole group of others.
 
-One filter is put around a program, whole, in the process that becomes it, or around the thread that starts binaries
-(`start.c`), which alone knows a ``secret`` and may vfork. Its first half is a set of call numbers, 32
+One filter is put around a program, whole, in the process that becomes it. Its first half is a set of call numbers, 32
 to a word: an allow-list as a search tree takes 412 instructions instead of some 150, and the kernel 180 instead of
 100 µs of each test to make it (76 of which an empty filter takes too).
 
@@ -25,9 +24,7 @@ file.
 from __future__ import annotations
 
 import ctypes
-import signal
 import struct
-from collections.abc import Sequence
 
 from . import kernel
 from .syscalls import AUDIT_ARCH, NUMBERS
@@ -61,7 +58,7 @@ ATTRIBUTES = (*MODES, *"utimensat utime utimes futimesat chown fchown lchown fch
 # struct seccomp_data: nr at 0, arch at 4, arguments as 64-bit words from 16; the low half is enough for all we read.
 NR, ARCH, ARGUMENT = 0, 4, 16
 LOAD, LOAD_VALUE, EQUAL, AT_LEAST, ANY_BIT, JUMP, RETURN = 0x20, 0x00, 0x15, 0x35, 0x45, 0x05, 0x06
-AND, XOR, OR_X, SHIFT, SHIFT_BY_X, TO_X = 0x54, 0xA4, 0x4C, 0x74, 0x7C, 0x07
+AND, SHIFT, SHIFT_BY_X, TO_X = 0x54, 0x74, 0x7C, 0x07
 ALLOW, KILL, DONE, EPERM, ENOSYS, ENODATA, EOPNOTSUPP = (
     0x7FFF0000,
     0x80000000,
@@ -101,9 +98,8 @@ SOCKET_OPTIONS = (3, 4, 38, 39)
 """SO_TYPE, SO_ERROR, SO_PROTOCOL, SO_DOMAIN."""
 PRCTLS = (3, 15, 16, 0x53564D41)
 """PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_SET_VMA (the allocator names its maps)."""
-VFORK = kernel.CLONE_VM | kernel.CLONE_VFORK | signal.SIGCHLD
-OWN, *SECRET = range(0x7EADBEEF, 0x7EADBEEF + 3)
-"""Placeholders for what is known only later (`start.c`): the number of a process or thread, a secret's halves."""
+OWN = 0x7EADBEEF
+"""A placeholder for the number of a process, which `start.c` fills in."""
 
 
 def _one_of(argument: int, values: tuple[int, ...], inside: int, outside: int) -> Code:
@@ -147,24 +143,12 @@ def _none_of(numbers: tuple[int, ...]) -> Code:
     return [load, (AT_LEAST, len(numbers) + 1, 0, 1 << 31), *others]
 
 
-def _either(argument: int, value: int, these: Code, others: Code) -> Code:
-    """Go on with ``these`` where the argument's low half is the value, else with ``others``; both decide."""
-    return [(LOAD, 0, 0, ARGUMENT + 8 * argument), (EQUAL, 0, len(these), value), *these, *others]
-
-
 def _any_bit(argument: int, bits: int, these: Code, others: Code) -> Code:
     """Go on with ``these`` where the argument's low half has any of the bits, else with ``others``; both decide."""
     return [(LOAD, 0, 0, ARGUMENT + 8 * argument), (ANY_BIT, 0, len(these), bits), *these, *others]
 
 
-def _is_secret(argument: int, low: int, high: int) -> Code:
-    """Allow where the argument is the secret, in the same time whatever it is, so that no half can be guessed alone."""
-    place = ARGUMENT + 8 * argument
-    code: Code = [(LOAD, 0, 0, place), (XOR, 0, 0, low), (TO_X, 0, 0, 0), (LOAD, 0, 0, place + 4), (XOR, 0, 0, high)]
-    return [*code, (OR_X, 0, 0, 0), (EQUAL, 0, 1, 0), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, EPERM)]
-
-
-def _rules(kind: str, pid: int, spared: tuple[int, ...], owns: bool, secret: tuple[int, ...]) -> dict[str, Code]:
+def _rules(kind: str, pid: int, spared: tuple[int, ...], owns: bool) -> dict[str, Code]:
     """Return name of a call → what states whether it is allowed, for calls that are neither always so nor never.
 
     ``pid`` is the program's own: the only one it may send signals to, but where others are ``spared``.
@@ -197,12 +181,6 @@ def _rules(kind: str, pid: int, spared: tuple[int, ...], owns: bool, secret: tup
     else:
         rules["prlimit64"] = rules["kill"] = _one_of(0, (0, pid), ALLOW, EPERM)
         rules["tgkill"] = rules["tkill"] = _one_of(0, (pid,), ALLOW, EPERM)
-    if secret:  # what the thread needs that starts programs; programs do the other two in vain, as it has done them
-        rules["clone"] = _either(0, VFORK, _is_secret(4, *secret), threads)
-        rules["setsid"] = [(RETURN, 0, 0, ALLOW)]
-        rules["prctl"] = _either(
-            0, kernel.PR_SET_PDEATHSIG, _one_of(1, (signal.SIGKILL,), ALLOW, EPERM), rules["prctl"]
-        )
     if kind == "binary":
         rules["execveat"] = _all((0, ALL, EXEC_DESCRIPTOR), (4, ALL, kernel.AT_EMPTY_PATH))
     return rules
@@ -226,41 +204,35 @@ def build(
     machine: str = kernel.MACHINE,
     spared: tuple[int, ...] = (),
     owns: bool = True,
-    secret: tuple[int, ...] = (),
 ) -> Code:
     """Return the filter for a ``python`` program, a ``binary`` or a ``compiler``, whose process number is ``pid``.
 
     ``spared``: the program may start processes and signal others, but not these. ``owns``: what belongs to its user is
-    its own. ``secret``: it may start none, but who knows these halves of a word may, and has it inherit the filter.
+    its own.
     """
     numbers = NUMBERS[machine]
-    names = COMPILER if kind == "compiler" else (*PLAIN, *FORKING) if spared and not secret else PLAIN
+    names = COMPILER if kind == "compiler" else (*PLAIN, *FORKING) if spared else PLAIN
     if owns:
         names += ATTRIBUTES
     code: Code = [(LOAD, 0, 0, ARCH), (EQUAL, 1, 0, AUDIT_ARCH[machine]), (RETURN, 0, 0, KILL), (LOAD, 0, 0, NR)]
     code += [*_in_set({numbers[name] for name in names if name in numbers}), (LOAD, 0, 0, NR)]
-    for name, rule in _rules(kind, pid, spared, owns, secret).items():
+    for name, rule in _rules(kind, pid, spared, owns).items():
         if name in numbers:
             code += [(EQUAL, 0, len(rule), numbers[name]), *rule]
     return [*code, (RETURN, 0, 0, EPERM)]
 
 
 class Template:
-    """A filter built once, its process number filled in per program: building takes a millisecond, filling none.
+    """A filter built once, its process number filled in per program (`start.c`): building takes a millisecond.
 
     ``address`` is what seccomp(2) takes (``struct sock_fprog``), ``marks`` where the number belongs.
     """
 
-    def __init__(self, kind: str, owns: bool, spared: tuple[int, ...] = (), secret: Sequence[int] = ()) -> None:
-        code = build(kind, OWN, spared=spared, owns=owns, secret=tuple(secret))
+    def __init__(self, kind: str, owns: bool, spared: tuple[int, ...] = ()) -> None:
+        code = build(kind, OWN, spared=spared, owns=owns)
         self._code = ctypes.create_string_buffer(b"".join(INSTRUCTION.pack(*words) for words in code))
         at = ctypes.addressof(self._code)
         self._head = ctypes.create_string_buffer(struct.pack("HP", len(code), at))
         self.address = ctypes.addressof(self._head)
         operands = range(at + 4, at + INSTRUCTION.size * len(code), INSTRUCTION.size)
         self.marks = [place for place, (*_, operand) in zip(operands, code, strict=True) if operand == OWN]
-
-    def fill(self, pid: int) -> None:
-        """Fill in the process number."""
-        for mark in self.marks:
-            ctypes.c_uint32.from_address(mark).value = pid

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
 import struct
 
 from .syscalls import NUMBERS
@@ -61,11 +60,6 @@ def fork() -> int:
     that matters, and cost more than the fork itself: each page they write to is copied.
     """
     return _checked("fork", int(_libc.fork()))
-
-
-def clone(flags: int) -> int:
-    """Call clone(2), as `fork` does; with CLONE_PARENT the new process is the child of this one's parent."""
-    return call("clone", flags | signal.SIGCHLD)
 
 
 def words(texts: list[bytes]) -> ctypes.Array[ctypes.c_char_p]:

@@ -12,9 +12,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/futex.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -24,7 +21,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -48,15 +44,10 @@ struct plan {
     long marked;
     long report;
     long failed;
-    struct starter *starter; /* inside the filter already; none where each program puts it around itself */
-    long flags;              /* of clone(2), for what is forked */
-    long link;               /* where requests come from */
-    char *text;              /* of a request */
-    long room;
-    long length;                     /* of the text, for who reads it in the new process */
-    void *(*become)(void *, void *); /* PyObject_CallOneArg */
-    void *run;                       /* … what it calls in the new process, and does not return from */
-    void *plain, *asked;             /* … with which argument: for a request without arguments, and for others */
+    long flags;                      /* of clone(2), for what is forked */
+    long link;                       /* where requests come from */
+    void *(*become)(void *);         /* PyObject_CallNoArgs */
+    void *run;                       /* what it calls in the new process, and does not return from */
 };
 
 static int run(void *given) {
@@ -82,8 +73,6 @@ struct tests {
     long tick_ms;
     long ahead_us, ahead_bytes;
     const char *folder; /* which a test must leave empty */
-    const char *text;   /* of the request */
-    long length;
 };
 
 struct test {
@@ -97,8 +86,9 @@ struct test {
     long sizes[2]; /* of what it wrote to 1 and 2 */
 };
 
-/* A message with three descriptors beside it. */
+/* A request: a byte, with three descriptors. */
 struct parcel {
+    char byte;
     struct iovec words;
     union {
         char room[CMSG_SPACE(3 * sizeof(int))];
@@ -107,8 +97,8 @@ struct parcel {
     struct msghdr message;
 };
 
-static struct msghdr *parcel(struct parcel *made, const void *text, long length) {
-    made->words = (struct iovec){(void *)text, (size_t)length};
+static struct msghdr *parcel(struct parcel *made) {
+    made->words = (struct iovec){&made->byte, 1};
     made->beside.head = (struct cmsghdr){CMSG_LEN(3 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
     made->message = (struct msghdr){.msg_iov = &made->words, .msg_iovlen = 1};
     made->message.msg_control = &made->beside;
@@ -124,14 +114,14 @@ long forked(const struct plan *plan) {
     return pid;
 }
 
-/* A fork per request: a text, with three descriptors beside, comes over ``link``; the answer is the number of the new
-   process, which runs the interpreter from here: going back through the frames that led here would write to some 30
-   pages more. Returns 0 once nobody asks any more, -1 where it cannot go on. This process writes to three pages only
-   meanwhile: what it shares with its forks stays shared. */
-long served(struct plan *plan) {
+/* A fork per request: three descriptors come over ``link``; the answer is the number of the new process, which runs the
+   interpreter from here: going back through the frames that led here would write to some 30 pages more. Returns 0 at the
+   end of the link, -1 on an error. This process writes to three pages only meanwhile: what it shares with its forks stays
+   shared. */
+long served(const struct plan *plan) {
     for (;;) {
         struct parcel got;
-        long length = recvmsg((int)plan->link, parcel(&got, plan->text, plan->room), MSG_CMSG_CLOEXEC);
+        long length = recvmsg((int)plan->link, parcel(&got), MSG_CMSG_CLOEXEC);
         if (length <= 0)
             return length;
         struct cmsghdr *head = CMSG_FIRSTHDR(&got.message);
@@ -143,8 +133,7 @@ long served(struct plan *plan) {
             plan->steps[plan->streams + place].arguments[0] = streams[place];
         int32_t pid = (int32_t)forked(plan);
         if (pid == 0) {
-            plan->length = length;
-            plan->become(plan->run, length > 1 ? plan->asked : plan->plain);
+            plan->become(plan->run);
             return -1;
         }
         if (pid < 0 || send((int)plan->link, &pid, sizeof pid, 0) < 0)
@@ -154,106 +143,17 @@ long served(struct plan *plan) {
     }
 }
 
-/* A thread that starts programs. A filter belongs to a thread and to the children that it makes, so this one puts it
-   around itself, once, and no program waits for the kernel to make it. Between two requests it waits; else who asks does,
-   so they share even errno. It alone may vfork: the filter asks for a number that is drawn here, in an argument that the
-   kernel does not look at. That number lies in these pages and nowhere else, and no fork has them. */
-struct starter {
-    uint64_t secret;
-    long thread; /* its number */
-    uint32_t asked; /* a futex: 1 from a request to its answer */
-    const struct plan *plan;
-    long result;
-    long ruleset;
-    const struct sock_fprog *filter; /* operands from `OWN` on stand for what is known here only */
-    struct sock_filter code[256];
-    char stack_of_program[1 << 16] __attribute__((aligned(64)));
-    char stack[1 << 16] __attribute__((aligned(64)));
-};
-
-enum { OWN = 0x7EADBEEF, MARKS = 3 };
-
-#ifndef SYS_landlock_restrict_self
-#define SYS_landlock_restrict_self 446
-#endif
-
 /* As vfork(2) for calls the last of which is exec: the child borrows this process's memory until then. */
-static long vforked(const struct plan *plan, char *stack, uint64_t secret) {
-    return clone(run, stack, CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)plan, NULL, (void *)secret, (void *)secret);
-}
-
-/* Puts Landlock's rules, if any, and the filter around this thread. */
-static int restricted(struct starter *own) {
-    uint32_t marks[MARKS] = {(uint32_t)own->thread, (uint32_t)own->secret, (uint32_t)(own->secret >> 32)};
-    struct sock_fprog filled = {own->filter->len, own->code};
-    if (sizeof *own->code * filled.len > sizeof own->code)
-        return -1;
-    for (int place = 0; place < filled.len; place++) {
-        own->code[place] = own->filter->filter[place];
-        uint32_t mark = own->code[place].k - OWN;
-        if (mark < MARKS)
-            own->code[place].k = marks[mark];
-    }
-    if (own->ruleset >= 0 && syscall(SYS_landlock_restrict_self, own->ruleset, 0L) < 0)
-        return -1;
-    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0L, &filled);
-}
-
-/* Waits until the other side has gone on from this. */
-static void awaited(uint32_t *asked, uint32_t from) {
-    while (__atomic_load_n(asked, __ATOMIC_ACQUIRE) == from)
-        syscall(SYS_futex, asked, FUTEX_WAIT_PRIVATE, (long)from, NULL);
-}
-
-/* Has the other side go on, and waits for it. Only the one that goes on may fail in anything but waiting in vain. */
-static void passed(uint32_t *asked, uint32_t to) {
-    __atomic_store_n(asked, to, __ATOMIC_RELEASE);
-    syscall(SYS_futex, asked, FUTEX_WAKE_PRIVATE, 1L, NULL);
-    awaited(asked, to);
-}
-
-static int starts(void *given) {
-    struct starter *own = given;
-    own->thread = syscall(SYS_gettid);
-    own->result = restricted(own);
-    for (;;) {
-        passed(&own->asked, 0);
-        own->result = vforked(own->plan, own->stack_of_program + sizeof own->stack_of_program, own->secret);
-    }
-}
-
-/* The thread, made, and its number; NULL where it cannot be. It is the thread's turn from its first moment on: who makes it
-   only waits, and would else ask it for a program that is not there, and take that for the answer whether it is inside. */
-struct starter *starting(const struct sock_fprog *filter, long ruleset, long *thread) {
-    struct starter *made = mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (made == MAP_FAILED || madvise(made, sizeof *made, MADV_DONTFORK) < 0 ||
-        getrandom(&made->secret, sizeof made->secret, 0) != sizeof made->secret)
-        return NULL;
-    made->filter = filter;
-    made->ruleset = ruleset;
-    made->asked = 1;
-    int kind = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_SYSVSEM | CLONE_THREAD;
-    if (clone(starts, made->stack + sizeof made->stack, kind, made) < 0)
-        return NULL;
-    awaited(&made->asked, 1);
-    *thread = made->thread;
-    return made->result < 0 ? NULL : made;
-}
-
 static long executed(const struct plan *plan) {
     static char stack[1 << 16] __attribute__((aligned(64)));
-    struct starter *starter = plan->starter;
-    if (starter == NULL)
-        return vforked(plan, stack + sizeof stack, 0);
-    starter->plan = plan;
-    passed(&starter->asked, 1);
-    return starter->result;
+    return clone(run, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)plan);
 }
 
 /* The number of the process that the forking one makes on this request; 0 where it has died, -1 where the judge has. */
 static long asked(const struct tests *tests, const struct test *test) {
     struct parcel sent;
-    parcel(&sent, tests->text, tests->length);
+    parcel(&sent);
+    sent.byte = '.';
     memcpy(CMSG_DATA(&sent.beside.head), test->streams, sizeof test->streams);
     struct pollfd either[2] = {{(int)tests->link, POLLIN, 0}, {(int)tests->control, 0, 0}};
     int32_t pid = 0;

@@ -2,11 +2,12 @@
 
 Messages are JSON over a socket that keeps their borders, descriptors with them (SCM_RIGHTS):
 
-    {"op": "python", "limits"} [source]    a process compiles the source once and forks each test: {"peak_kb": …}
-    {"op": "binary", "limits"} [file]      the same for an executable file
-    {"op": "tests", "args", "files"} [stdin, stdout, stderr, *files, …]     tests, ``files`` being the names of each
-                                           one's files: {"ran": what `Watch.wait` returns of the first ones, at least
-                                           one; those after a failure or after some time were not run}
+    {"op": "python", "limits", "args"} [source]     a process compiles the source once and forks each test:
+                                           {"peak_kb": …}
+    {"op": "binary", "limits", "args"} [file]       the same for an executable file
+    {"op": "tests", "files"} [stdin, stdout, stderr, *files, …]     tests, ``files`` being the names of each one's
+                                           files: {"ran": what `Watch.wait` returns of the first ones, at least one;
+                                           those after a failure or after some time were not run}
     {"op": "end"}                          the program is done with: {"done": true}
     {"op": "command", …} [stdin, stdout, stderr, artifact, *files]      a tool of the toolchain, which may fork
 
@@ -34,10 +35,10 @@ import signal
 import site
 import sys
 import time
-from collections.abc import Callable
 
-from . import child, folder, forker, fresh, kernel, watch
+from . import child, folder, fresh, kernel, watch
 from .confinement import (
+    CALLS,
     DIED,
     FAILED_TO_START,
     GONE,
@@ -47,12 +48,12 @@ from .confinement import (
     THREAD_STACK,
     Confinement,
     Library,
-    Started,
+    Start,
     failed_to_start,
     limits_of,
     next_number,
 )
-from .filter import OWN, SECRET, Template
+from .filter import Template
 from .launcher import Plan, move_imports
 
 TYPE_CHECKING = False
@@ -64,14 +65,10 @@ MESSAGE, DESCRIPTORS = 1 << 16, 253
 """Bytes of a message, and descriptors with it: as many as the kernel takes."""
 AHEAD_S, AHEAD_BYTES = 0.05, 1 << 20
 """Tests that were sent together are reported one by one once they took so long or wrote so much."""
-Starter = Callable[[bytes, list[list[int]]], Started]
-Start = Callable[[list[str], list[list[int]]], Started]
-"""Starts the first of some tests, which have standard streams each, with these arguments; some more if it can."""
 
 
-def preload(plan: Plan) -> Library | None:
-    """Load what programs may find loaded, while the host's files are still visible; return the library that starts
-    them.
+def preload(plan: Plan) -> Library:
+    """Load what programs may find loaded, while the host's files are visible; return the library that starts them.
 
     Whole numbers convert to text of any length, as before Python 3.11: the CPU limit bounds that, too.
     """
@@ -85,7 +82,7 @@ def preload(plan: Plan) -> Library | None:
     if plan.kind == "numpy":
         importlib.import_module("numpy")
     sys.stdin.close()
-    return Library(plan.library) if plan.library else None
+    return Library(plan.library)
 
 
 def _collected_s() -> float:
@@ -102,7 +99,7 @@ def _dull(used: dict[str, Any]) -> bool:
 class Supervisor:
     """The process of one slot that serves the judge; see the module's docstring."""
 
-    def __init__(self, plan: Plan, library: Library | None, ruleset: int, outer: int, alone: bool, owns: bool) -> None:
+    def __init__(self, plan: Plan, library: Library, ruleset: int, outer: int, alone: bool, owns: bool) -> None:
         self.plan, self.library, self.alone, self.owns = plan, library, alone, owns
         self.control, self.report, self.ruleset = self._own_descriptors(ruleset, outer)
         self.folder = "/tmp" if plan.apart else plan.scratch
@@ -113,9 +110,6 @@ class Supervisor:
             self.environment["TMPDIR"] = self.folder
         self.whole = plan.apart or owns
         """Whether all processes that this one may signal are of this slot."""
-        self.starter = 0
-        self.threads: tuple[int, ...] = ()
-        """The thread that starts binaries, and its number, once it is there."""
         self.forks = plan.rung != "none" and self.whole and alone and watch.sees_children()
 
     def _own_descriptors(self, ruleset: int, outer: int) -> tuple[_socket.socket, int, int]:
@@ -163,27 +157,13 @@ class Supervisor:
         self, kind: str, limits: dict[str, Any], binary: int = -1, spared: tuple[int, ...] = ()
     ) -> Confinement:
         """Return what confines a program; one with ``spared`` may start processes and signal any but these."""
-        starter = self._starting() if kind == "binary" and not spared else 0
-        ready, filtering = limits_of(limits, self.alone * (2 + len(self.threads))), self.filters.get(kind)
-        if starter:
-            return Confinement(self.library, ready, None, -1, binary, starter=starter)
+        ready, filtering = limits_of(limits, self.alone * 2), self.filters.get(kind)
         if spared and filtering is not None:
-            filtering = Template(kind, self.owns, spared + self.threads)
+            filtering = Template(kind, self.owns, spared)
         last, ruleset = ([("close", (REPORT,))], -1) if kind == "python" else ([], self.ruleset)
         return Confinement(self.library, ready, filtering, ruleset, binary, last)
 
-    def _starting(self) -> int:
-        """Return the thread that starts binaries; 0 where each program puts the filter around itself.
-
-        It serves them all, so they may signal whatever is theirs to signal, but neither this process nor that thread.
-        """
-        if self.library is not None and self.filters and self.whole and not self.starter:
-            filtering = Template("binary", self.owns, (os.getpid(), OWN), SECRET)
-            self.starter, *threads = self.library.starter(filtering, self.ruleset)
-            self.threads = tuple(threads)
-        return self.starter
-
-    def python(self, limits: dict[str, Any], source: int) -> None:
+    def python(self, limits: dict[str, Any], arguments: list[str], source: int) -> None:
         """Run tests of a Python program, each forked by a process that has the program ready, until the end.
 
         The parser meets foreign text, so that process does the compiling, under Landlock's rules where there are some.
@@ -201,21 +181,15 @@ class Supervisor:
                 confinement = self._confined("python", limits, spared=(os.getppid(), os.getpid()))
             if self.ruleset >= 0:
                 kernel.call("landlock_restrict_self", self.ruleset)
-            calls = confinement.calls
-            text = child.Source(source)
-            forker.serve(
-                theirs, lambda: child.make_ready(child.compiled(text, limits), text, self.folder, calls), confinement
-            )
+            self._fork_tests(theirs, confinement, limits, arguments, source)
         theirs.close()
         with contextlib.closing(link):
-            peak_kb, start = next_number(link, self.control.fileno()), self._starter(confinement, link)
+            peak_kb, start = next_number(link, self.control.fileno()), self._runner(confinement, link)
             if peak_kb == GONE:
                 self.leave()
             if peak_kb:
                 self.reply(peak_kb=peak_kb)
-            alive = peak_kb > 0 and self._tests(
-                limits, lambda words, streams: start(forker.request_of(words), streams), pid
-            )
+            alive = peak_kb > 0 and self._tests(limits, start, pid)
         with watch.ended_or_gone(os.pidfd_open(pid), self.control.fileno()) as ended:
             if not ended(None):
                 self.leave()
@@ -227,23 +201,36 @@ class Supervisor:
             cpu_s = used.ru_utime + used.ru_stime
             self.reply(died=status, status=status, cpu_s=cpu_s, wall_s=cpu_s, peak_kb=used.ru_maxrss)
 
-    def _starter(self, confinement: Confinement, link: _socket.socket | None = None) -> Starter:
-        ahead = AHEAD_S, AHEAD_BYTES
-        return confinement.starter(self.control.fileno(), self.folder, watch.TICK_S, ahead, link)
+    def _fork_tests(
+        self, link: _socket.socket, confinement: Confinement, limits: dict[str, Any], arguments: list[str], source: int
+    ) -> NoReturn:
+        """Be the process that has a program ready: send its peak memory (KiB), then fork a test per request.
 
-    def binary(self, limits: dict[str, Any], program: int) -> None:
+        Invariants: it does next to nothing else, for whatever a process writes to while a fork shares its pages is
+        copied; it holds no input and no output, only the descriptors it hands to the child it makes; it ends when the
+        supervisor does.
+        """
+        try:
+            text = child.Source(source)
+            run = child.make_ready(child.compiled(text, limits), text, arguments, self.folder, CALLS)
+            link.send(NUMBER.pack(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+            confinement.serve(link, run)
+            os._exit(0)
+        finally:
+            os._exit(71)
+
+    def _runner(self, confinement: Confinement, link: _socket.socket | None = None) -> Start:
+        ahead = AHEAD_S, AHEAD_BYTES
+        return confinement.runner(self.control.fileno(), self.folder, watch.TICK_S, ahead, link)
+
+    def binary(self, limits: dict[str, Any], arguments: list[str], program: int) -> None:
         """Run tests of a compiled program, until the end."""
         limits["tree"] = limits["tree"] and self.forks
         confinement = self._confined("binary", limits, program, (os.getpid(),) if limits["tree"] else ())
         variables = [f"{name}={value}".encode() for name, value in self.environment.items()]
-        start = self._starter(confinement)
-
-        def begin(words: list[str], streams: list[list[int]]) -> Started:
-            confinement.command([b"solution", *(word.encode() for word in words)], variables)
-            return start(b"", streams)
-
+        confinement.command([b"solution", *(word.encode() for word in arguments)], variables)
         self.reply(peak_kb=0)
-        self._tests(limits, begin, 0)
+        self._tests(limits, self._runner(confinement), 0)
         watch.kill_rest(self.whole)
         self.reply(done=True)
 
@@ -266,7 +253,7 @@ class Supervisor:
             while alive and len(ran) < len(tests):
                 count = len(ran)
                 spent = _collected_s()
-                alive = self._some(limits, start, message["args"], tests[count:], bare, ran, spare)
+                alive = self._some(limits, start, tests[count:], bare, ran, spare)
                 if limits["tree"] or not self.filters:  # with a filter there can be nothing left
                     watch.kill_rest(self.whole, spare)
                     ran[-1:] = [{**last, "cpu_s": max(last["cpu_s"], _collected_s() - spent)} for last in ran[-1:]]
@@ -294,7 +281,6 @@ class Supervisor:
         self,
         limits: dict[str, Any],
         start: Start,
-        words: list[str],
         tests: list[tuple[list[int], list[str]]],
         bare: int,
         ran: list[dict[str, Any]],
@@ -311,7 +297,7 @@ class Supervisor:
             base = folder.used_bytes(self.folder, self.plan.apart)
         elif self.filters and not limits["tree"]:
             together += [more[:3] for more, others in itertools.takewhile(lambda test: not test[1], tests[1:])]
-        ended, going = start(words, together)
+        ended, going = start(together)
         for status, cpu_s, wall_s, peak_kb, sizes in ended:
             ran.append({**watch.used(status, cpu_s, wall_s, peak_kb), "sizes": sizes})
         if going is not None and going[0] != DIED:
@@ -368,16 +354,16 @@ class Supervisor:
         while True:
             message, descriptors = self.receive()
             if message["op"] == "python":
-                self.python(message["limits"], descriptors[0])
+                self.python(message["limits"], message["args"], descriptors[0])
             elif message["op"] == "binary":
-                self.binary(message["limits"], descriptors[0])
+                self.binary(message["limits"], message["args"], descriptors[0])
             elif message["op"] == "command":
                 self.command(message, descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
 
 
-def serve(plan: Plan, library: Library | None, ruleset: int, outer: int, alone: bool, owns: bool) -> None:
+def serve(plan: Plan, library: Library, ruleset: int, outer: int, alone: bool, owns: bool) -> None:
     """Report that the slot is ready, and serve."""
     if plan.apart:
         move_imports()

@@ -96,10 +96,10 @@ class Bare:
 
 def boxed(runner: Runner, style: Style) -> Seen:
     """Return what becomes of a program in a box."""
-    program = runner.tools.prepare(Submission(style.lang, style.code))
+    program = runner.prepare(Submission(style.lang, style.code))
     if not isinstance(program, Program):
         return program.verdict, b""
-    (ran,) = runner.tools.run(program, [style.stdin.encode()], LIMITS, processes=FORKS.search(style.code) is not None)
+    (ran,) = runner.run(program, [style.stdin.encode()], LIMITS, processes=FORKS.search(style.code) is not None)
     return seen(ran)
 
 

@@ -52,7 +52,7 @@ def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
 
 def corpus(runner: Runner) -> dict[str, Style]:
     """Return the styles that need nothing which the box states that it lacks."""
-    box = runner.tools.box
+    box = runner.box
     lacking = {"namespaces"} if box.rung == "landlock" else set()
     lacking |= (set() if box.forks else {"processes"}) | (set() if box.owns else {"modes"})
     assert box.forks or "programs cannot start processes" in box.description
@@ -74,7 +74,7 @@ def test_what_a_weaker_rung_cannot_do_is_told_with_the_verdict() -> None:
             )
             for name in ("fork and wait", "tmpfile", "fs::permissions")
         ]
-        owns = runner.tools.box.owns
+        owns = runner.box.owns
         forked, filed, shut = judge_programs(runner, jobs)
     assert forked.verdict is CodeVerdict.WA
     assert forked.how.endswith("; it may want processes of its own, which rung 'landlock' does not allow here")
@@ -132,9 +132,9 @@ int main() {
     indirect=True,
 )
 def test_threads_have_stacks_as_outside_and_the_main_one_what_memory_there_is(runner: Runner, lang: CodeLang) -> None:
-    program = runner.tools.prepare(Submission(lang, THREADS[lang]))
+    program = runner.prepare(Submission(lang, THREADS[lang]))
     assert isinstance(program, Program)
-    (ran,) = runner.tools.run(program, [b""], Limits(cpu_s=8.0, memory_mb=256))
+    (ran,) = runner.run(program, [b""], Limits(cpu_s=8.0, memory_mb=256))
     assert (ran.ending, ran.stdout.split()) == (Ending.EXITED, [b"8", b"200000"]), ran
     assert ran.memory_mb > 100
 
@@ -143,7 +143,7 @@ def test_threads_have_stacks_as_outside_and_the_main_one_what_memory_there_is(ru
 @pytest.mark.parametrize("runner", RUNGS, indirect=True)
 def test_no_style_is_judged_otherwise_than_outside(runner: Runner, bare: Bare) -> None:
     """All styles on the strongest rung, a ninth of them on each weaker one."""
-    part = RUNGS.index(runner.tools.box.rung)
+    part = RUNGS.index(runner.box.rung)
     styles = list(corpus(runner).items())
     some = styles if part == 0 else styles[part::9]
     assert differences(runner, {name: (style, bare.run(style)) for name, style in some}) == {}

@@ -160,7 +160,7 @@ def test_an_older_program_is_compiled_as_what_it_was_and_that_is_recorded(runner
 
 def test_each_test_draws_its_own_numbers(runner: Runner) -> None:
     for source in ("import random\nprint(random.random())", "import numpy as np\nprint(np.random.random())"):
-        ran = runner.tools.run(python_program(source), [b""] * 4, Limits())
+        ran = runner.run(python_program(source), [b""] * 4, Limits())
         assert len({one.stdout for one in ran}) == 4, source
 
 
@@ -179,7 +179,7 @@ FORKING_FUNCTION = "import os\ndef f():\n    if os.fork() == 0: os._exit(3)\n   
 @pytest.mark.parametrize("allowed", [False, True])
 def test_the_problem_decides_whether_programs_may_start_processes(runner: Runner, allowed: bool) -> None:
     """The word "fork" in a program's text was enough."""
-    if allowed and not runner.tools.box.forks:
+    if allowed and not runner.box.forks:
         pytest.skip("no program may start processes there")
     problem = CodeProblem("three", (CodeTest(b"", b"3\n"),), cpu_s=2.0, processes=allowed)
     for lang, code in ((CodeLang.PYTHON, POOL), (CodeLang.CPP, FORK)):
@@ -210,8 +210,8 @@ def test_cpp_compiles_where_the_cache_lies_below_the_temporary_folder(private_ca
     with Runner(1) as own:
         assert run(own, ADDS, CodeLang.CPP).verdict is CodeVerdict.AC
         (header,) = private_cache.rglob("stdc++.h.gch")
-        shown = own.tools.cpp({"main.cpp": ADDS.encode()}, ("main.cpp", "-H"))
-    assert f"! {own.tools.box.seen_tools}" in shown.log, "the header made before is used"
+        shown = own.cpp({"main.cpp": ADDS.encode()}, ("main.cpp", "-H"))
+    assert f"! {own.box.seen_tools}" in shown.log, "the header made before is used"
     assert header.name in shown.log
 
 

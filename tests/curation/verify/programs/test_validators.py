@@ -21,10 +21,10 @@ CTD = Validator(ValidatorLang.CHECKTESTDATA, {"n.ctd": GRAMMAR}, ("n.ctd",))
 
 
 def said(runner: Runner, validators: list[Validator], inputs: list[bytes]) -> list[bool | None]:
-    ready = [prepare_validator(runner.tools, validator) for validator in validators]
+    ready = [prepare_validator(runner, validator) for validator in validators]
     prepared = [one for one in ready if isinstance(one, ReadyValidator)]
     assert len(prepared) == len(ready), ready
-    return [verdict.valid for verdict in check_inputs(runner.tools, prepared, inputs)]
+    return [verdict.valid for verdict in check_inputs(runner, prepared, inputs)]
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,13 @@ def test_inputs_are_allowed_where_their_validator_says_so_and_only_there(runner:
 
 def test_a_validator_in_another_language_has_the_reason(runner: Runner) -> None:
     java = Validator(ValidatorLang.OTHER, {"V": ".java is neither Python, C++ nor checktestdata"}, ("V",))
-    assert prepare_validator(runner.tools, java) == ".java is neither Python, C++ nor checktestdata"
+    assert prepare_validator(runner, java) == ".java is neither Python, C++ nor checktestdata"
 
 
 def test_grammars_of_checktestdata(runner: Runner) -> None:
     wrong = [b"3\n1 1 3\n", b"3\n1 2\n", b"3\n1 2 3", b"4\n1 2 3 4\n", b"3\n1 2 3\n\n", b"", b"1\n10\n"]
     assert said(runner, [CTD], [b"3\n1 -2 3\n", *wrong]) == [True] + [False] * 7
-    (verdict,) = check_inputs(runner.tools, [ready(runner, CTD)], [b"1\n10\n"])
+    (verdict,) = check_inputs(runner, [ready(runner, CTD)], [b"1\n10\n"])
     assert "integer 10 outside of range [-9, 9]" in verdict.words
 
 
@@ -53,19 +53,19 @@ def test_an_input_must_pass_every_validator(runner: Runner) -> None:
 
 def test_a_validator_that_cannot_be_run_is_named(runner: Runner) -> None:
     cpp = Validator(ValidatorLang.CPP, {"v.cpp": "int main() { return 42 }"}, ("v.cpp",))
-    assert "cannot be compiled" in str(prepare_validator(runner.tools, cpp))
+    assert "cannot be compiled" in str(prepare_validator(runner, cpp))
     grammar = Validator(ValidatorLang.CHECKTESTDATA, {"n.ctd": "INT(1, NEWLINE"}, ("n.ctd",))
-    assert "checktestdata cannot read it" in str(prepare_validator(runner.tools, grammar))
+    assert "checktestdata cannot read it" in str(prepare_validator(runner, grammar))
 
 
 def test_one_that_runs_out_of_its_limits_has_said_nothing(runner: Runner) -> None:
     endless = Validator(ValidatorLang.PYTHON, {"v.py": "while True:\n    pass"}, ("v.py",))
     limits = Limits(cpu_s=0.2, memory_mb=256)
-    (verdict,) = check_inputs(runner.tools, [ready(runner, endless)], [b"1\n"], limits)
+    (verdict,) = check_inputs(runner, [ready(runner, endless)], [b"1\n"], limits)
     assert verdict.valid is None
 
 
 def ready(runner: Runner, validator: Validator) -> ReadyValidator:
-    prepared = prepare_validator(runner.tools, validator)
+    prepared = prepare_validator(runner, validator)
     assert isinstance(prepared, ReadyValidator)
     return prepared

@@ -12,10 +12,7 @@ from typing import TypeVar
 from curation.verify.sandbox import Ending, RunResult
 
 STRONGEST, USER, LANDLOCK = ISOLATING = ("namespaces", "user-namespace", "landlock")
-BY_PYTHON = "namespaces, without a compiler"
-"""The strongest rung where no C compiler is found, so that Python starts the programs."""
 USUAL = (STRONGEST, LANDLOCK)
-EVERY_WAY = (*ISOLATING, BY_PYTHON)
 
 Runner = Callable[..., RunResult]
 

@@ -18,11 +18,11 @@ from curation.verify.sandbox import Ending, Limits, Sandbox
 from curation.verify.sandbox import slot as slots
 from curation.verify.sandbox.inside import folder
 from curation.verify.sandbox.view import interpreter
-from tests.curation.verify.sandbox.rungs import EVERY_WAY, ISOLATING, TRY, Runner, assert_refused, attempts, on
+from tests.curation.verify.sandbox.rungs import ISOLATING, TRY, Runner, assert_refused, attempts, on
 from tests.waiting import wait_until
 
 
-@on(*EVERY_WAY)
+@on(*ISOLATING)
 def test_host_files_and_devices_cannot_be_read(python: Runner, tmp_path: Path) -> None:
     (tmp_path / "id_rsa").write_text("secret")
     paths = ["/etc/passwd", "/etc/shadow", "/etc/hostname", "/proc/1/environ", "/proc/1/mem", "../../../../etc/passwd"]
@@ -33,13 +33,13 @@ def test_host_files_and_devices_cannot_be_read(python: Runner, tmp_path: Path) -
     assert_refused(python(attempts(acts)), len(acts))
 
 
-@on(*EVERY_WAY)
+@on(*ISOLATING)
 def test_the_home_cannot_be_listed(python: Runner) -> None:
     ran = python(f"{TRY}\nattempt('listdir', lambda: os.listdir({str(Path.cwd())!r}))")
     assert b"curation" not in ran.stdout, ran
 
 
-@on(*EVERY_WAY)
+@on(*ISOLATING)
 def test_nothing_can_be_written_outside(python: Runner) -> None:
     places = ["/usr", "/usr/lib", "/etc", "/", "/dev", "/lib", os.path.dirname(os.__file__)]
     targets = [f"{place}/goldilocks-attack" for place in places]
@@ -47,7 +47,7 @@ def test_nothing_can_be_written_outside(python: Runner) -> None:
     assert not any(map(os.path.exists, targets))
 
 
-@on(*EVERY_WAY)
+@on(*ISOLATING)
 def test_a_host_file_of_the_same_user_stays_as_it_is(python: Runner, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.write_text("kept")
@@ -102,7 +102,7 @@ def _unchanged(*places: str) -> Iterator[None]:
     assert not changed
 
 
-@on(*EVERY_WAY)
+@on(*ISOLATING)
 def test_modes_that_a_test_takes_away_harm_no_other(box: Sandbox, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.write_text("kept")
@@ -226,7 +226,7 @@ def test_a_crowd_of_files_and_a_long_list_of_names_are_too_much_before_they_are_
             assert folder.used_bytes(str(tmp_path), apart=False) == folder.UNREADABLE
 
 
-@on(*EVERY_WAY)
+@on(*ISOLATING)
 def test_the_parents_environment_is_not_seen(python: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOLDILOCKS_SECRET", "hunter2")
     ran = python(attempts(["open('/proc/self/environ').read()"], "print(dict(os.environ))"))
@@ -234,7 +234,7 @@ def test_the_parents_environment_is_not_seen(python: Runner, monkeypatch: pytest
     assert b"API" not in ran.stdout
 
 
-@on(*EVERY_WAY)
+@on(*ISOLATING)
 def test_no_descriptor_is_inherited(python: Runner, tmp_path: Path) -> None:
     with open(tmp_path / "held", "w") as held:
         os.set_inheritable(held.fileno(), True)
@@ -242,12 +242,12 @@ def test_no_descriptor_is_inherited(python: Runner, tmp_path: Path) -> None:
         assert python(source).stdout == b""
 
 
-@on(*EVERY_WAY)
+@on(*ISOLATING)
 def test_standard_input_cannot_be_changed(python: Runner) -> None:
     assert_refused(python(attempts(["os.write(0, b'x')", "os.ftruncate(0, 0)"]), b"1"), 2)
 
 
-@on(*EVERY_WAY)
+@on(*ISOLATING)
 def test_no_other_input_is_in_memory(box: Sandbox) -> None:
     source = """
 import gc, sys

@@ -16,8 +16,15 @@ from hypothesis import strategies as st
 from curation.verify.sandbox import Ending, Limits, Sandbox
 from curation.verify.sandbox import slot as slots
 from curation.verify.sandbox.inside import folder
-from curation.verify.sandbox.results import run_result, worse_than_limits
-from curation.verify.sandbox.slot import WORDS, Answer, SlotError, output_file, read_answer
+from curation.verify.sandbox.slot import (
+    WORDS,
+    Answer,
+    SlotError,
+    output_file,
+    read_answer,
+    run_result,
+    worse_than_limits,
+)
 
 RUN = {"status": 0, "killed": "", "cpu_s": 0.1, "wall_s": 0.1, "peak_kb": 9, "sizes": [0, 0], "failed": ""}
 NUMBERS = st.one_of(st.integers(), st.floats(), st.integers(0, 1 << 17))

@@ -19,7 +19,7 @@ from tests.conftest import TEMPORARY
 
 CHECKOUT = Path(curation.__file__).resolve().parents[1]
 FOLDER = "tests/curation/verify/sandbox"
-ATTACKS = [f"{FOLDER}/test_attacks_{part}.py" for part in ("files", "kernel", "processes", "resources", "starter")]
+ATTACKS = [f"{FOLDER}/test_attacks_{part}.py" for part in ("files", "kernel", "processes", "resources")]
 PLUGIN = "tests.curation.verify.sandbox.opened"
 LIMIT_S = 1500
 
