@@ -11,13 +11,13 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from curation.records import VerifierError
 from curation.verify.sandbox.box import Sandbox
-from curation.verify.sandbox.doctor_attempts import ATTEMPTS, LIMITED, PYTHON, SHUTTING, cpp_program
+from curation.verify.sandbox.doctor_attempts import ATTEMPTS, LIMITED, PYTHON, SHUTTING, Host, cpp_program
 from curation.verify.sandbox.ladder import RUNGS, probe_rung
 from curation.verify.sandbox.outcomes import Ending, Limits, RunResult
 from curation.verify.sandbox.slot import SlotError
@@ -39,57 +39,35 @@ class IsolationProperty:
 
 
 @dataclass(frozen=True, slots=True)
-class _Host:
-    """The targets of the attempts on the host."""
-
-    port: int
-    folder: str
-    pid: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Tried:
     """A box with its C++ program, if any."""
 
     box: Sandbox
-    host: _Host
     binary: bytes | None
     found: list[IsolationProperty] = field(default_factory=list)
-
-    def python(self, source: str, runs: int, limits: Limits) -> list[RunResult]:
-        files = {} if self.binary is None else {"own": self.binary}
-        return list(self.box.run_python(source, [b""] * runs, limits, files=files))
-
-    def cpp(self, which: str, runs: int, limits: Limits) -> list[RunResult]:
-        assert self.binary is not None
-        args = (which, str(self.host.port), self.host.folder, str(self.host.pid))
-        files = {"own": self.binary}
-        return list(self.box.run_binary(self.binary, [b""] * runs, limits, args=args, files=files))
 
     def add(
         self,
         name: str,
         attempt: str,
         source: str,
-        which: str,
+        act: str,
         judged: Callable[[list[RunResult]], tuple[bool, str]],
-        runs: int = 1,
+        stdins: Sequence[bytes] = (b"",),
         limits: Limits = QUICK_LIMITS,
     ) -> None:
         """Make an attempt in Python and C++ and add the results."""
-        self.found.append(
-            IsolationProperty(name, *_parts(attempt, judged(self.python(source, runs, limits))), "Python")
-        )
+        files = {} if self.binary is None else {"own": self.binary}
+        runs = {"Python": list(self.box.run_python(source, stdins, limits, files=files))}
         if self.binary is not None:
-            self.found.append(IsolationProperty(name, *_parts(attempt, judged(self.cpp(which, runs, limits))), "C++"))
-
-
-def _parts(attempt: str, seen: tuple[bool, str]) -> tuple[bool, str, str]:
-    return seen[0], attempt, seen[1]
+            runs["C++"] = list(self.box.run_binary(self.binary, stdins, limits, args=(act,), files=files))
+        for by, ran in runs.items():
+            ok, detail = judged(ran)
+            self.found.append(IsolationProperty(name, ok, attempt, detail, by))
 
 
 @contextlib.contextmanager
-def _host() -> Iterator[_Host]:
+def _host() -> Iterator[Host]:
     """Set up targets: a port, a secret file, a process."""
     with (
         tempfile.TemporaryDirectory(prefix="goldilocks-doctor-") as folder,
@@ -103,7 +81,7 @@ def _host() -> Iterator[_Host]:
             unix.listen()
             process = subprocess.Popen(["sleep", "300"])
             try:
-                yield _Host(tcp.getsockname()[1], folder, process.pid)
+                yield Host(tcp.getsockname()[1], folder, process.pid)
             finally:
                 process.kill()
                 process.wait()
@@ -114,14 +92,20 @@ def _refused(runs: list[RunResult]) -> tuple[bool, str]:
     return output.startswith("refused"), output.removeprefix("refused ") or runs[0].note or str(runs[0].ending)
 
 
+def _without_effect(path: str, runs: list[RunResult]) -> tuple[bool, str]:
+    refused, detail = _refused(runs)
+    unchanged = os.stat(path).st_mode & 0o777 != 0o777
+    return refused or unchanged, detail if refused or not unchanged else "it stays as it is"
+
+
 def _own_environment(runs: list[RunResult]) -> tuple[bool, str]:
-    names = runs[0].stdout.decode().replace("REACHED 0", "").split()
+    names = runs[0].stdout.decode().split()
     beyond = set(names) - {"PATH", "LANG", "HOME", "LC_CTYPE", "TMPDIR"}
     return bool(names) and not beyond, " ".join(names)
 
 
 def _nothing_left(runs: list[RunResult]) -> tuple[bool, str]:
-    seen = [ran.stdout.decode().replace("REACHED 0", "").split() for ran in runs]
+    seen = [ran.stdout.decode().split() for ran in runs]
     return all(names in ([], ["own"]) for names in seen), " then ".join(map(" ".join, seen)) or "nothing"
 
 
@@ -148,19 +132,20 @@ def diagnose(rung: str | None = None) -> list[IsolationProperty]:
     """Return all properties on the strongest or named rung, in about ten seconds."""
     with Sandbox(workers=1, rung=rung) as box, _host() as host:
         binary, why = _compiled(box)
-        tried = _Tried(box, host, binary)
+        tried = _Tried(box, binary)
         isolated = box.rung != "none"
         tried.found.append(
             IsolationProperty("isolation", isolated, f"start a box, as user {os.geteuid()}", box.description)
         )
-        for name, attempt, act, _ in ATTEMPTS:
-            tried.add(name, attempt, PYTHON.replace("{act}", _aimed(act, host)), name, _refused)
+        for name, attempt, calls in ATTEMPTS:
+            judged = partial(_without_effect, f"{host.folder}/secret") if calls.startswith("chmod") else _refused
+            tried.add(name, attempt, PYTHON, "calls", judged, [host.lines(calls)])
         listing = "import os; print(*sorted(os.environ))"
         tried.add("environment: own", "list the variables of the program", listing, "names", _own_environment)
         leaving = "import os; print(*os.listdir('.'))\ntry: open('left', 'w')\nexcept OSError: pass"
-        tried.add("tests apart", "leave a file for the next test", leaving, "left", _nothing_left, runs=2)
+        tried.add("tests apart", "leave a file for the next test", leaving, "left", _nothing_left, [b"", b""])
         shut = "take all modes away from the folder, the streams and the program, and run again"
-        tried.add("tests apart: modes", shut, SHUTTING, "shut", _the_same, runs=3)
+        tried.add("tests apart: modes", shut, SHUTTING, "shut", _the_same, [b""] * 3)
         for name, ending, attempt, source, _ in LIMITED:
             limits = SLEEP_LIMITS if ending is Ending.WALL_LIMIT else QUICK_LIMITS
             tried.add(name, attempt, source, name, partial(_ended_by, ending), limits=limits)
@@ -169,15 +154,11 @@ def diagnose(rung: str | None = None) -> list[IsolationProperty]:
         return tried.found
 
 
-def _aimed(act: str, host: _Host) -> str:
-    return act.format(port=host.port, folder=host.folder, pid=host.pid)
-
-
 def _compiled(box: Sandbox) -> tuple[bytes | None, str]:
     """Return the C++ program or its error; neither without g++."""
     if shutil.which("g++", path="/usr/local/bin:/usr/bin:/bin") is None:
         return None, ""
-    compiled = box.compile({"doctor.cpp": cpp_program().encode()}, ("g++", "-std=c++17", "doctor.cpp"))
+    compiled = box.compile({"doctor.cpp": cpp_program().encode()}, ("g++", "-std=c++17", "doctor.cpp", "-ldl"))
     return compiled.artifact, "" if compiled.ok else compiled.log[:300] or compiled.run.note
 
 

@@ -1,128 +1,98 @@
-"""Lists the doctor's attempts in Python and C++.
+"""Lists the doctor's attempts, which a Python and a C++ program make alike.
 
-None harms the host if it succeeds: changes stay in ``{folder}``, signals have number 0, ports receive nothing. A
-refused attempt raises in Python and is negative in C++.
+An attempt is a list of calls of the C library, and is refused by the first that returns -1. None harms the host if it
+succeeds: changes stay in ``{folder}``, signals have number 0, ports receive nothing.
 """
 
 from __future__ import annotations
 
+import os
+import socket
+import struct
+from dataclasses import dataclass
+
+from curation.verify.sandbox.inside.kernel import AT_EMPTY_PATH, NUMBER
 from curation.verify.sandbox.outcomes import Ending
 
-PYTHON = """
-import ctypes, os, socket, sys
-def checked(result):
-    if result < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-def changed(path):
-    before = os.stat(path).st_mode
-    os.chmod(path, 0o777)
-    if os.stat(path).st_mode == before:
-        raise PermissionError("it stays as it is")
-def copied():
-    with open("copy", "wb", opener=lambda name, flags: os.open(name, flags, 0o700)) as file:
-        file.write(open("own", "rb").read())
-    return os.open("copy", os.O_RDONLY)
-try:
-    result = {act}
-    print("REACHED", repr(result)[:200])
-except (OSError, ValueError) as error:
-    print("refused", type(error).__name__ + ":", error)
+_ATTEMPTS = """
+network: TCP | connect to a listening port of this machine | socket AF_INET SOCK_STREAM 0; connect $ INET 16
+network: UDP | open a socket that sends datagrams | socket AF_INET SOCK_DGRAM 0; connect $ INET 16
+network: unix sockets | connect to a socket file | socket AF_UNIX SOCK_STREAM 0; connect $ UNIX 110
+network: a pair of datagrams | connect one to a socket file | socketpair AF_UNIX SOCK_DGRAM 0 @; connect * UNIX 110
+network: a pair of sockets | connect one to a socket file | socketpair AF_UNIX SOCK_STREAM 0 @; connect * UNIX 110
+host files: reading | read a file of this user | open '{folder}/secret 0; read $ @ 1
+host files: system | read /etc/passwd | open '/etc/passwd 0; read $ @ 1
+host files: writing | write a file next to one of this user | open '{folder}/written CREATE 384
+host files: the toolchain | open a file of the libraries for writing | open '{library} O_RDWR
+host files: attributes | chmod a file of this user | chmod '{folder}/secret 511
+environment: of others | read the environment of a process | open '/proc/{pid}/environ 0; read $ @ 100
+processes: visible | look into a process of this user | open '/proc/{pid}/cmdline 0; read $ @ 100
+processes: fork | fork | fork
+processes: exec | execute a program | execv '/bin/echo &
+processes: exec of an own file | execute a copy of a program by its descriptor | COPY
+signals | ask whether a process of this user can be signalled | kill PID 0
+signals: the parent | the same of the parent | getppid; kill $ 0
+mounts | cover a folder of this user by an empty one | mount 'none '{folder}/covered 'tmpfs 0 0
+namespaces | make a user and a mount namespace | unshare 268566528
+devices | open the memory of the machine | open '/dev/mem 0
+memory files | memfd_create | memfd_create 'x 0
+ptrace | ask to be traced by the parent | ptrace 0 0 0 0
 """
+"""Name, what is tried, and the calls: the function's name, and numbers or texts (after an apostrophe; passed by their
+address). ``$`` is the last call's result, ``@`` free memory, ``*`` the first number there, ``&`` the words of a program
+that prints REACHED."""
+_COPY = "open 'own 0; dup2 $ 20; open 'copy CREATE 448; dup2 $ 21; sendfile $ 20 0 1073741824; "
+_COPY += "syscall CLOSE_RANGE 3 21 0; open 'copy 0; syscall EXECVEAT $ ' & & EMPTY_PATH"
+ATTEMPTS = tuple(tuple(line.replace("COPY", _COPY).split(" | ")) for line in _ATTEMPTS.strip().splitlines())
+_KNOWN = {"CREATE": os.O_WRONLY | os.O_CREAT, "O_RDWR": os.O_RDWR, "EMPTY_PATH": AT_EMPTY_PATH}
+_KNOWN |= {name: getattr(socket, name) for name in ("AF_INET", "AF_UNIX", "SOCK_STREAM", "SOCK_DGRAM")}
+_KNOWN |= {name: NUMBER.get(name.lower(), 0) for name in ("EXECVEAT", "CLOSE_RANGE")}
 
-ATTEMPTS = (
-    (
-        "network: TCP",
-        "connect to a listening port of this machine",
-        "socket.create_connection(('127.0.0.1', {port}), 1)",
-        "internet(SOCK_STREAM)",
-    ),
-    (
-        "network: UDP",
-        "open a socket that sends datagrams",
-        "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('127.0.0.1', {port}))",
-        "internet(SOCK_DGRAM)",
-    ),
-    (
-        "network: unix sockets",
-        "connect to a socket file",
-        "socket.socket(socket.AF_UNIX).connect('{folder}/socket')",
-        "local(socket(AF_UNIX, SOCK_STREAM, 0), folder)",
-    ),
-    (
-        "network: a pair of sockets",
-        "send from a pair to a socket file",
-        "socket.socketpair(type=socket.SOCK_DGRAM)[0].sendto(b'x', '{folder}/socket')",
-        "datagram(folder)",
-    ),
-    ("host files: reading", "read a file of this user", "open('{folder}/secret').read()", 'file(folder, "/secret", 0)'),
-    ("host files: system", "read /etc/passwd", "open('/etc/passwd').read(100)", 'file("/etc", "/passwd", 0)'),
-    (
-        "host files: writing",
-        "write beside a file of this user",
-        "open('{folder}/written', 'w')",
-        'file(folder, "/written", O_WRONLY | O_CREAT)',
-    ),
-    (
-        "host files: the toolchain",
-        "open a file of the libraries for writing",
-        "open(os.__file__, 'r+')",
-        'file("/usr/lib", "/os-release", O_WRONLY)',
-    ),
-    (
-        "host files: attributes",
-        "chmod a file of this user",
-        "changed('{folder}/secret')",
-        'changed(folder + "/secret")',
-    ),
-    (
-        "environment: of others",
-        "read the environment of a process",
-        "open('/proc/{pid}/environ').read(100)",
-        'file("/proc/" + to_string(pid), "/environ", 0)',
-    ),
-    (
-        "processes: visible",
-        "look into a process of this user",
-        "open('/proc/{pid}/cmdline').read(100)",
-        'file("/proc/" + to_string(pid), "/cmdline", 0)',
-    ),
-    ("processes: fork", "fork", "os.fork()", "fork()"),
-    (
-        "processes: exec",
-        "execute a program",
-        "os.execv('/bin/sh', ['sh', '-c', 'echo REACHED'])",
-        'execl("/bin/sh", "sh", "-c", "echo REACHED", (char *)0)',
-    ),
-    (
-        "processes: exec of an own file",
-        "execute a copy of a program by its descriptor",
-        "os.execve(copied(), ['x', 'REACHED'], {{}})",
-        "copied()",
-    ),
-    ("signals", "ask whether a process of this user can be signalled", "os.kill({pid}, 0)", "kill(pid, 0)"),
-    ("signals: the parent", "the same of the parent", "os.kill(os.getppid(), 0)", "kill(getppid(), 0)"),
-    (
-        "mounts",
-        "cover a folder of this user by an empty one",
-        "checked(ctypes.CDLL(None, use_errno=True).mount(b'none', b'{folder}/covered', b'tmpfs', 0, None))",
-        'mount("none", (folder + "/covered").c_str(), "tmpfs", 0, 0)',
-    ),
-    (
-        "namespaces",
-        "make a user and a mount namespace",
-        "checked(ctypes.CDLL(None, use_errno=True).unshare(0x10020000))",
-        "unshare(CLONE_NEWUSER | CLONE_NEWNS)",
-    ),
-    ("devices", "open the memory of the machine", "open('/dev/mem', 'rb')", 'file("/dev", "/mem", 0)'),
-    ("memory files", "memfd_create", "os.memfd_create('x')", 'syscall(SYS_memfd_create, "x", 0)'),
-    (
-        "ptrace",
-        "ask to be traced by the parent",
-        "checked(ctypes.CDLL(None, use_errno=True).ptrace(0, 0, 0, 0))",
-        "ptrace(PTRACE_TRACEME, 0, 0, 0)",
-    ),
-)
-"""Name, what is tried, the act in Python, the act in C++."""
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The targets of the attempts on the host."""
+
+    port: int
+    folder: str
+    pid: int
+
+    def lines(self, calls: str) -> bytes:
+        """Return calls as lines of standard input, with texts in hexadecimal digits."""
+        return "".join(f"{' '.join(map(self._word, call.split()))}\n" for call in calls.split("; ")).encode()
+
+    def _word(self, word: str) -> str:
+        if word == "INET":
+            address = struct.pack("=H", socket.AF_INET) + struct.pack(">H", self.port) + bytes((127, 0, 0, 1))
+            return f":{address.hex()}{'00' * 8}"
+        if word == "UNIX":
+            return ":" + struct.pack("=H108s", socket.AF_UNIX, f"{self.folder}/socket".encode()).hex()
+        if word[0] == "'":
+            text = word[1:].format(folder=self.folder, pid=self.pid, library=os.__file__)
+            return f":{text.encode().hex()}00"
+        return str({**_KNOWN, "PID": self.pid}.get(word, word))
+
+
+PYTHON = """
+import ctypes, os, sys
+libc, result = ctypes.CDLL(None, use_errno=True), 0
+space, words = ctypes.create_string_buffer(1 << 16), (ctypes.c_char_p * 3)(b"x", b"REACHED", None)
+for line in sys.stdin:
+    name, *given = line.split()
+    known = {"$": result, "@": ctypes.addressof(space), "*": ctypes.c_int.from_buffer(space).value}
+    known["&"] = ctypes.addressof(words)
+    texts = {word: ctypes.create_string_buffer(bytes.fromhex(word[1:])) for word in given if word[0] == ":"}
+    known |= {word: ctypes.addressof(text) for word, text in texts.items()}
+    call = libc[name]
+    call.restype = ctypes.c_long
+    result = call(*(ctypes.c_long(known[word] if word in known else int(word)) for word in given))
+    if ctypes.c_int(result).value == -1:
+        print("refused", name + ":", os.strerror(ctypes.get_errno()))
+        break
+else:
+    print("REACHED", result)
+"""
+"""Makes the calls of its input."""
 
 SHUTTING = """
 import contextlib, os
@@ -142,9 +112,15 @@ LIMITED = (
         Ending.MEMORY_LIMIT,
         "take 1 GiB where 100 MiB are allowed",
         "b = b'x' * (1 << 30)",
-        "memset(malloc(1 << 30), 1, 1 << 30) != nullptr",
+        "memset(malloc(1 << 30), 1, 1 << 30)",
     ),
-    ("limit: CPU time", Ending.CPU_LIMIT, "loop where 1 s is allowed", "while True: pass", "endless()"),
+    (
+        "limit: CPU time",
+        Ending.CPU_LIMIT,
+        "loop where 1 s is allowed",
+        "while True: pass",
+        "for (volatile int i = 0;; i = 0)",
+    ),
     (
         "limit: wall time",
         Ending.WALL_LIMIT,
@@ -157,122 +133,77 @@ LIMITED = (
         Ending.OUTPUT_LIMIT,
         "print for ever where 1 MiB is allowed",
         "while True: print('x' * 9999)",
-        "printing()",
+        "for (;;) puts(string(9999, 'x').c_str())",
     ),
 )
 """Name, how it must end, what is tried, the program in Python, the act in C++."""
 
-_HEAD = r"""
-#include <arpa/inet.h>
+_CPP = r"""
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
+#include <iostream>
+#include <sstream>
 #include <string>
-#include <sys/mount.h>
-#include <sys/ptrace.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 using namespace std;
 extern char **environ;
-static int port, pid;
-static string folder;
-static long file(string place, string name, int how) {
-    int opened = open((place + name).c_str(), how, 0600);
-    char byte;
-    return opened < 0 ? -1 : how ? 0 : read(opened, &byte, 1);
+static char space[1 << 16];
+static const char *reached[] = {"x", "REACHED", 0};
+static const char *text(const string &word) {
+    string *made = new string;
+    for (size_t at = 1; at < word.size(); at += 2) made->push_back((char)stoi(word.substr(at, 2), 0, 16));
+    return made->data();
 }
-static long changed(string path) {
-    struct stat before, after;
-    if (stat(path.c_str(), &before) < 0 || chmod(path.c_str(), 0777) < 0) return -1;
-    errno = EPERM;
-    return stat(path.c_str(), &after) < 0 || before.st_mode == after.st_mode ? -1 : 0;
+static void calls() {
+    string line, name, word;
+    long result = 0;
+    while (getline(cin, line)) {
+        istringstream words(line);
+        long with[6] = {};
+        words >> name;
+        for (int at = 0; at < 6 && words >> word; at++)
+            with[at] = word == "$" ? result : word == "@" ? (long)space : word == "*" ? *(int *)space
+                : word == "&" ? (long)reached : word[0] == ':' ? (long)text(word) : atol(word.c_str());
+        auto call = (long (*)(long, long, long, long, long, long))dlsym(RTLD_DEFAULT, name.c_str());
+        result = call(with[0], with[1], with[2], with[3], with[4], with[5]);
+        if ((int)result == -1) return (void)printf("refused %s: %s\n", name.c_str(), strerror(errno));
+    }
+    printf("REACHED %ld\n", result);
 }
 /* What a test finds, then all that it can shut or date of its own: its folder, a file, this program, its streams. */
-static long shut() {
+static void shut() {
     struct stat found;
     stat(".", &found);
-    printf("%o %ld", found.st_mode, file("f", "", O_WRONLY | O_CREAT | O_EXCL));
+    printf("%o %ld", found.st_mode, (long)open("f", O_WRONLY | O_CREAT | O_EXCL, 0600));
     for (int mode : {07777, 0}) {
         for (const char *path : {"f", ".", "/proc/self/exe"}) chmod(path, mode), utimensat(AT_FDCWD, path, nullptr, 0);
         for (int stream : {0, 1, 2}) fchmod(stream, mode), futimens(stream, nullptr);
     }
-    return 0;
 }
-static long internet(int kind) {
-    sockaddr_in there{};
-    there.sin_family = AF_INET;
-    there.sin_port = htons(port);
-    there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int made = socket(AF_INET, kind, 0);
-    return made < 0 ? -1 : connect(made, (sockaddr *)&there, sizeof there);
-}
-static long local(int made, string place) {
-    sockaddr_un there{};
-    there.sun_family = AF_UNIX;
-    strncpy(there.sun_path, (place + "/socket").c_str(), sizeof there.sun_path - 1);
-    return made < 0 ? -1 : connect(made, (sockaddr *)&there, sizeof there);
-}
-static long datagram(string place) {
-    int made[2];
-    if (socketpair(AF_UNIX, SOCK_DGRAM, 0, made) == 0 && local(made[0], place) == 0) return 0;
-    return socketpair(AF_UNIX, SOCK_STREAM, 0, made) < 0 ? -1 : local(made[0], place);
-}
-/* A copy of this program lies beside it; one of its own making, executed by each number a descriptor may have. */
-static long copied() {
-    char block[1 << 16];
-    int from = open("own", O_RDONLY), to = open("copy", O_WRONLY | O_CREAT, 0700);
-    for (long size; to >= 0 && (size = read(from, block, sizeof block)) > 0;)
-        if (write(to, block, size) != size) return -1;
-    close(to);
-    const char *words[] = {"x", "REACHED", 0};
-    for (const char *name : {"own", "copy"}) {
-        int opened = open(name, O_RDONLY);
-        for (int number = 0; opened >= 0 && number < 1024; number++) {
-            if (number < 3 || dup2(opened, number) < 0) continue;
-            syscall(SYS_execveat, number, "", words, environ, AT_EMPTY_PATH);
-            if (number != opened) close(number);
-        }
-        execv(name, (char **)words);
-    }
-    return -1;
-}
-static long endless() { for (volatile int turn = 0;; turn = 0); }
-static long printing() { for (;;) puts(string(9999, 'x').c_str()); }
-static long names() {
+static void names() {
     for (char **name = environ; *name; name++) printf("%.*s ", (int)strcspn(*name, "="), *name);
-    return 0;
 }
-static long left() {
+static void left() {
     DIR *here = opendir(".");
     for (dirent *entry; (entry = readdir(here));) if (entry->d_name[0] != '.') printf("%s ", entry->d_name);
-    return file(".", "/left", O_WRONLY | O_CREAT) * 0;
+    open("left", O_WRONLY | O_CREAT, 0600);
 }
-"""
-_MAIN = r"""
 int main(int count, char **words) {
-    if (count == 2) return puts(words[1]), 0;
-    string which = words[1];
-    port = atoi(words[2]), folder = words[3], pid = atoi(words[4]);
-    long result = -2;
-    errno = 0;
+    string act = words[count - 1];
+    if (act == "REACHED") puts(words[count - 1]);
 {cases}
-    if (result < 0) return printf("refused %s\n", strerror(errno)), 0;
-    return printf("REACHED %ld\n", result), 0;
 }
 """
 
 
 def cpp_program() -> str:
-    """Return the C++ program; arguments are attempt, port, folder, process number."""
-    acts = {name: act for name, _, _, act in ATTEMPTS} | {name: act for name, _, _, _, act in LIMITED}
-    acts |= {"names": "names()", "left": "left()", "shut": "shut()"}
-    cases = "\n".join(f'    if (which == "{name}") result = {act};' for name, act in acts.items())
-    return _HEAD + _MAIN.replace("{cases}", cases)
+    """Return the C++ program; its argument is what it does."""
+    acts = {name: act for name, _, _, _, act in LIMITED}
+    acts |= {name: f"{name}()" for name in ("calls", "names", "left", "shut")}
+    return _CPP.replace("{cases}", "\n".join(f'    if (act == "{name}") {act};' for name, act in acts.items()))

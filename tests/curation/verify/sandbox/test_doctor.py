@@ -95,11 +95,11 @@ def test_a_slot_without_a_mount_namespace_does_not_cover_tmp(tmp_path: Path) -> 
 
 
 def test_what_an_attempt_would_change_is_the_doctors_own() -> None:
-    for _, _, python, cpp in ATTEMPTS:
-        for act, own in ((python, "{folder}"), (cpp, "folder")):
-            if re.search(r"mount\(|chmod\(|changed\(|'w'|O_CREAT|unlink|rename|truncate", act):
-                assert own in act, "it would change something of the machine"
-            assert not re.search(r"kill\([^()]*(\(\))?, (?!0\))", act), "a signal is asked for, and not sent"
+    for _, _, calls in ATTEMPTS:
+        for call in calls.split("; "):
+            if re.match("chmod|mount|open (?!'copy).* CREATE|unlink|rename|truncate", call):
+                assert "{folder}" in call, "it would change something of the machine"
+            assert not re.fullmatch(r"kill \S+ (?!0$).*", call), "a signal is asked for, and not sent"
 
 
 INSIDE_GVISOR = """
