@@ -53,18 +53,22 @@ class Bare:
         subprocess.run(build, check=True)
         return header.parents[1]
 
-    def run(self, style: Style) -> Seen:
-        """Return what becomes of a program outside."""
+    def run(self, style: Style, artifact: bytes | None = None) -> Seen:
+        """Return what becomes of a program outside; ``artifact``: what g++ has made of it."""
         if style not in self.known:
-            self.known[style] = self._run(style)
+            self.known[style] = self._run(style, artifact)
         return self.known[style]
 
-    def _run(self, style: Style) -> Seen:
+    def _run(self, style: Style, artifact: bytes | None) -> Seen:
         home = self.folder / f"{style.lang.value}-{len(self.known)}"
         (home / "work").mkdir(parents=True)
         if style.lang is CodeLang.PYTHON:
             (home / "solution.py").write_text(style.code)
             command = f"exec {sys.executable} ../solution.py"
+        elif artifact is not None:
+            (home / "solution").write_bytes(artifact)
+            (home / "solution").chmod(0o755)
+            command = "exec ../solution"
         else:
             build = ["g++", "-O2", f"-std=gnu++{style.standard}", f"-I{self.headers}"]
             build += ["-x", "c++", "-", "-o", str(home / "solution")]

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  programs stand on one line each
 """Function problems: calls, assertions, benchmarks' canonical solutions, and cheats that must not pass."""
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def test_calls_that_depend_on_results_and_exceptions(runner: Runner) -> None:
 def test_tolerance_and_kinds_of_values(runner: Runner) -> None:
     third = FunctionTests("f", (FunctionCall((), 1 / 3),), tolerance=1e-6)
     assert verdict(runner, CodeProblem("third", function=third), "def f(): return 0.3333333") is CodeVerdict.AC
-    for expected, returned, right in (
+    cases: tuple[tuple[object, str, bool], ...] = (
         ({"a": {1, 2}}, "{'a': {2, 1}}", True),
         ([1, [2, None]], "(1, (2, None))", True),
         (10**40, "10**40", True),
@@ -98,10 +97,16 @@ def test_tolerance_and_kinds_of_values(runner: Runner) -> None:
         ("3", "3", False),
         ([1, 2], "[2, 1]", False),
         ({1, 2}, "[1, 2]", False),
-    ):
-        problem = CodeProblem("value", function=FunctionTests("f", (FunctionCall((), expected),)))
-        found = verdict(runner, problem, f"def f(): return {returned}")
-        assert (found is CodeVerdict.AC) is right, (expected, returned)
+    )
+    jobs = [
+        (
+            CodeProblem("value", function=FunctionTests("f", (FunctionCall((), expected),))),
+            Submission(CodeLang.PYTHON, f"def f(): return {returned}"),
+        )
+        for expected, returned, _ in cases
+    ]
+    for case, found in zip(cases, judge_programs(runner, jobs), strict=True):
+        assert found.verdict is (CodeVerdict.AC if case[2] else CodeVerdict.WA), case
 
 
 def test_values_pass_as_they_are() -> None:
@@ -116,20 +121,22 @@ def test_values_pass_as_they_are() -> None:
             encode(no_data)
 
 
-@pytest.mark.parametrize(
-    ("code", "right"),
-    [
-        ("long add(long a, long b){ return a + b; }", True),
-        ("#include <cstdio>\nlong add(long a, long b){ puts(\"noise\"); return a + b; }\nint main() { return 0; }", True),
-        ("long add(long a, long b){ return 3; }", False),
-        ("#include <cstdlib>\nlong add(long a, long b){ exit(0); }", False),
-        ("#define NDEBUG\n#define assert(x)\nlong add(long, long){ return 0; }", False),
-        ("#include <unistd.h>\nstruct S { S() { _exit(0); } } s;\nlong add(long, long){ return 0; }", False),
-        ("struct A { template <class T> bool operator==(T) { return true; } };\nA add(long, long){ return {}; }", False),
-    ],
-)  # fmt: skip
-def test_cpp_functions(runner: Runner, code: str, right: bool) -> None:
-    assert (verdict(runner, CPP, code, CodeLang.CPP) is CodeVerdict.AC) is right
+CPP_FUNCTIONS = {
+    "long add(long a, long b){ return a + b; }": True,
+    "#include <cstdio>\nlong add(long a, long b){ puts(\"noise\"); return a + b; }\nint main() { return 0; }": True,
+    "long add(long a, long b){ return 3; }": False,
+    "#include <cstdlib>\nlong add(long a, long b){ exit(0); }": False,
+    "#define NDEBUG\n#define assert(x)\nlong add(long, long){ return 0; }": False,
+    "#include <unistd.h>\nstruct S { S() { _exit(0); } } s;\nlong add(long, long){ return 0; }": False,
+    "struct A { template <class T> bool operator==(T) { return true; } };\nA add(long, long){ return {}; }": False,
+}  # fmt: skip
+
+
+def test_cpp_functions(runner: Runner) -> None:
+    jobs = [(CPP, Submission(CodeLang.CPP, code)) for code in CPP_FUNCTIONS]
+    found = dict(zip(CPP_FUNCTIONS, (one.verdict for one in judge_programs(runner, jobs)), strict=True))
+    assert CodeVerdict.BROKEN not in found.values(), found
+    assert {code: one is CodeVerdict.AC for code, one in found.items()} == CPP_FUNCTIONS
 
 
 def rows(name: str) -> list[dict[str, Any]]:
@@ -163,7 +170,7 @@ def test_several_functions_may_be_called(runner: Runner) -> None:
 
 def test_what_is_gone_through_may_stand_for_a_list(runner: Runner) -> None:
     problem = CodeProblem("list", function=FunctionTests("f", (FunctionCall((3,), [0, 1, 2]),)))
-    for body in (
+    right = (
         "yield from range(n)",
         "return map(int, range(n))",
         "return (x for x in range(n))",
@@ -181,17 +188,14 @@ def test_what_is_gone_through_may_stand_for_a_list(runner: Runner) -> None:
         "return filter(None.__ne__, range(n))",
         "import numpy\n    return numpy.arange(n)",
         "import numpy\n    return [numpy.int64(i) for i in range(n)]",
-    ):
-        assert verdict(runner, problem, f"def f(n):\n    {body}") is CodeVerdict.AC, body
+    )
     wrong = ("range(10 ** 15)", "range(n - 1)", "[*range(n)][::-1]", "{0, 1, 2}", "{0: 0, 1: 1, 2: 2}", "'012'")
-    for value in (
-        *wrong,
-        "bytearray(range(n + 1))",
-        "dict.fromkeys((2, 1, 0)).keys()",
-        "__import__('array').array('d', [0])",
-    ):
-        assert verdict(runner, problem, f"def f(n): return {value}") is CodeVerdict.WA, value
-    assert verdict(runner, problem, "def f(n):\n    yield from range(n + 1)") is CodeVerdict.WA
+    wrong += ("bytearray(range(n + 1))", "dict.fromkeys((2, 1, 0)).keys()", "__import__('array').array('d', [0])")
+    expected = dict.fromkeys(right, CodeVerdict.AC) | {f"return {value}": CodeVerdict.WA for value in wrong}
+    expected["yield from range(n + 1)"] = CodeVerdict.WA
+    jobs = [(problem, Submission(CodeLang.PYTHON, f"def f(n):\n    {body}")) for body in expected]
+    found = {body: one.verdict for body, one in zip(expected, judge_programs(runner, jobs), strict=True)}
+    assert found == expected
     pairs = CodeProblem("pairs", function=FunctionTests("f", (FunctionCall((3,), [[0, 1]]),)))
     assert verdict(runner, pairs, "def f(n): return {0: 1}.items()") is CodeVerdict.AC
     endless = "import itertools\ndef f(n): return itertools.count()"
