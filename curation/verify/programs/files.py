@@ -19,16 +19,26 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from curation.records import JUDGING, SourceError, VerifierError
+from curation.records import SourceError, VerifierError
 from curation.sources.files import numbered_jsonl
 from curation.storage.stages import atomic_replace
 from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Response
-from curation.verify.programs.comparison import Comparison, comparison_of_flags
+from curation.verify.programs.comparison import TOKENS, Comparison, comparison_of_flags
 from curation.verify.programs.extraction import LANGUAGES, CodeLang
 from curation.verify.programs.judge import Job, judge_programs, submission_in
-from curation.verify.programs.problem import CodeProblem, CodeVerdict, ProgramResult, Submission
-from curation.verify.programs.tables import build_problem, comparison_text, function_text
+from curation.verify.programs.problem import (
+    CPU_S,
+    MEMORY_MB,
+    Checker,
+    CheckerKind,
+    CodeProblem,
+    CodeTest,
+    CodeVerdict,
+    ProgramResult,
+    Submission,
+)
+from curation.verify.programs.tables import function_text, unpacked_checker, unpacked_function
 from curation.verify.programs.tools import Runner
 
 
@@ -104,22 +114,39 @@ def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
     name = row.get("id")
     if not isinstance(name, (str, int)):
         raise SourceError(f"{where}: id is {name!r}; it must be a string")
+    flags, comparison, packed = row.get("checker"), row.get("comparison"), row.get("function")
     try:
-        tests = [(_text(test["input"]), _text(test["output"])) for test in row.get("tests") or ()]
-        judging = {**dict.fromkeys(JUDGING), **_comparison(row), **_checker(row.get("checker"))}
-        if row.get("function") is not None:
-            judging["function"] = json.dumps(row["function"])
-        lang = None if row.get("language") is None else LANGUAGES[str(row["language"]).lower()]
+        if isinstance(flags, str) and comparison is not None:
+            raise ValueError("a checker of flags and a comparison state the same twice; give one of them")
+        rule = TOKENS if comparison is None else Comparison(**comparison)
+        return CodeProblem(
+            str(name),
+            () if packed is not None else tuple(_tests(row)),
+            cpu_s=_positive(row, "time_limit_s") or CPU_S,
+            memory_mb=int(_positive(row, "memory_mb") or MEMORY_MB),
+            comparison=comparison_of_flags(flags) if isinstance(flags, str) else rule,
+            checker=None if flags is None or isinstance(flags, str) else _checker(flags),
+            function=None if packed is None else unpacked_function(packed),
+            lang=None if row.get("language") is None else LANGUAGES[str(row["language"]).lower()],
+            processes=row.get("processes") is True,
+        )
     except (KeyError, TypeError, ValueError, AttributeError, VerifierError) as error:
         raise SourceError(f"{where}: problem {name!r} is not as it should be: {error!r}") from error
-    judging["processes"] = row.get("processes") is True
-    judging["time_limit_s"] = _positive(row, "time_limit_s", where)
-    memory = _positive(row, "memory_mb", where)
-    judging["memory_mb"] = None if memory is None else int(memory)
-    try:
-        return build_problem(str(name), tests, judging, lang=lang)
-    except SourceError as error:
-        raise SourceError(f"{where}: {error}") from error
+
+
+def _tests(row: Mapping[str, Any]) -> Iterator[CodeTest]:
+    for place, test in enumerate(row.get("tests") or ()):
+        if not isinstance(test["input"], str) or not isinstance(test["output"], str):
+            raise TypeError("a test's input and output are strings")
+        texts = [test[key].encode("utf-8", "surrogatepass") for key in ("input", "output")]
+        yield CodeTest(*texts, str(place))
+
+
+def _checker(packed: Mapping[str, Any]) -> Checker:
+    sources = {str(name): str(text) for name, text in packed["sources"].items()}
+    lang = CodeLang(LANGUAGES[str(packed["lang"]).lower()])
+    stated = {"sources": sources, "main": packed.get("main") or sources, "args": map(str, packed.get("args") or ())}
+    return unpacked_checker(CheckerKind(packed["kind"]), lang, stated)
 
 
 def row_of_problem(problem: CodeProblem) -> dict[str, Any]:
@@ -167,37 +194,10 @@ def _job(row: Mapping[str, Any], problems: Mapping[str, CodeProblem], where: str
     return problem, Submission(lang, row["code"], str(row.get("id", "")))
 
 
-def _positive(row: Mapping[str, Any], key: str, where: str) -> float | None:
+def _positive(row: Mapping[str, Any], key: str) -> float | None:
     value = row.get(key)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e9:
-        raise SourceError(f"{where}: {key} is {value!r}; it must be a number above 0")
+        raise ValueError(f"{key} is {value!r}; it must be a number above 0")
     return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"a test's input and output are strings, not {type(value).__name__}")
-    return value
-
-
-def _comparison(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `JUDGING`'s ``comparison``."""
-    flags, comparison = row.get("checker"), row.get("comparison")
-    if isinstance(flags, str):
-        if comparison is not None:
-            raise ValueError("a checker of flags and a comparison say the same twice; give one of them")
-        return {"comparison": comparison_text(comparison_of_flags(flags))}
-    return {"comparison": None if comparison is None else comparison_text(Comparison(**comparison))}
-
-
-def _checker(checker: Any) -> dict[str, Any]:
-    """Return `JUDGING`'s columns of a checker."""
-    if checker is None or isinstance(checker, str):
-        return {}
-    sources = {str(name): str(text) for name, text in checker["sources"].items()}
-    packed = {"sources": sources, "main": list(checker.get("main") or sources)}
-    packed["args"] = list(map(str, checker.get("args") or ()))
-    lang = CodeLang(LANGUAGES[str(checker["lang"]).lower()])
-    return {"checker": json.dumps(packed), "checker_lang": lang.value, "checker_kind": str(checker["kind"])}

@@ -26,7 +26,6 @@ from curation.verify.programs.problem import (
     CodeProblem,
     CodeVerdict,
     FunctionCall,
-    FunctionStyle,
     FunctionTests,
     Submission,
 )
@@ -58,10 +57,10 @@ def run_function(
     tests = problem.function
     assert tests is not None
     if submission.lang is CodeLang.CPP:
-        if tests.style is FunctionStyle.CALLS:
+        if tests.program is None:
             return Unready(CodeVerdict.BROKEN, "calls as data are judged in Python only; C++ needs a test program")
         return run_linked(runner, problem, submission)
-    if tests.style is FunctionStyle.ASSERTIONS:
+    if tests.program is not None:
         return [_run_assertions(runner, problem, tests, submission)]
     return _run_calls(runner, problem, tests, submission, indices, every)
 

@@ -106,13 +106,6 @@ class Validator:
     accepts: int = 42
 
 
-class FunctionStyle(StrEnum):
-    """The form of a function's tests."""
-
-    CALLS = "calls"  # arguments and expected values as data
-    ASSERTIONS = "assertions"  # a test program that asserts
-
-
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
     """Arguments and expected value, as Python literals or JSON."""
@@ -134,11 +127,6 @@ class FunctionTests:
     program: str | None = None
     setup: str = ""
     tolerance: float | None = None
-
-    @property
-    def style(self) -> FunctionStyle:
-        """Return whether the tests are calls or a program."""
-        return FunctionStyle.CALLS if self.program is None else FunctionStyle.ASSERTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +153,7 @@ class CodeProblem:
         """Return the number of tests or calls, 1 for a test program."""
         if self.function is None:
             return len(self.tests)
-        return len(self.function.calls) if self.function.style is FunctionStyle.CALLS else 1
+        return len(self.function.calls) if self.function.program is None else 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,11 @@ def checker_of(judging: Mapping[str, Any]) -> Checker | None:
     if not text.lstrip().startswith('{"sources"'):
         name = "checker.py" if lang is CodeLang.PYTHON else "checker.cpp"
         return Checker(kind, lang, {name: text}, (name,))
-    packed = json.loads(text)
+    return unpacked_checker(kind, lang, json.loads(text))
+
+
+def unpacked_checker(kind: CheckerKind, lang: CodeLang, packed: Mapping[str, Any]) -> Checker:
+    """Return the checker of an object with sources, main and args."""
     main = tuple(packed["main"])
     missing = [name for name in main if name not in packed["sources"]]
     if missing or not main:
@@ -223,7 +227,11 @@ def function_of(judging: Mapping[str, Any], tests: Sequence[tuple[str, str]]) ->
     if not text.lstrip().startswith("{"):
         inside = "class Solution" in (judging["starter"] or "") and "." not in text
         return FunctionTests(f"Solution.{text}" if inside else text, tuple(_call(*test) for test in tests))
-    packed = json.loads(text)
+    return unpacked_function(json.loads(text))
+
+
+def unpacked_function(packed: Mapping[str, Any]) -> FunctionTests:
+    """Return the function tests of an object of `function_text`."""
     calls = tuple(
         FunctionCall(tuple(call.get("args") or ()), call["expected"], dict(call.get("kwargs") or {}))
         for call in packed.get("calls") or ()
