@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from curation.verify.programs.checkers import InputVerdict, ReadyValidator, check_inputs, prepare_validator
 from curation.verify.programs.problem import Validator
 from curation.verify.programs.tools import Runner
-from curation.verify.programs.validators import InputVerdict, ReadyValidator, check_inputs, prepare_validator
 
 VERSION = "validation@6"
 

@@ -104,12 +104,14 @@ def _program_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool
     """Return right programs, and others of which one must fail."""
     from curation.programs.mutants import mutants_of
     from curation.verify.programs.extraction import CodeLang, extract_code, fenced
+    from curation.verify.programs.problem import Submission
 
     assert problem.program is not None
     lang = problem.program.lang or CodeLang.PYTHON
     nothing = fenced(lang, "pass" if lang is CodeLang.PYTHON else "int main() { return 0; }")
     given = problem.row.get("solution")
-    code = extract_code(given, lang).code or given if given else None
+    found = extract_code(given, lang) if given else None
+    code = found.code if isinstance(found, Submission) else given or None
     if code is None:
         return [], [nothing], True
     mutants = [one.code for one in mutants_of(code, str(lang), MUTANTS, problem.row["id"])]

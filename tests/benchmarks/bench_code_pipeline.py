@@ -33,12 +33,11 @@ from curation.programs.language_variants import LINES
 from curation.sources.code_problems import format_samples, package_row
 from curation.sources.kattis import Package, read_package
 from curation.storage.stages import read_manifest, read_table
-from curation.verify.programs.checkers import check_outputs
+from curation.verify.programs.checkers import ReadyValidator, check_outputs, prepare_validator
 from curation.verify.programs.comparison import same_output
 from curation.verify.programs.extraction import fenced
 from curation.verify.programs.problem import CodeVerdict
 from curation.verify.programs.tools import Runner
-from curation.verify.programs.validators import ReadyValidator, prepare_validator
 from flows.cli.commands import run_recipe
 from tests.benchmarks.planting import Planted, plant_all
 from tests.benchmarks.submission_runs import judge_inputs

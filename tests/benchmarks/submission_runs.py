@@ -17,9 +17,9 @@ from curation.programs import execution_matrix
 from curation.programs.execution_matrix import Candidate, ExecutionMatrix
 from curation.sources.kattis import Package
 from curation.storage.stages import atomic_replace
+from curation.verify.programs.checkers import InputVerdict, ReadyValidator, check_inputs
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tools import Runner
-from curation.verify.programs.validators import InputVerdict, ReadyValidator, check_inputs
 
 
 class Memory:

@@ -30,10 +30,10 @@ from curation.records import PromptRequest
 from curation.sources.code_problems import package_tables
 from curation.sources.kattis import Package, PackagedSubmission
 from curation.storage.stages import atomic_write
+from curation.verify.programs.checkers import ReadyValidator, prepare_validator
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeProblem, CodeVerdict, Submission
 from curation.verify.programs.tools import Runner
-from curation.verify.programs.validators import ReadyValidator, prepare_validator
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
 from flows.stages.code_generation import GeneratedTests, generate_tests, vouching_of

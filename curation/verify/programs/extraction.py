@@ -11,17 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 
 from curation.thinking import split_response
-
-
-class CodeLang(StrEnum):
-    """Judged languages."""
-
-    PYTHON = "python"
-    CPP = "cpp"
-
+from curation.verify.programs.problem import CodeLang, CodeVerdict, Submission, Unready
 
 LANGUAGES = {
     **dict.fromkeys(("python", "py", "python3", "py3", "pypy", "pypy3"), CodeLang.PYTHON),
@@ -54,15 +46,6 @@ _BEGINS = re.compile(r"#|//|import |from |def |class |using |int |[\w, ]+=|print
 
 
 @dataclass(frozen=True, slots=True)
-class FoundCode:
-    """A response's program, or why there is none."""
-
-    lang: CodeLang | None
-    code: str | None
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class CodeBlock:
     """A fenced block; its name is lower-case and may be empty."""
 
@@ -71,7 +54,7 @@ class CodeBlock:
     is_closed: bool = True
 
 
-def extract_code(text: str, wanted: CodeLang | None = None, *, finished: bool = False) -> FoundCode:
+def extract_code(text: str, wanted: CodeLang | None = None, *, finished: bool = False) -> Submission | Unready:
     """Return a response's program, or why there is none.
 
     Args:
@@ -81,37 +64,37 @@ def extract_code(text: str, wanted: CodeLang | None = None, *, finished: bool = 
     return _chosen(find_programs(text, finished=finished), wanted)
 
 
-def extract_program(answer: str, wanted: CodeLang | None = None) -> FoundCode:
+def extract_program(answer: str, wanted: CodeLang | None = None) -> Submission | Unready:
     """Return the program in a final answer."""
     return _chosen(_last_programs(answer, finished=False), wanted)
 
 
-def find_programs(text: str, *, finished: bool = False) -> list[FoundCode]:
+def find_programs(text: str, *, finished: bool = False) -> list[Submission | Unready]:
     """Return a response's program per language, or why there is none."""
     answer = split_response(text).answer
     if answer is None:
-        return [FoundCode(None, None, "the thoughts never end")]
+        return [Unready(CodeVerdict.NA, "the thoughts never end")]
     first = next(_blocks(answer), None)
     if first is None or answer == text or first.name not in LANGUAGES:
         return _last_programs(answer, finished=finished)
     if not (first.is_closed or finished):
-        return [FoundCode(None, None, "the code block is not closed")]
+        return [Unready(CodeVerdict.NA, "the code block is not closed")]
     if not first.code.strip():
-        return [FoundCode(None, None, "the code block is empty")]
-    return [FoundCode(LANGUAGES[first.name], first.code, "")]
+        return [Unready(CodeVerdict.NA, "the code block is empty")]
+    return [Submission(LANGUAGES[first.name], first.code)]
 
 
-def _chosen(found: list[FoundCode], wanted: CodeLang | None) -> FoundCode:
-    return next((program for program in found if program.lang is wanted), found[-1])
+def _chosen(found: list[Submission | Unready], wanted: CodeLang | None) -> Submission | Unready:
+    return next((one for one in found if isinstance(one, Submission) and one.lang is wanted), found[-1])
 
 
-def _last_programs(answer: str, *, finished: bool) -> list[FoundCode]:
+def _last_programs(answer: str, *, finished: bool) -> list[Submission | Unready]:
     """Return each language's last program."""
     blocks = list(_blocks(answer, stray=True))
     if not blocks:
-        return [FoundCode(None, None, "no code block")]
-    named: dict[CodeLang, FoundCode] = {}
-    unnamed: dict[CodeLang, FoundCode] = {}
+        return [Unready(CodeVerdict.NA, "no code block")]
+    named: dict[CodeLang, Submission] = {}
+    unnamed: dict[CodeLang, Submission] = {}
     for block in blocks:
         lang = LANGUAGES.get(block.name)
         if lang is None and block.name in _UNNAMED:
@@ -119,21 +102,22 @@ def _last_programs(answer: str, *, finished: bool) -> list[FoundCode]:
         if lang is not None and block.code.strip() and (block.is_closed or finished):
             of_kind = named if block.name in LANGUAGES else unnamed
             of_kind.pop(lang, None)
-            of_kind[lang] = FoundCode(lang, block.code, "")
-    found = [program for lang, program in unnamed.items() if lang not in named] + list(named.values())
+            of_kind[lang] = Submission(lang, block.code)
+    found: list[Submission | Unready] = [program for lang, program in unnamed.items() if lang not in named]
+    found += named.values()
     return found or [_before_a_lone_fence(answer, blocks) or _no_program(blocks[-1], finished)]
 
 
-def _before_a_lone_fence(answer: str, blocks: list[CodeBlock]) -> FoundCode | None:
+def _before_a_lone_fence(answer: str, blocks: list[CodeBlock]) -> Submission | None:
     """Return the program before a text's only fence."""
     text = answer.replace("\r\n", "\n")
     if len(blocks) > 1 or blocks[0].is_closed or blocks[0].name or not _BEGINS.match(text.lstrip()):
         return None
     code = text[: re.search(r"^[ \t]*`{3}", text, re.MULTILINE).start()]  # type: ignore[union-attr]  # a block is there
-    return next((FoundCode(lang, code, "") for lang, looks in _LOOKS.items() if looks.search(code)), None)
+    return next((Submission(lang, code) for lang, looks in _LOOKS.items() if looks.search(code)), None)
 
 
-def _no_program(last: CodeBlock, finished: bool) -> FoundCode:
+def _no_program(last: CodeBlock, finished: bool) -> Unready:
     if not (last.is_closed or finished):
         why = "the code block is not closed"
     elif not last.code.strip():
@@ -142,7 +126,7 @@ def _no_program(last: CodeBlock, finished: bool) -> FoundCode:
         why = "the last code block names no language and looks like no program"
     else:
         why = f"the last code block is {last.name[:40]!r}, which is not judged"
-    return FoundCode(None, None, why)
+    return Unready(CodeVerdict.NA, why)
 
 
 def code_blocks(text: str, *, finished: bool = False) -> list[CodeBlock]:

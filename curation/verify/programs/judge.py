@@ -24,7 +24,6 @@ from curation.records import Outcome, VerifierError
 from curation.verify.math_judge import JudgeResult, JudgeTask, Reference, ReferenceCheck, Response, Verdict
 from curation.verify.programs.extraction import (
     CodeLang,
-    FoundCode,
     extract_code,
     extract_program,
     fenced,
@@ -38,11 +37,12 @@ from curation.verify.programs.problem import (
     CodeVerdict,
     ProgramResult,
     Submission,
+    Unready,
     draw_tests,
 )
 from curation.verify.programs.running import run_tests
 from curation.verify.programs.toolchain import STANDARDS
-from curation.verify.programs.tools import Program, Runner, Unready
+from curation.verify.programs.tools import Program, Runner
 
 VERSION = "programs-12"
 """Name and version of the verifier of programs; verdicts are filed under it. Changes when a verdict could."""
@@ -71,12 +71,10 @@ class ProgramJudge:
         tests: int | None = TESTS_A_GROUP,
         *,
         every: bool = False,
-        rung: str | None = None,
-        allow_none: bool = False,
         runner: Runner | None = None,
     ) -> None:
         self.find, self.seed, self.tests, self.every = find, seed, tests, every
-        self.runner = runner or Runner(workers, rung=rung, allow_none=allow_none)
+        self.runner = runner or Runner(workers)
 
     def __enter__(self) -> Self:
         return self
@@ -132,7 +130,7 @@ class ProgramJudge:
         return result
 
     def _judged(self, problem: CodeProblem, answer: str, drawn: Sequence[int]) -> Verdict:
-        result = run_program(self.runner, problem, submission_of(answer, problem.lang), drawn, every=self.every)
+        result = run_program(self.runner, problem, extract_program(answer, problem.lang), drawn, every=self.every)
         passed = _share(result) if self.every else None
         if result.verdict is CodeVerdict.AC:
             return Verdict(
@@ -169,31 +167,20 @@ class ProgramJudge:
 def program_answer(response: Response) -> str | None:
     """Return an attempt's final answer; None without a judged program."""
     found = find_programs(_text(response), finished=response.finish == "stop")
-    answers = [fenced(one.lang, one.code) for one in found if one.lang is not None and one.code is not None]
+    answers = [fenced(one.lang, one.code) for one in found if isinstance(one, Submission)]
     return "\n\n".join(answers) or None
-
-
-def submission_of(answer: str, wanted: CodeLang | None = None) -> Submission | Unready:
-    """Return a final answer's program in this language, or why there is none."""
-    return _as_submission(extract_program(answer, wanted))
 
 
 def submission_in(response: Response, wanted: CodeLang | None = None) -> Submission | Unready:
     """Return a response's program, read as attempts are."""
     answer = program_answer(response)
     if answer is not None:
-        return submission_of(answer, wanted)
-    return _as_submission(extract_code(_text(response), finished=response.finish == "stop"))
+        return extract_program(answer, wanted)
+    return extract_code(_text(response), finished=response.finish == "stop")
 
 
 def _text(response: Response) -> str:
     return response.text if response.text is not None else response.answer or ""
-
-
-def _as_submission(found: FoundCode) -> Submission | Unready:
-    if found.lang is None or found.code is None:
-        return Unready(CodeVerdict.NA, found.why)
-    return Submission(found.lang, found.code)
 
 
 def run_program(

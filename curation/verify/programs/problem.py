@@ -24,7 +24,6 @@ from enum import StrEnum
 
 from curation.records import Outcome
 from curation.verify.programs.comparison import TOKENS, Comparison
-from curation.verify.programs.extraction import CodeLang
 
 CPU_S = 4.0
 """CPU seconds of one test unless the problem sets it (the recipe's limit)."""
@@ -35,6 +34,13 @@ TESTS_A_GROUP = 20
 
 SCRIPT_FILE = "checker_script.py"
 """Among a checker's sources: a script that is given three files and prints 1 or 0, with the program that calls it."""
+
+
+class CodeLang(StrEnum):
+    """Judged languages."""
+
+    PYTHON = "python"
+    CPP = "cpp"
 
 
 class CodeVerdict(StrEnum):
@@ -163,6 +169,14 @@ class Submission:
     lang: CodeLang
     code: str
     id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unready:
+    """Why a program cannot run: NA, CE, or BROKEN."""
+
+    verdict: CodeVerdict
+    how: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def lost(box: Sandbox, words: tuple[str, ...]) -> str:
 def _keep(box: Sandbox, target: Path, sources: dict[str, bytes], command: tuple[str, ...]) -> bool:
     """Compile into ``target`` atomically; return whether it worked."""
     build = box.compile(sources, command, PRECOMPILE_LIMITS)
-    if not build.ok or build.artifact is None:
+    if build.artifact is None:
         return False
     temporary = target.with_name(f"{target.name}.{os.getpid()}")
     temporary.write_bytes(build.artifact)

@@ -17,8 +17,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Self
 
-from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import CodeVerdict, Submission
+from curation.verify.programs.problem import CodeLang, CodeVerdict, Submission, Unready
 from curation.verify.programs.toolchain import (
     COMPILE_LIMITS,
     CPP_FLAGS,
@@ -49,14 +48,6 @@ class Program:
     artifact: bytes | None = None
     numpy: bool = False
     standard: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Unready:
-    """Why a program cannot run: NA, CE, or BROKEN."""
-
-    verdict: CodeVerdict
-    how: str
 
 
 class Runner:
@@ -218,7 +209,7 @@ def python_program(code: str) -> Program:
 
 def ready(compiled: CompileResult, source: str, standard: str = "") -> Program | Unready:
     """Return the compiler's result as a program, or verdict."""
-    if compiled.ok and compiled.artifact is not None:
+    if compiled.artifact is not None:
         return Program(CodeLang.CPP, source, compiled.artifact, standard=standard)
     if compiled.run.ending is Ending.BROKEN:
         return Unready(CodeVerdict.BROKEN, f"the compiler's box failed: {compiled.run.note}")

@@ -7,7 +7,6 @@ An open iterator occupies a slot, so exhaust or close it. A test is retried once
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import os
 import threading
@@ -230,7 +229,7 @@ class Sandbox:
                     break
         if result.run.ending is Ending.WALL_LIMIT:  # a compiler never sleeps: it waited, for a disk or a busy machine
             note = f"the compiler waited for more than {limits.wall_guard_s:g} s, {MAX_TRIES} times"
-            return CompileResult(False, result.log, None, "", broken_run(note))
+            return CompileResult(result.log, None, broken_run(note))
         return result
 
     def _compile(
@@ -252,10 +251,9 @@ class Sandbox:
                     artifact = read_file(outputs[2], os.fstat(outputs[2]).st_size) if used["written"] else None
             except SlotError as failure:
                 ran, artifact = broken_run(str(failure)), None
-        ok = ran.ending is Ending.EXITED and ran.exit_code == 0 and artifact is not None
+        ok = ran.ending is Ending.EXITED and ran.exit_code == 0
         log = (ran.stderr + ran.stdout[:LOG_BYTES]).decode(errors="replace")
-        digest = hashlib.sha256(artifact).hexdigest() if ok and artifact is not None else ""
-        return CompileResult(ok, log, artifact if ok else None, digest, ran)
+        return CompileResult(log, artifact if ok else None, ran)
 
 
 def _ended(slot: Slot) -> bool:

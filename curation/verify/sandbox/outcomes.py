@@ -67,14 +67,16 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class CompileResult:
-    """The file that a compiler wrote (``ok``), or why it did not.
+    """The file that a compiler wrote, or why it did not.
 
-    ``log`` is the first 64 KiB each of stderr and stdout, ``digest`` the artifact's SHA-256; ``run.ending`` is BROKEN
-    if the sandbox failed.
+    ``log`` is the first 64 KiB each of stderr and stdout; ``run.ending`` is BROKEN if the sandbox failed.
     """
 
-    ok: bool
     log: str
     artifact: bytes | None
-    digest: str
     run: RunResult
+
+    @property
+    def ok(self) -> bool:
+        """Return whether there is a file."""
+        return self.artifact is not None

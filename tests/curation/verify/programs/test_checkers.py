@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from curation.records import VerifierError
-from curation.verify.programs.checkers import check_outputs
+from curation.verify.programs.checkers import check_outputs, prepare_validator
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import (
@@ -19,7 +19,6 @@ from curation.verify.programs.problem import (
     ValidatorLang,
 )
 from curation.verify.programs.tools import Runner
-from curation.verify.programs.validators import prepare_validator
 from curation.verify.sandbox import CompileResult, Ending, RunResult
 
 VALIDATE_H = """#include <fstream>
@@ -131,7 +130,7 @@ def test_a_validator_is_not_lost_by_a_failure_of_the_sandbox(runner: Runner, mon
     box = runner.box
 
     def waits(*_: object) -> CompileResult:
-        return CompileResult(False, "", None, "", RunResult(Ending.WALL_LIMIT, None, 9, b"", b"", 0.1, 99.0, 9))
+        return CompileResult("", None, RunResult(Ending.WALL_LIMIT, None, 9, b"", b"", 0.1, 99.0, 9))
 
     with monkeypatch.context() as patch:
         patch.setattr(box, "_compile", waits)

@@ -7,7 +7,7 @@ from curation.verify.math_judge import Response
 from curation.verify.programs.comparison import Comparison
 from curation.verify.programs.extraction import CodeLang, extract_code, fenced
 from curation.verify.programs.judge import program_answer
-from curation.verify.programs.problem import Checker, CheckerKind, Validator, ValidatorLang
+from curation.verify.programs.problem import Checker, CheckerKind, Submission, Validator, ValidatorLang
 from curation.verify.programs.tables import (
     build_problem,
     checker_of,
@@ -24,8 +24,7 @@ RULES = {**dict.fromkeys(JUDGING), "time_limit_s": 1.0}
 def test_a_final_answer_is_read_back_as_the_same_program() -> None:
     code = 'print("""\n```\n""")\n'
     answer = fenced(CodeLang.PYTHON, code)
-    found = extract_code(answer)
-    assert (found.lang, found.code) == (CodeLang.PYTHON, code)
+    assert extract_code(answer) == Submission(CodeLang.PYTHON, code)
     assert program_answer(Response(answer, None)) == program_answer(Response(None, answer)) == answer
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from curation.verify.programs.checkers import ReadyValidator, check_inputs, prepare_validator
 from curation.verify.programs.problem import Validator, ValidatorLang
 from curation.verify.programs.tools import Runner
-from curation.verify.programs.validators import ReadyValidator, check_inputs, prepare_validator
 from curation.verify.sandbox import Limits
 
 PYTHON = "import sys\nassert sys.argv[1:] == ['x']\nsys.exit(42 if int(sys.stdin.read()) < 9 else 43)"
