@@ -157,13 +157,13 @@ class Slot:
     def __init__(self, rung: str, kind: str, tools: Path | None = None) -> None:
         self.rung, self.kind, self.usable = rung, kind, True
         self.facts = Answer()
+        view, library = build_view(kind, tools), str(build_library())
         own = rung in {"landlock", "none"}  # with namespaces the scratch folder is a file system of its own
         self._folder = ScratchFolder("box") if own else None
         self.scratch = self._folder.path if self._folder is not None else ""
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._using = threading.RLock()  # a descriptor that is closed in use may be another file's a moment later
         self._uid = FIRST_UID + int.from_bytes(os.urandom(4)) % (1 << 27)  # containers share the numbers of users
-        view, library = build_view(kind, tools), str(build_library())
         plan = {
             "rung": rung,
             "kind": kind,
