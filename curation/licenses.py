@@ -9,7 +9,7 @@ UNKNOWN, OTHER = "unknown", "other"
 
 _COPYLEFT = re.compile(r"(?:A|L)?GPL|ODBL|MPL|EPL|EUPL|CDLA-SHARING")
 _NONE_STATED = frozenset({"", UNKNOWN, OTHER, "educational", "permission"})
-"""What is no licence to everybody; the last two are words of problem packages."""
+"""No known permission; the last two are of problem packages."""
 
 
 def checked_license(text: str) -> str:
@@ -57,7 +57,7 @@ def nearest_license(text: str) -> str | None:
 def conflict(row: str, card: str) -> str | None:
     """Return why rows of one licence may not be in a card's, or None.
 
-    Of alternatives (`OR`) one must allow it, of joint licences (`AND`) all.
+    One alternative (`OR`) must allow it, and all joint licences (`AND`).
 
     Example: ``conflict("CC-BY-NC-4.0", "Apache-2.0") == "allows non-commercial use only"``
     """
@@ -74,7 +74,6 @@ def conflict(row: str, card: str) -> str | None:
 
 
 def _forbidden(row: str, card: str) -> str | None:
-    """Return why one licence forbids it, or None."""
     if row.lower() in _NONE_STATED:
         return "is not known to allow anything"
     if _name(row) == _name(card):

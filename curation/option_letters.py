@@ -17,7 +17,7 @@ _ONLY_LETTER = re.compile(r"^[(（\[]?([A-Ja-j])[)）\].．:：、]*$")
 
 
 def without_lead(answer: str) -> str:
-    """Return an answer without words such as "The answer is"."""
+    """Remove words such as "The answer is"."""
     return _LEAD.sub("", answer.strip())
 
 
@@ -39,7 +39,7 @@ def is_only_letter(answer: str) -> bool:
 
 
 def option_letter(raw_answer: str | None, answer: str) -> str | None:
-    """Return the letter that a rewritten answer was; attempts may use it."""
+    """Return the letter that a rewritten answer was, if responses may still name it."""
     if raw_answer is None:
         return None
     letter = named_letter(raw_answer.partition("\\\\")[0])  # up to a LaTeX line break, behind which debris stands

@@ -1,6 +1,6 @@
 """Load the user's own objects: `my_file.py:name` or `package.module:name`.
 
-Whatever uses a plug-in needs its digest, which omits imported files, in its fingerprint.
+Invariant: the fingerprint of what uses a plug-in includes its digest, which omits imported files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from curation.records import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An object with its file's path and digest."""
+    """An object, its file's path and digest."""
 
     value: Any
     digest: str
@@ -35,7 +35,7 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class PluginRef:
-    """A picklable reference to a plug-in by name and folder."""
+    """A picklable reference to a plug-in."""
 
     name: str
     folder: str
@@ -129,7 +129,6 @@ def _from_module(name: str, place: str) -> tuple[ModuleType, Path]:
 
 
 def _location(error: Exception, path: Path | None) -> str:
-    """Return a failure's file and line."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)

@@ -14,7 +14,7 @@ _PART = re.compile(
     re.DOTALL,
 )
 _NAMED_BEFORE_HOST = frozenset({"abfs", "abfss", "wasb", "wasbs", "git", "github"})
-"""Schemes that write a container or a repository, which is no secret, where others have a user."""
+"""Schemes with a container or repository in the place of a user."""
 
 _PUBLIC = frozenset(
     (
@@ -23,7 +23,7 @@ _PUBLIC = frozenset(
         *("revision", "row", "rows", "split", "subset", "table", "version", "versionid"),
     )
 )
-"""Query parameters that name which file is meant. Any other may be a secret, so its name and value are left out."""
+"""Query parameters that are shown, because they name a file; others may be secrets."""
 
 _PLAIN = re.compile(r"[\w./,+ -]*")
 

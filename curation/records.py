@@ -46,7 +46,7 @@ class Outcome(StrEnum):
 
 
 COUNTED_OUTCOMES = (Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER)
-"""Outcomes that count in a pass rate; the others are the verifier's own failures."""
+"""Outcomes of a pass rate; the others are the verifier's failures."""
 
 
 class DropReason(StrEnum):
@@ -275,8 +275,8 @@ class RolloutOrigin:
 class Completion:
     """A policy's answer: a row of `ATTEMPT` without key.
 
-    ``text`` has thoughts in ``<think>`` tags. ``logprobs`` are natural logarithms under the sampling distribution, one
-    per token.
+    ``text`` has thoughts in ``<think>`` tags. ``logprobs`` are natural logarithms under the sampling distribution, per
+    token.
     """
 
     text: str | None
@@ -292,8 +292,8 @@ class Completion:
 class Policy(Protocol):
     """Answers problems; an asynchronous context manager.
 
-    ``answer`` may be called concurrently, best by ``in_flight`` callers; cancelling it aborts its generation. Equal
-    (problem, index) have equal seeds.
+    Up to ``in_flight`` callers should call ``answer`` at once; cancelling it aborts its generation. Equal (problem,
+    index) have equal seeds.
 
     Raises:
         PolicyError: it cannot answer.
@@ -314,7 +314,7 @@ class Policy(Protocol):
     ) -> None: ...
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """Return one attempt, if there is one of this index."""
+        """Return one attempt, or None if there is none of this index."""
         ...
 
 
@@ -330,6 +330,6 @@ def normalise_text(text: str) -> str:
 
 
 def problem_id(statement: str, choices: Sequence[str] | None = None, domain: str = Domain.MATH) -> str:
-    """Return 80 bits of BLAKE2b over the normalised problem, as 20 hexadecimal digits; the reference is left out."""
+    """Hash the normalised problem without its reference: 80 bits of BLAKE2b as 20 hexadecimal digits."""
     parts = [domain, normalise_text(statement), *(normalise_text(choice) for choice in choices or ())]
     return hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
-"""Names of this machine."""
+"""This machine's names."""
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -1,6 +1,6 @@
 """Tags around a model's thoughts.
 
-Invariants: policies return, and stores keep, responses with `THINK` tags. Tags are never guessed from a chat template.
+Invariants: policies return, and stores hold, responses with `THINK` tags. Tags are never guessed from a chat template.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from curation.records import RequestRefused
 OPEN, CLOSE = "<think>", "</think>"
 
 NONE = "none"
-"""The setting for a model that does not think aloud."""
+"""The setting for a model without thoughts."""
 
 _SETTING = re.compile(r"([<\[])([^<>\[\]/\s]+)([>\]])")
 _MESSAGE = frozenset({"role", "content", "reasoning", "reasoning_content", "refusal", "tool_calls"})
-"""Keys of a chat message, of which a part of a content has none."""
+"""Keys of a chat message, none of them of its parts."""
 
 _SPACE_CHARS = 64
-"""White space after an open tag, at the end of a prompt, that is looked through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class ThinkingTags:
         return {} if self.are_used else {"enable_thinking": False, "thinking": False}
 
     def end_of(self, prompt: str) -> str:
-        """Return the open tag, or empty pair of tags, that ends a prompt, with its white space."""
+        """Return the open tag, or empty pair, at a prompt's end, with its white space."""
         if not self.are_used:
             return ""
         tail = prompt[-len(self.open) - len(self.close) - _SPACE_CHARS :]
@@ -87,7 +86,7 @@ class ThinkingTags:
 
 
 THINK = ThinkingTags(OPEN, CLOSE)
-"""The tags of the house, and of most models."""
+"""The tags of most models and of stored responses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ class ResponseParts:
 
 
 def split_response(text: str) -> ResponseParts:
-    """Split a response at the last closing tag; without tags, all of it is the answer.
+    """Split a response at the last closing tag; without tags, all is the answer.
 
     Example: ``split_response("<think>2 + 2</think>4") == ResponseParts("2 + 2", "4")``
     """

@@ -16,7 +16,7 @@ from curation.records import RequestRefused
 Floats = NDArray[np.float32]
 
 OnOutcome = Callable[[int, RequestRefused | None], None]
-"""Called with the place of each text that was asked of a server: why it was refused, or None where it was answered."""
+"""Called with each text's index, and why a server refused it, or None."""
 
 
 class Embedder(Protocol):
@@ -24,7 +24,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Return what a vector depends on next to its text."""
+        """Return what vectors depend on besides their texts."""
         ...
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
@@ -37,7 +37,7 @@ class Embedder(Protocol):
 
 
 def batches_by_length(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
-    """Yield indexes of texts in batches, shortest first."""
+    """Yield batches of texts' indices, shortest first."""
     order = sorted(range(len(lengths)), key=lambda place: lengths[place])
     for first in range(0, len(order), size):
         yield order[first : first + size]

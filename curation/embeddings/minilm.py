@@ -26,7 +26,7 @@ WIDTH, HEADS, LAYERS, TOKENS, BATCH = 384, 12, 6, 256, 16
 
 
 def require_embeddings() -> None:
-    """Refuse to go on without the extra.
+    """Require the extra.
 
     Raises:
         ConfigError: the extra is not installed.

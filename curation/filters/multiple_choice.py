@@ -1,7 +1,7 @@
-"""Finds multiple choice, takes it apart, and resolves the option that the reference names.
+"""Finds multiple choice, splits it, and resolves the option that the reference names.
 
-Invariants: rows with an options field are multiple choice; an answer that names no option, or several, resolves
-to None.
+Invariants: rows with an options field are multiple choice; an answer that names no option, or several, resolves to
+None.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _CIRCLED = "①②③④⑤⑥⑦⑧"
 
 @dataclass(frozen=True, slots=True)
 class ParsedChoice:
-    """A question without its options, their texts, and the index of the right one."""
+    """A question without its options, their texts, and the right one's index."""
 
     question: str
     options: tuple[str, ...]
@@ -68,7 +68,7 @@ class ParsedChoice:
 
 
 def is_multiple_choice() -> pl.Expr:
-    """Return whether a row may be multiple choice, by a cheap test."""
+    """Return a cheap test of whether a row may be multiple choice."""
     inline = pl.col("statement").str.contains_any(_SECOND)
     listed = pl.col("choices").list.len().fill_null(0) > 0
     return (pl.col("answer").is_not_null() & (listed | inline)).fill_null(False)
@@ -111,7 +111,6 @@ def parse_choice(
 
 
 def _resolve(question: str, answer: str, options: Sequence[str], kind: str, first: int | None) -> ParsedChoice | str:
-    """Return the question with the option that the answer names."""
     if names_several(answer, len(options)) and resolve_option(answer, options, "text") is None:
         return f"{answer} names several options"
     if not is_only_letter(answer):
@@ -127,7 +126,7 @@ def _resolve(question: str, answer: str, options: Sequence[str], kind: str, firs
 
 
 def open_question(choice: ParsedChoice) -> tuple[str, str] | None:
-    """Return the question without its options, and its answer; None if options may be needed."""
+    """Return question and answer without options, or None if options may be needed."""
     options = [sound_option(option) for option in choice.options]
     others = [option for option in options if not _is_value(option)]
     if options[choice.index] in others or len(others) > 1 or not all(map(_WORD.search, others)):
@@ -141,7 +140,7 @@ def open_question(choice: ParsedChoice) -> tuple[str, str] | None:
 
 
 def _is_value(option: str) -> bool:
-    """Return whether an option is a number with a unit or a single value."""
+    """Return whether an option is a number with a unit or a formula without relations."""
     if re.search(r"\d", option) and _NUMBER_ALONE.fullmatch(option):
         return True
     return bool(_VALUE_ALONE.fullmatch(option)) and not _NO_VALUE.search(option)
@@ -154,14 +153,13 @@ def sound_option(option: str) -> str:
 
 
 def tidy_answer(option: str) -> str:
-    """Return the option as an answer, without layout and final stop."""
+    """Return the option without blanks at its ends and final stop."""
     return _FINAL_STOP.sub("", option.strip().strip("~").strip())
 
 
 def _read_as(answer: str, options: Sequence[str]) -> int | None:
-    """Return the index of the only option that the verifier reads like the answer.
-
-    An option's exact text is not resolved, since it may mean another option's number.
+    """Return the only option that the verifier reads like the answer; texts equal to an option may be numbers of
+    another.
     """
     written = strip_markup(without_lead(answer))
     if any(strip_markup(option) == written for option in options):
@@ -171,7 +169,7 @@ def _read_as(answer: str, options: Sequence[str]) -> int | None:
 
 
 def _is_choice(split: OptionSplit, answer: str) -> bool:
-    """Return whether labels mark options."""
+    """Return whether the labels mark options and not parts of a question."""
     letter = named_letter(answer)
     label = letter is not None and is_only_letter(answer) and ord(letter) - 65 < len(split.options)
     sends = bool(_SENDS.search(split.question))
@@ -238,7 +236,7 @@ def _counting_from(rows: pl.DataFrame) -> dict[str | None, int]:
 
 @lru_cache(maxsize=4096)
 def strip_markup(text: str) -> str:
-    """Return a text for comparison, in lower case without markup, spaces or final stop."""
+    """Return a text in lower case without markup, spaces or final stop."""
     plain = _MARKUP.sub("", unicodedata.normalize("NFKC", text))
     return plain.replace("\\left", "").replace("\\right", "").replace("\\dfrac", "\\frac").rstrip(".。;").lower()
 

@@ -101,7 +101,7 @@ def _response(answer: str, form: str) -> str:
 
 
 def _program_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]:
-    """Return right programs, and others of which one must fail."""
+    """Return right and wrong programs; mutants may be right, a program that does nothing may not."""
     from curation.programs.mutants import mutants_of
     from curation.verify.programs.extraction import CodeLang, extract_code, fenced
 
@@ -151,7 +151,6 @@ def _verifiers(asked: Asked) -> Rewards:
 
 
 def _by_record(place: Callable[[Row], Any]) -> Callable[[Asked], Rewards]:
-    """Return a call that scores by the row's record."""
 
     def call(asked: Asked) -> Rewards:
         pairs = [(place(row), without_end(text)) for row, text in asked]
@@ -178,4 +177,4 @@ CALLS: Mapping[str, Callable[[Asked], Rewards]] = {
     "tinker": _RECORD,
     "art": _RECORD,
 }
-"""How the trainer of each format asks for rewards: from rows and responses to rewards, None if the judge failed."""
+"""Each format's call: rows and responses to rewards, None if the verifier failed."""

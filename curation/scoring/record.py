@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from curation.verify.programs.problem import CodeProblem
 
 VERSION = 1
-"""Of the schema; a record of another version is refused."""
+"""The schema's version; no other is read."""
 
 MARK = "goldilocks"
 
 
 def record_of(row: Mapping[str, Any], program: CodeProblem | None, asked: Asked | None = None) -> str:
-    """Return the record of a curated row.
+    """Return a curated row's record.
 
     Args:
         program: None for math.

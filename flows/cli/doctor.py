@@ -1,4 +1,4 @@
-"""`goldilocks doctor`: which isolation this machine gives foreign code, as a table per rung."""
+"""`goldilocks doctor`: shows how this machine isolates foreign code, by rung."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def print_diagnosis() -> None:
     """Try every property of the isolation on each rung that works here, and print the results.
 
     Raises:
-        VerifierError: some property does not hold, so foreign code is not safe here.
+        VerifierError: a property does not hold, so foreign code is not safe here.
     """
     console = SafeConsole()
     with Sandbox(workers=1) as box:

@@ -1,6 +1,6 @@
-"""Finds contamination of a file.
+"""Finds a file's overlaps with benchmark files.
 
-Invariants: one output line per row, in order; the output file appears whole or not at all; memory is bounded.
+Invariants: one output line per row, in order; the output file appears only when complete; memory is bounded.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from curation.sources.rows import Row, value_at
 BATCH_ROWS = 5000
 
 FIELDS = ("problem", "statement", "question", "prompt", "original", "text")
-"""Where a row's statement is looked for, first come first served, unless a field is named."""
+"""Columns of a statement; the first that exists is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverlapCounts:
-    """Counts of rows, overlaps and templates, and of overlaps by method."""
+    """Counts of rows, overlaps and templates."""
 
     rows: int
     hit_rows: int
@@ -49,7 +49,7 @@ def contamination_file(
 
     Args:
         path, against: .jsonl (also .gz and .zst), .parquet or .csv.
-        field, benchmark_field: dotted paths, by default the first of `FIELDS` that exists.
+        field, benchmark_field: dotted paths, by default the first of `FIELDS`.
 
     Raises:
         SourceError: a file is missing, empty or unreadable, or has no statements.
@@ -100,7 +100,7 @@ def _benchmark(path: Path, field: str | None) -> pl.DataFrame:
 
 
 def _batches(path: Path, field: str | None) -> Iterator[pl.DataFrame]:
-    """Yield ``id`` and ``statement`` of `BATCH_ROWS` rows at a time."""
+    """Yield ids and statements of `BATCH_ROWS` rows at a time."""
     rows = read_rows(path)
     first = True
     while batch := list(itertools.islice(rows, BATCH_ROWS)):

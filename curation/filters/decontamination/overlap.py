@@ -4,10 +4,10 @@
   ``words``      rarity-weighted cosine of words
   ``embedding``  cosine of sentence embeddings
 
-A ``template`` has the same wording but other figures than the benchmark row.
+A ``template`` has the benchmark row's wording with other figures.
 
-Invariants: hits do not depend on the order of rows; they are ordered by problem, method, falling score and
-benchmark row.
+Invariants: hits do not depend on the order of rows; they are ordered by problem, method, falling score and benchmark
+row.
 """
 
 from __future__ import annotations
@@ -37,37 +37,34 @@ NGRAM = 13
 """Tokens in a run."""
 
 MIN_TOKENS, MIN_FORMULA = 6, 3
-"""Fewest tokens of a benchmark row that is looked for as a whole: of any, and of one with two figures, one a number."""
+"""Tokens of a benchmark row that is searched as a whole: any row, and one with two figures, one a number."""
 
 COVERAGE, WORDS = 0.5, 0.6
-"""Lowest score of an overlap by runs and by words."""
+"""Min score of an overlap, by runs and by words."""
 
 FIGURES, FORMULAS = 0.55, 0.95
-"""Lowest agreement of the figures of an overlap, in running text and with formulas. Of programs nothing is asked: their
-examples change freely."""
+"""Min agreement of an overlap's figures, in running text and with formulas; programs need none."""
 
 WORDING = 0.8
-"""Lowest agreement of the wording of a template."""
+"""Min agreement of a template's wording."""
 
 FLOORS: Mapping[str, float] = {"ngram": 0.2, "words": 0.35, "embedding": 0.7, "programs": 0.4}
-"""Scores from which on hits are measured and kept, of vectors of text and of programs: what is below a threshold may be
-asked about."""
+"""Min scores that are measured; those below the thresholds may become questions to a model."""
 
 FIGURE_WORTH, MOST_FIGURES = 0.05, 5
-"""What a shared figure adds to the cosine of the words in running text if all agree, and how many count: few problems
-share many. Without it words find 61 instead of 80 % of rephrased GSM8K."""
+"""What each shared figure adds to the cosine of words in running text if all agree, and how many count."""
 
 CANDIDATES, FIGURES_FLOOR, FORMULAS_FLOOR = 0.15, 0.5, 0.8
-"""Cosine of the words and agreement of the figures from which on a row is embedded."""
+"""Min cosine of words, and agreements of figures, of a row that is embedded."""
 
 COMMON, FEWEST = 0.05, 20
-"""A word of more than this share of the rows, and of more rows than this, is left out."""
+"""A word in more than this share and this number of rows is ignored."""
 
 STEM = 5
 """Letters of a word that count."""
 
 ROWS_AT_ONCE = 2_500
-"""Problems that are compared together: memory grows with the pairs of them and the benchmarks that share words."""
+"""Problems compared together; memory grows with pairs that share words."""
 
 SCORE = pl.Schema(
     {
@@ -81,15 +78,15 @@ SCORE = pl.Schema(
         "benchmark_row": pl.Int64(),
     }
 )
-"""What is measured of a problem and a benchmark row."""
+"""A measured pair of problem and benchmark row."""
 
 HIT = pl.Schema({**SCORE, "kind": pl.String()})
-"""What counts of it: an overlap or a template."""
+"""A pair that is an overlap or a template."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverlapSettings:
-    """By which methods a problem and a benchmark row overlap."""
+    """The methods that are used, and their thresholds."""
 
     methods: tuple[str, ...] = ("ngram", "words")  # `embedding` needs an embedder
     cosine: float = 0.77  # lowest cosine of the vectors
@@ -108,11 +105,11 @@ class OverlapSettings:
 
     @property
     def measured_with(self) -> str:
-        """Return all that measured scores depend on."""
+        """Return a key of all that scores depend on."""
         return f"{self.methods} {self.programs} {self.most} {self.cosine_floor}"
 
     def agrees(self, figures: float = FIGURES, formulas: float = FORMULAS) -> pl.Expr:
-        """Return whether a pair's figures agree, in running text and with formulas."""
+        """Return whether a pair's figures agree; programs always do."""
         if self.programs:
             return pl.lit(True)
         return pl.col("agreement") >= pl.when("formal").then(formulas).otherwise(figures)
@@ -120,7 +117,7 @@ class OverlapSettings:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Texts as the methods take them."""
+    """Texts as the methods read them."""
 
     texts: pl.Series  # what vectors are of
     words: pl.DataFrame  # row, word (a hash), n
@@ -167,7 +164,7 @@ class BenchmarkIndex:
             self._vectors = (benchmark_embedder or self._embedder).embed(self._batch.texts.to_list(), on_outcome)
 
     def count(self, statements: pl.Series) -> None:
-        """Count the words and runs of problems."""
+        """Count the problems' words and runs, for their rarity."""
         lines = without_passages(tokenize(statements), self._passages)
         self._rarity.add(len(statements), _words(lines)["word"], _runs(lines))
         self._postings = self._weighed = None
@@ -186,7 +183,6 @@ class BenchmarkIndex:
         return pl.concat(scored)
 
     def _scores(self, statements: pl.Series, on_outcome: OnOutcome | None) -> pl.DataFrame:
-        """Return the `scores` of a batch that fits in memory."""
         batch = self._read(statements, without_passages(tokenize(statements), self._passages))
         frames = []
         if "ngram" in self.settings.methods:
@@ -211,7 +207,7 @@ class BenchmarkIndex:
         return lines.with_columns(method=method).match_to_schema(SCORE, extra_columns="ignore")
 
     def hits(self, statements: pl.Series) -> pl.DataFrame:
-        """Return all hits as `HIT` rows; ``row`` is the index in the series."""
+        """Return overlaps and templates as `HIT` rows; ``row`` is the index in the series."""
         return classify_hits(self.scores(statements), self.settings)
 
     def _read(self, statements: pl.Series, lines: pl.DataFrame) -> _Batch:
@@ -234,7 +230,7 @@ class BenchmarkIndex:
         return distinct.with_columns(weight).with_columns(sum=pl.col("weight").sum().over("row"))
 
     def _embedded(self, batch: _Batch, alike: pl.DataFrame) -> pl.Series:
-        """Return the rows to embed: programs, and texts with shared words."""
+        """Return the rows to embed: programs, or texts similar by words and figures."""
         if self.settings.programs:
             has_text = batch.texts.is_not_null() & (batch.texts.str.strip_chars() != "")
             return has_text.arg_true().cast(pl.Int64).alias("row")
@@ -253,7 +249,7 @@ class BenchmarkIndex:
         )
 
     def _weighed_words(self, words: pl.DataFrame) -> pl.DataFrame:
-        """Return each row's words with weights whose squares sum to 1."""
+        """Return each row's words with weights of norm 1."""
         weights = self._rarity.word_weights(words["word"])
         is_common = self._rarity.word_frequency(words["word"]) > max(COMMON, FEWEST / max(1, self._rarity.rows))
         weighed = words.with_columns(weight=pl.Series(weights)).filter(~pl.Series(is_common))
@@ -261,7 +257,6 @@ class BenchmarkIndex:
         return weighed.select("row", "word", weight=pl.col("weight") / pl.col("weight").pow(2).sum().sqrt().over("row"))
 
     def _by_vectors(self, batch: _Batch, rows: pl.Series, on_outcome: OnOutcome | None = None) -> pl.DataFrame:
-        """Return the pairs with near vectors, for some ordered rows."""
         if rows.is_empty():
             return pl.DataFrame({"row": rows, "at": rows, "score": rows}).pipe(_scored)
         placed = None if on_outcome is None else lambda place, why: on_outcome(rows[place], why)
@@ -274,7 +269,7 @@ class BenchmarkIndex:
 
 
 def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
-    """Return overlaps and templates among measured scores as `HIT` rows."""
+    """Return overlaps and templates as `HIT` rows."""
     is_alike = pl.col("score") >= pl.col("method").replace_strict(settings.thresholds, return_dtype=pl.Float64)
     is_template = ~settings.agrees() & (pl.col("wording") >= WORDING)
     kind = pl.when(is_alike & settings.agrees()).then(pl.lit(OVERLAP)).when(is_template).then(pl.lit(TEMPLATE))
@@ -282,7 +277,7 @@ def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFra
 
 
 def _with_figures(alike: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
-    """Return the pairs with shared figures added to scores."""
+    """Add shared figures to scores."""
     if settings.programs:
         return alike
     added = FIGURE_WORTH * pl.min_horizontal("shared", pl.lit(MOST_FIGURES)) * pl.col("agreement")
@@ -303,13 +298,13 @@ def _shifted(on_outcome: OnOutcome, first: int, row: int, why: RequestRefused | 
 
 
 def _scored(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return row, at and score, rounded because threads add up in any order."""
+    """Round scores, because threads add up in any order."""
     score = pl.col("score").cast(pl.Float64).round(9)
     return lines.select(pl.col("row").cast(pl.Int64), pl.col("at").cast(pl.Int64), score)
 
 
 def _words(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return words by their beginnings: row, word (a hash), n."""
+    """Return row, word (a hash of its stem) and n."""
     counted = lines.group_by("row", token=pl.col("token").str.slice(0, STEM)).agg(n=pl.len())
     names = counted["token"].unique()
     hashes = pl.DataFrame({"token": names, "word": pl.Series([text_hash(name) for name in names], dtype=pl.UInt64)})
@@ -336,7 +331,7 @@ def _whole_runs(lines: pl.DataFrame) -> dict[int, pl.DataFrame]:
 
 
 def _whole_inside(lines: pl.DataFrame, whole: Mapping[int, pl.DataFrame]) -> pl.DataFrame:
-    """Return row, at and score 1 of contained short benchmark rows."""
+    """Return short benchmark rows inside texts, with score 1."""
     found = [pl.DataFrame(schema={"row": pl.Int64, "at": pl.Int64, "score": pl.Float64})]
     goes_on = _goes_on(lines)
     row = lines["row"].to_numpy()
@@ -349,7 +344,7 @@ def _whole_inside(lines: pl.DataFrame, whole: Mapping[int, pl.DataFrame]) -> pl.
 
 
 def _goes_on(lines: pl.DataFrame) -> NDArray[np.bool_]:
-    """Return for each token, and the end, whether a formula continues there."""
+    """Return whether a formula continues at each token and at the end."""
     is_sign = pl.col("token").is_in(["plus", "minus", "=", "<", ">", "≤", "≥", "≠"])
     inside = (is_figure() | is_sign) & ~pl.col("opens")
     return np.concatenate([lines.select(inside).to_series().to_numpy(), [False]])

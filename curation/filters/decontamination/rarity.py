@@ -1,4 +1,4 @@
-"""Counts how rare words and runs of tokens are in a corpus: ``log((n + 2) / (df + 1))`` (Spärck Jones 1972).
+"""Computes how rare words and runs of tokens are: ``log((n + 2) / (df + 1))`` (Spärck Jones 1972).
 
 Invariants: counts do not depend on the order of rows; memory is bounded.
 """
@@ -35,16 +35,16 @@ class Rarity:
         return pl.Series("is_known", self._places(runs.to_numpy())[1])
 
     def word_frequency(self, words: pl.Series) -> NDArray[np.float64]:
-        """Return the share of rows that contain each word."""
+        """Return the share of rows with each word."""
         share: NDArray[np.float64] = self._words[_slots(words)] / max(1, self.rows)
         return share
 
     def word_weights(self, words: pl.Series) -> NDArray[np.float64]:
-        """Return the weights of words by their hashes."""
+        """Return words' weights by hash."""
         return self._weights(self._words[_slots(words)])
 
     def run_weights(self, runs: pl.Series) -> NDArray[np.float64]:
-        """Return the weights of runs by hash; unknown runs count as rare."""
+        """Return runs' weights by hash; unknown runs count as rare."""
         places, is_known = self._places(runs.to_numpy())
         counts = np.ones(len(places), dtype=np.uint32)
         counts[is_known] = self._run_rows[places[is_known]]

@@ -1,7 +1,7 @@
 """Removes exact duplicates by id, a hash of the normalised content; all copies go if references differ.
 
-Invariants: the caller treats undecided references as conflicts; memory is 8 bytes per row, and the rows with a
-shared id.
+Invariants: the caller treats undecided references as conflicts; memory is 8 bytes per row, and the rows with a shared
+id.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ExactDuplicates:
     references: Mapping[str, tuple[str, ...]]
 
     def pairs(self) -> list[tuple[str, str, str]]:
-        """Return (id, reference, other reference) for the verifier to compare."""
+        """Return (id, reference, other reference) for the verifier."""
         return [(name, texts[0], other) for name, texts in self.references.items() for other in texts[1:]]
 
 

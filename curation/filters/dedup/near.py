@@ -1,6 +1,6 @@
 """Removes near duplicates: rows with similar token bigrams and equal figures (`tokens.TELLING`).
 
-Rows stay by rank unless they resemble a row that stays.
+In order of rank, a row stays unless it resembles a row that stays.
 
 Invariants:
   - the result does not depend on the order of rows or shards;
@@ -42,19 +42,19 @@ MEMBER = pl.Schema(
         "similarity": pl.Float64(),  # exact Jaccard similarity to the row that stays
     }
 )
-"""One line per row that goes: which row stays in its place, and how alike they are."""
+"""A row that goes, and the row that stays instead."""
 
 PAIR = pl.Schema({"left": pl.UInt32(), "right": pl.UInt32(), "similarity": pl.Float64()})
-"""Two similar rows by their ranks, the lower one on the left; sorted by right, falling similarity, left."""
+"""Two similar rows by rank, the lower one left; sorted by right, falling similarity, left."""
 
 FLOOR = 0.75
-"""Lowest similarity of the pairs that are found and kept, or the threshold if that is lower."""
+"""Min similarity of stored pairs, or the threshold if that is lower."""
 
 SAMPLE = 2_000
-"""Rows of a source by which its shared passages are found."""
+"""Rows of a source in which shared passages are searched."""
 
 STAR_PAIRS = 100_000
-"""Pairs that are looked at one by one at once."""
+"""Pairs in a block."""
 
 _NAMES = {"id": pl.String(), "source": pl.String(), "row": pl.Int64(), "answer": pl.String()}
 
@@ -84,8 +84,7 @@ def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold
     """Return all cluster members that do not stay, as `MEMBER` rows in rank order.
 
     Args:
-        problems: id, source, row, statement, answer; optionally ``verified`` and ``lang``. (source, row) is the
-            key.
+        problems: id, source, row, statement, answer; optionally ``verified`` and ``lang``. (source, row) is the key.
         sources: in order of preference; others follow by name.
         threshold: min Jaccard similarity, above 0 and at most 1.
     """
@@ -101,7 +100,7 @@ def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold
 
 
 def source_ranks(shards: ProblemShards, sources: Sequence[str], verified: Collection[str]) -> Ranks:
-    """Return each row's rank in the order of the shards; ``verified`` ids come first."""
+    """Return each row's rank, in the order of the shards; ``verified`` ids come first."""
     numbers: dict[str, int] = {}
     rows: list[NDArray[np.int64]] = []
     groups: list[NDArray[np.uint32]] = []
@@ -212,7 +211,7 @@ class _OneShard:
 
 
 def reference_pairs(members: pl.DataFrame) -> list[tuple[str, str]]:
-    """Return (reference that stays, reference that goes) for the verifier to compare."""
+    """Return (reference that stays, reference that goes) for the verifier."""
     differ = members.filter(pl.col("answer").is_not_null() & (pl.col("answer") != pl.col("kept_answer")))
     return differ.select("kept_answer", "answer").unique().sort("kept_answer", "answer").rows()
 
@@ -227,7 +226,7 @@ def drop_near_duplicates(
 
     Args:
         equal: results of `reference_pairs`; missing pairs are unequal.
-        settled: ids whose references a person accepted, which stay instead of being disputed.
+        settled: ids whose references a person accepted; they stay instead of being disputed.
     """
     pairs = pl.DataFrame(
         [(kept, gone) for (kept, gone), same in equal.items() if same],
@@ -262,7 +261,7 @@ def drop_near_duplicates(
 
 
 def _stars(pairs: pl.DataFrame, rows: int) -> pl.DataFrame:
-    """Return member, keeper (the rank that stays) and similarity from sorted `PAIR` rows."""
+    """Return member, keeper and similarity from sorted `PAIR` rows."""
     gone = bytearray(rows)
     chosen = np.zeros(pairs.height, dtype=bool)
     for first in range(0, pairs.height, STAR_PAIRS):

@@ -55,7 +55,7 @@ def has_head(text: pl.Expr) -> pl.Expr:
 
 
 def number_belongs(text: pl.Expr) -> pl.Expr:
-    """Return whether a text's first number is a decimal's or a list's."""
+    """Return whether the first number is a decimal's or a list's."""
     following = (text.str.extract(_FIRST_NUMBER).cast(pl.Int32, strict=False) + 1).cast(pl.String)
     marks = text.str.extract_all(_MARKS).list.eval(pl.element().str.extract("([0-9]+)"))
     decimal = text.str.contains(r"\A\s*[0-9]+[．、][0-9]")

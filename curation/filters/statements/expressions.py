@@ -18,14 +18,14 @@ ANY_ROW = pl.lit(True)
 
 @dataclass(frozen=True, slots=True)
 class StatementRule:
-    """A format rule: ``evidence`` is evaluated if ``gate`` holds, null if the rule does not fire."""
+    """A format rule; if ``gate`` holds, it fires unless ``evidence`` is null."""
 
     name: str
     reason: DropReason
     gate: pl.Expr
     evidence: pl.Expr
     needles: Sequence[str] = ()
-    """Literals of which the statement must hold one, besides ``gate``; none where any statement will do."""
+    """If any are given, the statement must also contain one."""
 
 
 def contains_any(column: pl.Expr, needles: Sequence[str]) -> pl.Expr:
@@ -40,7 +40,7 @@ def matched_text(column: pl.Expr, pattern: str, harmless: str | None = None) -> 
 
 
 def either_text(condition: pl.Expr, text: pl.Expr) -> pl.Expr:
-    """Return ``text`` where ``condition`` holds, else null."""
+    """Return ``text`` if ``condition`` holds, else null."""
     return pl.when(condition).then(text)
 
 
@@ -54,7 +54,7 @@ def tokens(column: pl.Expr) -> pl.Expr:
 
 
 LETTERS = "A-Za-zÀ-ɏЀ-ӿ"
-"""The letters of six of the seven languages, as the inside of a class."""
+"""Letters of six of the seven languages, inside a class."""
 
 
 def either(*patterns: str) -> str:

@@ -1,7 +1,7 @@
-"""Filters rows by format: cleans them, opens multiple choice, and applies the first rule that fires.
+"""Cleans rows, opens multiple choice, and applies the first format rule that fires.
 
 Invariants:
-  - pure functions over frames; kept + dropped = in, in order;
+  - kept + dropped = in, in order;
   - dropped rows are unchanged; changed rows keep the original as ``raw_statement`` or ``raw_answer``;
   - an answer is cleaned only if the verifier reads it as before;
   - rules never see code of figures;
@@ -25,7 +25,7 @@ from curation.records import DROPPED, PROBLEM, DropReason
 
 STAGE = "statements"
 MULTIPLE_CHOICE = "multiple_choice"
-"""The name of what finds multiple choice, among the rules."""
+"""The rule that finds multiple choice."""
 WORKED_ON = ("statement", "answer", "choices", "lang", "source", "meta")
 _TEXTS = ("statement", "answer", "choices", "meta")
 _MAX_EVIDENCE = 300
@@ -43,7 +43,7 @@ class FilterResult:
 
 
 def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None = None) -> FilterResult:
-    """Keep complete open problems with one answer, cleaned; drop others. Pass math rows only."""
+    """Apply the rules to math rows, and split them."""
     return split_rows(problems, apply_rules(problems, settings))
 
 
@@ -64,7 +64,7 @@ def split_rows(problems: pl.DataFrame, judged: pl.DataFrame) -> FilterResult:
 
 
 def _raw(name: str) -> pl.Expr:
-    """Return the earliest text before cleaning, or null if nothing changed it."""
+    """Return the earliest text before cleaning, or null if it never changed."""
     changed = pl.col(name).ne_missing(pl.col(f"_{name}"))
     return pl.coalesce(pl.col(f"raw_{name}"), pl.when(changed).then(name)).alias(f"raw_{name}")
 
@@ -90,7 +90,6 @@ def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = Non
 
 
 def _fired(rule: StatementRule, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the verdicts of a rule on rows."""
     gate = contains_any(STATEMENT, rule.needles) & rule.gate if rule.needles else rule.gate
     passed = rows.lazy().filter(gate.fill_null(False)).collect()
     if passed.is_empty():  # an expression costs its compiling even for no rows
@@ -129,7 +128,6 @@ def _with_figures(choice: ParsedChoice | str, pieces: list[str]) -> ParsedChoice
 
 
 def _marked(meta: pl.Series, code: dict[int, list[str]]) -> pl.Series:
-    """Return each row's ``meta`` with its kinds of figure code."""
     tables = meta.to_list() if code else []
     for at, pieces in code.items():
         tables[at] = figures.marked(tables[at], pieces)

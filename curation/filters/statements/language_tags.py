@@ -1,4 +1,4 @@
-"""Checks a statement's language tag by common words, else by identification; not in the paper."""
+"""Checks language tags by common words, else by identification; not in the paper."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TAGS = tuple(lang.code for lang in languages())
 
 
 def _in_doubt(tag: str) -> pl.Expr:
-    """Return whether a text's language is not settled."""
+    """Return whether common words or letters do not settle the language."""
     text, vocabulary = pl.col("statement"), language(tag).identification
     if vocabulary.telling:
         return (
@@ -34,7 +34,6 @@ def another_language() -> pl.Expr:
 
 
 def _evidence(rows: pl.Series) -> pl.Series:
-    """Return evidence for each struct of statement and lang, or null."""
     frame = rows.struct.unnest().with_row_index("at")
     evidence: list[str | None] = [None] * frame.height
     for tag in frame["lang"].unique().drop_nulls().sort():

@@ -15,7 +15,7 @@ from curation.plugins import PluginRef, find_plugin
 from curation.records import DropReason, SourceError
 
 MAX_EVIDENCE = 300
-"""Characters of evidence that a dropped row keeps."""
+"""Characters of evidence."""
 
 
 @runtime_checkable
@@ -47,7 +47,7 @@ def find_rule(name: str, folder: Path) -> PluginRef:
 
 
 def apply_own_rules(judged: pl.DataFrame, problems: pl.DataFrame, rules: Sequence[PluginRef]) -> pl.DataFrame:
-    """Return the result of `apply_rules`, extended by the user's rules on kept rows.
+    """Apply the user's rules to rows that `apply_rules` keeps.
 
     Raises:
         SourceError: a rule fails on a row.

@@ -16,8 +16,8 @@ MEASURED: Mapping[str, tuple[int, int]] = {
     "textual_answer": (52, 52),
     "yes_no": (27, 27),
 }
-"""By rule: rows of `tests/benchmarks/filter_labels.tsv` that leave by it, and those that leave rightly.
+"""Rows of `tests/benchmarks/filter_labels.tsv` that each rule drops, and those dropped rightly.
 
-Counted on 8,048 of the 8,074 rows (`tests.benchmarks.bench_filters`). `answer_in_statement` alone drops 20, one of them
-leaves by an earlier rule. `missing_figure` reads no words: its rows are of a set that came without its pictures, and a
-quarter can be solved without them. Rules that drop a row or two have no figure here, and neither have options."""
+`missing_figure` drops rows of a set without its pictures; a quarter can be solved without them. Rules that drop one or
+two rows are missing.
+"""

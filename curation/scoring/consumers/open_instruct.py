@@ -26,6 +26,6 @@ class GoldilocksVerifier(VerifierFunction):
         query: str | None = None,  # noqa: ARG002
         rollout_state: dict[str, Any] | None = None,  # noqa: ARG002
     ) -> VerificationResult:
-        """Return the score of a response; what decided is in ``reasoning``."""
+        """Return a response's score, with its outcome as ``reasoning``."""
         score = exported_score(label, without_end(prediction))
         return VerificationResult(score=score.reward or 0.0, reasoning=score.outcome)

@@ -43,7 +43,7 @@ class GoldilocksRewardWorker(Worker):
 
 
 def rewards_of(tokenizer: Any, responses: Any, records: Any) -> list[float]:
-    """Return the rewards of responses (token ids [B, T]) by their records."""
+    """Return the rewards of responses (token ids [B, T])."""
     texts = tokenizer.batch_decode(responses, skip_special_tokens=False)
     pairs = [(str(record), without_end(text)) for record, text in zip(records, texts, strict=True)]
     return [score.reward or 0.0 for score in shared_scorer(ScoringSettings()).score(pairs)]

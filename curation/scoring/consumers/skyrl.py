@@ -35,6 +35,6 @@ class GoldilocksEnv(BaseTextEnv):
 
 
 def register_goldilocks() -> None:
-    """Register the environment in every process that makes environments."""
+    """Register the environment, in each process that makes environments."""
     if NAME not in registry:
         register(id=NAME, entry_point=f"{__name__}:GoldilocksEnv")
