@@ -117,8 +117,7 @@ def diff_folders(old: str, new: str, *, out: Path | None = None) -> SetDiff:
 
 
 def _compare(old: SetParts, new: SetParts, parts: int, folder: Path) -> Iterator[pl.DataFrame]:
-    """Yield each part's changes, with rewording as cause; all parts are read first, since a row's new id may be in any.
-    """
+    """Yield each part's changes with causes; all parts are read first, since a reworded row may be in any."""
     came: list[pl.DataFrame] = []
     left: list[pl.DataFrame] = []
     for part in range(parts):

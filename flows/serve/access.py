@@ -1,10 +1,9 @@
-"""Guard a service's server with two random keys.
+"""Guards a service's server with two random keys.
 
-The service key is Prefect's auth string. The page key lets people read, and start, cancel, pause and resume what is
-served.
+The service key is Prefect's auth string. With the page key people read, start, cancel, pause and resume what is served.
 
-Invariants: no key is a process argument; only the owner can read the page key's file; a request needs a local Host,
-no foreign Origin, and a key below /api (except ``/api/health``).
+Invariants: no key is a process argument; only the owner can read the page key's file; a request needs a local Host, no
+foreign Origin, and a key below /api (except ``/api/health``).
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from curation.records import StoreError
 from curation.server_guard import LOCAL, basic_credentials, host_name, is_same
 
 SERVER_KEY, CLIENT_KEY, PAGE_KEY = "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_AUTH_STRING", "GOLDILOCKS_PAGE_KEY"
-"""Environment variables: the service key as the server and as its clients read it, and the page key."""
+"""Environment variables: the service key for the server and for its clients, and the page key."""
 
 KEY_FILE = "key"
-"""The page key's file, in the service's folder inside the run folder."""
+"""The page key's file in the service's folder."""
 
 MAX_BODY = 1 << 20
-"""Bytes of a request's body that the page key may send."""
+"""Bytes of a request with the page key."""
 
 _RUN = r"[0-9a-fA-F-]{36}"
 _READS = re.compile(r"/api/(?!block_).*")
@@ -50,7 +49,7 @@ _SOCKETS = ("/api/events/out", "/api/logs/out")
 """Web sockets that only send."""
 
 _SETTABLE = ("SCHEDULED", "CANCELLING")
-"""States into which the page key may put a run: retry and cancel."""
+"""States that the page key may set: retry and cancel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ def keys_of_environment() -> Keys:
 
 
 def write_key(folder: Path, key: str) -> Path:
-    """Write the page key's file for its owner only.
+    """Write the page key's file, readable only by its owner.
 
     Raises:
         StoreError: this fails.
@@ -151,7 +150,7 @@ class Guard:
             await self._app(request.scope, request.receive if body is None else _replayed(request, body), send)
 
     def _translated(self, path: str, receive: Receive) -> Receive:
-        """Return messages with the page key exchanged, on sockets that only listen."""
+        """Exchange the page key in messages of sockets that only send."""
 
         async def translated() -> Message:
             message = await receive()
@@ -185,12 +184,12 @@ def visitor_may(method: str, path: str, body: bytes) -> bool:
 
 
 def _settable(state: object) -> bool:
-    """Return whether a state is a retry or cancellation without data, which could name files to unpickle."""
+    """Return whether a state is a retry or cancellation; data are refused, since they could name files to unpickle."""
     return isinstance(state, Mapping) and state.get("type") in _SETTABLE and state.get("data") is None
 
 
 def _refusal(why: str, status: int, headers: Headers) -> Response:
-    """Return a refusal, readable by the page under either local name."""
+    """Return a refusal that the page may read under either local name."""
     origin = headers.get("origin")
     return PlainTextResponse(why, status, {"Access-Control-Allow-Origin": origin, "Vary": "Origin"} if origin else None)
 
@@ -202,7 +201,6 @@ def _set_key(scope: Scope, key: str) -> None:
 
 
 async def _body(request: Request) -> bytes | None:
-    """Return a request's body, or None if too long."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -212,7 +210,6 @@ async def _body(request: Request) -> bytes | None:
 
 
 def _replayed(request: Request, body: bytes) -> Receive:
-    """Return messages that repeat a read body."""
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def replayed() -> Message:

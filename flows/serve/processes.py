@@ -1,4 +1,4 @@
-"""Find and end a service's processes by a token in their environment, as children outlive parents."""
+"""Finds and ends a service's processes by a token in their environment, as children outlive parents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 TOKEN = "GOLDILOCKS_SERVICE"
-"""The environment variable with the service's token."""
+"""Environment variable of the service's token."""
 
 
 def processes_of(token: str) -> Iterator[int]:

@@ -1,6 +1,6 @@
-"""Register deployments in Prefect, run what is due, and restart lost runs.
+"""Registers deployments in Prefect, runs what is due, and restarts lost runs.
 
-This child of `flows.serve.serving` starts missing work every `LOOK_S`, unless it failed by itself.
+A child of `flows.serve.serving`; every `LOOK_S` it starts missing work, unless that failed by itself.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
 LOOK_S = 10.0
-"""Seconds between two looks at what is unfinished."""
+"""Seconds between searches for missing work."""
 
 SEEN_RUNS = 50
-"""Newest runs of a deployment that are looked at."""
+"""Newest runs of a deployment that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _runs_of(client: SyncPrefectClient, deployment: Any, work: Work) -> list[Flo
 
 
 def _look(sets: Sequence[ServedSet]) -> None:
-    """Start sets' missing work, repeatedly."""
+    """Start missing work, forever."""
     import httpx
     from prefect.client.orchestration import get_client
     from prefect.exceptions import PrefectException

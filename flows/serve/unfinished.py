@@ -1,4 +1,4 @@
-"""Find a set's missing training stage or refresh, as events may be lost."""
+"""Finds a set's missing training stage or refresh, since events may be lost."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from curation.storage.locks import is_locked
 from flows.run.training import check_train_recipe
 
 ANNOUNCED = "announced"
-"""In the run folder: the number of the newest version whose event was emitted."""
+"""In the run folder: the newest announced version."""
 
 FIRST = "announced_first"
-"""In the run folder: the number of the newest version that was there before the set was served; it starts nothing."""
+"""In the run folder: the newest version before serving; it starts nothing."""
 
 REFRESHED = "refreshed"
-"""In the folder of a stage of training: the number of the set's version after its model judged the set again."""
+"""In a training stage's folder: the set's version after its model's refresh."""
 
 AGAIN_S, AGAIN_MOST_S = 30.0, 3600.0
-"""Seconds until work that was lost is started again: doubled each time, up to the most."""
+"""Seconds until lost work is restarted, doubled each time up to the max."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def training_folder(folder: Path, version: int) -> Path:
 
 
 def training_data(folder: Path) -> str:
-    """Return the ``--set`` override that makes a run's curated set the data of a training recipe."""
+    """Return the override that makes a run's set the data of a training recipe."""
     return f'data={{ kind = "curated", folders = [{json.dumps(str(folder / "curated"))}] }}'
 
 
