@@ -19,7 +19,7 @@ POLICIES = {"endpoint": "curation.policies.endpoint:Endpoint", "vllm": "curation
 
 
 def read_set(folder: str | Path) -> pl.DataFrame:
-    """Return the problems of a set or run, with the columns of `CURATED`.
+    """Return a set's or run's problems, with the columns of `CURATED`.
 
     Raises:
         SourceError: there is no set.
@@ -74,7 +74,7 @@ def judge_program(
     memory_mb: int = 300,
     every: bool = False,
 ) -> ProgramResult:
-    """Run a program on tests of (input, output), in the sandbox, and return the verdict.
+    """Judge a program by tests of (input, output), in the sandbox.
 
     Example: ``judge_program([("1 2", "3")], "print(sum(map(int, input().split())))").verdict`` is ``AC``.
 

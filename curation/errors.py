@@ -8,10 +8,13 @@ from curation.public_urls import public_text
 class GoldilocksError(Exception):
     """An error that a user can fix: what was wrong, where, the value, and what to do, without secrets in URLs.
 
-    GoldilocksError ├── ConfigError     a recipe or a setting ├── SourceError     an input file, data set, column or
-    value ├── StoreError      a run folder that is damaged, or was made by something else ├── PolicyError     a policy
-    that cannot answer │   └── RequestRefused  … one request; others may be answered └── VerifierError   the verifier
-    cannot run at all (its failures on single answers are verdicts)
+    GoldilocksError
+    ├── ConfigError     a recipe or a setting
+    ├── SourceError     an input file, data set, column or value
+    ├── StoreError      a run folder that is damaged, or was made by something else
+    ├── PolicyError     a policy that cannot answer
+    │   └── RequestRefused  … one request; others may be answered
+    └── VerifierError   the verifier cannot run at all (its failures on single answers are verdicts)
     """
 
     def __str__(self) -> str:
@@ -23,7 +26,7 @@ class ConfigError(GoldilocksError):
 
 
 class SourceError(GoldilocksError):
-    """An input that is missing, unreadable, or not as the recipe states."""
+    """An input that is missing, unreadable or malformed."""
 
 
 class StoreError(GoldilocksError):
@@ -35,9 +38,9 @@ class PolicyError(GoldilocksError):
 
 
 class RequestRefused(PolicyError):
-    """A request that no server can answer: an outcome of its problem, which does not end the run.
+    """A refused request: an outcome of its problem, which does not end the run.
 
-    `FailureBudget` counts it by ``kind``: a status such as ``400``, ``too_long`` or ``content_filter``.
+    ``kind`` for `FailureBudget` is a status such as ``400``, ``too_long`` or ``content_filter``.
     """
 
     def __init__(self, kind: str, reason: str) -> None:

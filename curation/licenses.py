@@ -1,4 +1,4 @@
-"""Check whether a card may publish rows of a licence; no legal advice."""
+"""Checks whether a card may publish a licence's rows; no legal advice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ UNKNOWN, OTHER = "unknown", "other"
 
 _COPYLEFT = re.compile(r"(?:A|L)?GPL|ODBL|MPL|EPL|EUPL|CDLA-SHARING")
 _NONE_STATED = frozenset({"", UNKNOWN, OTHER, "educational", "permission"})
-"""No known permission; the last two are of problem packages."""
+"""No permission; the last two are of problem packages."""
 
 
 def checked_license(text: str) -> str:
@@ -43,7 +43,7 @@ def canonical_license(license: str) -> str:
 
 
 def nearest_license(text: str) -> str | None:
-    """Return the SPDX licence with the most similar name."""
+    """Return the most similar SPDX licence."""
     from packaging.licenses._spdx import LICENSES
 
     names = {name: spdx["id"] for name, spdx in LICENSES.items() if not spdx["deprecated"]}
@@ -93,7 +93,6 @@ def _name(license: str) -> str:
 
 
 def _terms(license: str) -> frozenset[str]:
-    """Return a licence's terms: NC, ND, SA."""
     name = _name(license)
     terms = set(re.split(r"[-.]", name)) & {"NC", "ND", "SA"}
     return frozenset(terms | ({"SA"} if _COPYLEFT.search(name) else set()))

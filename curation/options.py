@@ -1,4 +1,4 @@
-"""Split a statement into question and options; it may be no multiple choice.
+"""Splits a statement into question and options, if labels are found.
 
 Invariants: labels are consecutive from the first and of one style; no option is empty.
 """
@@ -77,7 +77,7 @@ _LAYOUT_AFTER = re.compile(
 
 
 def normalise_layout(statement: str) -> str:
-    """Return a statement with plain labels, also in lists."""
+    """Make labels plain, also in lists."""
     text = statement
     if "\\" in text:
         text = _ITEM_LABEL.sub(r"(\1) ", _LISTED.sub(_lettered, text))
@@ -89,7 +89,6 @@ def normalise_layout(statement: str) -> str:
 
 
 def _lettered(match: re.Match[str]) -> str:
-    """Label a list's items by letters, if there are enough."""
     head, *items = _ITEM.split(match.group(1))
     if not items or len(items) > len(UPPER):
         return match.group()
@@ -165,7 +164,7 @@ def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
 
 
 def _last_option(texts: list[str]) -> tuple[str, str]:
-    """Return the last option and the text after it; if other options have one line, so has the last."""
+    """Return the last option, on one line if the others are, and the text after it."""
     last = texts[-1].strip()
     head, newline, rest = last.partition("\n")
     rest = rest.strip()
@@ -219,7 +218,7 @@ _CONTENT = re.compile(r"\\(begin|end)\{(array|tabular)\}")
 
 
 _LAYOUT = re.compile(r"[\\&~$;；{}^_]")
-"""One of these is in every text with layout or a formula."""
+"""Found in every text with layout or a formula."""
 
 
 def tidy_option(option: str) -> str:

@@ -1,4 +1,4 @@
-"""Plant known defects in copies of good rows, to measure filters.
+"""Plants known defects in copies of good rows, to measure filters.
 
 Invariants: at most one defect per row; equal inputs and seed give equal rows.
 """
@@ -74,7 +74,7 @@ PLANTED = pl.Schema({"source": pl.String(), "row": pl.Int64(), "kind": pl.String
 
 @dataclass(frozen=True, slots=True)
 class PlantedRows:
-    """`PROBLEM` rows, the planted ones (`PLANTED`), and originals by copy."""
+    """`PROBLEM` rows, the `PLANTED` ones, and originals by copy."""
 
     rows: pl.DataFrame
     planted: pl.DataFrame
@@ -87,7 +87,7 @@ def plant_rows(
     """Plant each kind of defect in its share of the rows.
 
     Args:
-        rows: those that passed the filters.
+        rows: after the filters.
         benchmarks: their statements.
         most: max rows per kind.
         beside: max rows without a defect.
@@ -168,14 +168,12 @@ def _worded(table: Forms, column: str = "statement") -> Spoiler:
 
 
 def _figure(row: Row, number: int, draw: random.Random, _words: Sequence[str]) -> Row:
-    """Replace a number by a mention of a missing figure."""
     forms, text = FIGURES[row["lang"]], row["statement"]
     place = draw.choice(list(_NUMBER.finditer(text)))
     return {**row, "statement": text[: place.start()] + forms[number % len(forms)] + text[place.end() :]}
 
 
 def _cut(row: Row, _number: int, draw: random.Random, _words: Sequence[str]) -> Row:
-    """Shorten a statement to 40 to 70 %."""
     text, share = row["statement"], draw.uniform(0.4, 0.7)
     parts = text.split(" ")
     cut = " ".join(parts[: int(share * len(parts))]) if len(parts) >= 8 else text[: int(share * len(text))]
@@ -204,7 +202,7 @@ def _copy(recipe: str) -> Spoiler:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of defect, caught if dropped for one of ``reasons``."""
+    """A defect, caught if dropped for one of ``reasons``."""
 
     title: str
     spoil: Spoiler

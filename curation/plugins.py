@@ -1,6 +1,6 @@
-"""Load the user's own objects: `my_file.py:name` or `package.module:name`.
+"""Loads a user's objects: `my_file.py:name` or `package.module:name`.
 
-Invariant: the fingerprint of what uses a plug-in includes its digest, which omits imported files.
+Invariant: a fingerprint includes the plug-in's digest, which omits imported files.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def load_plugin(name: str, folder: Path) -> Plugin:
     """Return the object that a recipe in this folder names.
 
     Raises:
-        ConfigError: the name is malformed or undefined, its file is missing or outside of the folder, or it fails.
+        ConfigError: the name is malformed or undefined, or its file is missing, outside of the folder, or fails.
     """
     place, _, attribute = name.rpartition(":")
     if not place or not attribute.isidentifier():

@@ -20,7 +20,7 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class KeyGuard:
-    """Wraps an ASGI application to require the key or, if there is none, a local Host and no Origin.
+    """Requires the key or, if there is none, a local Host and no Origin.
 
     The key is a bearer token or a URL's password. ``/health`` is open.
     """

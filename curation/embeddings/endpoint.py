@@ -1,6 +1,6 @@
-"""Embed texts with OpenAI-compatible servers (`/embeddings`).
+"""Embeds texts with OpenAI-compatible servers (`/embeddings`).
 
-Invariants: vectors are matched to texts by index; unusable answers are requested again; refused requests are split.
+Invariants: vectors are matched by index; unusable answers are requested again; refused requests are split.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError, RequestRefused
 
 MAX_LETTERS = 2000
-"""Characters of a text that are sent, to fit the model's context."""
+"""Characters of a text that are sent."""
 
 BATCH = 64
 """Texts of a request."""

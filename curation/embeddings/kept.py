@@ -1,4 +1,4 @@
-"""Store vectors on disk, in a file named by a hash of embedder and texts."""
+"""Stores vectors in a file named by a hash of embedder and texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class KeptVectors:
         self._embedder, self._folder = embedder, folder
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
-        """Return stored or new vectors; nothing is stored if a text was refused."""
+        """Return stored or new vectors; if texts were refused, store nothing."""
         total = hashlib.blake2b(self.name.encode(), digest_size=12)
         for text in texts:
             total.update(hashlib.blake2b(text.encode("utf-8", "surrogatepass")).digest())

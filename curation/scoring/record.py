@@ -3,8 +3,7 @@
     {"goldilocks": 1, "id": "5f…", "domain": "math", "lang": "en", "statement": "What is …?", "answer": "42"}
     {"goldilocks": 1, "id": "9c…", "domain": "code", "lang": "en", "statement": "…", "program": {"tests": […], …}}
 
-Optional: ``letter`` of a former multiple choice, ``accepted`` further answers, ``thinking``, ``response_format``,
-required ``judges``.
+Optional: ``letter`` of a former multiple choice, ``accepted`` answers, ``thinking``, ``response_format``, ``judges``.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class ScoringSettings:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A reward, None if the verifier failed, and what decided."""
+    """A reward, None if the verifier failed, and its reason."""
 
     reward: float | None
     outcome: str

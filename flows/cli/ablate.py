@@ -24,7 +24,7 @@ def run_ablation(name: str, overrides: Sequence[str], out: Path | None, *, as_js
 
 
 def analyse_run(run: Path, size: int, problems: int, attempts: int, *, as_json: bool = False) -> None:
-    """Analyse, or continue to analyse, the path of a training run's weights, and print the result."""
+    """Analyse the path of a training run's weights, and print the result."""
     analysis = analyse(run, size, problems, attempts)
     if as_json:
         print_json(analysis.table())

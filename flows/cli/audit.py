@@ -1,8 +1,7 @@
-"""`goldilocks review --audit N`: draws rows of the set with known probabilities, and estimates the share of wrong
-labels.
+"""`goldilocks review --audit N`: estimates the share of wrong labels from rows drawn with known probabilities.
 
-The command continues the draw in DIR/audit.json, unless N or the set's version differs. The estimate needs a verdict
-per stratum; a rejected problem counts as a wrong label.
+The draw in DIR/audit.json is continued, unless N or the set's version differs. The estimate needs a verdict per
+stratum; a rejected problem counts as a wrong label.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ SHOWN = 20
 
 
 def audit_run(run: Run, size: int, console: Console) -> None:
-    """Print the rows that wait for a verdict, and the estimated share of wrong labels.
+    """Print the rows without a verdict, and the estimate.
 
     Raises:
         ConfigError: the run has no references to audit. StoreError: it is not finished.
@@ -75,7 +74,6 @@ def _print_estimate(console: Console, run: Run, audit: Audit, judged: dict[str, 
 
 
 def _draw(run: Run, size: int) -> Audit:
-    """Draw rows of the published set, and store them."""
     verifier, files = published_verifier(run), sorted((run.folder / "curated" / "data").glob("*.parquet"))
     if verifier is None or not files:
         raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
@@ -100,7 +98,7 @@ def _draw(run: Run, size: int) -> Audit:
 
 
 def _chances(run: Run, names: pl.LazyFrame, verifier: str) -> NDArray[np.float64]:
-    """Return each reference's probability of being wrong, in the order of ids; nan: unknown."""
+    """Return references' probabilities of being wrong, in the order of ids; nan: unknown."""
     scratch = ScratchFolder("audit")
     try:
         place, columns = Path(scratch.path), ["problem", "wrong_label"]
@@ -119,7 +117,7 @@ def _chances(run: Run, names: pl.LazyFrame, verifier: str) -> NDArray[np.float64
 
 
 def _names_at(names: pl.LazyFrame, places: NDArray[np.int64]) -> dict[int, str]:
-    """Return the ids at these places in the order of all ids."""
+    """Return ids by place in the order of all ids."""
     found, start = dict[int, str](), 0
     for (part,) in in_order(names):
         inside = places[(places >= start) & (places < start + part.height)]
@@ -129,6 +127,6 @@ def _names_at(names: pl.LazyFrame, places: NDArray[np.int64]) -> dict[int, str]:
 
 
 def _current_audit(run: Run, size: int) -> Audit | None:
-    """Return the stored draw if it has this size and is of this version of the set."""
+    """Return the stored draw of this size and version of the set."""
     audit = read_audit(run.folder)
     return audit if audit is not None and (audit.size, audit.version) == (size, published_version(run)) else None

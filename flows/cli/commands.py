@@ -43,7 +43,7 @@ def run_recipe(
     as_json: bool = False,
     no_model: bool = False,
 ) -> Path | None:
-    """Run a recipe and return the curated set's folder, or None after a dry run.
+    """Run a recipe and return the set's folder, or None after a dry run.
 
     Args:
         no_model: ask no model; such a run is no flow run of Prefect.
@@ -70,7 +70,7 @@ def run_recipe(
 
 
 def _curate(run: Run, path: Path, overrides: list[str]) -> Path:
-    """Run the pipeline, as a flow run if the user has a Prefect API, and return the set's folder."""
+    """Run the pipeline, as a flow run if the user has a Prefect API."""
     if user_api() is None:
         return curate(path, run.folder, overrides)
     from flows.loop import CURATION
@@ -132,7 +132,6 @@ def print_funnel(run: Run) -> None:
 
 
 def _template_lines(rows: Sequence[StageStatus]) -> Iterator[str]:
-    """Yield a line on each stage with rows from benchmarks' templates."""
     for row in rows:
         if count := row.notes.get("templates", 0):
             problems = "1 problem has" if count == 1 else f"{count:,} problems have"
@@ -140,7 +139,6 @@ def _template_lines(rows: Sequence[StageStatus]) -> Iterator[str]:
 
 
 def _failure_lines(run: Run, verifier: str) -> Iterator[str]:
-    """Yield a line on each stage with failures that may be retried."""
     for stage in pipeline_of(run.recipe).stages_of(run):
         folder = stage.folder_in(run, verifier)
         failures = retries.failures_left(folder)
@@ -171,7 +169,6 @@ def _add_stage(table: Table, stage_status: StageStatus) -> None:
 
 
 def _print_plan(run: Run) -> None:
-    """Print what a run would read and do, and what is finished."""
     recipe = run.recipe
     console = SafeConsole()
     console.print(f"{recipe.name}: would run {recipe.flow} in {run.folder}")

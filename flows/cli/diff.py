@@ -1,7 +1,6 @@
-"""`goldilocks diff`: compares two published sets, or two versions of a run's set, by problem.
+"""`goldilocks diff`: compares two sets, or two versions of a set, by problem.
 
-Problems are divided by hash of id, so that memory holds one part of both sets; each row's place in its set restores the
-order.
+Problems are divided by hash of id, so that one part at a time is in memory.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ PART_ROWS = 200_000
 """Rows of both sets compared at once."""
 
 _BESIDE = {TESTS_TABLE: ["index", "input", "output"], JUDGING_TABLE: None}
-"""Tables of programs, and the columns that are compared; None: all."""
+"""Tables of programs and their compared columns; None: all."""
 
 _DROPPED = {"id": pl.String(), "reason": pl.String()}
 
@@ -53,9 +52,9 @@ UNMOVED = (VersionChange.KEPT, VersionChange.LEFT_OUT)
 
 @dataclass(frozen=True, slots=True)
 class SetDiff:
-    """The comparison of two sets: sizes, counts by class, and the first of each class.
+    """The comparison of two sets, with the first problems of each class.
 
-    ``has_contents`` is false if one is a version, without texts. ``differing`` counts problems by changed content,
+    ``has_contents`` is false for versions, which have no texts. ``differing`` counts problems by changed content,
     ``moves`` are pass rates' changes, ``table`` are all `curation.publish.set_diff.CHANGES` rows, if wanted.
     """
 
@@ -71,10 +70,10 @@ class SetDiff:
 
 
 def diff_folders(old: str, new: str, *, out: Path | None = None) -> SetDiff:
-    """Compare two sets: folders of a run or a set, or versions such as ``runs/x@2``.
+    """Compare two sets: folders of a run or set, or versions such as ``runs/x@2``.
 
     Args:
-        out: file of all rows, which are then in memory together.
+        out: file of all rows, which are then in memory.
 
     Raises:
         SourceError: there is no set, or no such version.
@@ -117,7 +116,7 @@ def diff_folders(old: str, new: str, *, out: Path | None = None) -> SetDiff:
 
 
 def _compare(old: SetParts, new: SetParts, parts: int, folder: Path) -> Iterator[pl.DataFrame]:
-    """Yield each part's changes with causes; all parts are read first, since a reworded row may be in any."""
+    """Yield each part's changes, after reading all parts to find reworded rows."""
     came: list[pl.DataFrame] = []
     left: list[pl.DataFrame] = []
     for part in range(parts):
@@ -133,7 +132,7 @@ def _compare(old: SetParts, new: SetParts, parts: int, folder: Path) -> Iterator
 
 
 def print_diff(diff: SetDiff, out: Path | None, *, as_json: bool) -> None:
-    """Print a comparison; write all rows to ``out``, as .parquet or .jsonl."""
+    """Print a comparison; write all rows to ``out`` (.parquet or .jsonl)."""
     if out is not None and diff.table is not None:
         _write(diff.table, out)
     measured, shift = set_diff.rate_shift(diff.moves)
@@ -198,7 +197,7 @@ class SetParts:
     """One set, by part.
 
     Args:
-        place: the folder of a run or a set, or a version such as ``runs/x@2``.
+        place: folder of a run or set, or a version such as ``runs/x@2``.
 
     Raises:
         SourceError: there is no set, or no such version.
@@ -245,7 +244,7 @@ class SetParts:
 
     @property
     def has_contents(self) -> bool:
-        """Return whether the rows have texts; a version's have not."""
+        """Return whether rows have texts."""
         return "statement" in self._schemas["data"]
 
     def read(self, part: int) -> PublishedTables:
@@ -271,7 +270,6 @@ class SetParts:
 
 
 def _version_rows(folder: Path, number: int) -> pl.LazyFrame:
-    """Return a version's decisions."""
     known = [version.number for version in versions.stored_versions(folder)]
     if number not in known:
         there = f"versions there: {', '.join(map(str, known))}" if known else "no version is kept there"
@@ -288,7 +286,7 @@ def _read(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
 
 
 def _contents_hashed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Replace contents by hashes, since they are only compared."""
+    """Replace contents by hashes."""
     frame = frame.drop(set_diff.PASSED_OVER, strict=False)
     hashed = {name: pl.struct(name).hash(0) for name in frame.columns if name not in set_diff.READ}
     return frame.with_columns(
@@ -297,14 +295,14 @@ def _contents_hashed(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _digests(folder: Path, columns: list[str] | None) -> pl.DataFrame:
-    """Return per problem a digest of its rows in any order."""
+    """Return an order-free digest of each problem's rows."""
     row = pl.struct(columns or pl.exclude("problem")).hash(0)
     hashed = pl.concat([_read(file).select("problem", digest=row) for file in sorted(folder.glob("*.parquet"))])
     return hashed.group_by("problem").agg(pl.col("digest").sort().implode().hash(0))
 
 
 class VerdictChanges:
-    """The verdicts that changed between two versions of a run by different verifiers; else none.
+    """The verdicts that differ between two versions of a run, if two verifiers judged.
 
     Args:
         old, new: such as ``runs/x@1`` and ``runs/x@2``.
@@ -325,7 +323,7 @@ class VerdictChanges:
         return "verifier " + " → ".join(version.verifier for _, version in self._sides)
 
     def lines(self, problem: str) -> Iterator[str]:
-        """Yield a line per attempt whose outcome, answer or answer class changed."""
+        """Yield a line per changed verdict on a problem."""
         if not self._sides:
             return
         for part in self._sides[0][0].parts:
@@ -338,7 +336,7 @@ class VerdictChanges:
 
 
 def changed_verdicts(part: str, old: pl.DataFrame, new: pl.DataFrame) -> Iterator[str]:
-    """Yield lines on a problem's first `SHOWN` changed verdicts, changed outcomes first, and the number of others.
+    """Yield a line per changed verdict, changed outcomes first, up to `SHOWN`.
 
     Args:
         old, new: `VERDICT` rows of a difficulty stage.
@@ -356,7 +354,7 @@ def changed_verdicts(part: str, old: pl.DataFrame, new: pl.DataFrame) -> Iterato
 
 
 def _version(place: str) -> tuple[Path, Version] | None:
-    """Return run folder and version of a place such as ``runs/x@2``, or None."""
+    """Return the run folder and version, or None."""
     folder, at, number = place.rpartition("@")
     if not at or not number.isdigit() or Path(place).exists():
         return None

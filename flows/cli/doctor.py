@@ -1,4 +1,4 @@
-"""`goldilocks doctor`: shows how this machine isolates foreign code, by rung."""
+"""`goldilocks doctor`: shows how this machine isolates foreign code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flows.run.terminal import SafeConsole
 
 
 def print_diagnosis() -> None:
-    """Try every property of the isolation on each rung that works here, and print the results.
+    """Try every property of the isolation on each working rung.
 
     Raises:
         VerifierError: a property does not hold, so foreign code is not safe here.

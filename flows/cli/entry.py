@@ -1,4 +1,4 @@
-"""The `goldilocks` command and the commands of a run; those on files are in `flows.cli.tools`."""
+"""The `goldilocks` command and its commands of a run; see also `flows.cli.tools`."""
 
 from __future__ import annotations
 
@@ -308,7 +308,6 @@ def _train_on_gpus(
     trainer_gpus: int | None,
     batch: str | None,
 ) -> None:
-    """Train on this machine, or print a cluster's job file; an existing run is continued."""
     from curation.records import ConfigError
     from flows.cli.gpus import batch_file, train_on
     from flows.run.training import default_folder

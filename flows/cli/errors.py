@@ -1,7 +1,6 @@
-"""Ends a command: an error is one sentence on standard error, and a status other than 0.
+"""Reports a command's error in one sentence, with a status other than 0.
 
-An unexpected error is named with its place, and its trace is written to a log in the user's cache folder; ``--debug``
-prints all traces.
+An unexpected error's trace is written to a log in the user's cache folder; ``--debug`` prints all traces.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _training: Path | None = None
 
 
 def resumes(folder: Path) -> None:
-    """Note the training folder, for the message that names ``--resume``."""
+    """Note the training folder, for messages about ``--resume``."""
     global _training
     _training = folder
 
@@ -71,7 +70,7 @@ def ended(command: Callable[[], object]) -> int:
 
 
 class Commands(TyperGroup):
-    """All commands; an EOFError is reported instead of click's "Aborted!"."""
+    """All commands, with errors instead of click's "Aborted!"."""
 
     def invoke(self, ctx: Any) -> object:
         """Run the command."""
@@ -147,7 +146,7 @@ def _unexpected(error: Exception) -> str:
 
 
 def _logged(error: Exception) -> str:
-    """Write the trace to the log, and return a sentence with its path."""
+    """Log the trace; return a sentence with its path."""
     if _debug:
         _trace(error)
         return "The trace is above."

@@ -19,7 +19,7 @@ from flows.run.terminal import echo
 from training.evaluation.report import report_lines
 
 RECORDED_FIELDS = ("problem", "attempts", "text", "answer", "label", "model", "choices")
-"""Columns of a file of attempts, by usual names or by ``--map``."""
+"""Columns of recorded attempts, by name or ``--map``."""
 
 
 def evaluate_bench(
@@ -34,7 +34,7 @@ def evaluate_bench(
     *,
     as_json: bool = False,
 ) -> None:
-    """Evaluate a policy or recorded attempts on a bench, and print the table."""
+    """Evaluate a policy or recorded attempts, and print the table."""
     bench, bench_folder = load_bench(name, overrides)
     settings, policy_folder = _policy(bench, bench_folder, policy, attempts, columns)
     folder = out or default_folder(bench, settings)
@@ -58,7 +58,7 @@ def list_benches() -> None:
 def _policy(
     bench: Bench, bench_folder: Path, policy: Path | None, attempts: Path | None, columns: Sequence[str]
 ) -> tuple[ModelSettings, Path]:
-    """Return the policy, and the folder of its relative paths.
+    """Return the policy, and the folder of its paths.
 
     Raises:
         ConfigError: none is named, or two are.
@@ -82,7 +82,7 @@ def _policy(
 
 
 def _recorded(path: Path, columns: Sequence[str]) -> RecordedModel:
-    """Return the policy of a file of attempts, by usual column names or ``FIELD=COLUMN``.
+    """Return the policy of a file of attempts.
 
     Raises:
         ConfigError: a field is not in `RECORDED_FIELDS`, or no column has responses.

@@ -1,6 +1,6 @@
-"""Prints one problem's way through a run: every row, stage and attempt, with the evidence.
+"""Prints a problem's way through a run, with the evidence, and each version's decision.
 
-The decisions of each version follow. For a training run, only the problem's attempts are printed.
+For a training run, only its attempts are printed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SHOWN = (*_NAME, "purpose", "step", "version", "newest_version", "tokens", "fin
 
 
 def explain_problem(folder: Path, problem: str) -> None:
-    """Print the way of the problem with this id, or unambiguous beginning of an id."""
+    """Print a problem's way, by its id or an unambiguous beginning."""
     if is_training(folder):
         return _explain_in_training(folder.absolute(), problem)
     run = open_run(folder.absolute())
@@ -91,7 +91,7 @@ def _print_field(console: Console, label: str, text: Any) -> None:
 
 
 def _print_filter(console: Console, run: Run, stage: Stage, name: str, before: pl.DataFrame) -> pl.DataFrame:
-    """Print what a stage did to a problem's rows, and return those it kept; ``before`` are its input."""
+    """Print what a stage did to rows (``before``), and return those it kept."""
     title, folder = f"[bold]{stage.title}[/bold]", stage.folder_in(run)
     kept, dropped = _rows_about(folder, "kept", name), _rows_about(folder, "dropped", name)
     for row in dropped.iter_rows(named=True):
@@ -117,7 +117,7 @@ def _print_filter(console: Console, run: Run, stage: Stage, name: str, before: p
 
 
 def _rows_about(folder: Path, table: str, name: str) -> pl.DataFrame:
-    """Return a problem's rows of a table, by id or by group."""
+    """Return rows by id, else by group."""
     rows = rows_of(folder, table, name)
     return rows if rows.height else rows_of(folder, table, name, "group")
 
@@ -167,7 +167,7 @@ def _print_attempts(console: Console, run: Run, part: str, verifier: str, name: 
 
 
 def _brief(answer: str | None) -> str:
-    """Return an answer on one line; of a program, language and size."""
+    """Return an answer, or a program's language and size."""
     if answer is None or not answer.startswith("```"):
         return str(answer)
     lines = answer.split("\n")
@@ -179,7 +179,6 @@ def _last_words(attempt: dict[str, Any]) -> str:
 
 
 def _print_versions(console: Console, run: Run, name: str) -> None:
-    """Print the problem's decision in each version, oldest first."""
     for version in stored_versions(run.folder):
         decisions = scan_decisions(run.folder, version.number).filter(pl.col("problem") == name).collect()
         if decisions.is_empty():
@@ -223,7 +222,7 @@ def _refresh_text(version: Version, reason: str | None) -> str:
 
 
 def _reason_for_refresh(run: RefreshedRun, name: str) -> str | None:
-    """Return why the problem was measured again for this version, or None."""
+    """Return why the problem was measured again, or None."""
     for file in sorted((run.place / "chosen" / "why").glob("*.parquet")):
         rows = pl.scan_parquet(file, glob=False).filter(pl.col("problem") == name).collect()
         if not rows.is_empty():
@@ -257,7 +256,7 @@ def _explain_in_training(run: Path, beginning: str) -> None:
 
 
 def _find_id(run: Path, beginning: str) -> str:
-    """Return the one attempted problem's id with this beginning.
+    """Return the attempted problem's id with this beginning.
 
     Raises:
         StoreError: there is none, or several.

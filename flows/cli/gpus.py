@@ -51,12 +51,12 @@ def train_on(
     *,
     resume: bool,
 ) -> Path:
-    """Train on this machine's GPUs, with an engine on each that does not train; return the model's folder."""
+    """Train on this machine's GPUs, with engines on those that do not train."""
     return train_apart(recipe, folder, overrides, resume=resume, gpus=take_gpus(gpus), trainers=trainer_gpus)
 
 
 def copies_on(gpus: int | None, recipe: Path, overrides: Sequence[str]) -> list[str]:
-    """Return settings for a curation recipe on that many GPUs, by default all."""
+    """Return settings for that many GPUs, by default all."""
     return copies_overrides(load_recipe(recipe, overrides), len(take_gpus(gpus)))
 
 

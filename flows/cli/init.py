@@ -1,4 +1,4 @@
-"""`goldilocks init`: writes a recipe for a file of problems, by its columns."""
+"""`goldilocks init`: writes a recipe for a file of problems."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANSWERS = ("answer", "final_answer", "expected_answer", "ground_truth", "gold", 
 LANGUAGES = ("lang", "language")
 CHOICES = ("choices", "options")
 MARKS = {"hash": "####", "boxed": "\\boxed{"}
-"""Marks of a final answer in a solution, by name in a recipe."""
+"""Marks of a final answer, by name in a recipe."""
 
 RECIPE = """\
 # Made by `goldilocks init`: check the columns, then name the model whose problems these are.
@@ -43,7 +43,7 @@ REVISION = 'revision = "main" # better: the commit that you mean\n'
 
 
 def write_recipe(rows: Path, out: Path, model: str) -> list[str]:
-    """Write a recipe for a file of problems; return lines on its columns and the next command.
+    """Write a recipe for a file; return lines on its columns and the next command.
 
     Raises:
         ConfigError: the recipe exists, or no column can be the statement or the answer.
@@ -71,7 +71,7 @@ def write_recipe(rows: Path, out: Path, model: str) -> list[str]:
 
 
 def guessed_columns(rows: Sequence[Mapping[str, Any]], path: Path) -> dict[str, str | dict[str, str]]:
-    """Return the columns of statement and answer, and of language and choices if there are any.
+    """Return the columns of statement and answer, and of language and choices if any.
 
     Raises:
         ConfigError: no column can be the statement or the answer.
@@ -97,7 +97,6 @@ def guessed_columns(rows: Sequence[Mapping[str, Any]], path: Path) -> dict[str, 
 
 
 def _first(usual: Iterable[str], names: Sequence[str]) -> str | None:
-    """Return the column with the first usual name, in any case."""
     by_name = {name.lower(): name for name in reversed(names)}
     return next((by_name[name] for name in usual if name in by_name), None)
 

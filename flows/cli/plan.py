@@ -1,4 +1,4 @@
-"""Plans a recipe's cost, by a pilot in the run's folder or by the recipe's figures.
+"""Plans a recipe's cost, by a pilot or by the recipe's figures.
 
 `goldilocks run` reuses the filters' stages and the pilot's attempts.
 """
@@ -70,10 +70,10 @@ def show_plan(
 def plan_recipe(
     recipe: Path, out: Path | None = None, overrides: Sequence[str] = (), pilot: int = PILOT
 ) -> list[StagePlan]:
-    """Run the filters and a pilot of every stage; return the plans, also written to the run folder.
+    """Run the filters and each stage's pilot; return the plans, also written to the run folder.
 
     Args:
-        pilot: problems, at even distances among those that the filters keep.
+        pilot: problems, at even distances among those kept.
 
     Raises:
         ConfigError: the filters keep no problem, or the pilot has none.
@@ -98,7 +98,7 @@ def plan_recipe(
 
 
 def _by_pilot(run: Run, part: str, folder: Path, pilot: int) -> StagePlan:
-    """Plan a stage by a pilot on a folder's problems; learned priors may save more than the plan shows."""
+    """Plan a stage by a pilot; learned priors may save more."""
     asked, before = stage_model(run.recipe, part), stored_plan(run).get(part)
     policy, kept = open_policy(asked, run.recipe_folder), read_table(folder, "kept")
     count = min(pilot, kept.height)
@@ -129,7 +129,7 @@ def _by_pilot(run: Run, part: str, folder: Path, pilot: int) -> StagePlan:
 async def _sample(
     run: Run, part: str, chosen: pl.DataFrame, policy: Policy, store: AttemptStore
 ) -> tuple[list[SampledProblem], float | None]:
-    """Sample the pilot; return its problems and tokens per second, None if no token was made."""
+    """Sample the pilot; return its problems and tokens per second, if any."""
     settings = difficulty_stage(run.recipe, part)
     rule = StoppingRule(settings.band, early_stopping=settings.sampling.early_stopping)
     with open_judge(run) as judge:
@@ -142,7 +142,7 @@ async def _sample(
 
 
 def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
-    """Plan a stage before its policy is trained, by stage 1's figures scaled to its band."""
+    """Plan a stage without a policy yet, by stage 1's figures scaled to its band."""
     share = difficulty_stage(run.recipe, part).band.attempts / difficulty_stage(run.recipe, first.stage).band.attempts
     costs = {name: getattr(first, name) for name in ESTIMATES}
     changes = {name: estimate.scaled(share) for name, estimate in costs.items() if estimate is not None}
@@ -184,7 +184,6 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
 
 
 def _stated_lines(path: Path, recipe: Recipe, plans: Sequence[StagePlan]) -> Iterator[str]:
-    """Yield the hours of all stages, and warnings on the figures."""
     if not plans:
         yield "0 GPU hours: every policy is recorded attempts, so nothing is sampled."
         return
@@ -230,7 +229,7 @@ def show_training_plan(path: Path, overrides: Sequence[str], *, stated: bool, as
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
-    """The work of a training run, and its GPUs; ``waits``: generation and training alternate."""
+    """A training run's work and GPUs; ``waits``: generation and training alternate."""
 
     work: Workload
     trainers: int
@@ -260,7 +259,7 @@ class TrainingPlan:
 
 
 def training_plan(path: Path, overrides: Sequence[str] = ()) -> TrainingPlan:
-    """Return the work of a training recipe, and its GPUs.
+    """Return a training recipe's work and GPUs.
 
     Raises:
         ConfigError: the recipe is invalid, or states no costs.

@@ -1,4 +1,4 @@
-"""`goldilocks publish`, with `--restore` and `--receipt`, and `goldilocks verify receipt`."""
+"""`goldilocks publish` and `goldilocks verify receipt`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN = 40
 
 
 def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
-    """Print what a push would send, and push it if asked, without rows that fail their proof."""
+    """Print what a push would send, and push if asked, without rows that fail their proof."""
     console = SafeConsole()
     curated = published_folder(folder)
     is_proved = push and not lacks_texts(curated)
@@ -48,7 +48,6 @@ def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
 
 
 def _failing(curated: Path) -> dict[str, str]:
-    """Return why problems fail their proof."""
     from curation.publish.export_formats.writing import failing_rows
     from curation.scoring.checking import check_rows
 
@@ -89,7 +88,7 @@ def _first(rows: Sequence[int]) -> str:
 
 
 def write_receipt(folder: Path, ablation: Path | None) -> None:
-    """Measure what publishing leaves out, add it to the receipt, and print it."""
+    """Measure what publishing leaves out, and add it to the receipt."""
     receipt = measure_receipt(folder, ablation)
     for figure in (figure for figure in receipt.figures if figure.section in MEASURED):
         of = "" if figure.n is None else f" of {figure.n:,}"
@@ -100,7 +99,7 @@ def write_receipt(folder: Path, ablation: Path | None) -> None:
 
 
 def print_verification(place: Path, *, quick: bool, as_json: bool) -> None:
-    """Print how the figures differ from a receipt, with exit status 1 if any does."""
+    """Print differences from a receipt; exit with status 1 if any."""
     found = verify_receipt(place, quick=quick)
     if as_json:
         table = {"folder": str(found.folder), "holds": found.holds}

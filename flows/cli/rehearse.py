@@ -1,6 +1,6 @@
-"""`goldilocks run --rehearse`: runs a recipe on a share of its rows with small models, and reports failures.
+"""`goldilocks run --rehearse`: runs a recipe on few rows with small models, and reports failures.
 
-Sources, benchmarks, licences, servers and the grader's recipe are checked as named. The pipeline then runs in its own
+Sources, benchmarks, licences, servers and the grader's recipe are checked as named. The pipeline runs in its own
 folder, with open bands, so that every stage has rows; the set is not for training.
 """
 
@@ -39,7 +39,7 @@ FILE, GRADER_FILE = "rehearsal.toml", "rehearsal_grader.toml"
 DEMO_GRADER = Path(__file__).parents[1] / "recipes" / "train_demo_grader.toml"
 
 FEW = 16
-"""Rows of a source that is too small for the share."""
+"""Rows of a source too small for the share."""
 
 SMALL_POLICY: dict[str, Any] = {
     "kind": "torch",
@@ -57,7 +57,7 @@ PLACEHOLDER = "your-"
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What would fail, as sentences, and the set's folder, or None if there is no set."""
+    """What would fail, and the set's folder, if any."""
 
     folder: Path
     failures: tuple[str, ...]
@@ -68,7 +68,7 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
     """Run a recipe on a share of its rows with small policies.
 
     Args:
-        share: of each source's rows, above 0 and at most 1.
+        share: of each source, above 0 and at most 1.
 
     Raises:
         ConfigError: recipe or share is invalid, or no source can be read.
@@ -99,7 +99,7 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
 
 
 def _copy_generators(sources: Sequence[Source], home: Path, folder: Path) -> None:
-    """Copy the user's own files next to the rehearsal's recipe, which loads only from its folder."""
+    """Copy the user's files next to the recipe, which loads only from its folder."""
     for source in sources:
         if source.kind in ("procedural", "python") and (home / (name := source.path.rpartition(":")[0])).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ def rehearsal_lines(rehearsal: Rehearsal, share: float) -> list[str]:
 
 
 def _tried(failures: list[str], name: str, work: Callable[[], Any]) -> Any:
-    """Return what ``work`` returns, or note its failure and return None."""
+    """Return the result, or note the failure and return None."""
     try:
         return work()
     except GoldilocksError as error:
@@ -134,7 +134,7 @@ def _holds(failures: list[str], name: str, check: Callable[[], object]) -> bool:
 
 
 def _small_source(source: Source, share: float, home: Path, failures: list[str]) -> Source | None:
-    """Return the source with a share of its rows; if it is unreadable, note that and return None."""
+    """Return a share of the source, or note that it is unreadable."""
     shared = _share_of(source, share)
     try:
         require_source(shared, home)
@@ -171,7 +171,7 @@ def _benchmarks(run: Run, failures: list[str]) -> list[dict[str, Any]]:
 
 
 def _policy_failures(name: str, policy: ModelSettings) -> Iterator[str]:
-    """Yield what would fail of a policy, found without a request."""
+    """Yield what would fail, without a request."""
     if not isinstance(policy, LiveModel):
         return
     for key in ("model", "revision"):
@@ -241,7 +241,7 @@ def _source_table(source: Source, home: Path) -> dict[str, Any]:
 
 
 def _absolute(path: str, home: Path) -> str:
-    """Return a path as seen from another folder; hub sets and URLs stay."""
+    """Return an absolute path; hub sets and URLs stay."""
     if is_url(path):
         return path
     place = home / local_path(path)
@@ -250,7 +250,7 @@ def _absolute(path: str, home: Path) -> str:
 
 
 def _take_secrets(table: Any, key: str = "") -> Iterator[str]:
-    """Make a recipe's URLs public in place; yield settings that restore the secrets."""
+    """Make URLs public in place; yield settings that restore the secrets."""
     for name, value in list(table.items() if isinstance(table, dict) else enumerate(table)):
         place = f"{key}.{name}".removeprefix(".")
         if isinstance(value, dict | list):

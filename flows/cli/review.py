@@ -1,4 +1,4 @@
-"""`goldilocks review`: shows disputed labels, or records a person's verdict."""
+"""`goldilocks review`: shows disputed labels, or settles one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SPEECH_SHOWN = 240
 def review_run(
     folder: Path, accept: str | None, reject: str | None, answer: str | None, audit: int | None = None
 ) -> None:
-    """Print the queue or an audit, or record a person's verdict on a problem."""
+    """Print the queue or an audit, or record a person's verdict."""
     if is_training(folder):
         raise StoreError(f"{folder} holds a training run; review the labels of the run that made its set.")
     run = open_run(folder.absolute())
@@ -58,7 +58,7 @@ def review_run(
 def debate_labels(
     folder: Path, judge: str, debater: str, min_score: float | None, limit: int | None, overrides: Sequence[str]
 ) -> None:
-    """Have models argue and judge a run's disputed labels, and print the scores."""
+    """Have models debate a run's disputed labels, and print the scores."""
     if is_training(folder):
         raise StoreError(f"{folder} holds a training run; debate the labels of the run that made its set.")
     debates = hold_debates(folder, judge, debater, min_score=min_score, limit=limit, overrides=overrides)

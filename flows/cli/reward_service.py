@@ -1,4 +1,4 @@
-"""`goldilocks serve --reward`: serves the judge, with the problems of given sets."""
+"""`goldilocks serve --reward`: serves the judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands on files: `verify` with its checks, `doctor`, `export`, `diff` and `publish`."""
+"""The commands on files: `verify`, `doctor`, `export`, `diff` and `publish`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make demo`: runs the pipelines on sample data and reports the planted defects.
+"""`make demo`: runs the pipelines on sample data and reports planted defects.
 
 ``python -m flows.demo math``, ``code`` or ``loop`` runs one part.
 """
@@ -41,7 +41,7 @@ def row_outcomes(curated: Path) -> pl.DataFrame:
 
 
 def math(out: Path, console: Console) -> None:
-    """Run the math pipeline on recorded attempts, and print its report."""
+    """Run the math pipeline on recorded attempts."""
     curated = run_recipe(RECIPE, [], out)
     assert curated is not None
     console.print()
@@ -50,7 +50,7 @@ def math(out: Path, console: Console) -> None:
 
 
 def loop(out: Path, console: Console) -> None:
-    """Run two live stages with a grader trained in between, and print the report."""
+    """Run two live stages, with a grader trained in between."""
     name, overrides = live.engine()
     curated = run_recipe(live.RECIPE, overrides, out)
     assert curated is not None
@@ -61,7 +61,7 @@ def loop(out: Path, console: Console) -> None:
 
 
 def code(out: Path, console: Console) -> None:
-    """Run the code pipeline on recorded attempts, and print its report."""
+    """Run the code pipeline on recorded attempts."""
     curated = run_recipe(code_report.RECIPE, [], out)
     assert curated is not None
     console.print()

@@ -1,4 +1,4 @@
-"""Compares planted defects with a run's decisions: caught, caught for another reason, missed, false alarms.
+"""Compares planted defects with a run's decisions.
 
 ``decisions`` has each source row's outcome:
 
@@ -8,7 +8,7 @@
     reason        a DropReason; null if kept
     rewritten     whether the statement or the answer was rewritten
 
-Rows are matched by (source, row), since planted rows may share a text or have none.
+Rows are matched by (source, row), since texts may be shared or missing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LATE = frozenset(
         DropReason.OVER_QUOTA,
     }
 )
-"""Reasons of difficulty or quota; by all others the row itself is bad."""
+"""Reasons of difficulty or quota, not of a bad row."""
 
 NOT_FOUND = "not in the run"
 
@@ -61,7 +61,7 @@ class RowOutcome:
 
     @property
     def is_good(self) -> bool:
-        """Return whether the row itself was found good, whatever its difficulty."""
+        """Return whether the row is good, whatever its difficulty."""
         return self.reason is None or self.reason in LATE
 
     def meets(self, expected: str) -> bool:
@@ -73,7 +73,7 @@ class RowOutcome:
         return self.reason == expected
 
     def is_caught_otherwise(self, expected: str) -> bool:
-        """Return whether another rule than expected dropped the row, for its defect or for difficulty, as planted."""
+        """Return whether another rule dropped the row, for its defect or for difficulty, as planted."""
         if expected in (KEEP, REWRITTEN) or self.reason in (None, NOT_FOUND, expected):
             return False
         return not self.is_good or expected in LATE
@@ -83,8 +83,7 @@ class RowOutcome:
 class CaughtRow:
     """A kind of planted row; ``planted == caught + len(otherwise) + len(missed)``.
 
-    ``otherwise`` were dropped for another reason. A bad row that only difficulty stages dropped is missed: without
-    recorded attempts it ends there anyway.
+    A bad row that only difficulty stages dropped is missed: without recorded attempts it ends there anyway.
     """
 
     kind: str
@@ -97,7 +96,7 @@ class CaughtRow:
 
 @dataclass(frozen=True, slots=True)
 class LabelScore:
-    """How well wrong labels were suspected; shares are None for 0/0."""
+    """Suspected wrong labels; shares are None for 0/0."""
 
     planted: int
     suspected: int
@@ -140,9 +139,9 @@ def _caught_kind(kind: str, pairs: Sequence[tuple[Mapping[str, Any], RowOutcome]
 
 
 def false_alarms(planted_path: Path, decisions: pl.DataFrame) -> list[RowOutcome]:
-    """Return the rows without a planted defect that were dropped as bad.
+    """Return rows without a planted defect that were dropped as bad.
 
-    Dropped controls are not here: `caught_rows` counts them as missed.
+    `caught_rows` counts dropped controls as missed.
     """
     planted = {(p["source"], p["row"]) for p in _read_planted(planted_path)}
     return [outcome for place, outcome in _outcomes(decisions).items() if place not in planted and not outcome.is_good]
@@ -158,7 +157,7 @@ def wrong_labels(planted_path: Path, decisions: pl.DataFrame) -> LabelScore:
 
 
 def show(planted_path: Path, decisions: pl.DataFrame, console: Console) -> None:
-    """Print the table, missed rows, false alarms, and the score of wrong labels."""
+    """Print the table, missed rows, false alarms and the score of wrong labels."""
     caught = caught_rows(planted_path, decisions)
     table = Table(title="Planted and caught", title_justify="left", box=None, pad_edge=False)
     for name in ("kind", "expected"):

@@ -1,4 +1,4 @@
-"""Writes a Slurm batch script or a Kubernetes manifest that starts a run, and restarts it if its node is lost."""
+"""Writes a Slurm script or a Kubernetes manifest that restarts a run after a lost node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLAIM = "goldilocks"
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What is started: `goldilocks run` or `train` with a recipe, its folder, and one node's GPUs.
+    """A `goldilocks run` or `train` on one node's GPUs.
 
     Example: ``Launch("run", "my-set", Path("my_set.toml"), Path("runs/my-set"), 8, ("seed=1",))``
     """
@@ -70,8 +70,8 @@ srun --kill-on-bad-exit=1 {shlex.join(launch.command)}
 def kubernetes_manifest(launch: Launch) -> str:
     """Return a JobSet with one pod, for ``kubectl apply -f FILE``.
 
-    Users change its `IMAGE`, with Goldilocks and vLLM, and its `CLAIM`, the volume at `MOUNT` with recipe, models and
-    run folder.
+    Users change `IMAGE`, with Goldilocks and vLLM, and `CLAIM`, the volume at `MOUNT` with recipe, models and run
+    folder.
 
     Raises:
         ConfigError: the name is invalid in Kubernetes, or a path is outside the volume.
@@ -115,7 +115,7 @@ def kubernetes_manifest(launch: Launch) -> str:
 
 
 def _kubernetes_name(name: str) -> str:
-    """Return a name valid in Kubernetes, short enough for its pods' names."""
+    """Return a valid name, short enough for pods."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     return f"goldilocks-{words}"[:50].rstrip("-")
 

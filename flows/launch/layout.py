@@ -1,4 +1,4 @@
-"""Sets the copies of a curation recipe's models for `--gpus`; engines run in turn, each on all GPUs."""
+"""Sets the models' copies for `--gpus`; engines run in turn, each on all GPUs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from curation.records import ConfigError
 
 
 def copies_overrides(recipe: Recipe, gpus: int) -> list[str]:
-    """Return settings by which every vLLM policy uses all GPUs; a given `data_parallel` stays.
+    """Return settings by which vLLM policies use all GPUs; a given `data_parallel` stays.
 
     Raises:
         ConfigError: a policy needs more GPUs than there are.

@@ -26,7 +26,7 @@ from flows.page.security import ENTRY, Guard, entry_of
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page shows; without a token, to everybody on this machine."""
+    """What a page shows; without a token, to this machine."""
 
     root: Path
     token: str | None = None
@@ -39,12 +39,12 @@ class Page:
 
 
 def make_app(root: Path, token: str | None = None, prefix: str = "", only: Sequence[str] = ()) -> ASGIApp:
-    """Return the page of a folder that is, or contains, runs.
+    """Return the page of a run, or of a folder with runs.
 
     Args:
         token: what visitors must show; None only if no other machine can reach the page.
-        only: names of the shown folders; empty for all.
-        prefix: of addresses that a proxy passes on unchanged, such as ``/goldilocks``.
+        only: shown folders; empty for all.
+        prefix: of addresses behind a proxy, such as ``/goldilocks``.
     """
     routes = [
         Route("/", _index, name="index"),
@@ -70,7 +70,7 @@ def _index(request: Request) -> Response:
 
 
 async def _enter(request: Request) -> Response:
-    """Set the cookie for a right token, from the address or the form."""
+    """Set the cookie for a right token."""
     token = request.app.state.page.token
     if token is None:
         return RedirectResponse("./", 303)

@@ -1,4 +1,4 @@
-"""Groups the attempts at a problem by answer, with verdicts and methods."""
+"""Groups attempts at a problem by answer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FORMATTER = HtmlFormatter(nowrap=True, classprefix="p-")
 
 @dataclass(frozen=True, slots=True)
 class FailedTest:
-    """The first test that a program failed; ``printed`` is None if unknown."""
+    """The first failed test; ``printed`` is None if unknown."""
 
     index: int
     input: str
@@ -48,7 +48,7 @@ class FailedTest:
 
 @dataclass(frozen=True, slots=True)
 class ShownAttempt:
-    """An attempt with separate thoughts and a highlighted program."""
+    """An attempt with separate thoughts and highlighted program."""
 
     index: int
     outcome: str
@@ -64,7 +64,7 @@ class ShownAttempt:
 
 @dataclass(frozen=True, slots=True)
 class AnswerGroup:
-    """Attempts with the same answer; ``answer_class`` is 0 for the reference, None without a class."""
+    """Attempts with one answer; ``answer_class`` is 0 for the reference."""
 
     answer_class: int | None
     answer: str | None
@@ -75,7 +75,7 @@ class AnswerGroup:
 
 @dataclass(frozen=True, slots=True)
 class StageAttempts:
-    """A difficulty stage's attempts at a problem by answer, the reference first."""
+    """A stage's attempts at a problem by answer, the reference first."""
 
     title: str
     problem: str
@@ -89,7 +89,7 @@ class StageAttempts:
 
 
 def attempts_at(run: Run, name: str) -> list[StageAttempts]:
-    """Return each stage's attempts at a problem under all its ids; of a refresh, if it measured the problem again."""
+    """Return stages' attempts at a problem under all its ids, or of its last measurement."""
     verifier, stages = verifier_of(run), []
     for part in run.parts:
         for attempt_id in attempt_ids_of(run, name):
@@ -124,7 +124,7 @@ def _stage_attempts(run: Run, part: str, verifier: str, name: str) -> StageAttem
 
 
 def _unclassed(verdict: dict[str, Any]) -> str:
-    """Return the group of an attempt without an answer class."""
+    """Return the group of an attempt without class."""
     return f"{verdict['outcome']} {verdict['method'].partition(' ')[0] if verdict['answer'] is not None else ''}"
 
 

@@ -1,4 +1,4 @@
-"""Returns the disputed labels for reviewers."""
+"""Returns disputed labels for reviewers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from flows.run.run_folder import Run, verdicts_of_people
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """A problem with a disputed label; ``references`` begins with its own, ``wrong`` is the probability that it is
-    wrong.
+    """A disputed label; ``references`` begins with it, ``wrong`` is the probability that it is wrong.
 
     ``reasons`` are pairs of a kind in words and its evidence.
     """
@@ -28,7 +27,7 @@ class Dispute:
     rows: tuple[str, ...]
     wrong: float | None
     unproven: bool = False
-    """Whether the first reference cannot be judged against; the second is the same without layout."""
+    """Whether the first reference cannot be judged against, only the second without layout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Progress:
 
 
 def disputes_of(run: Run) -> list[Dispute]:
-    """Return the published set's disputes, one per problem, the likeliest wrong label first.
+    """Return the set's disputes by problem, the likeliest wrong label first.
 
     Raises:
         StoreError: nothing is published yet.
@@ -77,7 +76,7 @@ def _listed(value: object) -> list[object]:
 
 
 def waiting_for(run: Run, disputes: list[Dispute], reviewer: str) -> tuple[list[Dispute], Progress]:
-    """Return the disputes that wait for a reviewer, and the progress."""
+    """Return a reviewer's open disputes, and the progress."""
     said, settled = review.read_statements(run.folder), verdicts_of_people(run)
     mine = {name for name, verdicts in said.items() if any(verdict.reviewer == reviewer for verdict in verdicts)}
     waiting = [dispute for dispute in disputes if dispute.problem not in settled and dispute.problem not in mine]

@@ -13,7 +13,7 @@ from math_core import LatexError, LatexToMathML
 from curation.languages.stripping import parts
 
 LONGEST = 4000
-"""Characters of a formula; longer ones are shown as text."""
+"""Characters; longer formulas are shown as text."""
 
 _ELEMENTS = frozenset(
     "math mrow mi mn mo ms mspace mtext menclose merror mfrac mpadded mphantom mroot msqrt mstyle mmultiscripts mover "
@@ -36,7 +36,7 @@ _OPEN_MARK, _CLOSE_MARK = Markup("<mark>"), Markup("</mark>")
 
 
 def pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield pieces of a text: ``text``, or a formula's source as ``inline`` or ``display``; code has no formulas."""
+    """Yield pieces of a text: ``text``, ``inline`` or ``display`` formulas; code has none."""
     for number, block in enumerate(_FENCE.split(text)):
         if number % 2:
             yield "text", block
@@ -61,7 +61,7 @@ def _inline(text: str) -> Iterator[tuple[str, str]]:
 
 
 def rendered(text: str | None, words: Iterable[str] = ()) -> Markup:
-    """Return a text with formulas as MathML, and ``words`` marked in any case."""
+    """Return a text with MathML, and ``words`` marked in any case."""
     if not text:
         return Markup("")
     wanted = sorted({word for word in words if word.strip()}, key=len, reverse=True)
@@ -91,7 +91,7 @@ def rendered_answer(answer: str | None) -> Markup:
 
 @lru_cache(maxsize=8192)
 def formula(source: str, *, display: bool = False) -> Markup | None:
-    """Return a LaTeX formula's MathML, or None if it cannot be rendered."""
+    """Return a LaTeX formula's MathML, or None."""
     if len(source) > LONGEST:
         return None
     try:
@@ -108,7 +108,7 @@ def _renderer() -> LatexToMathML:
 
 
 def _clean(made: str) -> Markup | None:
-    """Remove unlisted attributes; return None for unlisted elements or invalid MathML."""
+    """Remove unlisted attributes; return None for unlisted elements."""
     try:
         root = ElementTree.fromstring(made)
     except ElementTree.ParseError:

@@ -1,6 +1,6 @@
 """Leases disputed labels, so that two reviewers do not get the same.
 
-A lease is in memory, and ends after `LEASE_S` without activity.
+A lease ends after `LEASE_S` without activity.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Leases:
     _lock: Lock = field(default_factory=Lock)
 
     def take(self, problems: Sequence[str], session: str, wanted: str | None = None) -> str | None:
-        """Lease the first free problem to a session, or return None.
+        """Lease the first free problem, or return None.
 
         Args:
             problems: in order.
@@ -47,7 +47,7 @@ class Leases:
             return choice
 
     def renew(self, problem: str, session: str) -> bool:
-        """Prolong a session's lease; return False if another session has the problem."""
+        """Prolong a lease; return False if another session has it."""
         with self._lock:
             if problem in self._others(session):
                 return False
@@ -55,7 +55,7 @@ class Leases:
             return True
 
     def skip(self, problem: str, session: str) -> None:
-        """Return a problem, not to be offered again while others wait."""
+        """Return a problem, not to be offered while others wait."""
         with self._lock:
             self._held.pop(session, None)
             self._skipped.setdefault(session, set()).add(problem)

@@ -12,7 +12,7 @@ _TOKENS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 def deciding_words(evidence: object, text: object) -> list[str]:
-    """Return the words in the text that an evidence quotes, or names after a colon.
+    """Return the text's words that an evidence quotes, or names after a colon.
 
     Example: ``deciding_words("proof: Prove that", "Prove that 2 > 1.") == ["Prove that"]``
     """

@@ -1,4 +1,4 @@
-"""Caches what a page needs of its runs, until they change on disk."""
+"""Caches a page's runs until they change on disk."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from flows.run.run_folder import Run
 from flows.stages.judging import open_judge
 
 MOST_INDEXES = 4
-"""Runs whose rows are in memory, the last requested."""
+"""Runs with rows in memory."""
 
 MOST_EVIDENCE = 16
-"""Problems whose evidence is in memory, the last requested."""
+"""Problems with evidence in memory."""
 
 
 class OpenRuns:
-    """The rows, leases and verifiers of a page's runs, by folder. Thread-safe."""
+    """Rows, leases and verifiers by run folder. Thread-safe."""
 
     def __init__(self) -> None:
         self.leases: dict[Path, Leases] = defaultdict(Leases)
@@ -70,7 +70,7 @@ class OpenRuns:
             return known[1]
 
     def evidence(self, run: Run, problem: str, gather: Callable[[], dict[str, Any]]) -> Future[dict[str, Any]]:
-        """Return the future evidence on a problem, gathered in the background; call it early for the next problem."""
+        """Return the future evidence on a problem, gathered in the background."""
         digest, name = made_from(run), (run.folder, problem)
         with self._lock:
             known = self._evidence.pop(name, None)
@@ -83,7 +83,7 @@ class OpenRuns:
 
     @contextmanager
     def judge(self, run: Run) -> Iterator[Judge]:
-        """Yield a run's verifier, to one caller at a time; it stays open until `close`."""
+        """Yield the verifier to one caller at a time; it stays open until `close`."""
         with self._judging:
             if run.folder not in self._judges:
                 self._judges[run.folder] = self._stack.enter_context(open_judge(run))
@@ -112,7 +112,7 @@ def shown_run(request: Request) -> ShownRun:
 
 
 def curation_run(request: Request) -> tuple[ShownRun, Run]:
-    """Return the run of an address, in its newest version."""
+    """Return an address's run, in its newest version."""
     shown = shown_run(request)
     return shown, newest_run(shown.folder)
 
@@ -121,7 +121,7 @@ def inside(folder: Path, name: str) -> Path:
     """Return a file directly in a folder.
 
     Raises:
-        HTTPException: 404, the name leads elsewhere or to no file.
+        HTTPException: 404, there is none, or it is elsewhere.
     """
     path = folder / name
     if "/" in name or name.startswith(".") or not path.is_file() or path.resolve().parent != folder.resolve():

@@ -1,4 +1,4 @@
-"""Shows one problem: its way through the stages, attempts and translations."""
+"""Shows a problem's way, attempts and translations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Rows = dict[tuple[str, int], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a stage did to a problem; ``state`` is kept, dropped, measured or not reached."""
+    """A stage's result; ``state`` is kept, dropped, measured or not reached."""
 
     title: str
     state: str
@@ -52,7 +52,7 @@ class TranslatedPair:
 
 
 def steps_of(run: Run, name: str) -> list[Step]:
-    """Return a problem's way through the stages, in order."""
+    """Return a problem's way through the stages."""
     tables = {stage["name"]: stage for stage in explain_table(run.folder, name)["stages"]}
     verifier, steps = verifier_of(run), []
     before: Rows = {}
@@ -72,7 +72,6 @@ def _step(
     table: dict[str, Any],
     before: dict[tuple[str, int], dict[str, Any]],
 ) -> tuple[Step | None, Rows]:
-    """Return what a stage did, and the rows that it kept."""
     lines = tuple(stage.explain(run, stage.folder_in(run, verifier), name))
     if stage.kind in (Kind.MEASURE, Kind.ADDITION):
         return (Step(stage.title, "measured", None, (), lines, None, (), None) if lines else None), {}
@@ -99,7 +98,7 @@ def _text(row: dict[str, Any]) -> str:
 
 
 def translations_of(run: Run, row: dict[str, Any]) -> list[TranslatedPair]:
-    """Return a problem's translations in the published set."""
+    """Return a problem's published translations."""
     files = sorted((run.folder / "curated" / "data").glob("*.parquet"))
     columns = ["id", "group", "lang", "statement", "answer"]
     parts = [
@@ -115,7 +114,7 @@ def translations_of(run: Run, row: dict[str, Any]) -> list[TranslatedPair]:
 
 
 def source_row(run: Run, name: str) -> dict[str, Any] | None:
-    """Return a problem as read from its source, or None."""
+    """Return a problem's source row, or None."""
     rows = rows_of(filters_of(run)[0].folder_in(run), "kept", name)
     return rows.row(0, named=True) if rows.height else None
 

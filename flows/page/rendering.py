@@ -1,4 +1,4 @@
-"""Renders templates; addresses are relative to the page's root, so that any prefix works."""
+"""Renders templates; addresses are relative, so that any prefix works."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def seconds(value: float | None) -> str:
 
 
 def words(name: str) -> str:
-    """Return a name in words: `never_solved` as never solved."""
+    """Return `never_solved` as never solved."""
     return name.replace("_", " ")
 
 

@@ -1,4 +1,4 @@
-"""The tab of the review: disputed labels one at a time, decided by keys, stored as by `goldilocks review`.
+"""The tab of the review: disputed labels one at a time.
 
 Invariant: a message is checked and written to disk before it is answered; a repeated verdict is written once.
 """
@@ -40,7 +40,6 @@ def _review(request: Request) -> Response:
 
 
 def _next(request: Request) -> Response:
-    """Return the next dispute, leased to this session."""
     shown, run = curation_run(request)
     reviewer, wanted = (
         _short(request.query_params.get("reviewer", ""), LONGEST_NAME),
@@ -96,7 +95,7 @@ async def _skip(request: Request) -> Response:
 
 
 async def _posted(request: Request, work: Any) -> Response:
-    """Answer a message with the result, or an error as a sentence."""
+    """Answer with the result, or an error's sentence."""
     try:
         table = json.loads(await request.body())
     except ValueError:

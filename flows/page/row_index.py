@@ -1,4 +1,4 @@
-"""Indexes all rows of a run by stage, reason and pass rate, for search and sorting.
+"""Indexes a run's rows by stage, reason and pass rate.
 
 Invariant: each row is here once, so rows = dropped + kept. Memory: about 0.9 kB a row.
 """
@@ -62,7 +62,7 @@ class RowQuery:
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """A query's result: indices in order, and each facet's counts under the other filters."""
+    """Found indices in order, and each facet's counts under the other filters."""
 
     places: pl.Series
     facets: Mapping[str, list[tuple[str, int]]]
@@ -107,7 +107,6 @@ class RowIndex:
         return self.table[found.places.slice(start, count)].to_dicts()
 
     def _chosen(self, query: RowQuery) -> dict[str, pl.Expr]:
-        """Return a condition per chosen facet."""
         chosen = {}
         for name in FACETS:
             if value := getattr(query, name):
@@ -126,7 +125,6 @@ def _column(rows: pl.DataFrame, name: str, conditions: list[pl.Expr]) -> pl.Seri
 
 
 def _counts(column: pl.Series) -> list[tuple[str, int]]:
-    """Return rows by value, the most frequent first."""
     counted = [(str(value), int(count)) for value, count in column.value_counts().iter_rows()]
     return sorted([item for item in counted if item[0] != _NO_REASON], key=lambda item: (-item[1], item[0]))
 
@@ -204,7 +202,7 @@ def _table(run: Run, names: list[str]) -> pl.DataFrame:
 
 
 def _filtered(filters: list[StageResult]) -> pl.LazyFrame:
-    """Return the rows that filters dropped, and those that the last finished one kept."""
+    """Return dropped rows, and those that the last finished filter kept."""
     empty = pl.DataFrame(
         schema={name: pl.Int64 if name == "row" else pl.String for name in (*_TEXTS, "stage", "reason", "evidence")}
     )
@@ -220,7 +218,6 @@ def _filtered(filters: list[StageResult]) -> pl.LazyFrame:
 
 
 def _with_rates(rows: pl.LazyFrame, result: StageResult) -> pl.LazyFrame:
-    """Add a difficulty stage's pass rate, reason and evidence."""
     part = result.stage.part
     scanned = _scan(result, "decisions", ("problem", *_RATES))
     if scanned is None:

@@ -1,4 +1,4 @@
-"""The tab of rows, with search, facets, sorting and pages."""
+"""The tab of rows, with search, facets and sorting."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _rows(request: Request) -> Response:
 
 
 def page_number(request: Request, rows: int) -> int:
-    """Return an address's page number, from 0, within range."""
+    """Return an address's page number, from 0."""
     text = request.query_params.get("page", "0")
     return min(int(text), pages_of(rows) - 1) if text.isdecimal() and len(text) < 8 else 0
 

@@ -1,4 +1,4 @@
-"""The tab of a run: funnel with links to rows, progress, durations and card."""
+"""The tab of a run: funnel, progress, durations and card."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WIDTH = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Part of a stage's bar: kept rows, or those dropped for a reason."""
+    """Kept rows, or those dropped for a reason, in a stage's bar."""
 
     x: float
     width: float
@@ -42,7 +42,7 @@ class Bar:
 class FunnelStage:
     """A stage of the funnel.
 
-    ``seconds`` is None if unknown, ``planned`` if nothing was planned or the stage has ended.
+    ``seconds`` is None if unknown, ``planned`` if unplanned or ended.
     """
 
     table: dict[str, Any]
@@ -63,7 +63,7 @@ class FunnelStage:
 
 
 def funnel_stages(run: ShownRun) -> list[FunnelStage]:
-    """Return a run's funnel, in which bars have the width of their share of the largest stage's rows."""
+    """Return a run's funnel; the largest stage has the full `WIDTH`."""
     table = status_table(run.folder)
     times = stage_seconds(run.folder)
     last = {row["stage"]: row for row in read_metrics(run.folder) if "problems" in row}
@@ -82,7 +82,6 @@ def funnel_stages(run: ShownRun) -> list[FunnelStage]:
 
 
 def _planned(folder: Path) -> dict[str, str]:
-    """Return what was planned, by stage of attempts."""
     return {
         attempts_of(part).name: f"planned {plan.attempts} attempts, {plan.tokens} tokens"
         for part, plan in stored_plan(open_run(folder)).items()

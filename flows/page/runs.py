@@ -1,4 +1,4 @@
-"""Finds the curation runs that a page shows, in a folder and below it.
+"""Finds the curation runs in a folder and below it.
 
 Safety: a run's name in an address is looked up among these, and never becomes a path.
 """
@@ -43,7 +43,7 @@ def find_runs(root: Path, only: Sequence[str] = ()) -> list[ShownRun]:
     """Return the curation runs in a folder and below it.
 
     Args:
-        only: names of the shown folders; empty for all.
+        only: shown folders; empty for all.
     """
     if not root.is_dir():
         return []

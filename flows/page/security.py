@@ -34,7 +34,7 @@ HEADERS = {
 
 
 def csrf_of(session: str) -> str:
-    """Return the header value that a session's changes need."""
+    """Return the header that a session's changes need."""
     return hashlib.sha256(b"goldilocks csrf " + session.encode()).hexdigest()
 
 
@@ -44,7 +44,7 @@ def entry_of(token: str) -> str:
 
 
 class Guard:
-    """Wraps the page: refuses requests, gives each browser a session, sets headers.
+    """Refuses requests, gives browsers a session, sets headers.
 
     ``scope["state"]`` gets ``session`` and ``csrf``.
     """

@@ -1,4 +1,4 @@
-"""`goldilocks page`: serves a folder's page until interrupted."""
+"""`goldilocks page`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from curation.server_guard import LOCAL
 from flows.page.runs import find_runs
 
 TOKEN = "GOLDILOCKS_PAGE_TOKEN"
-"""Environment variable of the token for visitors from other machines."""
+"""Environment variable of the token for other machines."""
 
 
 def serve_page(folder: Path, host: str, port: int, prefix: str = "") -> None:
-    """Serve until interrupted; other hosts require a token, that of `TOKEN` or a new one.
+    """Serve until interrupted; other hosts need a token, that of `TOKEN` or a new one.
 
     Args:
         port: 0 takes a free one; the address is printed.

@@ -1,6 +1,6 @@
 """Guards a service's server with two random keys.
 
-The service key is Prefect's auth string. With the page key people read, start, cancel, pause and resume what is served.
+The service key is Prefect's auth string. The page key reads, starts, cancels, pauses and resumes what is served.
 
 Invariants: no key is a process argument; only the owner can read the page key's file; a request needs a local Host, no
 foreign Origin, and a key below /api (except ``/api/health``).
@@ -27,10 +27,10 @@ from curation.records import StoreError
 from curation.server_guard import LOCAL, basic_credentials, host_name, is_same
 
 SERVER_KEY, CLIENT_KEY, PAGE_KEY = "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_AUTH_STRING", "GOLDILOCKS_PAGE_KEY"
-"""Environment variables: the service key for the server and for its clients, and the page key."""
+"""Environment variables: the service key of server and clients, and the page key."""
 
 KEY_FILE = "key"
-"""The page key's file in the service's folder."""
+"""The page key's file."""
 
 MAX_BODY = 1 << 20
 """Bytes of a request with the page key."""
@@ -49,7 +49,7 @@ _SOCKETS = ("/api/events/out", "/api/logs/out")
 """Web sockets that only send."""
 
 _SETTABLE = ("SCHEDULED", "CANCELLING")
-"""States that the page key may set: retry and cancel."""
+"""States that the page key may set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def new_keys() -> Keys:
 
 
 def keys_of_environment() -> Keys:
-    """Return the server's keys, new if missing, and set Prefect's variable."""
+    """Return the server's keys, new if missing; set Prefect's variable."""
     made = new_keys()
     keys = Keys(os.environ.get(SERVER_KEY) or made.service, os.environ.get(PAGE_KEY) or made.page)
     os.environ[SERVER_KEY] = keys.service
@@ -121,7 +121,6 @@ class Guard:
             await self._answer(Request(scope, receive), send)
 
     def _foreign(self, headers: Headers) -> str | None:
-        """Return why a request is foreign, or None."""
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or host_name(hosts[0]) not in LOCAL:
             return "only names of this machine are answered."
@@ -150,7 +149,7 @@ class Guard:
             await self._app(request.scope, request.receive if body is None else _replayed(request, body), send)
 
     def _translated(self, path: str, receive: Receive) -> Receive:
-        """Exchange the page key in messages of sockets that only send."""
+        """Exchange the page key on sockets that only send."""
 
         async def translated() -> Message:
             message = await receive()
@@ -184,12 +183,12 @@ def visitor_may(method: str, path: str, body: bytes) -> bool:
 
 
 def _settable(state: object) -> bool:
-    """Return whether a state is a retry or cancellation; data are refused, since they could name files to unpickle."""
+    """Return whether a state is a retry or cancellation without data, which could name files to unpickle."""
     return isinstance(state, Mapping) and state.get("type") in _SETTABLE and state.get("data") is None
 
 
 def _refusal(why: str, status: int, headers: Headers) -> Response:
-    """Return a refusal that the page may read under either local name."""
+    """Return a refusal readable under either local name."""
     origin = headers.get("origin")
     return PlainTextResponse(why, status, {"Access-Control-Allow-Origin": origin, "Vary": "Origin"} if origin else None)
 

@@ -1,4 +1,4 @@
-"""Names flow runs, holds GPUs, and emits the events that start the next flow.
+"""Names flow runs, holds GPUs, and emits events that start the next flow.
 
 Invariants: a version is announced once (`goldilocks.curated`), also after a kill. Only locks limit runs, as they end
 with their holder, unlike Prefect's limits.
@@ -26,14 +26,14 @@ from flows.serve.gpu_slots import gpu_slot
 from flows.serve.unfinished import ANNOUNCED, FIRST, announced_version, checkpoint
 
 CURATED, CHECKPOINT, EXHAUSTED = "goldilocks.curated", "goldilocks.checkpoint", "goldilocks.exhausted"
-"""Events: a set's new version, a training stage's new model, a refresh with too few rows."""
+"""Events: a set's new version, a new model, a refresh with too few rows."""
 
 EXHAUSTED_SHARE = 0.5
-"""A set with fewer than this share of its first version's rows is exhausted."""
+"""Share of its first version's rows below which a set is exhausted."""
 
 RETRIES, RETRY_S = 2, 30
 PATIENT = 40
-"""Retries of a refresh, which waits while a run holds the folder."""
+"""Retries of a refresh, while a run holds the folder."""
 
 
 def run_name() -> str:
@@ -57,7 +57,7 @@ def version_name(name: str, folder: Path) -> str:
 
 @contextmanager
 def curation_run(recipe: Path, out: Path | None, overrides: list[str] | None) -> Iterator[Run | None]:
-    """Open a run within the block; yield None if a deployment's folder is in use."""
+    """Open a run within the block; None if a deployment's folder is in use."""
     run = new_run(recipe, overrides or [], out)
     if deployment.id is not None and is_in_use(run.folder):
         yield None
@@ -130,7 +130,7 @@ def resource(kind: str, name: str) -> dict[str, str]:
 
 
 def _begin_announcing(run: Run) -> None:
-    """Mark versions before the first flow run as announced."""
+    """Mark earlier versions as announced."""
     if not (run.folder / ANNOUNCED).exists():
         newest = latest(run.folder)
         for mark in (FIRST, ANNOUNCED):

@@ -16,7 +16,7 @@ POLL_S = 1.0
 
 @contextmanager
 def gpu_slot(slots: int, say: Callable[[str], None]) -> Iterator[int]:
-    """Wait for a slot, and hold it within the block; yield its number.
+    """Wait for a slot, hold it within the block, and yield its number.
 
     Args:
         slots: max runs on GPUs.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from prefect.runner import Runner
 
 CODE = ("pull_steps", "storage_document_id", "infrastructure_document_id", "job_variables", "work_pool_name", "path")
-"""Fields that could name code or its environment; empty in registered deployments."""
+"""Fields for code or its environment, empty in registered deployments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def foreign_code(deployment: DeploymentResponse) -> list[str]:
 
 
 def _changed_code(entrypoint: str) -> str | None:
-    """Return which of the deployment's code fields changed, in a sentence, or None."""
+    """Return which code fields changed, or None."""
     from prefect.client.orchestration import get_client
     from prefect.runtime import deployment as current
 

@@ -1,4 +1,4 @@
-"""Finds and ends a service's processes by a token in their environment, as children outlive parents."""
+"""Ends a service's processes by a token in their environment, as children outlive parents."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def end_processes(token: str) -> int:
 
 
 def end_with_parent(token: str | None) -> None:
-    """Wait until the parent closes standard input, then end the service and this process.
+    """When the parent closes standard input, end the service and this process.
 
     Args:
         token: the service's, if any.

@@ -1,4 +1,4 @@
-"""The deployments of a recipe that `goldilocks serve` registers in Prefect, named FLOW/RECIPE.
+"""The deployments of a served recipe, named FLOW/RECIPE in Prefect.
 
     curate-math/NAME, or curate-code/NAME   by the recipe's cron
     train-stage/NAME   on the event `goldilocks.curated` of the set, if the recipe names a trainer
@@ -76,7 +76,7 @@ def _cron_deployment(recipe: Recipe, path: Path, folder: Path) -> PinnedDeployme
 def _event_deployment(
     scheduled_flow: Flow[Any, Any], recipe: Recipe, event: str, kind: str, event_parameters: Sequence[str], pins: Pins
 ) -> PinnedDeployment:
-    """Return a deployment that an event starts, with parameters of its payload."""
+    """Return a deployment that an event starts, with its payload's parameters."""
     folder = Path(str(pins.fixed["folder"]))
     values = {
         name: {

@@ -26,13 +26,13 @@ PAGE = "/goldilocks"
 """The page's path on Prefect's server."""
 
 START_S = 600.0
-"""Seconds until the server must answer; a first start creates a database."""
+"""Seconds until it must answer; a first start creates a database."""
 
 HEALTH_S = 10.0
 """Seconds for one answer about its health."""
 
 STOP_S = 10.0
-"""Seconds until an ending server is killed; it holds no run's state."""
+"""Seconds until it is killed; it holds no run's state."""
 
 QUIET = {
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
@@ -133,8 +133,8 @@ class ServerWithPage:
 def unblock_automations() -> None:
     """Have Prefect's server note a changed automation in its own event loop, after the commit.
 
-    Prefect 3.7 blocks that loop until another loop has noted it: for ever, if a coroutine of the blocked loop holds the
-    lock, as `reconcile_automations` does every few seconds.
+    Prefect 3.7 blocks that loop until another has noted it: for ever, if a coroutine of the blocked loop holds the
+    lock, as `reconcile_automations` often does.
     """
     import asyncio
 

@@ -1,4 +1,4 @@
-"""Runs Prefect's server and the runner as children, restarted together when either ends (`goldilocks serve`).
+"""Runs Prefect's server and the runner, restarted together when either ends (`goldilocks serve`).
 
 PREFECT_API_URL names a server to use instead. A local one stores records as SQLite in PREFECT_HOME, or in
 PREFECT_API_DATABASE_CONNECTION_URL (``postgresql+asyncpg://user:password@host:5432/name``).
@@ -45,13 +45,13 @@ SERVED = {
 DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
 
 SERVICE = "service"
-"""Folder in the run folder, with the service's lock and token."""
+"""The service's folder in the run folder."""
 
 RESTART_S = 2.0
 """Seconds until the children are restarted."""
 
 BEGINS_S = 60.0
-"""Seconds in which an error of the first runner ends the service."""
+"""Seconds in which the first runner's error ends the service."""
 
 WATCH_S = 0.5
 """Seconds between checks of the children."""
@@ -105,7 +105,6 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
 
 
 def _access_lines(service: Service) -> list[str]:
-    """Return the pages' addresses, and where their key is."""
     if os.environ.get("PREFECT_API_URL"):
         return [
             "PREFECT_API_URL names your own server: its access rules hold, this service's key does not protect it. "
@@ -119,7 +118,7 @@ def _access_lines(service: Service) -> list[str]:
 
 @contextmanager
 def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
-    """Lock a set's service, end an earlier one, and write the key."""
+    """Lock a set's service, end an earlier one, write the key."""
     mark = folder / "service.json"
     with ExitStack() as stack:
         try:
@@ -152,7 +151,7 @@ def _ends_on_sigterm() -> Iterator[None]:
 
 
 def _keep_serving(service: Service) -> None:
-    """Restart the children when one ends; raise the first start's failure."""
+    """Restart the children when one ends, except at the first start."""
     console, is_first = SafeConsole(), True
     while True:
         try:

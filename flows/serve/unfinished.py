@@ -1,4 +1,4 @@
-"""Finds a set's missing training stage or refresh, since events may be lost."""
+"""Finds a set's missing training or refresh, since events may be lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REFRESHED = "refreshed"
 """In a training stage's folder: the set's version after its model's refresh."""
 
 AGAIN_S, AGAIN_MOST_S = 30.0, 3600.0
-"""Seconds until lost work is restarted, doubled each time up to the max."""
+"""Seconds until lost work is restarted, doubled up to the max."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def training_folder(folder: Path, version: int) -> Path:
 
 
 def training_data(folder: Path) -> str:
-    """Return the override that makes a run's set the data of a training recipe."""
+    """Return the override that trains on a run's set."""
     return f'data={{ kind = "curated", folders = [{json.dumps(str(folder / "curated"))}] }}'
 
 
@@ -59,7 +59,7 @@ def trainer_of(path: Path, schedule: ScheduleSettings, folder: Path) -> Path | N
 
 
 def trained_stages(folder: Path) -> list[Path]:
-    """Return the folders of finished training stages, in order."""
+    """Return finished training stages' folders, in order."""
     return [path.parent.parent for path in sorted((folder / "training").glob("[0-9]*/model/config.json"))]
 
 
@@ -69,7 +69,7 @@ def announced_version(folder: Path) -> int:
 
 
 def no_more_rounds(folder: Path, version: int, rounds: int | None) -> bool:
-    """Return whether enough stages are trained, and this version's is not begun."""
+    """Return whether enough stages are trained, and this one is not begun."""
     enough = rounds is not None and len(trained_stages(folder)) >= rounds
     return enough and not training_folder(folder, version).exists()
 

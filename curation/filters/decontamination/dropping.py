@@ -1,7 +1,6 @@
-"""Drops problems that overlap with benchmarks, and counts templates.
+"""Drops problems that overlap with benchmarks.
 
-Invariants: in = kept + dropped; a problem that servers refuse to embed, without an overlap, is dropped as
-`sampling_failed`.
+Invariants: in = kept + dropped; problems without vectors and without overlaps are dropped as `sampling_failed`.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from curation.records import DROPPED, DropReason
 STAGE = "decontamination"
 
 REFUSED = pl.Schema({"row": pl.Int64(), "kind": pl.String(), "reason": pl.String()})
-"""Problems that servers refused to embed: index in the frame, how it counts, the server's message."""
+"""Problems without vectors: index, failure kind, the server's message."""
 
 
 def drop_contaminated(
     problems: pl.DataFrame, hits: pl.DataFrame, *, with_templates: bool = False, refused: pl.DataFrame | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split a shard into kept rows (`PROBLEM`) and contaminated ones (`DROPPED`), in order.
+    """Split a shard into `PROBLEM` rows and `DROPPED` ones, in order.
 
     Args:
         hits: `overlap.HIT` rows; the first per method is evidence.
@@ -58,13 +57,13 @@ def drop_contaminated(
 
 
 def count_templates(hits: pl.DataFrame) -> int:
-    """Return the number of problems with template hits only."""
+    """Count problems with template hits only."""
     overlapping = hits.filter(pl.col("kind") == OVERLAP)["row"]
     return hits.filter((pl.col("kind") == TEMPLATE) & ~pl.col("row").is_in(overlapping.implode()))["row"].n_unique()
 
 
 def format_hits(problems: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:
-    """Replace the hits' indices by each problem's id, source and row."""
+    """Replace indices by the problems' ids, sources and rows."""
     places = problems.select("id", "source", pl.col("row").alias("source_row"))[hits["row"]]
     located = places.hstack(hits.drop("row"))
     return located.rename({"source_row": "row"})

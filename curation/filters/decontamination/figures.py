@@ -1,6 +1,6 @@
-"""Compares texts' figures (numbers, letters, functions, symbols) as multisets.
+"""Compares texts' figures: numbers, letters, functions and symbols.
 
-Invariants: agreement is symmetric, from 0 to 1, and 1 for two texts without figures.
+Invariants: agreement is symmetric, from 0 to 1, and 1 without figures.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import polars as pl
 from curation.filters.dedup.tokens import FUNCTIONS, SYMBOLS
 
 _FORMULA = r"\\[a-zA-Z(\[]|\$[^$]*[\\^_={}][^$]*\$|\$\s*-?[A-Za-z0-9.,+\-()/ ]{1,12}\$(?:\D|$)"
-"""A LaTeX command, or dollar signs that are not of money."""
+"""A LaTeX command, or dollar signs not of money."""
 
 _FIGURE = r"^(?:\d.*|\\.+|[b-ce-hj-lo-ru-z]|\p{Greek}|[" + SYMBOLS[5:] + "])$"  # without ≤ ≥ ≠ < >
-"""Numbers, commands, symbols and letters, but not those common as words (a, i) or endings (s, t, d, m)."""
+"""Not letters that are words (a, i) or endings (s, t, d, m)."""
 
 _OF_THE_LONGER = 1.25
-"""With `overlap.FIGURES`, 44 % of the figures of the text with more must agree."""
+"""With `overlap.FIGURES`, 44 % of the longer text's figures must agree."""
 
 
 def is_figure() -> pl.Expr:
@@ -41,7 +41,7 @@ class Figures:
 
 
 def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
-    """Return the ordered pairs with `agreement`, `shared`, `formal` (either has formulas) and `contained`."""
+    """Return pairs, in order, with `agreement`, `shared`, `formal` (either has formulas) and `contained`."""
     theirs = right.texts.select(at="row", formal_right="formal", total_right="total")
     joined = (
         pairs.join(left.texts, on="row", how="left", maintain_order="left")
@@ -58,7 +58,7 @@ def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
 
 
 def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
-    """Return the ordered pairs with the share of the longer `wording` that both have."""
+    """Return pairs, in order, with `wording`, the longer text's share of common words."""
     mine = left.wording.group_by("row").agg(words=pl.col("n").sum())
     theirs = right.wording.group_by(at="row").agg(words_right=pl.col("n").sum())
     joined = (

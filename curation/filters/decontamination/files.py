@@ -1,6 +1,6 @@
 """Finds a file's overlaps with benchmark files.
 
-Invariants: one output line per row, in order; the output file appears only when complete; memory is bounded.
+Invariants: one output line per row, in order; the file appears only when complete.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from curation.sources.rows import Row, value_at
 BATCH_ROWS = 5000
 
 FIELDS = ("problem", "statement", "question", "prompt", "original", "text")
-"""Columns of a statement; the first that exists is read."""
+"""Possible columns of statements, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ def contamination_file(
     field: str | None = None,
     benchmark_field: str | None = None,
 ) -> OverlapCounts:
-    """Write the hits of the rows of ``path`` in the files ``against`` to ``out``.
+    """Write the hits of the rows of ``path`` in the files ``against``.
 
     Args:
         path, against: .jsonl (also .gz and .zst), .parquet or .csv.
         field, benchmark_field: dotted paths, by default the first of `FIELDS`.
 
     Raises:
-        SourceError: a file is missing, empty or unreadable, or has no statements.
+        SourceError: a file is missing, empty, unreadable or without statements.
     """
     index = BenchmarkIndex(
         pl.concat(_benchmark(benchmark, benchmark_field) for benchmark in against), settings or OverlapSettings()
@@ -100,7 +100,6 @@ def _benchmark(path: Path, field: str | None) -> pl.DataFrame:
 
 
 def _batches(path: Path, field: str | None) -> Iterator[pl.DataFrame]:
-    """Yield ids and statements of `BATCH_ROWS` rows at a time."""
     rows = read_rows(path)
     first = True
     while batch := list(itertools.islice(rows, BATCH_ROWS)):

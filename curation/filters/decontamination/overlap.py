@@ -6,8 +6,7 @@
 
 A ``template`` has the benchmark row's wording with other figures.
 
-Invariants: hits do not depend on the order of rows; they are ordered by problem, method, falling score and benchmark
-row.
+Invariants: hits do not depend on the order of rows; they are ordered by problem, method, score and benchmark row.
 """
 
 from __future__ import annotations
@@ -37,34 +36,34 @@ NGRAM = 13
 """Tokens in a run."""
 
 MIN_TOKENS, MIN_FORMULA = 6, 3
-"""Tokens of a benchmark row that is searched as a whole: any row, and one with two figures, one a number."""
+"""Tokens of a benchmark row that is searched whole; the second with two figures, one a number."""
 
 COVERAGE, WORDS = 0.5, 0.6
-"""Min score of an overlap, by runs and by words."""
+"""Min scores by runs and by words."""
 
 FIGURES, FORMULAS = 0.55, 0.95
-"""Min agreement of an overlap's figures, in running text and with formulas; programs need none."""
+"""Min agreement of figures, in running text and with formulas."""
 
 WORDING = 0.8
-"""Min agreement of a template's wording."""
+"""Min agreement of a template's words."""
 
 FLOORS: Mapping[str, float] = {"ngram": 0.2, "words": 0.35, "embedding": 0.7, "programs": 0.4}
-"""Min scores that are measured; those below the thresholds may become questions to a model."""
+"""Min scores that are stored; a model may decide those below thresholds."""
 
 FIGURE_WORTH, MOST_FIGURES = 0.05, 5
-"""What each shared figure adds to the cosine of words in running text if all agree, and how many count."""
+"""Gain of a word score per shared figure if all agree, and how many count."""
 
 CANDIDATES, FIGURES_FLOOR, FORMULAS_FLOOR = 0.15, 0.5, 0.8
-"""Min cosine of words, and agreements of figures, of a row that is embedded."""
+"""Min word score, and figures' agreements, of an embedded row."""
 
 COMMON, FEWEST = 0.05, 20
-"""A word in more than this share and this number of rows is ignored."""
+"""More frequent words, by share and number of rows, are ignored."""
 
 STEM = 5
 """Letters of a word that count."""
 
 ROWS_AT_ONCE = 2_500
-"""Problems compared together; memory grows with pairs that share words."""
+"""Problems compared together, which bounds memory."""
 
 SCORE = pl.Schema(
     {
@@ -78,15 +77,15 @@ SCORE = pl.Schema(
         "benchmark_row": pl.Int64(),
     }
 )
-"""A measured pair of problem and benchmark row."""
+"""A measured pair."""
 
 HIT = pl.Schema({**SCORE, "kind": pl.String()})
-"""A pair that is an overlap or a template."""
+"""A pair that is an overlap or template."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverlapSettings:
-    """The methods that are used, and their thresholds."""
+    """Methods and their thresholds."""
 
     methods: tuple[str, ...] = ("ngram", "words")  # `embedding` needs an embedder
     cosine: float = 0.77  # lowest cosine of the vectors
@@ -95,7 +94,7 @@ class OverlapSettings:
 
     @property
     def thresholds(self) -> Mapping[str, float]:
-        """Return the min score of an overlap by method."""
+        """Return an overlap's min score by method."""
         return {"ngram": COVERAGE, "words": WORDS, "embedding": self.cosine}
 
     @property
@@ -105,11 +104,11 @@ class OverlapSettings:
 
     @property
     def measured_with(self) -> str:
-        """Return a key of all that scores depend on."""
+        """Return a key of what scores depend on."""
         return f"{self.methods} {self.programs} {self.most} {self.cosine_floor}"
 
     def agrees(self, figures: float = FIGURES, formulas: float = FORMULAS) -> pl.Expr:
-        """Return whether a pair's figures agree; programs always do."""
+        """Return whether figures agree; those of programs always do."""
         if self.programs:
             return pl.lit(True)
         return pl.col("agreement") >= pl.when("formal").then(formulas).otherwise(figures)
@@ -127,7 +126,7 @@ class _Batch:
 
 
 class BenchmarkIndex:
-    """Indexes benchmarks for comparison with batches of problems.
+    """Indexes benchmarks for comparison with problems.
 
     Call `count` with all problems first; otherwise rarity is that of the benchmarks alone.
 
@@ -164,13 +163,13 @@ class BenchmarkIndex:
             self._vectors = (benchmark_embedder or self._embedder).embed(self._batch.texts.to_list(), on_outcome)
 
     def count(self, statements: pl.Series) -> None:
-        """Count the problems' words and runs, for their rarity."""
+        """Count problems' words and runs, for rarity."""
         lines = without_passages(tokenize(statements), self._passages)
         self._rarity.add(len(statements), _words(lines)["word"], _runs(lines))
         self._postings = self._weighed = None
 
     def scores(self, statements: pl.Series, on_outcome: OnOutcome | None = None) -> pl.DataFrame:
-        """Return all measured similarities as `SCORE` rows; ``row`` is the index in the series.
+        """Return measured pairs as `SCORE` rows, by index in the series.
 
         Args:
             on_outcome: called with refused indices; without it a refusal raises.
@@ -207,7 +206,7 @@ class BenchmarkIndex:
         return lines.with_columns(method=method).match_to_schema(SCORE, extra_columns="ignore")
 
     def hits(self, statements: pl.Series) -> pl.DataFrame:
-        """Return overlaps and templates as `HIT` rows; ``row`` is the index in the series."""
+        """Return overlaps and templates as `HIT` rows, by index in the series."""
         return classify_hits(self.scores(statements), self.settings)
 
     def _read(self, statements: pl.Series, lines: pl.DataFrame) -> _Batch:
@@ -230,7 +229,7 @@ class BenchmarkIndex:
         return distinct.with_columns(weight).with_columns(sum=pl.col("weight").sum().over("row"))
 
     def _embedded(self, batch: _Batch, alike: pl.DataFrame) -> pl.Series:
-        """Return the rows to embed: programs, or texts similar by words and figures."""
+        """Return the rows to embed: programs, or texts with similar words and figures."""
         if self.settings.programs:
             has_text = batch.texts.is_not_null() & (batch.texts.str.strip_chars() != "")
             return has_text.arg_true().cast(pl.Int64).alias("row")
@@ -249,7 +248,7 @@ class BenchmarkIndex:
         )
 
     def _weighed_words(self, words: pl.DataFrame) -> pl.DataFrame:
-        """Return each row's words with weights of norm 1."""
+        """Return words by row, with weights of norm 1."""
         weights = self._rarity.word_weights(words["word"])
         is_common = self._rarity.word_frequency(words["word"]) > max(COMMON, FEWEST / max(1, self._rarity.rows))
         weighed = words.with_columns(weight=pl.Series(weights)).filter(~pl.Series(is_common))
@@ -277,7 +276,6 @@ def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFra
 
 
 def _with_figures(alike: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
-    """Add shared figures to scores."""
     if settings.programs:
         return alike
     added = FIGURE_WORTH * pl.min_horizontal("shared", pl.lit(MOST_FIGURES)) * pl.col("agreement")
@@ -304,7 +302,7 @@ def _scored(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _words(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return row, word (a hash of its stem) and n."""
+    """Return row, word (hash of the stem) and n."""
     counted = lines.group_by("row", token=pl.col("token").str.slice(0, STEM)).agg(n=pl.len())
     names = counted["token"].unique()
     hashes = pl.DataFrame({"token": names, "word": pl.Series([text_hash(name) for name in names], dtype=pl.UInt64)})
@@ -317,7 +315,7 @@ def _runs(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _whole_runs(lines: pl.DataFrame) -> dict[int, pl.DataFrame]:
-    """Return short benchmark rows by length: `at` and `run` (a hash)."""
+    """Return short benchmark rows by length."""
     figures = lines.with_columns(is_figure=is_figure(), is_number=pl.col("token").str.contains(r"^\d"))
     rows = figures.group_by("row").agg(n=pl.len(), figures=pl.col("is_figure").sum(), numbers=pl.col("is_number").sum())
     is_formula = (pl.col("n") >= MIN_FORMULA) & (pl.col("figures") >= 2) & (pl.col("numbers") >= 1)
@@ -331,7 +329,7 @@ def _whole_runs(lines: pl.DataFrame) -> dict[int, pl.DataFrame]:
 
 
 def _whole_inside(lines: pl.DataFrame, whole: Mapping[int, pl.DataFrame]) -> pl.DataFrame:
-    """Return short benchmark rows inside texts, with score 1."""
+    """Return short benchmark rows inside texts."""
     found = [pl.DataFrame(schema={"row": pl.Int64, "at": pl.Int64, "score": pl.Float64})]
     goes_on = _goes_on(lines)
     row = lines["row"].to_numpy()
@@ -344,7 +342,7 @@ def _whole_inside(lines: pl.DataFrame, whole: Mapping[int, pl.DataFrame]) -> pl.
 
 
 def _goes_on(lines: pl.DataFrame) -> NDArray[np.bool_]:
-    """Return whether a formula continues at each token and at the end."""
+    """Return whether a formula continues at each token and the end."""
     is_sign = pl.col("token").is_in(["plus", "minus", "=", "<", ">", "≤", "≥", "≠"])
     inside = (is_figure() | is_sign) & ~pl.col("opens")
     return np.concatenate([lines.select(inside).to_series().to_numpy(), [False]])

@@ -1,4 +1,4 @@
-"""Reads a program's meaning from its first function's name, docstrings and comments."""
+"""Reads what a program means from its first function's name, docstrings and comments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import polars as pl
 
 MIN_LETTERS = 20
-"""With fewer characters in docstrings, other comments are read too."""
+"""With fewer, other comments are read too."""
 
 _FUNCTION = re.compile(
     r"\b(?:def|function)\s+([A-Za-z_]\w*)\s*\("

@@ -1,6 +1,6 @@
 """Computes shingles, MinHash candidates and exact Jaccard similarities.
 
-Invariants: hashes depend only on the text and the MinHash library; they only propose pairs.
+Invariant: hashes only propose pairs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CHUNK_PAIRS = 100_000
 """Pairs whose shingles are compared at once."""
 
 CROWD = 100
-"""In a bucket of more rows, each row is compared only with the first and the next."""
+"""In a larger bucket, rows are compared only with the first and the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ShingledRows:
 
 
 def shingle(lines: pl.DataFrame, height: int) -> ShingledRows:
-    """Return the shingles and figures of `height` texts from `tokens.tokenize`."""
+    """Return shingles and figures of `tokens.tokenize`'s texts."""
     row, token = lines["row"].to_numpy().astype(np.int64), lines["hash"].to_numpy()
     vocabulary = lines.select("token", "hash").unique()
     is_figure = vocabulary["token"].str.contains(r"^\d") | vocabulary["token"].is_in(list(TELLING))
@@ -78,7 +78,7 @@ def signatures(rows: ShingledRows) -> NDArray[np.uint32]:
 
 
 def band_rows(threshold: float, recall: float = 0.995) -> int:
-    """Return the largest band that proposes ``recall`` of pairs at this similarity."""
+    """Return the largest band that proposes ``recall`` of such pairs."""
     for size in range(16, 1, -1):
         if 1 - (1 - threshold**size) ** (SLOTS // size) >= recall:
             return size

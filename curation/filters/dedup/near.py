@@ -1,11 +1,11 @@
 """Removes near duplicates: rows with similar token bigrams and equal figures (`tokens.TELLING`).
 
-In order of rank, a row stays unless it resembles a row that stays.
+By rank, a row stays unless it resembles one that stays.
 
 Invariants:
   - the result does not depend on the order of rows or shards;
-  - memory: about 20 bytes per row, 20 per similar pair, and 250 per dropped row;
-  - members whose reference is not proved equal to that of the row that stays are disputed;
+  - memory: about 20 bytes per row, 20 per similar pair, 250 per dropped row;
+  - members are disputed unless their reference is proved equal;
   - in = kept + duplicates + disputed.
 """
 
@@ -42,16 +42,16 @@ MEMBER = pl.Schema(
         "similarity": pl.Float64(),  # exact Jaccard similarity to the row that stays
     }
 )
-"""A row that goes, and the row that stays instead."""
+"""A dropped row and the one that stays."""
 
 PAIR = pl.Schema({"left": pl.UInt32(), "right": pl.UInt32(), "similarity": pl.Float64()})
-"""Two similar rows by rank, the lower one left; sorted by right, falling similarity, left."""
+"""Two ranks, the lower left; sorted by right, falling similarity, left."""
 
 FLOOR = 0.75
-"""Min similarity of stored pairs, or the threshold if that is lower."""
+"""Min stored similarity, or the threshold if lower."""
 
 SAMPLE = 2_000
-"""Rows of a source in which shared passages are searched."""
+"""Rows of a source that are searched for shared passages."""
 
 STAR_PAIRS = 100_000
 """Pairs in a block."""
@@ -61,7 +61,7 @@ _NAMES = {"id": pl.String(), "source": pl.String(), "row": pl.Int64(), "answer":
 
 @dataclass(frozen=True, slots=True)
 class NearDuplicateSplit:
-    """A shard's kept rows, and dropped ones with stage, reason and evidence."""
+    """A shard's kept and dropped rows."""
 
     kept: pl.DataFrame
     duplicates: pl.DataFrame
@@ -69,7 +69,7 @@ class NearDuplicateSplit:
 
 
 class ProblemShards(Protocol):
-    """Problems on disk, a shard at a time."""
+    """Problems on disk, by shard."""
 
     def __len__(self) -> int:
         """Return the number of shards."""
@@ -81,7 +81,7 @@ class ProblemShards(Protocol):
 
 
 def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold: float = 0.75) -> pl.DataFrame:
-    """Return all cluster members that do not stay, as `MEMBER` rows in rank order.
+    """Return cluster members that do not stay, as `MEMBER` rows in rank order.
 
     Args:
         problems: id, source, row, statement, answer; optionally ``verified`` and ``lang``. (source, row) is the key.
@@ -100,7 +100,7 @@ def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold
 
 
 def source_ranks(shards: ProblemShards, sources: Sequence[str], verified: Collection[str]) -> Ranks:
-    """Return each row's rank, in the order of the shards; ``verified`` ids come first."""
+    """Return rows' ranks in the order of the shards; ``verified`` ids come first."""
     numbers: dict[str, int] = {}
     rows: list[NDArray[np.int64]] = []
     groups: list[NDArray[np.uint32]] = []
@@ -139,10 +139,10 @@ def similar_pairs(
     *,
     advance: Callable[[int], object] = lambda _rows: None,
 ) -> pl.DataFrame:
-    """Return the pairs with a similarity of at least ``floor`` as sorted `PAIR` rows.
+    """Return pairs of at least this similarity as sorted `PAIR` rows.
 
     Args:
-        scratch: folder of sketches, which are reused; it must not hold those of other rows or another ``floor``.
+        scratch: folder of reused sketches, not of other rows or another ``floor``.
     """
     sketches = Sketches(scratch, floor, _passages(shards))
     for index in range(len(shards)):
@@ -157,7 +157,7 @@ def similar_pairs(
 
 
 def _passages(shards: ProblemShards) -> NDArray[np.uint64]:
-    """Return each source's shared passages, from about `SAMPLE` rows."""
+    """Return shared passages, by about `SAMPLE` rows per source."""
     parts = [shards.read(index, ["source"]).group_by("source").len() for index in range(len(shards))]
     parts.append(pl.DataFrame(schema={"source": pl.String, "len": pl.get_index_type()}))
     counts = pl.concat(parts).group_by("source").agg(every=(pl.col("len").sum() // SAMPLE).clip(1))
@@ -170,7 +170,7 @@ def _passages(shards: ProblemShards) -> NDArray[np.uint64]:
 
 
 def cluster_members(shards: ProblemShards, ranks: Ranks, pairs: pl.DataFrame, threshold: float) -> pl.DataFrame:
-    """Return all cluster members that do not stay, as `MEMBER` rows in rank order.
+    """Return cluster members that do not stay, as `MEMBER` rows in rank order.
 
     Args:
         pairs: from `similar_pairs` with a floor of at most ``threshold``.
@@ -211,7 +211,7 @@ class _OneShard:
 
 
 def reference_pairs(members: pl.DataFrame) -> list[tuple[str, str]]:
-    """Return (reference that stays, reference that goes) for the verifier."""
+    """Return (kept reference, other reference) for the verifier."""
     differ = members.filter(pl.col("answer").is_not_null() & (pl.col("answer") != pl.col("kept_answer")))
     return differ.select("kept_answer", "answer").unique().sort("kept_answer", "answer").rows()
 
@@ -222,11 +222,11 @@ def drop_near_duplicates(
     equal: Mapping[tuple[str, str], bool],
     settled: Collection[str] = (),
 ) -> NearDuplicateSplit:
-    """Split a shard into kept rows, near duplicates, and members with another reference, each in order.
+    """Split a shard into kept rows, near duplicates and disputed members, each in order.
 
     Args:
         equal: results of `reference_pairs`; missing pairs are unequal.
-        settled: ids whose references a person accepted; they stay instead of being disputed.
+        settled: ids with references that a person accepted; they stay.
     """
     pairs = pl.DataFrame(
         [(kept, gone) for (kept, gone), same in equal.items() if same],

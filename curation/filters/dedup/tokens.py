@@ -1,4 +1,4 @@
-r"""Reads texts as tokens, in which spellings of a number or symbol are equal (``\frac{1}{2}``, ``1/2`` and ``½``).
+r"""Reads texts as tokens, equal for all spellings of a number or symbol (``\frac{1}{2}``, ``1/2`` and ``½``).
 
 Case, punctuation, layout, leading labels and shared passages are ignored.
 
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from curation.languages.vocabulary import every, language
 
 PASSAGE, EDGES = 8, 4
-"""Tokens of a shared passage, and how many may be past the text's edge."""
+"""Tokens of a passage, and how many may be past the text's edge."""
 
 SHARED_BY, MIN_SHARED_BY = 0.1, 4
-"""A shared passage is in this share of a source's rows and in this many, or in all of a smaller source."""
+"""Min share and number of a source's rows with a shared passage."""
 
 MIN_LEFT = 5
-"""A row with fewer tokens outside shared passages keeps the passages."""
+"""A row with fewer other tokens keeps its passages."""
 
 _ENGLISH = language("en").numerals
 _NUMBERS = {
@@ -111,7 +111,7 @@ _BREAK = "¶"
 
 
 def tokenize(statements: pl.Series) -> pl.DataFrame:
-    """Return each text's ordered tokens by `row` (its index); `opens` marks the first of a sentence or line."""
+    """Return ordered tokens by `row` (index); `opens` marks the first of a sentence or line."""
     text = pl.col("text")
     for _ in range(3):
         text = text.str.replace(LABELS, "")
@@ -134,7 +134,7 @@ def tokenize(statements: pl.Series) -> pl.DataFrame:
 
 
 def token_runs(lines: pl.DataFrame, length: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return each run of `length` tokens: first index and hash."""
+    """Return first index and hash of each run of tokens."""
     return _runs(lines["row"].to_numpy(), lines["hash"].to_numpy(), length)
 
 
@@ -152,7 +152,7 @@ def _runs(
 
 
 def shared_passages(lines: pl.DataFrame, sources: pl.Series) -> NDArray[np.uint64]:
-    """Return sorted hashes of passages that many of a source's rows share."""
+    """Return sorted hashes of passages that a source's rows share."""
     row, token, _ = _edged(lines)
     first, run = _runs(row, token, PASSAGE)
     found = pl.DataFrame({"row": row[first], "run": run}).unique()
@@ -163,7 +163,7 @@ def shared_passages(lines: pl.DataFrame, sources: pl.Series) -> NDArray[np.uint6
 
 
 def without_passages(lines: pl.DataFrame, passages: NDArray[np.uint64]) -> pl.DataFrame:
-    """Remove these passages, unless too little would be left."""
+    """Remove passages, unless too little would be left."""
     if not len(passages):
         return lines
     row, token, places = _edged(lines)
@@ -178,7 +178,7 @@ def without_passages(lines: pl.DataFrame, passages: NDArray[np.uint64]) -> pl.Da
 
 
 def _edged(lines: pl.DataFrame) -> tuple[NDArray[np.integer], NDArray[np.uint64], NDArray[np.int64]]:
-    """Return rows and hashes with `EDGES` marks around each text, and each token's index."""
+    """Return rows and hashes with `EDGES` marks around each text, and tokens' indices."""
     row, token = lines["row"].to_numpy(), lines["hash"].to_numpy()
     number = np.cumsum(np.diff(row, prepend=row[:1]) != 0)
     places = np.arange(len(row)) + EDGES * (2 * number + 1)

@@ -50,7 +50,7 @@ _MARKS = r"[\s。；;?？][0-9]{1,3}[.)．、]"
 
 
 def has_head(text: pl.Expr) -> pl.Expr:
-    """Return a cheap test of whether a text may begin with a label."""
+    """Return cheaply whether a text may begin with a label."""
     return text.str.contains(_HAS_HEAD)
 
 

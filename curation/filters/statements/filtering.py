@@ -1,8 +1,8 @@
-"""Cleans rows, opens multiple choice, and applies the first format rule that fires.
+"""Cleans rows, opens multiple choice, and applies format rules.
 
 Invariants:
   - kept + dropped = in, in order;
-  - dropped rows are unchanged; changed rows keep the original as ``raw_statement`` or ``raw_answer``;
+  - dropped rows are unchanged; changed rows keep ``raw_statement`` and ``raw_answer``;
   - an answer is cleaned only if the verifier reads it as before;
   - rules never see code of figures;
   - ``choices`` of kept rows is null, unless the rule ``multiple_choice`` is off.
@@ -64,13 +64,13 @@ def split_rows(problems: pl.DataFrame, judged: pl.DataFrame) -> FilterResult:
 
 
 def _raw(name: str) -> pl.Expr:
-    """Return the earliest text before cleaning, or null if it never changed."""
+    """Return the earliest text, or null if unchanged."""
     changed = pl.col(name).ne_missing(pl.col(f"_{name}"))
     return pl.coalesce(pl.col(f"raw_{name}"), pl.when(changed).then(name)).alias(f"raw_{name}")
 
 
 def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
-    """Return each row's cleaned columns, and its first rule, reason and evidence, or nulls."""
+    """Return cleaned columns, and the first rule, reason and evidence, or nulls."""
     settings = settings or StatementSettings()
     work, code = figures.take_out(problems.select(WORKED_ON).with_row_index("_at"))
     work = cleaned(work)
@@ -99,7 +99,7 @@ def _fired(rule: StatementRule, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the rows with multiple choice opened, and verdicts on the rest."""
+    """Open multiple choice; return the rows, and verdicts on those that stay closed."""
     opened, refused = [], []
     for at, choice in parse_choices(work.filter(is_multiple_choice())):
         if not isinstance(choice, str) and (alone := open_question(choice)) is not None:
@@ -112,7 +112,7 @@ def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def find_choices(problems: pl.DataFrame) -> dict[int, ParsedChoice | str]:
-    """Return dropped multiple choice by row number, parsed, or why no option is right."""
+    """Return dropped multiple choice by index, parsed, or why no option is right."""
     work, code = figures.take_out(problems.select(WORKED_ON).with_row_index("_at"))
     found = dict(parse_choices(cleaned(work).filter(is_multiple_choice())))
     needed = {at: choice for at, choice in found.items() if isinstance(choice, str) or open_question(choice) is None}
@@ -135,7 +135,7 @@ def _marked(meta: pl.Series, code: dict[int, list[str]]) -> pl.Series:
 
 
 def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
-    """Return for each row, in order: id, keep, reason, evidence, statement, answer, rule.
+    """Return per row: id, keep, reason, evidence, statement, answer, rule.
 
     Args:
         rows: ``statement``; optionally ``answer``, ``choices``, ``lang``, ``source``, ``meta`` and ``id``.

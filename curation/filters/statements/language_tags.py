@@ -14,7 +14,6 @@ TAGS = tuple(lang.code for lang in languages())
 
 
 def _in_doubt(tag: str) -> pl.Expr:
-    """Return whether common words or letters do not settle the language."""
     text, vocabulary = pl.col("statement"), language(tag).identification
     if vocabulary.telling:
         return (
@@ -29,7 +28,7 @@ def _in_doubt(tag: str) -> pl.Expr:
 
 
 def another_language() -> pl.Expr:
-    """Return evidence such as ``tag de, text fr (0.97)`` if the tag is wrong, else null."""
+    """Return evidence of a wrong tag, as ``tag de, text fr (0.97)``, or null."""
     return pl.struct("statement", "lang").map_batches(_evidence, return_dtype=pl.String)
 
 

@@ -1,4 +1,4 @@
-"""Holds the measured precision of the format rules, for the card and the receipt."""
+"""Holds the format rules' measured precision."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ MEASURED: Mapping[str, tuple[int, int]] = {
     "textual_answer": (52, 52),
     "yes_no": (27, 27),
 }
-"""Rows of `tests/benchmarks/filter_labels.tsv` that each rule drops, and those dropped rightly.
+"""Labelled rows that each rule drops, and those dropped rightly; rules with few rows are missing.
 
-`missing_figure` drops rows of a set without its pictures; a quarter can be solved without them. Rules that drop one or
-two rows are missing.
+A quarter of the rows that `missing_figure` drops can be solved without their pictures.
 """

@@ -27,7 +27,7 @@ from curation.records import DropReason
 # --- characters ---
 
 MIN_LETTERS = 8
-"""Characters that a statement needs; a hanzi counts as two."""
+"""Min characters of a statement; a hanzi counts twice."""
 _SUM = r"(?:[^\p{L}\\]|\\(?:times|div|cdot|sqrt))*"
 # A sum that is short because it is one: "26-18=", "48*201．", "√(21)^2".
 SHORT_SUM = rf"^{_SUM}\d[\s)\]}}]*(?:[+\-−×÷*/^]|\\(?:times|div|cdot))[\s(\[{{]*\d{_SUM}$"
@@ -335,4 +335,4 @@ def rules_for(settings: StatementSettings) -> tuple[StatementRule, ...]:
 
 
 RULES = rules_for(StatementSettings())
-"""All rules with default settings, in order of precedence."""
+"""All rules, with default settings."""

@@ -1,4 +1,4 @@
-"""A resources server of NeMo Gym that judges by a row's record."""
+"""A resources server of NeMo Gym."""
 
 from __future__ import annotations
 

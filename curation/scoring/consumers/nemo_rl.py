@@ -1,4 +1,4 @@
-"""A one-turn environment of NeMo RL, judged by the record in ``ground_truth``."""
+"""A one-turn environment of NeMo RL, judged by ``ground_truth``."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class GoldilocksEnvironment(EnvironmentInterface):
         )
 
     def global_post_process_and_metrics(self, batch: Any) -> tuple[Any, dict[str, float]]:
-        """Set rewards of truncated responses to 0; return the batch and its accuracy."""
+        """Set truncated responses' rewards to 0; return the batch and its accuracy."""
         batch["rewards"] = batch["rewards"] * batch["is_end"]
         return batch, {"accuracy": float(batch["rewards"].mean())}
 
 
 def register_goldilocks() -> None:
-    """Register the environment; call it before NeMo RL reads its data."""
+    """Register the environment, before NeMo RL reads data."""
     name = f"{__name__}.GoldilocksEnvironment"
     ACTOR_ENVIRONMENT_REGISTRY.setdefault(name, PY_EXECUTABLES.SYSTEM)
     if NAME not in ENV_REGISTRY:

@@ -1,4 +1,4 @@
-"""A reward worker of ROLL for rows of the domain `goldilocks`."""
+"""A reward worker of ROLL for the domain `goldilocks`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from curation.scoring.trainers import without_end
 
 
 class GoldilocksRewardWorker(Worker):
-    """Judges batches of responses as their problems were measured."""
+    """Judges batches of responses."""
 
     def __init__(self, worker_config: WorkerConfig) -> None:
         super().__init__(worker_config=worker_config)

@@ -1,4 +1,4 @@
-"""A data set of tinker-cookbook, judged by its rows' records."""
+"""A data set of tinker-cookbook."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class GoldilocksEnv(Env):
         return self.renderer.build_generation_prompt(self.messages), self.renderer.get_stop_sequences()
 
     async def step(self, action: list[int], *, extra: Any = None) -> StepResult:  # noqa: ARG002 - its signature
-        """Return the reward of a response; the episode ends."""
+        """Return a response's reward; the episode ends."""
         message, _ = self.renderer.parse_response(action)
         (score,) = await asyncio.to_thread(shared_scorer(ScoringSettings()).score, [(self.record, message["content"])])
         return StepResult(

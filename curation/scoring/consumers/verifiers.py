@@ -1,4 +1,4 @@
-"""A `Taskset` of verifiers 0.4 with our reward; prime-rl trains on it."""
+"""A `Taskset` of verifiers 0.4, also for prime-rl."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class GoldilocksTask(vf.Task[GoldilocksData]):
 
 
 class GoldilocksConfig(vf.TasksetConfig):
-    """The set's file, by default next to the taskset's module."""
+    """The set's file, by default next to the module."""
 
     file: Path | None = None
     """The exported `train.parquet`."""
 
 
 class GoldilocksTaskset(vf.Taskset[GoldilocksTask, GoldilocksConfig]):
-    """An exported set as tasks; a subclass in the export names the file."""
+    """An exported set as tasks; the export's subclass names the file."""
 
     FILE: Path | None = None
 

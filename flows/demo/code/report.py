@@ -20,7 +20,7 @@ RECIPE = HERE.parent.parent / "recipes" / "demo_code.toml"
 
 @dataclass(frozen=True, slots=True)
 class FaultReport:
-    """A planted row and its outcome; ``missed`` states what should have happened."""
+    """A planted row, its outcome, and what should have happened."""
 
     planted: dict[str, Any]
     fate: str
@@ -28,7 +28,7 @@ class FaultReport:
 
 
 def fault_reports(run: Path, planted: Path) -> list[FaultReport]:
-    """Return every planted row's outcome in a finished run."""
+    """Return planted rows' outcomes in a finished run."""
     sources = read_table(run / "stages" / "01-sources", "kept", ["id", "row"])
     decisions = read_table(run / "stages" / "10-tests", "decisions")
     power = {row["problem"]: row for row in read_table(run / "stages" / "10-tests", "power").iter_rows(named=True)}
@@ -54,14 +54,14 @@ def fault_reports(run: Path, planted: Path) -> list[FaultReport]:
 
 
 def _outcomes(curated: Path) -> dict[int, str]:
-    """Return the drop reason by row, or `KEEP` if any language variant is in the set."""
+    """Return drop reasons by row, or `KEEP` if any language variant is in the set."""
     dropped = pl.read_parquet(curated / "dropped" / "*.parquet").select("row", "reason")
     kept = pl.read_parquet(curated / "data" / "*.parquet")["row"].to_list()
     return dict(dropped.iter_rows()) | dict.fromkeys(kept, KEEP)
 
 
 def show(rows: list[FaultReport], console: Console) -> None:
-    """Print the rows by kind that ended as expected, and each that did not."""
+    """Print the outcomes by kind, and each unexpected one."""
     table = Table(title="Planted and caught", title_justify="left", box=None, pad_edge=False)
     for name in ("kind", "expected"):
         table.add_column(name, no_wrap=True)

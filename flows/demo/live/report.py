@@ -1,4 +1,4 @@
-"""Reports the live demo: engine, attempts saved, pass rates, wrong labels, and the second stage's gain."""
+"""Reports the live demo, and what the second stage gained."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ WITH_VLLM = (
 
 
 def engine() -> tuple[str, list[str]]:
-    """Return this machine's engine, and the recipe's overrides for it."""
+    """Return this machine's engine and its overrides."""
     if importlib.util.find_spec("vllm") is not None:
         return "vLLM", list(WITH_VLLM)
     return "torch (vLLM is not installed here)", []
 
 
 def show(run: Path, engine_name: str, console: Console) -> None:
-    """Print the report of a finished run of two stages."""
+    """Print the report of a finished run."""
     first, second = (decisions_of(run, part) for part in ("stage1", "stage2"))
     print_line = partial(console.print, highlight=False, soft_wrap=True)
     print_line(f"Sampled live by {engine_name}: the embedded model, then the grader trained on what it can learn from.")
@@ -49,7 +49,6 @@ def show(run: Path, engine_name: str, console: Console) -> None:
 
 
 def _print_rescued(run: Path, first: pl.DataFrame, second: pl.DataFrame, print_line: Callable[[str], None]) -> None:
-    """Print what stage 2 made of the problems that stage 1 never solved."""
     published = pl.read_parquet(run / "curated" / "data" / "*.parquet")["id"]
     two, wrong = compare_stages(first, second, published), _planted_ids(run)
     never = set(first.filter(pl.col("reason") == DropReason.NEVER_SOLVED.value)["problem"])
@@ -66,7 +65,7 @@ def _print_rescued(run: Path, first: pl.DataFrame, second: pl.DataFrame, print_l
 
 
 def refresh(run: Path, console: Console) -> None:
-    """Train the grader further, and publish the set's version by the new checkpoint."""
+    """Train the grader further, and refresh the set with it."""
     from flows.cli.refresh import refresh_run  # brings Prefect along
     from flows.run.training import start_from, train
 
@@ -101,7 +100,6 @@ def _label_text(run: Path, decided: pl.DataFrame) -> str:
 
 
 def _planted_ids(run: Path) -> set[str]:
-    """Return the ids of problems with planted wrong references."""
     lines = (HERE / "planted.jsonl").read_text(encoding="utf-8").splitlines()
     planted = [json.loads(line)["problem"] for line in lines]
     published = [pl.read_parquet(run / "curated" / part / "*.parquet") for part in ("data", "dropped")]
