@@ -9,12 +9,12 @@ class GoldilocksError(Exception):
     """An error that a user can fix: what was wrong, where, the value, and what to do, without secrets in URLs.
 
     GoldilocksError
-    ├── ConfigError     a recipe or a setting
-    ├── SourceError     an input file, data set, column or value
-    ├── StoreError      a run folder that is damaged, or was made by something else
-    ├── PolicyError     a policy that cannot answer
-    │   └── RequestRefused  … one request; others may be answered
-    └── VerifierError   the verifier cannot run at all (its failures on single answers are verdicts)
+    ├── ConfigError
+    ├── SourceError
+    ├── StoreError
+    ├── PolicyError
+    │   └── RequestRefused
+    └── VerifierError
     """
 
     def __str__(self) -> str:
@@ -49,4 +49,4 @@ class RequestRefused(PolicyError):
 
 
 class VerifierError(GoldilocksError):
-    """A verifier that cannot start or keeps dying."""
+    """A verifier that cannot start or keeps dying; failures on single answers are verdicts."""

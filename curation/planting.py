@@ -149,7 +149,6 @@ def _is_long(row: Row) -> bool:
 
 
 def _can_exchange(row: Row) -> bool:
-    """Return whether a text stays the same problem with a word replaced."""
     parts = row["statement"].split(" ")
     return len(parts) >= 20 and bool(exchangeable(parts))
 

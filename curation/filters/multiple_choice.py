@@ -94,7 +94,7 @@ def parse_choices(rows: pl.DataFrame) -> Iterator[tuple[int, ParsedChoice | str]
 def parse_choice(
     statement: str, answer: str, choices: Sequence[str | None] | None = None, first: int | None = None
 ) -> ParsedChoice | str | None:
-    """Return None for no multiple choice, or why no single option is right.
+    """Parse a multiple choice; return None if it is none, or why no single option is right.
 
     Args:
         first: number of the first option, if the source's answers are numbers.
@@ -157,10 +157,7 @@ def tidy_answer(option: str) -> str:
 
 
 def _read_as(answer: str, options: Sequence[str]) -> int | None:
-    """Return the only option that the verifier reads like the answer.
-
-    An option's exact text is not resolved, since it may be another option's number.
-    """
+    """Return the only option that the verifier reads like the answer, but never one with equal text."""
     written = strip_markup(without_lead(answer))
     if any(strip_markup(option) == written for option in options):
         return None

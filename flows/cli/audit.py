@@ -127,6 +127,5 @@ def _names_at(names: pl.LazyFrame, places: NDArray[np.int64]) -> dict[int, str]:
 
 
 def _current_audit(run: Run, size: int) -> Audit | None:
-    """Return the stored draw of this size and version of the set."""
     audit = read_audit(run.folder)
     return audit if audit is not None and (audit.size, audit.version) == (size, published_version(run)) else None

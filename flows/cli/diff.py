@@ -52,10 +52,10 @@ UNMOVED = (VersionChange.KEPT, VersionChange.LEFT_OUT)
 
 @dataclass(frozen=True, slots=True)
 class SetDiff:
-    """The comparison of two sets, with the first problems of each class.
+    """The comparison of two sets, with each class's first problems.
 
     ``has_contents`` is false for versions, which have no texts. ``differing`` counts problems by changed content,
-    ``moves`` are pass rates' changes, ``table`` are all `curation.publish.set_diff.CHANGES` rows, if wanted.
+    ``moves`` are changes of pass rates, ``table`` all `curation.publish.set_diff.CHANGES` rows, if wanted.
     """
 
     old: str
@@ -286,7 +286,6 @@ def _read(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
 
 
 def _contents_hashed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Replace contents by hashes."""
     frame = frame.drop(set_diff.PASSED_OVER, strict=False)
     hashed = {name: pl.struct(name).hash(0) for name in frame.columns if name not in set_diff.READ}
     return frame.with_columns(
@@ -354,7 +353,6 @@ def changed_verdicts(part: str, old: pl.DataFrame, new: pl.DataFrame) -> Iterato
 
 
 def _version(place: str) -> tuple[Path, Version] | None:
-    """Return the run folder and version, or None."""
     folder, at, number = place.rpartition("@")
     if not at or not number.isdigit() or Path(place).exists():
         return None

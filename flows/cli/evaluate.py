@@ -58,11 +58,7 @@ def list_benches() -> None:
 def _policy(
     bench: Bench, bench_folder: Path, policy: Path | None, attempts: Path | None, columns: Sequence[str]
 ) -> tuple[ModelSettings, Path]:
-    """Return the policy, and the folder of its paths.
-
-    Raises:
-        ConfigError: none is named, or two are.
-    """
+    """Return the policy, and the folder of its paths."""
     if policy is not None and attempts is not None:
         raise ConfigError("give --policy or --attempts, not both")
     if attempts is not None:
@@ -82,11 +78,6 @@ def _policy(
 
 
 def _recorded(path: Path, columns: Sequence[str]) -> RecordedModel:
-    """Return the policy of a file of attempts.
-
-    Raises:
-        ConfigError: a field is not in `RECORDED_FIELDS`, or no column has responses.
-    """
     subject = f"--attempts {path}"
     mapped = dict(column.partition("=")[::2] for column in columns)
     unknown = [field for field in mapped if field not in RECORDED_FIELDS]

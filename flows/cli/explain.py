@@ -167,7 +167,6 @@ def _print_attempts(console: Console, run: Run, part: str, verifier: str, name: 
 
 
 def _brief(answer: str | None) -> str:
-    """Return an answer, or a program's language and size."""
     if answer is None or not answer.startswith("```"):
         return str(answer)
     lines = answer.split("\n")
@@ -222,7 +221,6 @@ def _refresh_text(version: Version, reason: str | None) -> str:
 
 
 def _reason_for_refresh(run: RefreshedRun, name: str) -> str | None:
-    """Return why the problem was measured again, or None."""
     for file in sorted((run.place / "chosen" / "why").glob("*.parquet")):
         rows = pl.scan_parquet(file, glob=False).filter(pl.col("problem") == name).collect()
         if not rows.is_empty():
@@ -256,11 +254,6 @@ def _explain_in_training(run: Path, beginning: str) -> None:
 
 
 def _find_id(run: Path, beginning: str) -> str:
-    """Return the attempted problem's id with this beginning.
-
-    Raises:
-        StoreError: there is none, or several.
-    """
     from training.rollouts.attempt_log import attempt_tables
 
     ids: set[str] = set()

@@ -1,7 +1,7 @@
 """`goldilocks run --rehearse`: runs a recipe on few rows with small models, and reports failures.
 
-Sources, benchmarks, licences, servers and the grader's recipe are checked as named. The pipeline runs in its own
-folder, with open bands, so that every stage has rows; the set is not for training.
+Sources, benchmarks, licences, servers and the grader's recipe are checked as named. Open bands let rows reach every
+stage; the set is not for training.
 """
 
 from __future__ import annotations
@@ -127,7 +127,6 @@ def _tried(failures: list[str], name: str, work: Callable[[], Any]) -> Any:
 
 
 def _holds(failures: list[str], name: str, check: Callable[[], object]) -> bool:
-    """Return whether a check passes; note a failure."""
     before = len(failures)
     _tried(failures, name, check)
     return len(failures) == before
@@ -171,7 +170,6 @@ def _benchmarks(run: Run, failures: list[str]) -> list[dict[str, Any]]:
 
 
 def _policy_failures(name: str, policy: ModelSettings) -> Iterator[str]:
-    """Yield what would fail, without a request."""
     if not isinstance(policy, LiveModel):
         return
     for key in ("model", "revision"):
@@ -204,7 +202,6 @@ def _check_grader(recipe: Recipe, home: Path) -> None:
 def _small_recipe(
     recipe: Recipe, sources: Sequence[Source], benchmarks: Sequence[dict[str, Any]], home: Path
 ) -> dict[str, Any]:
-    """Return the rehearsal's recipe: small policies, open bands, absolute paths."""
     left_out = {"left_out", "costs", "schedule", "refresh", "monitor", "storage"}
     table = recipe.model_dump(exclude_none=True, exclude=left_out)
     table["name"] = f"{recipe.name}-rehearsal"

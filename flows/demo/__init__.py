@@ -1,4 +1,4 @@
-"""The project's own sample problems with planted defects, and recorded attempts.
+"""The project's own sample problems, with planted defects and recorded attempts.
 
-``python -m tests.demo_data.make_data`` makes the data files again, byte by byte.
+``python -m tests.demo_data.make_data`` makes the same files again.
 """

@@ -2,11 +2,11 @@
 
 ``decisions`` has each source row's outcome:
 
-    source, row   the source's name in the recipe and the row's position in it, from 0
+    source, row   the source's name, and the position in it
     statement     the original text
     stage         where it was decided
     reason        a DropReason; null if kept
-    rewritten     whether the statement or the answer was rewritten
+    rewritten     whether statement or answer were rewritten
 
 Rows are matched by (source, row), since texts may be shared or missing.
 """

@@ -70,8 +70,7 @@ srun --kill-on-bad-exit=1 {shlex.join(launch.command)}
 def kubernetes_manifest(launch: Launch) -> str:
     """Return a JobSet with one pod, for ``kubectl apply -f FILE``.
 
-    Users change `IMAGE`, with Goldilocks and vLLM, and `CLAIM`, the volume at `MOUNT` with recipe, models and run
-    folder.
+    Users change `IMAGE`, with Goldilocks and vLLM, and `CLAIM`, the volume at `MOUNT` with all files.
 
     Raises:
         ConfigError: the name is invalid in Kubernetes, or a path is outside the volume.

@@ -26,7 +26,7 @@ from flows.page.security import ENTRY, Guard, entry_of
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page shows; without a token, to this machine."""
+    """What a page shows; without a token, only to this machine."""
 
     root: Path
     token: str | None = None

@@ -89,7 +89,7 @@ class StageAttempts:
 
 
 def attempts_at(run: Run, name: str) -> list[StageAttempts]:
-    """Return stages' attempts at a problem under all its ids, or of its last measurement."""
+    """Return the attempts at a problem by stage and id; of a refresh, if it measured the problem."""
     verifier, stages = verifier_of(run), []
     for part in run.parts:
         for attempt_id in attempt_ids_of(run, name):
@@ -124,7 +124,6 @@ def _stage_attempts(run: Run, part: str, verifier: str, name: str) -> StageAttem
 
 
 def _unclassed(verdict: dict[str, Any]) -> str:
-    """Return the group of an attempt without class."""
     return f"{verdict['outcome']} {verdict['method'].partition(' ')[0] if verdict['answer'] is not None else ''}"
 
 

@@ -27,7 +27,7 @@ class Dispute:
     rows: tuple[str, ...]
     wrong: float | None
     unproven: bool = False
-    """Whether the first reference cannot be judged against, only the second without layout."""
+    """Whether only the second reference, the first without layout, can be judged against."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,6 @@ async def _skip(request: Request) -> Response:
 
 
 async def _posted(request: Request, work: Any) -> Response:
-    """Answer with the result, or an error's sentence."""
     try:
         table = json.loads(await request.body())
     except ValueError:
@@ -149,21 +148,11 @@ def _write_skip(request: Request, table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _known(request: Request, run: Run, problem: str) -> None:
-    """Require a disputed problem.
-
-    Raises:
-        ConfigError: it is none.
-    """
     if all(dispute.problem != problem for dispute in request.app.state.page.runs.disputes(run)):
         raise ConfigError(f"{problem[:40]!r} is none of the disputed problems; load the page again.")
 
 
 def _parse(table: dict[str, Any]) -> review.ReviewVerdict:
-    """Return a message's verdict.
-
-    Raises:
-        ConfigError: it is none.
-    """
     reviewer, note = _short(table.get("reviewer"), LONGEST_NAME), _short(table.get("note"), LONGEST_TEXT)
     if not reviewer:
         raise ConfigError("who are you? Give a name before the first verdict.")

@@ -150,7 +150,6 @@ def _rate(text: str) -> float | None:
 
 
 def _conditions(query: RowQuery, order: Mapping[str, int]) -> Iterator[pl.Expr]:
-    """Yield a query's conditions except facets."""
     for word in query.words.lower().split():
         yield pl.col(_SMALL).str.contains(word, literal=True)
     if query.id:

@@ -99,7 +99,6 @@ class Guard:
 
 
 def _route(request: Request) -> str:
-    """Return the path below the page's root."""
     path, root = str(request.scope["path"]), request.scope.get("root_path", "")
     return path[len(root) :] if root and path.startswith(root) else path
 

@@ -49,7 +49,6 @@ _SOCKETS = ("/api/events/out", "/api/logs/out")
 """Web sockets that only send."""
 
 _SETTABLE = ("SCHEDULED", "CANCELLING")
-"""States that the page key may set."""
 
 
 @dataclass(frozen=True, slots=True)

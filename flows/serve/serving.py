@@ -151,7 +151,7 @@ def _ends_on_sigterm() -> Iterator[None]:
 
 
 def _keep_serving(service: Service) -> None:
-    """Restart the children when one ends, except at the first start."""
+    """Restart the children when one ends; raise a failed first start."""
     console, is_first = SafeConsole(), True
     while True:
         try:
@@ -170,7 +170,7 @@ def _serve_once(service: Service, is_first: bool) -> str:
     """Run the children until one ends; return how it ended.
 
     Raises:
-        GoldilocksError: the server does not start, or the first runner ends by itself as it begins.
+        GoldilocksError: the server does not start, or the first runner fails at once.
     """
     with ExitStack() as stack:
         address, server = stack.enter_context(serving_api(service.port, service.keys, service.token, service.folders))
@@ -206,8 +206,7 @@ def serving_api(
     """Yield a Prefect API's address, and its server process if local.
 
     Args:
-        keys: of the local server.
-        token: of the service.
+        keys, token: of a local server and the service.
         folders: run folders on the page, in one folder.
 
     Raises:

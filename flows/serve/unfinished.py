@@ -44,7 +44,7 @@ def training_data(folder: Path) -> str:
 
 
 def trainer_of(path: Path, schedule: ScheduleSettings, folder: Path) -> Path | None:
-    """Return the checked training recipe that a recipe's schedule names, if any.
+    """Return the schedule's checked training recipe, if any.
 
     Raises:
         ConfigError: it is missing or invalid.
@@ -69,13 +69,13 @@ def announced_version(folder: Path) -> int:
 
 
 def no_more_rounds(folder: Path, version: int, rounds: int | None) -> bool:
-    """Return whether enough stages are trained, and this one is not begun."""
+    """Return whether no further stage may begin."""
     enough = rounds is not None and len(trained_stages(folder)) >= rounds
     return enough and not training_folder(folder, version).exists()
 
 
 def checkpoint(folder: Path, version: int) -> dict[str, Any]:
-    """Return a refresh's parameters for the model trained on a version."""
+    """Return a refresh's parameters for a version's model."""
     stage = training_folder(folder, version)
     return {
         "folder": str(folder),
@@ -86,7 +86,7 @@ def checkpoint(folder: Path, version: int) -> dict[str, Any]:
 
 
 def unfinished(folder: Path, schedule: ScheduleSettings) -> Work | None:
-    """Return the newest announced version's missing work, unless in progress."""
+    """Return the newest announced version's missing work."""
     version = announced_version(folder)
     if schedule.train is None or version <= _number(folder / FIRST):
         return None

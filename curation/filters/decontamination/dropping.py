@@ -1,6 +1,6 @@
 """Drops problems that overlap with benchmarks.
 
-Invariants: in = kept + dropped; problems without vectors and without overlaps are dropped as `sampling_failed`.
+Invariants: in = kept + dropped; refused problems without an overlap are dropped as `sampling_failed`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from curation.records import DROPPED, DropReason
 STAGE = "decontamination"
 
 REFUSED = pl.Schema({"row": pl.Int64(), "kind": pl.String(), "reason": pl.String()})
-"""Problems without vectors: index, failure kind, the server's message."""
+"""Problems that servers refused to embed: index, failure kind, message."""
 
 
 def drop_contaminated(

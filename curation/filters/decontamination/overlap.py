@@ -36,7 +36,7 @@ NGRAM = 13
 """Tokens in a run."""
 
 MIN_TOKENS, MIN_FORMULA = 6, 3
-"""Tokens of a benchmark row that is searched whole; the second with two figures, one a number."""
+"""Min tokens of a benchmark row that is searched as a whole; fewer with two figures, one a number."""
 
 COVERAGE, WORDS = 0.5, 0.6
 """Min scores by runs and by words."""
@@ -51,7 +51,7 @@ FLOORS: Mapping[str, float] = {"ngram": 0.2, "words": 0.35, "embedding": 0.7, "p
 """Min scores that are stored; a model may decide those below thresholds."""
 
 FIGURE_WORTH, MOST_FIGURES = 0.05, 5
-"""Gain of a word score per shared figure if all agree, and how many count."""
+"""Bonus per shared figure on the score of words if all agree, and how many count."""
 
 CANDIDATES, FIGURES_FLOOR, FORMULAS_FLOOR = 0.15, 0.5, 0.8
 """Min word score, and figures' agreements, of an embedded row."""
@@ -128,7 +128,7 @@ class _Batch:
 class BenchmarkIndex:
     """Indexes benchmarks for comparison with problems.
 
-    Call `count` with all problems first; otherwise rarity is that of the benchmarks alone.
+    Call `count` with all problems first; else rarity is that of the benchmarks.
 
     Args:
         benchmarks: ``benchmark``, ``row``, ``statement``; null statements are skipped.
@@ -169,7 +169,7 @@ class BenchmarkIndex:
         self._postings = self._weighed = None
 
     def scores(self, statements: pl.Series, on_outcome: OnOutcome | None = None) -> pl.DataFrame:
-        """Return measured pairs as `SCORE` rows, by index in the series.
+        """Return measured pairs as `SCORE` rows; ``row`` is the index in the series.
 
         Args:
             on_outcome: called with refused indices; without it a refusal raises.
@@ -206,7 +206,7 @@ class BenchmarkIndex:
         return lines.with_columns(method=method).match_to_schema(SCORE, extra_columns="ignore")
 
     def hits(self, statements: pl.Series) -> pl.DataFrame:
-        """Return overlaps and templates as `HIT` rows, by index in the series."""
+        """Return overlaps and templates as `HIT` rows."""
         return classify_hits(self.scores(statements), self.settings)
 
     def _read(self, statements: pl.Series, lines: pl.DataFrame) -> _Batch:
@@ -329,7 +329,6 @@ def _whole_runs(lines: pl.DataFrame) -> dict[int, pl.DataFrame]:
 
 
 def _whole_inside(lines: pl.DataFrame, whole: Mapping[int, pl.DataFrame]) -> pl.DataFrame:
-    """Return short benchmark rows inside texts."""
     found = [pl.DataFrame(schema={"row": pl.Int64, "at": pl.Int64, "score": pl.Float64})]
     goes_on = _goes_on(lines)
     row = lines["row"].to_numpy()

@@ -157,7 +157,6 @@ def similar_pairs(
 
 
 def _passages(shards: ProblemShards) -> NDArray[np.uint64]:
-    """Return shared passages, by about `SAMPLE` rows per source."""
     parts = [shards.read(index, ["source"]).group_by("source").len() for index in range(len(shards))]
     parts.append(pl.DataFrame(schema={"source": pl.String, "len": pl.get_index_type()}))
     counts = pl.concat(parts).group_by("source").agg(every=(pl.col("len").sum() // SAMPLE).clip(1))

@@ -85,7 +85,6 @@ LABELS = (
     + r")[\s*_]*"
 )
 _BARE_LABEL = r"^\s*\d+(?:[.\-]\d+)+\s+(\p{Lu})"
-"""Several numbers before a capital."""
 
 _THOUSANDS = r"(\d)(?:,|\{,\})(\d{3})\b"
 _RAISED = r"([⁰-ₜ²³¹ᵢ-ᵪ¼-¾⅐-⅟]+)"

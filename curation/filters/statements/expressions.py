@@ -25,7 +25,7 @@ class StatementRule:
     gate: pl.Expr
     evidence: pl.Expr
     needles: Sequence[str] = ()
-    """Literals; the statement must contain any."""
+    """If given, the statement must contain one of these."""
 
 
 def contains_any(column: pl.Expr, needles: Sequence[str]) -> pl.Expr:
@@ -54,7 +54,7 @@ def tokens(column: pl.Expr) -> pl.Expr:
 
 
 LETTERS = "A-Za-zÀ-ɏЀ-ӿ"
-"""Inside a class; six of seven languages."""
+"""Letters of six of the seven languages, for a class."""
 
 
 def either(*patterns: str) -> str:
