@@ -329,6 +329,6 @@ def normalise_text(text: str) -> str:
 
 
 def problem_id(statement: str, choices: Sequence[str] | None = None, domain: str = Domain.MATH) -> str:
-    """Return 80 bits of BLAKE2b over the normalised problem without its reference."""
+    """Return 20 hexadecimal digits of BLAKE2b over the normalised problem without its reference."""
     parts = [domain, normalise_text(statement), *(normalise_text(choice) for choice in choices or ())]
     return hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()

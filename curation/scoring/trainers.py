@@ -117,7 +117,6 @@ def last_message(completion: Any) -> Any:
 
 
 def _scored(pairs: Sequence[tuple[Any, Any]], keywords: Mapping[str, Any]) -> list[Score]:
-    """Return scores; keywords that are no settings are ignored."""
     if any(record is None for record, _ in pairs):
         raise SourceError(
             f"a row has no `{MARK}` record, by which it would be judged; export the set again with `goldilocks "

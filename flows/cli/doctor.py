@@ -13,7 +13,7 @@ def print_diagnosis() -> None:
     """Try every property of the isolation on each working rung.
 
     Raises:
-        VerifierError: a property does not hold, so foreign code is not safe here.
+        VerifierError: a property does not hold.
     """
     console = SafeConsole()
     with Sandbox(workers=1) as box:

@@ -146,7 +146,6 @@ def _unexpected(error: Exception) -> str:
 
 
 def _logged(error: Exception) -> str:
-    """Log the trace; return a sentence with its path."""
     if _debug:
         _trace(error)
         return "The trace is above."

@@ -58,7 +58,6 @@ def list_benches() -> None:
 def _policy(
     bench: Bench, bench_folder: Path, policy: Path | None, attempts: Path | None, columns: Sequence[str]
 ) -> tuple[ModelSettings, Path]:
-    """Return the policy, and the folder of its paths."""
     if policy is not None and attempts is not None:
         raise ConfigError("give --policy or --attempts, not both")
     if attempts is not None:

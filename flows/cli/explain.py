@@ -117,7 +117,6 @@ def _print_filter(console: Console, run: Run, stage: Stage, name: str, before: p
 
 
 def _rows_about(folder: Path, table: str, name: str) -> pl.DataFrame:
-    """Return rows by id, else by group."""
     rows = rows_of(folder, table, name)
     return rows if rows.height else rows_of(folder, table, name, "group")
 

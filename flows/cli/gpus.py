@@ -56,7 +56,7 @@ def train_on(
 
 
 def copies_on(gpus: int | None, recipe: Path, overrides: Sequence[str]) -> list[str]:
-    """Return settings for that many GPUs, by default all."""
+    """Return settings by which a recipe uses that many GPUs, by default all."""
     return copies_overrides(load_recipe(recipe, overrides), len(take_gpus(gpus)))
 
 

@@ -129,7 +129,6 @@ def _by_pilot(run: Run, part: str, folder: Path, pilot: int) -> StagePlan:
 async def _sample(
     run: Run, part: str, chosen: pl.DataFrame, policy: Policy, store: AttemptStore
 ) -> tuple[list[SampledProblem], float | None]:
-    """Sample the pilot; return its problems and tokens per second, if any."""
     settings = difficulty_stage(run.recipe, part)
     rule = StoppingRule(settings.band, early_stopping=settings.sampling.early_stopping)
     with open_judge(run) as judge:

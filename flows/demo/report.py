@@ -157,7 +157,7 @@ def wrong_labels(planted_path: Path, decisions: pl.DataFrame) -> LabelScore:
 
 
 def show(planted_path: Path, decisions: pl.DataFrame, console: Console) -> None:
-    """Print the table, missed rows, false alarms and the score of wrong labels."""
+    """Print the report."""
     caught = caught_rows(planted_path, decisions)
     table = Table(title="Planted and caught", title_justify="left", box=None, pad_edge=False)
     for name in ("kind", "expected"):

@@ -114,7 +114,6 @@ def kubernetes_manifest(launch: Launch) -> str:
 
 
 def _kubernetes_name(name: str) -> str:
-    """Return a valid name, short enough for pods."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     return f"goldilocks-{words}"[:50].rstrip("-")
 

@@ -44,7 +44,7 @@ def make_app(root: Path, token: str | None = None, prefix: str = "", only: Seque
     Args:
         token: what visitors must show; None only if no other machine can reach the page.
         only: shown folders; empty for all.
-        prefix: of addresses behind a proxy, such as ``/goldilocks``.
+        prefix: of all addresses, such as ``/goldilocks``.
     """
     routes = [
         Route("/", _index, name="index"),
@@ -86,7 +86,6 @@ async def _enter(request: Request) -> Response:
 
 
 def _sentence(request: Request, error: Exception) -> HTMLResponse:
-    """Show an error below the tabs of its run."""
     name = request.path_params.get("run")
     runs: list[ShownRun] = request.app.state.page.find_runs()
     known = {"run": run, "tab": ""} if (run := next((run for run in runs if run.name == name), None)) else {}

@@ -1,4 +1,4 @@
-"""Leases disputed labels, so that two reviewers do not get the same.
+"""Leases each disputed label to one reviewer.
 
 A lease ends after `LEASE_S` without activity.
 """

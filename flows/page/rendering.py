@@ -93,7 +93,7 @@ def card(text: str, pictures: str) -> Markup:
     """Return Markdown as HTML, without raw HTML.
 
     Args:
-        pictures: the relative address of their folder.
+        pictures: their folder's relative address.
     """
     body = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
     made = MarkdownIt("commonmark", {"html": False}).enable("table").render(body)

@@ -108,7 +108,6 @@ def _run(request: Request) -> Response:
 
 
 def _part(request: Request) -> Response:
-    """Return only what changes during the run."""
     run = shown_run(request)
     return show(request, "run_part.html", run=run, **_live(run))
 

@@ -1,4 +1,4 @@
-"""Shares the machine's GPUs by lock files that end with their holder."""
+"""Shares the GPUs by lock files that end with their holder."""
 
 from __future__ import annotations
 

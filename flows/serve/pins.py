@@ -118,7 +118,6 @@ def foreign_code(deployment: DeploymentResponse) -> list[str]:
 
 
 def _changed_code(entrypoint: str) -> str | None:
-    """Return which code fields changed, or None."""
     from prefect.client.orchestration import get_client
     from prefect.runtime import deployment as current
 

@@ -38,7 +38,7 @@ def end_with_parent(token: str | None) -> None:
     """When the parent closes standard input, end the service and this process.
 
     Args:
-        token: the service's, if any.
+        token: the service's.
     """
     with suppress(OSError):
         while os.read(0, 1):

@@ -100,7 +100,6 @@ def _runs_of(client: SyncPrefectClient, deployment: Any, work: Work) -> list[Flo
 
 
 def _look(sets: Sequence[ServedSet]) -> None:
-    """Start missing work, forever."""
     import httpx
     from prefect.client.orchestration import get_client
     from prefect.exceptions import PrefectException

@@ -76,7 +76,6 @@ def _cron_deployment(recipe: Recipe, path: Path, folder: Path) -> PinnedDeployme
 def _event_deployment(
     scheduled_flow: Flow[Any, Any], recipe: Recipe, event: str, kind: str, event_parameters: Sequence[str], pins: Pins
 ) -> PinnedDeployment:
-    """Return a deployment that an event starts, with its payload's parameters."""
     folder = Path(str(pins.fixed["folder"]))
     values = {
         name: {

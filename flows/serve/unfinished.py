@@ -69,7 +69,7 @@ def announced_version(folder: Path) -> int:
 
 
 def no_more_rounds(folder: Path, version: int, rounds: int | None) -> bool:
-    """Return whether no further stage may begin."""
+    """Return whether this version's stage may not begin."""
     enough = rounds is not None and len(trained_stages(folder)) >= rounds
     return enough and not training_folder(folder, version).exists()
 

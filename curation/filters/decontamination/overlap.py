@@ -315,7 +315,6 @@ def _runs(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _whole_runs(lines: pl.DataFrame) -> dict[int, pl.DataFrame]:
-    """Return short benchmark rows by length."""
     figures = lines.with_columns(is_figure=is_figure(), is_number=pl.col("token").str.contains(r"^\d"))
     rows = figures.group_by("row").agg(n=pl.len(), figures=pl.col("is_figure").sum(), numbers=pl.col("is_number").sum())
     is_formula = (pl.col("n") >= MIN_FORMULA) & (pl.col("figures") >= 2) & (pl.col("numbers") >= 1)

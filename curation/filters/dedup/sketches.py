@@ -128,7 +128,6 @@ class Sketches:
         return similarity
 
     def _read(self, places: Ranks) -> ShingledRows:
-        """Return the shingles at ascending positions."""
         firsts = np.cumsum([0, *(len(starts) - 1 for starts in self._starts)])
         shard = np.searchsorted(firsts, places, side="right") - 1
         parts, sizes = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]

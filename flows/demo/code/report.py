@@ -61,7 +61,7 @@ def _outcomes(curated: Path) -> dict[int, str]:
 
 
 def show(rows: list[FaultReport], console: Console) -> None:
-    """Print the outcomes by kind, and each unexpected one."""
+    """Print the report."""
     table = Table(title="Planted and caught", title_justify="left", box=None, pad_edge=False)
     for name in ("kind", "expected"):
         table.add_column(name, no_wrap=True)
