@@ -86,9 +86,8 @@ def judge_program(
     Raises:
         VerifierError: nothing isolates programs here.
     """
-    from curation.verify.programs.extraction import CodeLang
     from curation.verify.programs.judge import judge_programs
-    from curation.verify.programs.problem import CodeProblem, CodeTest, Submission
+    from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest, Submission
     from curation.verify.programs.tools import Runner
 
     cases = tuple(CodeTest(given.encode(), wanted.encode()) for given, wanted in tests)

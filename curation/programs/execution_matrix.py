@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from curation.records import VerifierError
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.output_equivalence import Classes, Spill, canonical
-from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, Submission
+from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest, CodeVerdict, Submission
 from curation.verify.programs.running import failure_of
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Limits

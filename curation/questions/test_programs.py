@@ -16,8 +16,8 @@ from curation.prompts.base import Prompt
 from curation.questions.proposals import Proposal, refusal_text
 from curation.questions.votes import Selected
 from curation.records import Domain, PromptRequest
-from curation.verify.programs.extraction import LANGUAGES, CodeLang, code_blocks
-from curation.verify.programs.problem import Validator, ValidatorLang
+from curation.verify.programs.extraction import LANGUAGES, code_blocks
+from curation.verify.programs.problem import CodeLang, Validator, ValidatorLang
 
 COUNT, EXAMPLES, MOST_KB = "count", "examples", "most_kb"
 

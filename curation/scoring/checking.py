@@ -103,8 +103,8 @@ def _response(answer: str, form: str) -> str:
 def _program_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]:
     """Return right and wrong programs; only mutants may be right."""
     from curation.programs.mutants import mutants_of
-    from curation.verify.programs.extraction import CodeLang, extract_code, fenced
-    from curation.verify.programs.problem import Submission
+    from curation.verify.programs.extraction import extract_code, fenced
+    from curation.verify.programs.problem import CodeLang, Submission
 
     assert problem.program is not None
     lang = problem.program.lang or CodeLang.PYTHON

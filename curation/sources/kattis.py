@@ -15,10 +15,10 @@ from typing import Any
 from curation.records import SourceError, VerifierError
 from curation.sources.kattis_statement import needs_image, statement_text
 from curation.verify.programs.comparison import Comparison, comparison_of_flags
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import (
     Checker,
     CheckerKind,
+    CodeLang,
     CodeProblem,
     CodeTest,
     CodeVerdict,

@@ -17,9 +17,8 @@ from curation.programs.execution_matrix import Candidate
 from curation.programs.language_variants import TIME_FACTORS
 from curation.programs.mutants import mutants_of
 from curation.programs.selecting import TIMES, OutputClasses, output_kind
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
-from curation.verify.programs.problem import CodeProblem, CodeVerdict, Submission
+from curation.verify.programs.problem import CodeLang, CodeProblem, CodeVerdict, Submission
 from curation.verify.programs.running import failure_of
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Limits

@@ -11,10 +11,9 @@ from curation.sources.procedural import scorer_name
 from curation.storage.stages import read_shard
 from curation.verify.math_judge import Judge, MathJudge
 from curation.verify.own_judges import find_judge
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import VERSION as PROGRAMS
 from curation.verify.programs.judge import ProgramJudge
-from curation.verify.programs.problem import TESTS_A_GROUP, CodeProblem
+from curation.verify.programs.problem import TESTS_A_GROUP, CodeLang, CodeProblem
 from curation.verify.programs.tables import build_problem
 from flows.run.benches import BenchRun
 from flows.run.run_folder import Run, code_folder

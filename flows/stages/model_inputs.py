@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from curation.questions.test_programs import programs_in
-from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import Submission
+from curation.verify.programs.problem import CodeLang, Submission
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits
 from flows.stages.hunting import HUNTED_BYTES

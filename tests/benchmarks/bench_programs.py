@@ -37,9 +37,8 @@ from typing import Any
 
 from curation.records import GoldilocksError
 from curation.sources.kattis import MAX_TIME_LIMIT_S, Package, PackagedSubmission, find_packages, read_package
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
-from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission
+from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission
 from curation.verify.programs.tools import Runner
 from tests.benchmarks.function_benchmarks import human_eval, mbpp
 

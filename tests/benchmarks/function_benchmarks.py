@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from curation.records import SourceError
-from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import CPU_S, CodeProblem, FunctionTests, Submission
+from curation.verify.programs.problem import CPU_S, CodeLang, CodeProblem, FunctionTests, Submission
 
 
 def human_eval(row: Mapping[str, Any]) -> tuple[CodeProblem, Submission]:

@@ -143,7 +143,7 @@ def _latent_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
 
 def _code_problems(curated: Path, rows: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, CodeProblem]:
     """Read what the code verifier needs, by problem."""
-    from curation.verify.programs.extraction import CodeLang
+    from curation.verify.programs.problem import CodeLang
     from curation.verify.programs.tables import set_problems
 
     languages = {}

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from curation.verify.programs.checkers import as_script
-from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import CodeProblem
+from curation.verify.programs.problem import CodeLang, CodeProblem
 
 
 class Need(StrEnum):

@@ -22,8 +22,7 @@ from curation.records import Domain, PromptRequest, SourceError
 from curation.storage.scratch import ScratchFolder
 from curation.storage.sorted_parts import write_scanned
 from curation.storage.stages import atomic_replace, atomic_write, write_parquet
-from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import CodeProblem
+from curation.verify.programs.problem import CodeLang, CodeProblem
 from curation.verify.programs.tables import set_problems
 
 NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", *MEASURED)

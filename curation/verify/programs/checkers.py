@@ -18,11 +18,11 @@ from functools import cache
 from pathlib import Path
 
 from curation.records import VerifierError
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import (
     SCRIPT_FILE,
     Checker,
     CheckerKind,
+    CodeLang,
     CodeVerdict,
     Unready,
     Validator,

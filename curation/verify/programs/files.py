@@ -25,13 +25,14 @@ from curation.storage.stages import atomic_replace
 from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Response
 from curation.verify.programs.comparison import TOKENS, Comparison, comparison_of_flags
-from curation.verify.programs.extraction import LANGUAGES, CodeLang
+from curation.verify.programs.extraction import LANGUAGES
 from curation.verify.programs.judge import Job, judge_programs, submission_in
 from curation.verify.programs.problem import (
     CPU_S,
     MEMORY_MB,
     Checker,
     CheckerKind,
+    CodeLang,
     CodeProblem,
     CodeTest,
     CodeVerdict,
@@ -138,8 +139,8 @@ def _tests(row: Mapping[str, Any]) -> Iterator[CodeTest]:
     for place, test in enumerate(row.get("tests") or ()):
         if not isinstance(test["input"], str) or not isinstance(test["output"], str):
             raise TypeError("a test's input and output are strings")
-        texts = [test[key].encode("utf-8", "surrogatepass") for key in ("input", "output")]
-        yield CodeTest(*texts, str(place))
+        given, expected = (test[key].encode("utf-8", "surrogatepass") for key in ("input", "output"))
+        yield CodeTest(given, expected, str(place))
 
 
 def _checker(packed: Mapping[str, Any]) -> Checker:

@@ -23,9 +23,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import (
     CaseRun,
+    CodeLang,
     CodeProblem,
     CodeVerdict,
     FunctionCall,

@@ -22,17 +22,12 @@ from typing import Self
 
 from curation.records import Outcome, VerifierError
 from curation.verify.math_judge import JudgeResult, JudgeTask, Reference, ReferenceCheck, Response, Verdict
-from curation.verify.programs.extraction import (
-    CodeLang,
-    extract_code,
-    extract_program,
-    fenced,
-    find_programs,
-)
+from curation.verify.programs.extraction import extract_code, extract_program, fenced, find_programs
 from curation.verify.programs.functions import run_function
 from curation.verify.programs.problem import (
     TESTS_A_GROUP,
     CaseRun,
+    CodeLang,
     CodeProblem,
     CodeVerdict,
     ProgramResult,

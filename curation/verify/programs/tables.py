@@ -20,13 +20,13 @@ import polars as pl
 
 from curation.records import JUDGING, TEST, SourceError
 from curation.verify.programs.comparison import TOKENS, Comparison
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import (
     CPU_S,
     MEMORY_MB,
     SCRIPT_FILE,
     Checker,
     CheckerKind,
+    CodeLang,
     CodeProblem,
     CodeTest,
     FunctionCall,

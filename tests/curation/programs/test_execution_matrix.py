@@ -10,8 +10,7 @@ from curation.programs import execution_matrix, tests_agreement
 from curation.programs.execution_matrix import Candidate, corrected, draw_candidates, run_execution_matrix
 from curation.records import TEST
 from curation.verify.programs.comparison import Comparison
-from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import CodeProblem, CodeTest, Submission
+from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest, Submission
 from curation.verify.programs.tables import checker_of
 from curation.verify.programs.tools import Runner
 from flows.stages.execution_matrix_table import execution_matrix_lines

@@ -11,9 +11,8 @@ from curation.config import to_plain
 from curation.config.coding import CodeColumns
 from curation.sources.code_problems import code_tables, whole_statement
 from curation.sources.rows import BadRowError
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
-from curation.verify.programs.problem import CodeVerdict, Submission
+from curation.verify.programs.problem import CodeLang, CodeVerdict, Submission
 from curation.verify.programs.tables import build_problem
 from curation.verify.programs.tools import Runner
 

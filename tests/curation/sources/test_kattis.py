@@ -9,8 +9,7 @@ import pytest
 from curation.records import SourceError
 from curation.sources.kattis import find_packages, read_package
 from curation.sources.kattis_statement import needs_image, statement_text
-from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import CheckerKind, CodeVerdict, ValidatorLang
+from curation.verify.programs.problem import CheckerKind, CodeLang, CodeVerdict, ValidatorLang
 
 TEX = r"""\problemname{Two \emph{Sums}}
 % a comment that says 50\% nothing

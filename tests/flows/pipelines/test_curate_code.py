@@ -18,10 +18,9 @@ from curation.scoring.record import read_record
 from curation.storage.stages import read_manifest, read_table
 from curation.translation.invariants import ProblemText, broken
 from curation.translation.questions import original_text, read_both, translation_request
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.files import problem_of_row
 from curation.verify.programs.judge import judge_programs
-from curation.verify.programs.problem import CodeVerdict, Submission
+from curation.verify.programs.problem import CodeLang, CodeVerdict, Submission
 from curation.verify.programs.tools import Runner
 from flows.cli.commands import run_recipe
 from flows.cli.plan import plan_recipe

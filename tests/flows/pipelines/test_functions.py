@@ -6,9 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
-from curation.verify.programs.problem import CodeVerdict, Submission
+from curation.verify.programs.problem import CodeLang, CodeVerdict, Submission
 from curation.verify.programs.tables import set_problems
 from curation.verify.programs.tools import Runner
 from flows.cli.commands import run_recipe

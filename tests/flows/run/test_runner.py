@@ -12,9 +12,8 @@ import pytest
 from curation.records import ConfigError, SourceError
 from curation.storage.stages import Shard, read_table
 from curation.verify.math_judge import JudgeTask, Response
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import ProgramJudge
-from curation.verify.programs.problem import CodeProblem, CodeTest
+from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest
 from flows.pipelines.curate_code import CURATE_CODE
 from flows.pipelines.curate_math import CURATE_MATH
 from flows.run.pipeline import run_pipeline

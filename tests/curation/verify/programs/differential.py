@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import CodeVerdict, Submission
+from curation.verify.programs.problem import CodeLang, CodeVerdict, Submission
 from curation.verify.programs.running import failure_of
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits, RunResult

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.problem import CodeLang
 
 LANGS = {".py": CodeLang.PYTHON, ".py3": CodeLang.PYTHON, ".cpp": CodeLang.CPP, ".cc": CodeLang.CPP}
 CPP_HEAD = "#include <bits/stdc++.h>\nusing namespace std;\n"

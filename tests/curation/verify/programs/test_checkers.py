@@ -6,11 +6,11 @@ import pytest
 
 from curation.records import VerifierError
 from curation.verify.programs.checkers import check_outputs, prepare_validator
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import (
     Checker,
     CheckerKind,
+    CodeLang,
     CodeProblem,
     CodeTest,
     CodeVerdict,

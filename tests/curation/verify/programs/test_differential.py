@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 
 from curation.records import VerifierError
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
-from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, Submission
+from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest, CodeVerdict, Submission
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits
 from tests.curation.verify.programs.differential import Bare, Seen, differences

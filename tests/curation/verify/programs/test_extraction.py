@@ -10,8 +10,8 @@ import json
 import time
 from pathlib import Path
 
-from curation.verify.programs.extraction import CodeBlock, CodeLang, code_blocks, extract_code
-from curation.verify.programs.problem import CodeVerdict, Submission, Unready
+from curation.verify.programs.extraction import CodeBlock, code_blocks, extract_code
+from curation.verify.programs.problem import CodeLang, CodeVerdict, Submission, Unready
 
 ROWS = [json.loads(line) for line in Path(__file__).with_name("blocks.jsonl").read_text("utf-8").splitlines()]
 

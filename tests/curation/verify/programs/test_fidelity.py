@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
-from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission
+from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission
 from curation.verify.programs.tools import Runner
 
 TESTS = tuple(

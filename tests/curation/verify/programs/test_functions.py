@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.functions import _judge_call
 from curation.verify.programs.judge import judge_programs
-from curation.verify.programs.problem import CodeProblem, CodeVerdict, FunctionCall, FunctionTests, Submission
+from curation.verify.programs.problem import CodeLang, CodeProblem, CodeVerdict, FunctionCall, FunctionTests, Submission
 from curation.verify.programs.tools import Runner
 from curation.verify.sandbox import Ending, RunResult
 from curation.verify.sandbox.inside.functions.values import NotData, decode, encode

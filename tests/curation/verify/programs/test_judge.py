@@ -11,9 +11,9 @@ import pytest
 
 from curation.records import Outcome
 from curation.verify.math_judge import JudgeTask, Response
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import ProgramJudge, judge_programs
 from curation.verify.programs.problem import (
+    CodeLang,
     CodeProblem,
     CodeTest,
     CodeVerdict,

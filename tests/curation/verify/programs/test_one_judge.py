@@ -12,10 +12,9 @@ import pytest
 
 from curation.records import JUDGING, TEST, Outcome, SourceError
 from curation.verify.math_judge import JudgeTask, Response, Verdict
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.files import problem_of_row, read_problems, row_of_problem
 from curation.verify.programs.judge import ProgramJudge, judge_programs, submission_in
-from curation.verify.programs.problem import CodeProblem, CodeTest, draw_tests
+from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest, draw_tests
 from curation.verify.programs.tables import build_problem, set_problems
 from curation.verify.programs.tools import Runner
 from flows.cli.files import verify_code_file

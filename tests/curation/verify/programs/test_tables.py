@@ -5,9 +5,9 @@ import polars as pl
 from curation.records import JUDGING
 from curation.verify.math_judge import Response
 from curation.verify.programs.comparison import Comparison
-from curation.verify.programs.extraction import CodeLang, extract_code, fenced
+from curation.verify.programs.extraction import extract_code, fenced
 from curation.verify.programs.judge import program_answer
-from curation.verify.programs.problem import Checker, CheckerKind, Submission, Validator, ValidatorLang
+from curation.verify.programs.problem import Checker, CheckerKind, CodeLang, Submission, Validator, ValidatorLang
 from curation.verify.programs.tables import (
     build_problem,
     checker_of,
