@@ -65,13 +65,6 @@ def _only_identical(left: Any, right: Any, *_: Any) -> samevalue.Equivalence:
 SWITCHES: dict[str, dict[str, Off]] = {
     "asked": {"compare_as_asked": lambda one, two, lang, rule, asked, compare: compare(one, two, lang, rule, asked)},
     "balls": {"rational_value": NOTHING, "real_ball": NOTHING, "Evaluation.value": _raises(lambda: _undecided())},
-    "constants": {
-        "same_algebraic_number": NOTHING,
-        "is_vanishing_sum": NO,
-        "in_basic_functions": _argument(0),
-        "logarithm": _argument(0),
-        "generalised": lambda expr: (expr, {}),
-    },
     "labels": {
         "left_name": NOTHING,
         "is_label": NO,
@@ -89,15 +82,6 @@ SWITCHES: dict[str, dict[str, Off]] = {
         "Matcher._match_regions": NOTHING,
     },
     "matrices": {"read_matrix": UNREAD, "determinant": UNREAD, "components": NOTHING},
-    "names": {
-        "NameRules.mixed_number": NOTHING,
-        "NameRules.in_base": UNREAD,
-        "NameRules.call_of": NOTHING,
-        "NameRules.binomial_before": NOTHING,
-        "NameRules.combination": NOTHING,
-        "NameRules.word": UNREAD,
-        "NameRules.styled": UNREAD,
-    },
     "plain": {"quick_compare": NOTHING, "parse_plain_number": NOTHING},
     "policy": {"compare_rounded": _returns((False, False)), "rounds_to": NO},
     "quantities": {
@@ -120,9 +104,11 @@ SWITCHES: dict[str, dict[str, Off]] = {
     },
     "grammar": {
         "parse_expression": UNREAD,
-        "FunctionRules.function": UNREAD,
-        "FunctionRules.command": UNREAD,
-        "FunctionRules.big_operator": UNREAD,
+        **{
+            f"ExpressionParser.{rule}": UNREAD
+            for rule in ("function", "command", "big_operator", "in_base", "word", "styled")
+        },
+        **{f"ExpressionParser.{rule}": NOTHING for rule in ("mixed_number", "call_of", "combination")},
     },
     "samevalue": {
         "compare_expressions": _only_identical,

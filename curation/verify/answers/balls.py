@@ -225,6 +225,7 @@ class Evaluation:
             return root ** fmpz(count)
         if self.only_exact:
             raise _Irrational
+        self.absorbed_bits = max(self.absorbed_bits, 2 * order.bit_length())
         if isinstance(base, acb) or (order % 2 == 0 and self.sign(base) < 0):
             return self._checked(acb(base) ** exponent)
         if order > 1 and self.sign(base) < 0:

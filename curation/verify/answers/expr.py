@@ -96,6 +96,11 @@ def divide(top: Expr, bottom: Expr) -> Expr:
     return mul(top, power(bottom, MINUS_ONE))
 
 
+def difference(left: Expr, right: Expr) -> Expr:
+    """Return left - right."""
+    return add(left, neg(right))
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
     """Yield every node, parents first."""
     stack = [expr]

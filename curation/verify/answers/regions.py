@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from curation.verify.answers.balls import real_ball
-from curation.verify.answers.constants import difference
-from curation.verify.answers.expr import INFINITY, Expr, divide, has, neg, num, rename, symbols
+from curation.verify.answers.expr import INFINITY, Expr, difference, divide, has, neg, num, rename, symbols
 from curation.verify.answers.forms import Form, Relation, Sequence, Union, Value, Words, without_unit
 from curation.verify.answers.labels import is_label
 from curation.verify.answers.samevalue import compare_expressions

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
-from curation.verify.answers.constants import difference
 from curation.verify.answers.expr import (
     Expr,
     add,
+    difference,
     divide,
     mul,
     neg,

@@ -1,7 +1,7 @@
 r"""Decides whether two expressions are the same number or function: proved equal, refuted, or unproved.
 
   - Rational numbers are compared exactly; balls of growing precision refute others if their difference excludes zero.
-  - Constants with overlapping balls are equal only if `constants` shows it.
+  - Constants are equal if they agree to `CONSTANT_BITS`, and twice the bits by which a term is below a large one.
   - Functions that agree at all `trial_points` count as equal. For polynomials, quotients and roots, an error needs a
     zero at every point (Schwartz-Zippel: at most degree/2400 each). Others must agree to `AGREEMENT_BITS`, and twice
     the bits by which a term is below a large one.
@@ -40,15 +40,22 @@ from curation.verify.answers.balls import (
     rational_value,
     real_ball,
 )
-from curation.verify.answers.constants import (
-    difference,
-    generalised,
-    in_basic_functions,
-    is_vanishing_sum,
-    logarithm,
-    same_algebraic_number,
+from curation.verify.answers.expr import (
+    INFINITY,
+    ONE,
+    Expr,
+    add,
+    const,
+    divide,
+    fn,
+    has,
+    mul,
+    neg,
+    num,
+    rename,
+    symbols,
+    walk,
 )
-from curation.verify.answers.expr import INFINITY, Expr, add, divide, has, neg, num, rename, symbols, walk
 from curation.verify.answers.policy import WrittenNumber
 
 MAX_PERIOD = 720
@@ -247,13 +254,16 @@ def _sign_at(edge: Expr, point: Point) -> int:
 
 FIRST_BITS = 64
 AGREEMENT_BITS = 160
+"""Bits to which two functions must agree at each point."""
+
+CONSTANT_BITS = 8_000
+"""Bits to which two constants must agree: different ones that people write differ long before."""
+
 MAX_BITS = 20_000
 """Precision beyond which magnitudes are too far apart to decide."""
 
 MIN_AGREEMENTS = 2
 """Points at which two functions must have a value."""
-
-IDENTITY_TRIALS = 3
 
 
 class Equivalence(Enum):
@@ -290,39 +300,14 @@ def compare_expressions(left: Expr, right: Expr, integers: frozenset[str] = froz
 
 def _compare_constants(left: Expr, right: Expr) -> Equivalence:
     try:
-        near = _agree_at(left, right, {}, real=False)
+        same = _agree_at(left, right, {}, real=False, agreement_bits=CONSTANT_BITS)
     except MagnitudeTooLarge:
         raise
     except Undefined:
         return Equivalence.UNPROVED
-    if near is False:
-        return Equivalence.DIFFERENT
-    left, right = in_basic_functions(left), in_basic_functions(right)
-    same = same_algebraic_number(left, right)
-    if same is not None:
-        return Equivalence.PROVED if same else Equivalence.DIFFERENT
-    if near is None:
+    if same is None:
         return Equivalence.UNPROVED
-    if is_vanishing_sum(difference(left, right)):
-        return Equivalence.PROVED
-    return Equivalence.IDENTITY if _is_value_of_identity(left, right) else Equivalence.UNPROVED
-
-
-def _is_value_of_identity(left: Expr, right: Expr) -> bool:
-    """Return whether two constants are values of functions (`generalised`) that agree nearby."""
-    (left_function, left_names), (right_function, right_names) = generalised(left), generalised(right)
-    centre = left_names | right_names
-    if not centre:
-        return False
-    try:
-        for trial in range(IDENTITY_TRIALS):
-            dice = random.Random(trial)
-            point = {name: value * fmpq(dice.randint(900, 1100), 997) for name, value in sorted(centre.items())}
-            if _agree_at(left_function, right_function, point, real=False) is not True:
-                return False
-    except Undefined:
-        return False
-    return True
+    return Equivalence.IDENTITY if same else Equivalence.DIFFERENT
 
 
 def _compare_functions(left: Expr, right: Expr, integers: frozenset[str]) -> Equivalence:
@@ -373,7 +358,9 @@ def agree_within_rounding(left: Expr, right: Expr) -> bool:
     return agreements >= (MIN_AGREEMENTS if symbols(left) else 1)
 
 
-def _agree_at(left: Expr, right: Expr, point: Point, *, real: bool) -> bool | None:
+def _agree_at(
+    left: Expr, right: Expr, point: Point, *, real: bool, agreement_bits: int = AGREEMENT_BITS
+) -> bool | None:
     """Return whether two values agree, None if undecided; False is proved.
 
     Raises `Undefined` if one has no value.
@@ -393,7 +380,7 @@ def _agree_at(left: Expr, right: Expr, point: Point, *, real: bool) -> bool | No
             if gap != 0:
                 return False
             agreement = _agreement_bits(values, gap)
-            needed = AGREEMENT_BITS + 2 * evaluation.absorbed_bits
+            needed = agreement_bits + 2 * evaluation.absorbed_bits
             if agreement >= needed:
                 return True
         bits = max(2 * bits, needed + bits - agreement + 32)
@@ -417,6 +404,28 @@ def _compare_logarithms(left: Expr, right: Expr) -> Equivalence:
         except MagnitudeTooLarge:
             continue
     return Equivalence.UNPROVED
+
+
+def logarithm(inside: Expr) -> Expr:
+    """Return ln of a positive constant, expanded into logarithms of its factors."""
+    if inside == const("e"):
+        return ONE
+    if inside.op == "mul" and all(_is_positive(factor) for factor in inside.args):
+        return add(*(logarithm(factor) for factor in inside.args))
+    if inside.op == "pow" and _is_positive(inside.args[0]):
+        return mul(inside.args[1], logarithm(inside.args[0]))
+    if inside.op == "fn" and inside.name == "factorial":
+        return fn("lgamma", add(inside.args[0], ONE))
+    return fn("ln", inside)
+
+
+def _is_positive(expr: Expr) -> bool:
+    if expr.op == "num":
+        return expr.value > 0
+    if expr.op in ("mul", "pow"):
+        return all(_is_positive(factor) for factor in (expr.args if expr.op == "mul" else expr.args[:1]))
+    ball = real_ball(expr)
+    return (expr.op == "fn" and expr.name == "factorial") or (ball is not None and bool(ball > 0))
 
 
 def written_number(expr: Expr) -> WrittenNumber | None:

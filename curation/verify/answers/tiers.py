@@ -12,9 +12,9 @@ from curation.records import Outcome
 from curation.verify.answers.asked import compare_as_asked
 from curation.verify.answers.expr import BINDERS
 from curation.verify.answers.forms import Form, Reading, Relation, Words, describe, names_in, parts
+from curation.verify.answers.grammar import GREEK
 from curation.verify.answers.labels import NO_NAME
 from curation.verify.answers.matching import Matcher
-from curation.verify.answers.names import GREEK
 from curation.verify.answers.plain import quick_compare
 from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
 from curation.verify.answers.question import NOTHING_ASKED, QuestionForm

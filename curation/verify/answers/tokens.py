@@ -39,7 +39,7 @@ _IGNORED = frozenset(
 )
 _SPACES = frozenset(("quad", "qquad", "enspace", "hspace", "newline", "linebreak"))
 _STYLES = frozenset(
-    "mathbf mathit mathsf mathtt mathcal mathfrak mathscr boldsymbol bm vec hat widehat tilde widetilde bar "
+    "mathbf mathit mathsf mathtt mathcal mathfrak mathscr boldsymbol bm vec hat widehat tilde widetilde bar overline "
     "overrightarrow overleftarrow dot ddot underline cancel boxed fbox ensuremath pmb mathbb".split()
 )
 _TEXTS = frozenset(
@@ -248,7 +248,7 @@ def _add_command(tokens: list[Token], name: str, text: str, position: int) -> in
 
 
 _SAME_COMMANDS = {"dfrac": "frac", "tfrac": "frac", "cfrac": "frac", "dbinom": "binom", "tbinom": "binom"}
-_COMMANDS = frozenset("frac dfrac tfrac cfrac sqrt root binom dbinom tbinom sum prod int lim over choose overline not "
+_COMMANDS = frozenset("frac dfrac tfrac cfrac sqrt root binom dbinom tbinom sum prod int lim over choose not "
                       "mod bmod pmod operatorname iint oint partial stackrel overset underset "
                       "xrightarrow sideset".split())  # fmt: skip
 

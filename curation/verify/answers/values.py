@@ -6,8 +6,21 @@ from dataclasses import replace
 from fractions import Fraction
 
 from curation.verify.answers.balls import rational_value
-from curation.verify.answers.constants import difference
-from curation.verify.answers.expr import Expr, add, const, divide, fn, has, mul, num, rename, sym, symbols, walk
+from curation.verify.answers.expr import (
+    Expr,
+    add,
+    const,
+    difference,
+    divide,
+    fn,
+    has,
+    mul,
+    num,
+    rename,
+    sym,
+    symbols,
+    walk,
+)
 from curation.verify.answers.forms import Form, Sequence, Value, names_in
 from curation.verify.answers.policy import ApproximationPolicy, WrittenNumber, compare_rounded
 from curation.verify.answers.question import NOTHING_ASKED, QuestionForm
