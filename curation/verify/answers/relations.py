@@ -18,7 +18,7 @@ from curation.verify.answers.expr import (
 )
 from curation.verify.answers.forms import Form, Relation, Sequence, Value, without_unit
 from curation.verify.answers.labels import labels_clash, left_name, with_argument_of
-from curation.verify.answers.policy import DEFAULT_POLICY, rounds_to
+from curation.verify.answers.policy import rounds_to
 from curation.verify.answers.samevalue import constant_value, values_at_trial_point, written_number
 from curation.verify.answers.values import ComparisonState
 
@@ -217,7 +217,7 @@ def _is_rounded_from(exact: Form, rounded: Form) -> bool:
         return False
     value, number = constant_value(exact.expr), written_number(rounded.expr)
     shares = (value, 100 * value) if value is not None else ()
-    return number is not None and any(rounds_to(share, number, DEFAULT_POLICY) for share in shares)
+    return number is not None and any(rounds_to(share, number) for share in shares)
 
 
 def _is_range(form: Form) -> bool:

@@ -22,8 +22,8 @@ from curation.verify.answers.expr import (
     walk,
 )
 from curation.verify.answers.forms import Form, Sequence, Value, names_in
-from curation.verify.answers.policy import ApproximationPolicy, WrittenNumber, compare_rounded
-from curation.verify.answers.question import NOTHING_ASKED, QuestionForm
+from curation.verify.answers.policy import WrittenNumber, compare_rounded
+from curation.verify.answers.question import QuestionForm
 from curation.verify.answers.samevalue import (
     Equivalence,
     agree_within_rounding,
@@ -38,13 +38,7 @@ from curation.verify.answers.units import conversion_factor, is_known, is_power_
 class ComparisonState:
     """The state of one comparison; ``method`` is the tier that decided last."""
 
-    def __init__(
-        self,
-        policy: ApproximationPolicy,
-        arbitrary_names: frozenset[str] = frozenset(),
-        question: QuestionForm = NOTHING_ASKED,
-    ) -> None:
-        self.policy = policy
+    def __init__(self, arbitrary_names: frozenset[str], question: QuestionForm) -> None:
         self.question = question
         self.arbitrary_names = arbitrary_names
         """Names that a text calls arbitrary: "for some integer t"."""
@@ -290,7 +284,7 @@ class Values(Families):
         return [pair]
 
     def is_same(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether two expressions are the same under the approximation policy."""
+        """Return whether two expressions are the same exactly or by the rules of rounding."""
         if needs_sympy(reference) or needs_sympy(answer):
             return self._match_computed(reference, answer)
         numbers = written_number(reference), written_number(answer)
@@ -344,7 +338,7 @@ class Values(Families):
         return self.decide(f"computed, {self.method}", equal)
 
     def _match_rounded(self, reference: WrittenNumber, answer: WrittenNumber) -> bool:
-        equal, doubtful = compare_rounded(reference, answer, self.policy)
+        equal, doubtful = compare_rounded(reference, answer, self.question.rounding)
         self.doubtful |= doubtful and not equal
         return self.decide("approximation" if equal else "number", equal)
 
@@ -389,7 +383,7 @@ class Values(Families):
 
     def _rounded_coefficients(self, reference: Expr, answer: Expr) -> bool:
         """Return whether formulas agree if long decimals that only one of them has are rounded."""
-        if not self.policy.enabled or symbols(reference) != symbols(answer):
+        if symbols(reference) != symbols(answer):
             return False
         decimals = [_long_decimals(side) for side in (reference, answer)]
         if decimals[0] == decimals[1]:
@@ -397,7 +391,7 @@ class Values(Families):
         left = _with_rounding(reference, decimals[0] - decimals[1])
         right = _with_rounding(answer, decimals[1] - decimals[0])
         same = self.decide("approximation", agree_within_rounding(left, right))
-        is_refused = self.policy.rounding is not None and self.policy.rounding.exact and bool(decimals[1])
+        is_refused = self.question.rounding is not None and self.question.rounding.exact and bool(decimals[1])
         self.doubtful |= same and is_refused
         return same and not is_refused
 
