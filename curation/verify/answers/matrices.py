@@ -1,4 +1,4 @@
-"""Matrices, their sums and products; vectors as sums of i, j and k."""
+"""Matrices, their sums and multiples; vectors as sums of i, j and k."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.samevalue import compare_expressions
 from curation.verify.answers.tokens import AnswerParseError, Token, split_tokens
 
-MAX_DETERMINANT_SIZE = 4
 Rows = tuple[tuple[Expr, ...], ...]
 _DIRECTION = re.compile(r"(?:(?:vec|hat|widehat|overrightarrow|bar|overline|underline)\()?([ijk]|imath|jmath)\)?")
 _AXES = {"i": 0, "imath": 0, "j": 1, "jmath": 1, "k": 2}
 
 
 def read_matrix(tokens: list[Token]) -> Matrix:
-    """Return one matrix, or sums and products of matrices and numbers."""
+    """Return one matrix, or a sum of multiples of matrices."""
     parts, ops = split_tokens([*tokens], frozenset(("+", "-")))
     total: Rows | None = None
     for op, part in zip(["+", *(token.text for token in ops)], parts, strict=True):
         if not part and total is None:
             continue
-        rows = _read_product(part)
+        rows = _read_multiple(part)
         if op == "-":
             rows = tuple(tuple(neg(cell) for cell in row) for row in rows)
         if total is None:
@@ -40,7 +39,7 @@ def read_matrix(tokens: list[Token]) -> Matrix:
     return Matrix(total, frozenset(token.at for token in tokens))
 
 
-def _read_product(tokens: list[Token]) -> Rows:
+def _read_multiple(tokens: list[Token]) -> Rows:
     rows: Rows | None = None
     scalar: list[Token] = []
     position = 0
@@ -51,11 +50,12 @@ def _read_product(tokens: list[Token]) -> Rows:
             position += 1
             continue
         end = next((at for at in range(position, len(tokens)) if tokens[at].kind == "endenv"), None)
-        if end is None or ("matrix" not in token.text and token.text != "array"):
+        if end is None or token.text == "vmatrix" or ("matrix" not in token.text and token.text != "array"):
             raise AnswerParseError(f"environment {token.text}")
         body = tokens[position + 1 : end]
-        matrix = _cells(body, token.text)
-        rows = matrix if rows is None else _multiply(rows, matrix)
+        if rows is not None:
+            raise AnswerParseError("a product of matrices")
+        rows = _cells(body, token.text)
         position = end + 1
     scalar = _trim_brackets([token for token in scalar if token.text != "space"])
     if rows is None:
@@ -84,19 +84,6 @@ def _count(tokens: list[Token], sign: str) -> int:
     return sum(token.text == sign for token in tokens)
 
 
-def determinant(rows: Rows) -> Expr:
-    """Return the determinant. Raises `AnswerParseError` if it is not square, or too large."""
-    if len(rows) != len(rows[0]) or len(rows) > MAX_DETERMINANT_SIZE:
-        raise AnswerParseError("a determinant")
-    if len(rows) == 1:
-        return rows[0][0]
-    terms = []
-    for at, cell in enumerate(rows[0]):
-        minor = mul(cell, determinant(tuple(row[:at] + row[at + 1 :] for row in rows[1:])))
-        terms.append(neg(minor) if at % 2 else minor)
-    return add(*terms)
-
-
 def _cells(body: list[Token], environment: str) -> Rows:
     if environment == "array" and body and body[0].text == "{":
         close = next((at for at, token in enumerate(body) if token.text == "}"), 0)
@@ -108,15 +95,6 @@ def _cells(body: list[Token], environment: str) -> Rows:
     if not rows or len({len(row) for row in rows}) != 1:
         raise AnswerParseError("a ragged matrix")
     return rows
-
-
-def _multiply(left: Rows, right: Rows) -> Rows:
-    if len(left[0]) != len(right):
-        raise AnswerParseError("matrices that do not multiply")
-    return tuple(
-        tuple(add(*(mul(row[at], right[at][column]) for at in range(len(right)))) for column in range(len(right[0])))
-        for row in left
-    )
 
 
 def components(expr: Expr, size: int = 0) -> tuple[Expr, ...] | None:

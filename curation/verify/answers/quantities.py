@@ -36,9 +36,6 @@ _IN_BASE = re.compile(
 
 def parse_value(tokens: list[Token]) -> Value:
     """Return an expression with the known unit or counted thing after it. Raises `AnswerParseError`."""
-    compound = parse_compound(tokens)
-    if compound is not None:
-        return compound
     at = _unit_start(tokens)
     if at is None:
         at = len(tokens)
@@ -168,8 +165,6 @@ def _strip_degrees(tokens: list[Token]) -> list[Token] | None:
         return tokens[:-2]
     if texts[-4:] == ["^", "{", "circ", "}"]:
         return tokens[:-4]
-    if texts[-1:] == ["^"]:
-        return tokens[:-1]
     return None
 
 

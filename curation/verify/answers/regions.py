@@ -275,15 +275,7 @@ def merge_intervals(pieces: list[Interval]) -> list[Interval]:
 def _intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> list[Interval]:
     if any(symbols(end) for piece in (*left_pieces, *right_pieces) for end in (piece.low, piece.high)):
         return _symbolic_intersection(left_pieces, right_pieces)
-    overlaps = []
-    for left in left_pieces:
-        for right in right_pieces:
-            low, high = _to_float(left.low), _to_float(left.high)
-            right_low, right_high = _to_float(right.low), _to_float(right.high)
-            lower = left if (low, not left.includes_low) >= (right_low, not right.includes_low) else right
-            upper = left if (high, left.includes_high) <= (right_high, right.includes_high) else right
-            overlaps.append(Interval(lower.low, upper.high, lower.includes_low, upper.includes_high))
-    return merge_intervals(overlaps)
+    return _complement(_complement(left_pieces) + _complement(right_pieces))
 
 
 def _symbolic_intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> list[Interval]:

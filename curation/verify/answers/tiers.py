@@ -181,7 +181,7 @@ def _is_wordy(words: Words) -> bool:
 def _compare_as_words(reference: str, answer: str, lang: str, question: QuestionForm) -> AnswerComparison | None:
     """Compare yes and no, times, dates, reversed sums, lists of words and lettered options; None for anything else."""
     if len(reference) > 1 or len(answer) > 1:
-        truth = _compare_truths(reference, answer, lang, question)
+        truth = _compare_truths(reference, answer)
         if truth is not None:
             return truth
     clocks = parse_time(reference), parse_time(answer)
@@ -209,7 +209,7 @@ def _terms(text: str) -> list[str]:
     return signed if "".join(terms) == flat and len(terms) > 2 else [text]
 
 
-def _compare_truths(reference: str, answer: str, lang: str, question: QuestionForm) -> AnswerComparison | None:
+def _compare_truths(reference: str, answer: str) -> AnswerComparison | None:
     """Compare yes and no, and the text after them; None for anything else."""
     left, right = split_boolean(reference), split_boolean(answer)
     if left is None or right is None:
@@ -218,8 +218,6 @@ def _compare_truths(reference: str, answer: str, lang: str, question: QuestionFo
     remark = (not more and is_remark(more_there)) or (not more_there and is_remark(more))
     if truth != other or more == more_there or remark:
         return _verdict(truth == other, "truth", truth, other)
-    if more and more_there and _compare(more, more_there, lang, question).outcome is Outcome.CORRECT:
-        return _verdict(True, "truth", reference, answer)
     return replace(_verdict(False, "partly read", reference, answer), doubtful=True)
 
 
@@ -344,8 +342,6 @@ def _is_understood(word: str, before: str, question: QuestionForm) -> bool:
     word = word.lower()
     if word[0].isdigit():
         return word.replace(",", "") in question.words and before.lower() not in _JOINING
-    if word == "than":
-        return not question.asking_words.isdisjoint(map(stem, _COMPARING))
     if word in _FILLERS or ((unit := normalise_unit(word)) and is_known(unit)):
         return True
     if word in TELLING or word in _COMPARING:
