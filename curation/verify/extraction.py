@@ -16,11 +16,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from curation.languages.vocabulary import every, languages, neighbours, one_of
-from curation.response_formats import ANY, BOXED, CHOICE, CUE, HASHES, LOOSE, TAG
+from curation.response_formats import ANY, BOXED, CUE, HASHES, LOOSE, TAG
 from curation.thinking import CLOSE, OPEN, split_response
 from curation.verify.answers.words import parse_boolean
 from curation.verify.boxes import boxed_answer, end_of_boxes, has_box, unfinished_box
@@ -184,7 +183,9 @@ def _in_format(text: str, form: str, finish: str | None) -> ExtractedAnswer | No
     if TAG.fullmatch(form):
         return _by_tag(text, form)
     tail, is_cut = _whole_tokens(text[-TAIL_CHARS:], finish), finish == "length"
-    return _by_cue(tail, is_cut) if form == CUE else _BY_FORMAT[form](tail)
+    if form == CUE:
+        return _by_cue(tail, is_cut)
+    return _by_hashes(tail) if form == HASHES else _by_stated_choice(tail)
 
 
 def _whole_tokens(text: str, finish: str | None) -> str:
@@ -313,12 +314,6 @@ def _by_stated_choice(text: str) -> ExtractedAnswer | None:
     named, cue = _by_choice(text), _by_cue(text)
     letter = _LETTER.fullmatch((cue.answer if cue is not None else text).strip())
     return ExtractedAnswer("choice", letter[1]) if letter is not None else named
-
-
-_BY_FORMAT: Mapping[str, Callable[[str], ExtractedAnswer | None]] = {
-    HASHES: _by_hashes,
-    CHOICE: _by_stated_choice,
-}
 
 
 def _bare(text: str) -> ExtractedAnswer | None:

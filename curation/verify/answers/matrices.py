@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from curation.verify.answers.expr import Expr, add, mul, neg, num, rename, sym, symbols
+from curation.verify.answers.expr import Expr, add, const, mul, neg, num, rename, replaced, sym, symbols
 from curation.verify.answers.forms import Matrix
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.samevalue import compare_expressions
@@ -102,7 +102,8 @@ def components(expr: Expr, size: int = 0) -> tuple[Expr, ...] | None:
     axes = {name: _AXES[match.group(1)] for name in symbols(expr) if (match := _DIRECTION.fullmatch(name))}
     if 1 not in axes.values() or len(set(axes.values())) != len(axes):
         return None
-    expr = _restore_letter_i(expr) if 0 not in axes.values() else expr
+    if 0 not in axes.values():  # i was read as the imaginary unit
+        expr = replaced(expr, lambda node: sym("i") if node == const("i") else None)
     names = {axis: name for name, axis in axes.items()} | ({0: "i"} if 0 not in axes.values() else {})
     zero = {name: num(0) for name in names.values()}
     parts = []
@@ -110,12 +111,3 @@ def components(expr: Expr, size: int = 0) -> tuple[Expr, ...] | None:
         parts.append(rename(expr, zero | {names[axis]: num(1)}) if axis in names else num(0))
     rebuilt = add(*(mul(part, sym(names[axis])) for axis, part in enumerate(parts) if axis in names))
     return tuple(parts) if compare_expressions(expr, rebuilt).is_equal else None
-
-
-def _restore_letter_i(expr: Expr) -> Expr:
-    """Replace the imaginary unit by the letter i."""
-    if expr.op == "const" and expr.name == "i":
-        return sym("i")
-    if not expr.args:
-        return expr
-    return Expr(expr.op, tuple(_restore_letter_i(arg) for arg in expr.args), expr.name, expr.value, expr.places)

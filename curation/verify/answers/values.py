@@ -17,6 +17,7 @@ from curation.verify.answers.expr import (
     mul,
     num,
     rename,
+    replaced,
     sym,
     symbols,
     walk,
@@ -176,7 +177,9 @@ class Values:
             return self._match_base(reference, answer)
         if has(reference, "const", "deg") != has(answer, "const", "deg"):
             # 180° - 2α against 180 - 2α: the sign left out; against π - 2α: converted.
-            bare = [_without_degrees(side) for side in (reference, answer)]
+            bare = [
+                replaced(side, lambda node: num(1) if node == const("deg") else None) for side in (reference, answer)
+            ]
             if not has(bare[0], "const", "pi") and compare_expressions(bare[0], bare[1]).is_equal:
                 return self.decide("degrees", True)
         equivalence = compare_expressions(reference, answer)
@@ -402,12 +405,12 @@ def _long_decimals(expr: Expr) -> frozenset[Expr]:
 
 def _with_rounding(expr: Expr, decimals: frozenset[Expr]) -> Expr:
     """Return an expression with these decimals uncertain by half a unit of their last place."""
-    if expr in decimals:
-        return fn("rounded", expr, num(Fraction(49, 100) / Fraction(10) ** (expr.places or 0)))
-    if not expr.args:
-        return expr
-    args = tuple(_with_rounding(arg, decimals) for arg in expr.args)
-    return Expr(expr.op, args, expr.name, expr.value, expr.places)
+
+    def uncertain(node: Expr) -> Expr | None:
+        error = Fraction(49, 100) / Fraction(10) ** (node.places or 0)
+        return fn("rounded", node, num(error)) if node in decimals else None
+
+    return replaced(expr, uncertain)
 
 
 def _with_unit_letter(value: Value) -> Value:
@@ -435,14 +438,6 @@ def _varies_by_integers(expr: Expr) -> bool:
         (node.op == "fn" and node.name in periodic) or (node.op == "pow" and bool(symbols(node.args[1])))
         for node in walk(expr)
     )
-
-
-def _without_degrees(expr: Expr) -> Expr:
-    if expr.op == "const" and expr.name == "deg":
-        return num(1)
-    if not expr.args:
-        return expr
-    return Expr(expr.op, tuple(_without_degrees(arg) for arg in expr.args), expr.name, expr.value, expr.places)
 
 
 def _scale(expr: Expr, factor: Expr) -> Expr:
