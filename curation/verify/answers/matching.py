@@ -29,6 +29,7 @@ from curation.verify.answers.matrices import components
 from curation.verify.answers.policy import rounds_to
 from curation.verify.answers.question import AskedValues
 from curation.verify.answers.regions import (
+    FLIP,
     Interval,
     NotARegion,
     UnsolvedRegion,
@@ -40,7 +41,6 @@ from curation.verify.answers.regions import (
 from curation.verify.answers.samevalue import constant_value, values_at_trial_point, written_number
 from curation.verify.answers.values import Values, is_piecewise
 
-_FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 MAX_LIST_ITEMS = 300
 MAX_SIGNS = 5
 """Components of a tuple that may have a ± each."""
@@ -250,7 +250,9 @@ class Matcher(Values):
         names = left_name(reference) is not None and set(reference.ops) <= {"=", ":", "in"}
         if names and self._not_naming(reference, answer) and self.match(reference.items[-1], answer):
             return True
-        return isinstance(answer, Value) and self._solves(reference, answer)
+        if isinstance(answer, Value):
+            return self._solves(reference, answer)
+        return isinstance(answer, Sequence) and answer.brackets == "" and self._same_order(reference, answer)
 
     def _match_approximated(self, reference: Form, answer: Form) -> bool:
         """Return whether the values before ≈ are the same, and those after it agree."""
@@ -297,7 +299,7 @@ class Matcher(Values):
         """Return whether two chains are the same, perhaps reversed: a < b ≤ c and c ≥ b > a."""
         if len(reference.items) != len(answer.items):
             return False
-        backwards = Relation(tuple(reversed(answer.items)), tuple(_FLIP.get(op, op) for op in reversed(answer.ops)))
+        backwards = Relation(tuple(reversed(answer.items)), tuple(FLIP.get(op, op) for op in reversed(answer.ops)))
         for other in (answer, backwards):
             if reference.ops == other.ops and all(
                 self.match(left, right) for left, right in zip(reference.items, other.items, strict=True)
@@ -311,9 +313,9 @@ class Matcher(Values):
         if left_sides is None or right_sides is None:
             return self._match_chains(reference, answer)
         op, other = reference.ops[0], answer.ops[0]
-        if op != other and op != _FLIP.get(other):
+        if op != other and op != FLIP.get(other):
             return False
-        if op not in _FLIP:
+        if op not in FLIP:
             return False
         left, right = difference(*left_sides), difference(*right_sides)
         factor = self._factor_sign(left, right)
@@ -351,6 +353,12 @@ class Matcher(Values):
         linear = self.is_proved(slope, difference(at[2], at[1])) and not self.is_proved(slope, num(0))
         is_solution = linear and self.is_proved(answer.expr, divide(neg(at[0]), slope))
         return self.decide("equation", is_solution)
+
+    def _same_order(self, reference: Relation, answer: Sequence) -> bool:
+        """Return whether a chain and a list have the same order: b < a < d and b, a, d."""
+        if set(reference.ops) not in ({"<"}, {">"}) or not 3 <= len(answer.items) == len(reference.items):
+            return False
+        return all(self.match(left, right) for left, right in zip(reference.items, answer.items, strict=True))
 
     def proportional(self, pairs: list[tuple[Expr, Expr]]) -> bool:
         """Return whether a:b:c and d:e:f are one ratio."""

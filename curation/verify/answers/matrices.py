@@ -1,4 +1,4 @@
-"""Matrices, their sums and multiples; vectors as sums of i, j and k."""
+"""Matrices, their sums and products; vectors as sums of i, j and k."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _AXES = {"i": 0, "imath": 0, "j": 1, "jmath": 1, "k": 2}
 
 
 def read_matrix(tokens: list[Token]) -> Matrix:
-    """Return one matrix, or a sum of multiples of matrices."""
+    """Return one matrix, or sums and products of matrices and numbers."""
     parts, ops = split_tokens([*tokens], frozenset(("+", "-")))
     total: Rows | None = None
     for op, part in zip(["+", *(token.text for token in ops)], parts, strict=True):
         if not part and total is None:
             continue
-        rows = _read_multiple(part)
+        rows = _read_product(part)
         if op == "-":
             rows = tuple(tuple(neg(cell) for cell in row) for row in rows)
         if total is None:
@@ -39,7 +39,7 @@ def read_matrix(tokens: list[Token]) -> Matrix:
     return Matrix(total, frozenset(token.at for token in tokens))
 
 
-def _read_multiple(tokens: list[Token]) -> Rows:
+def _read_product(tokens: list[Token]) -> Rows:
     rows: Rows | None = None
     scalar: list[Token] = []
     position = 0
@@ -53,9 +53,8 @@ def _read_multiple(tokens: list[Token]) -> Rows:
         if end is None or token.text == "vmatrix" or ("matrix" not in token.text and token.text != "array"):
             raise AnswerParseError(f"environment {token.text}")
         body = tokens[position + 1 : end]
-        if rows is not None:
-            raise AnswerParseError("a product of matrices")
-        rows = _cells(body, token.text)
+        matrix = _cells(body, token.text)
+        rows = matrix if rows is None else _multiply(rows, matrix)
         position = end + 1
     scalar = _trim_brackets([token for token in scalar if token.text != "space"])
     if rows is None:
@@ -95,6 +94,15 @@ def _cells(body: list[Token], environment: str) -> Rows:
     if not rows or len({len(row) for row in rows}) != 1:
         raise AnswerParseError("a ragged matrix")
     return rows
+
+
+def _multiply(left: Rows, right: Rows) -> Rows:
+    if len(left[0]) != len(right):
+        raise AnswerParseError("matrices that do not multiply")
+    return tuple(
+        tuple(add(*(mul(row[at], right[at][column]) for at in range(len(right)))) for column in range(len(right[0])))
+        for row in left
+    )
 
 
 def components(expr: Expr, size: int = 0) -> tuple[Expr, ...] | None:

@@ -165,6 +165,8 @@ def _strip_degrees(tokens: list[Token]) -> list[Token] | None:
         return tokens[:-2]
     if texts[-4:] == ["^", "{", "circ", "}"]:
         return tokens[:-4]
+    if texts[-1:] == ["^"]:
+        return tokens[:-1]
     return None
 
 

@@ -31,10 +31,8 @@ from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.labels import join_items, left_name, with_modulus_each
 from curation.verify.answers.matrices import read_matrix
 from curation.verify.answers.quantities import number_variants, parse_compound, parse_number_in_base, parse_value
-from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.tokens import (
     CLOSERS,
-    MAX_TOKENISED_CHARS,
     OPENERS,
     AnswerParseError,
     Token,
@@ -43,7 +41,6 @@ from curation.verify.answers.tokens import (
 )
 from curation.verify.answers.units import is_unit, normalise_unit
 from curation.verify.answers.words import parse_number_words, words
-from curation.verify.boxes import strip_boxes
 
 MAX_DEPTH = 40
 _SEPARATORS = frozenset((",", ";", "and", "or", "newline", "space", "'or'"))
@@ -72,11 +69,8 @@ _CHAFF = frozenset((*',;.:?"#()[]{}|&⟨⟩⇒', "space", "newline", "and", "or"
 
 
 @lru_cache(maxsize=8192)
-def parse_readings(raw: str, lang: str) -> tuple[Reading, ...]:
-    """Return the readings of ``raw``; never empty, the last one `Words`."""
-    if len(raw) > 4 * MAX_TOKENISED_CHARS:
-        return (Reading(Words(raw, raw)),)
-    text = strip_wrappers(strip_boxes(normalise_latex(raw))) or " "
+def parse_readings(text: str, lang: str) -> tuple[Reading, ...]:
+    """Return the readings of a text that `tiers.clean_answer` returned; never empty, the last one `Words`."""
     base = parse_number_in_base(text)
     readings = [Reading(base)] if base is not None else []
     spelled = parse_number_words(text) if "-" in text and text[0].isalpha() else None

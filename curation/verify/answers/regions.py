@@ -14,7 +14,7 @@ from curation.verify.answers.labels import is_label
 from curation.verify.answers.samevalue import compare_expressions
 
 MAX_INTERVALS = 100
-_FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "=": "="}
+FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "=": "="}
 _NAMING = ("=", "in", ":")
 MINUS_INFINITY = neg(INFINITY)
 
@@ -68,7 +68,7 @@ def subjects(form: Form) -> list[Expr]:
     """Return the formulas, not mere names, that a region's inequalities are about."""
     if isinstance(form, Union):
         return [subject for part in form.parts for subject in subjects(part)]
-    if not isinstance(form, Relation) or form.ops[0] not in _FLIP:
+    if not isinstance(form, Relation) or form.ops[0] not in FLIP:
         return []
     sides = [side for item in form.items if (side := without_unit(item)) is not None]
     try:
@@ -180,12 +180,12 @@ def _find_unknown(sides: list[Expr]) -> Expr:
 
 def _solve(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Interval]:
     if left == unknown or right == unknown:
-        op, bound = (op, right) if left == unknown else (_FLIP.get(op, op), left)
+        op, bound = (op, right) if left == unknown else (FLIP.get(op, op), left)
         return _ray(op, bound)
     if left.op == "fn" and left.name == "abs" and left.args[0] == unknown:
         return _solve_absolute(op, right)
     if right.op == "fn" and right.name == "abs" and right.args[0] == unknown:
-        return _solve_absolute(_FLIP.get(op, op), left)
+        return _solve_absolute(FLIP.get(op, op), left)
     if unknown.op != "sym":
         raise UnsolvedRegion("an inequality that is not solved")
     inside = difference(left, right)
@@ -196,7 +196,7 @@ def _solve(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Interval]:
     sign = _to_float(slope)
     if sign == 0:
         raise NotARegion("an inequality without its unknown")
-    return _ray(op if sign > 0 else _FLIP.get(op, op), divide(neg(at[0]), slope))
+    return _ray(op if sign > 0 else FLIP.get(op, op), divide(neg(at[0]), slope))
 
 
 def _ray(op: str, bound: Expr) -> list[Interval]:

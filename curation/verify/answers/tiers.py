@@ -342,6 +342,8 @@ def _is_understood(word: str, before: str, question: QuestionForm) -> bool:
     word = word.lower()
     if word[0].isdigit():
         return word.replace(",", "") in question.words and before.lower() not in _JOINING
+    if word == "than":
+        return not question.asking_words.isdisjoint(map(stem, _COMPARING))
     if word in _FILLERS or ((unit := normalise_unit(word)) and is_known(unit)):
         return True
     if word in TELLING or word in _COMPARING:
