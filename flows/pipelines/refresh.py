@@ -35,7 +35,6 @@ from flows.pipelines.refresh_parts import COUNTS, RefreshParts
 from flows.publish import curated_set
 from flows.publish.artifacts import show_in_prefect
 from flows.publish.versions import (
-    Cause,
     RefreshedRun,
     Version,
     refreshed_run,
@@ -304,7 +303,7 @@ def _publish(run: RefreshedRun, published: _PublishedRun, results: Results, merg
     """Merge old and new decisions into the next version, and publish it."""
     policy, selected = policy_of(run), results.problems
     verifier = results[final_verdicts(run, run.parts[-1])].folder.name
-    version = settle_version(run, merged.table, verifier, Cause("refresh", policy, published.newest.root, merged.cost))
+    version = settle_version(run, merged.table, verifier, "refresh", policy, published.newest.root, merged.cost)
     if version.number == published.newest.number:
         return RefreshResult(version, False, _count_reasons(selected.folder), merged.cost)
     return _show(published, version)

@@ -13,7 +13,7 @@ from curation.difficulty.item_response import rollout_counts, with_domain_column
 from curation.difficulty.refresh import READ
 from curation.difficulty.refresh_forecast import ForecastPart
 from curation.storage.stages import read_shard
-from flows.publish.versions import scan_decisions, stored_versions
+from flows.publish.versions import decisions_on, scan_decisions, stored_versions
 from flows.run.run_folder import Run
 from flows.run.stage import Results, shard_counts
 from flows.stages.attempts import problem_domains
@@ -103,13 +103,8 @@ class RefreshParts:
 
     def version_of_shard(self, number: int, columns: list[str], index: int) -> pl.DataFrame:
         """Return a version's decisions on a shard's problems, in order."""
-        names, table = self._names(index), scan_decisions(self.run.folder, number).select(columns)
-        own = table.slice(self._starts[index], len(names)).collect()
-        if own["problem"].equals(names):
-            return own
-        ids = names.alias("problem").to_frame()
-        named = table.join(ids.lazy(), on="problem", how="semi").collect()
-        return ids.join(named, on="problem", how="inner", maintain_order="left").select(columns)
+        table = scan_decisions(self.run.folder, number).select(columns)
+        return decisions_on(table, self._names(index), self._starts[index])
 
 
 def join_counts(decided: Sequence[pl.DataFrame], further: Sequence[pl.DataFrame]) -> pl.DataFrame:
