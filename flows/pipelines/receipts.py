@@ -6,7 +6,7 @@ Verification recomputes each figure that needs no GPU.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version as package_version
 from pathlib import Path
@@ -32,7 +32,7 @@ from flows.publish.curated_set import (
     renew_receipt,
     require_published,
 )
-from flows.publish.receipts import OF_FILES, Digests, make_receipt, precision_figures, stored_digests, with_contents
+from flows.publish.receipts import OF_FILES, make_receipt, precision_figures, stored_digests, with_contents
 from flows.publish.versions import Version, digest_of, latest, newest_run, scan_decisions
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
@@ -195,8 +195,8 @@ def _check_run(stated: Receipt, published: PublishedRun, folder: Path, found: Ve
             "judges by it, and `goldilocks diff` shows what changes"
         )
         found.unchecked.append(f"digests: attempts were not judged again, {why}")
-        stored = stored_digests(run, published.results, version)
-        digests = Digests(stored.verdicts, digest_of(scan_decisions(run.folder, version.number)))
+        digests = stored_digests(run, published.results, version)
+        digests["decisions"] = digest_of(scan_decisions(run.folder, version.number))
         _compare(stated, published, published.results, digests, folder, found, quick=quick)
         return
     with judged_again(run, Results(published.results.filters), verifier, version) as again:
@@ -212,7 +212,7 @@ def _compare(
     stated: Receipt,
     published: PublishedRun,
     results: Results,
-    digests: Digests,
+    digests: Mapping[str, str],
     folder: Path,
     found: Verification,
     *,

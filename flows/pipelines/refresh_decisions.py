@@ -111,7 +111,8 @@ def _write_merged(
             if not accuses:
                 suspected = old.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)
                 new = new.join(suspected, on="problem", how="anti", maintain_order="left")
-            write_parquet(place / "decisions" / f"{judged.index:05}.parquet", merge_decisions(old, new))
+            merged = old.update(new.select(_STORED).cast(dict(old.schema)), on="problem", include_nulls=True)
+            write_parquet(place / "decisions" / f"{judged.index:05}.parquet", merged)
             counted = judged.verdicts.select("problem", "index")
             attempts = store.read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
             tokens = attempts.join(counted, on=["problem", "index"], how="semi")["tokens"].sum()
@@ -135,22 +136,6 @@ def _decided(run: RefreshedRun, judged: JudgedShard, trust: pl.DataFrame | None,
     if trust is None or not accuses:
         return new
     return suspect_labels(new, trust.join(new, on="problem", how="semi"), run.recipe.labels.drop_above)
-
-
-def merge_decisions(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """Replace old decisions by new ones.
-
-    Args:
-        old, new: `curation.publish.versions.KEPT` rows without ``published``; ``new`` of some of their problems.
-    """
-    renamed = new.select(pl.all().name.prefix("new_"), is_new=pl.lit(True))
-    joined = old.join(renamed, left_on="problem", right_on="new_problem", how="left", maintain_order="left")
-    both = {
-        name: pl.when("is_new").then(f"new_{name}").otherwise(name).cast(versions.KEPT[name])
-        for name in _STORED
-        if name != "problem"
-    }
-    return joined.select("problem", **both)
 
 
 def _over_quota(decisions: pl.LazyFrame, filtered: Results, run: RefreshedRun) -> list[str]:

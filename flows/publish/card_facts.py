@@ -156,8 +156,9 @@ def _with_published(decided: StageResult, exported: StageResult) -> Iterator[tup
 def _stage_facts(
     run: Run, part: str, decided: StageResult, exported: StageResult, version: Version
 ) -> cards.StageFacts:
-    band = difficulty_stage(run.recipe, part).band
-    policy = version.policy if part == run.parts[-1] else _policy(run, part, version.verifier)
+    band, policy = difficulty_stage(run.recipe, part).band, version.policy
+    if part != run.parts[-1]:
+        policy = attempt_key(attempts_of(part).folder_in(run, version.verifier)).policy
     rates = _pass_rates(decided, exported)
     return cards.StageFacts(decided.stage.title, policy, band.min_correct, band.max_pass_rate, band.attempts, rates)
 
@@ -180,11 +181,6 @@ def _compared(first: StageResult, last: StageResult, exported: StageResult) -> c
         for shard, (decisions, published) in enumerate(_with_published(last, exported))
     )
     return cards.StageComparison(cards.add_counts(cards.FATES, shards))
-
-
-def _policy(run: Run, part: str, verifier: str) -> str:
-    """Return the policy whose stored attempts were judged."""
-    return attempt_key(attempts_of(part).folder_in(run, verifier)).policy
 
 
 def _limits(recipe: Recipe) -> tuple[str, ...]:

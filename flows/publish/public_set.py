@@ -14,7 +14,7 @@ import re
 import shutil
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from curation.publish.withheld import MADE, PLACE, WITHHELD, is_withheld, restor
 from curation.records import PROBLEM, SourceError
 from curation.storage.stages import atomic_write, read_shard, read_table, write_parquet
 from flows.publish.curated_set import published_folder, recipe_text
+from flows.publish.disputes import write_disputes
 from flows.publish.mark import read_mark, renew_mark, require_unaltered
 from flows.publish.receipts import renew_contents
 from flows.publish.versions import newest_run
@@ -71,12 +72,10 @@ def make_public(run: Run, failing: Mapping[str, str]) -> Path:
 
 def _leave_out(aside: Path, failing: Mapping[str, str]) -> None:
     """Remove problems with their tests and disputes, and list them on the card."""
-    for table, name in (("data", "id"), *((table, "problem") for table in BESIDE), ("disputed", "id")):
+    for table, name in (("data", "id"), *((table, "problem") for table in BESIDE)):
         for path in sorted((aside / table).glob("*.parquet")):
-            rows = pl.read_parquet(path, glob=False).filter(~pl.col(name).is_in([*failing]))
-            write_parquet(path, rows)
-            if table == "disputed":
-                rows.write_ndjson(path.with_name("disputed.jsonl"))
+            write_parquet(path, pl.read_parquet(path, glob=False).filter(~pl.col(name).is_in([*failing])))
+    _leave_undisputed(aside, [*failing])
     card = aside / "README.md"
     named = "".join(f"\n- `{name}`: {why}" for name, why in failing.items())
     section = (
@@ -94,6 +93,13 @@ def _other_state(card: str, failing: Mapping[str, str]) -> str:
         return f"{match[1]}{hashlib.blake2b(state.encode(), digest_size=8).hexdigest()}"
 
     return re.sub(r"(?m)^(  description: rows )([0-9a-f]+)", named, card, count=1)
+
+
+def _leave_undisputed(aside: Path, problems: Collection[str]) -> None:
+    """Remove problems from the queue of disputed labels."""
+    for path in sorted((aside / "disputed").glob("*.parquet")):
+        queue = pl.read_parquet(path, glob=False)
+        write_disputes(queue.filter(~pl.col("id").is_in(list(problems))), path.parent)
 
 
 def _withhold(aside: Path, run: Run) -> None:
@@ -118,10 +124,7 @@ def _withhold(aside: Path, run: Run) -> None:
         write_parquet(path, split.rows.rename({} if table in TABLES else {"id": "problem"}).select(rows.columns))
         notes.append(split.withheld)
         left_out[table] += split.left_out
-    for path in sorted((aside / "disputed").glob("*.parquet")):
-        queue = pl.read_parquet(path, glob=False).filter(~pl.col("id").is_in(hidden))
-        write_parquet(path, queue)
-        queue.write_ndjson(path.with_name("disputed.jsonl"))
+    _leave_undisputed(aside, hidden)
     write_parquet(aside / DIGESTS, pl.concat(notes))
     atomic_write(aside / RECIPE, recipe_text(run))
     _add_section(aside, pl.concat(notes), left_out, is_code=_is_code(run.recipe))
