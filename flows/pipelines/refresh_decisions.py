@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,14 +45,6 @@ class JudgedShard:
     rule: StoppingRule
 
 
-@dataclass(frozen=True, slots=True)
-class MergedDecisions:
-    """The next version's decisions as `curation.publish.versions.KEPT` rows, and their cost."""
-
-    table: pl.LazyFrame
-    cost: Mapping[str, int]
-
-
 def judged_shards(run: RefreshedRun, results: Results, policy: str) -> Iterator[JudgedShard]:
     """Yield what the policy judged, by shard.
 
@@ -73,8 +65,10 @@ def judged_shards(run: RefreshedRun, results: Results, policy: str) -> Iterator[
 @contextmanager
 def merged_decisions(
     run: RefreshedRun, parts: RefreshParts, results: Results, policy: str, *, accuses: bool = True
-) -> Iterator[MergedDecisions]:
-    """Yield the next version's decisions, in a temporary folder during the block.
+) -> Iterator[tuple[pl.LazyFrame, dict[str, int]]]:
+    """Yield the next version's decisions as `curation.publish.versions.KEPT` rows, and their cost.
+
+    The rows are in a temporary folder during the block.
 
     Args:
         parts: of the version before.
@@ -88,8 +82,7 @@ def merged_decisions(
         decisions = scan_table(place, "decisions")
         over_quota = _over_quota(decisions, parts.results, run) if run.recipe.export.size is not None else []
         stays = pl.col("keep") & ~pl.col("problem").is_in(over_quota)
-        table = decisions.with_columns(published=stays).select(versions.KEPT.names()).cast(versions.KEPT)
-        yield MergedDecisions(table, cost)
+        yield decisions.with_columns(published=stays).select(versions.KEPT.names()).cast(versions.KEPT), cost
     finally:
         scratch.remove()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version as package_version
 from typing import Any
@@ -90,7 +89,8 @@ def _origins(run: Run, results: Results, curated: pl.LazyFrame) -> Iterator[Bloc
     """Yield the table of sources, then how each one's rows were selected or made."""
     states, recipe, rows, notes = read_states(results[SOURCES].folder), run.recipe, [], []
     ledger = cards.license_counts(curated) if results[EXPORT].manifest.kept else {}
-    read = _rows_read(results)
+    rows_read = scan_table(results[SOURCES].folder, "kept").group_by("source").len()
+    read = dict(rows_read.collect(engine="streaming").iter_rows())
     for source in recipe.sources:
         held, counts = states.get(source.name, {}), ledger.get(source.name, ())
         name = f"[{cell(source.name)}]({public_url(source.url)})" if source.url else cell(source.name)
@@ -99,7 +99,9 @@ def _origins(run: Run, results: Results, curated: pl.LazyFrame) -> Iterator[Bloc
         stated += [f"digest `{held['digest'][:16]}`"] if held.get("digest") else []
         state = "left out: not read" if source.name in recipe.left_out else ", ".join(stated) or "–"
         in_set, merged = sum(problems for _, problems, _, _ in counts), sum(copies for *_, copies in counts)
-        rows.append((name, cell(source.license), state, *(f"{n:,}" for n in (read[source.name], in_set, merged))))
+        rows.append(
+            (name, cell(source.license), state, *(f"{n:,}" for n in (read.get(source.name, 0), in_set, merged)))
+        )
         if steps := _selection(source, held):
             seen = f", {count_phrase(held['rows'], 'row')} seen" if held.get("rows") else ""
             notes.append(f"Of {source.name}{seen}: {', '.join(steps)}.")
@@ -136,14 +138,6 @@ def _made_words(made: Made, name: str, curated: pl.LazyFrame) -> str:
     counts = own.group_by("level").len().sort("level").collect(engine="streaming").iter_rows()
     inside = ", ".join(f"level {number}: {count:,}" for number, count in counts) or "none"
     return f"{made_phrase(made)}; in the set {inside}"
-
-
-def _rows_read(results: Results) -> Counter[str]:
-    """Return the number of rows by source."""
-    folder, counts = results[SOURCES].folder, Counter[str]()
-    for shard in range(len(shard_counts(folder))):
-        counts.update(read_shard(folder, "kept", shard, ["source"])["source"].to_list())
-    return counts
 
 
 def _with_published(decided: StageResult, exported: StageResult) -> Iterator[tuple[pl.DataFrame, pl.Series]]:

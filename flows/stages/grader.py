@@ -93,8 +93,10 @@ def _work(run: Run, results: Results) -> None:
     train_grader(run, results.decisions[-1])
 
 
-def _is_enabled(run: Run) -> bool:
-    return run.recipe.grader is not None
-
-
-GRADER = Step(name="train the grader", work=_work, domains=MATH, enabled=_is_enabled, check=check_grader)
+GRADER = Step(
+    name="train the grader",
+    work=_work,
+    domains=MATH,
+    enabled=lambda run: run.recipe.grader is not None,
+    check=check_grader,
+)
