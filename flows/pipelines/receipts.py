@@ -120,7 +120,6 @@ def verify_receipt(place: Path, *, quick: bool) -> Verification:
 
 
 def _check_itself(stated: Receipt, digest: str, folder: Path, found: Verification) -> None:
-    """Compare the receipt with its own digest and its page."""
     if stated.digest != digest:
         found.differing.append(f"{receipts.FILE}: its content does not have the digest that it states; it was edited.")
     try:
@@ -146,7 +145,6 @@ def _file_sentences(stated: Receipt, files: dict[str, str]) -> Iterator[str]:
 
 
 def _check_contents(stated: Receipt, own: Receipt, found: Verification) -> None:
-    """Compare the receipt with files, columns, rows and licences."""
     found.differing += _file_sentences(stated, dict(own.files))
     if own.rows != stated.rows:
         found.differing.append(f"data/: {stated.rows:,} problems are stated, {own.rows:,} are there.")
@@ -160,7 +158,6 @@ def _check_contents(stated: Receipt, own: Receipt, found: Verification) -> None:
 
 
 def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:
-    """Check figures that need no run; list others."""
     rules = [figure for figure in stated.figures if figure.section == "precision"]
     if stated.goldilocks == package_version("goldilocks-rl"):
         computed = replace(own, figures=tuple(precision_figures()))

@@ -299,7 +299,6 @@ def policy_of(run: RefreshedRun) -> str:
 def _publish(
     run: RefreshedRun, published: _PublishedRun, results: Results, table: pl.LazyFrame, cost: dict[str, int]
 ) -> RefreshResult:
-    """Merge old and new decisions into the next version, and publish it."""
     policy, selected = policy_of(run), results.problems
     verifier = results[final_verdicts(run, run.parts[-1])].folder.name
     version = settle_version(run, table, verifier, "refresh", policy, published.newest.root, cost)
@@ -309,7 +308,6 @@ def _publish(
 
 
 def _show(published: _PublishedRun, version: Version) -> RefreshResult:
-    """Publish a refreshed version, show it in Prefect, and return the result."""
     run = refreshed_run(published.run, version)
     curated = curated_set.republish(published.run, version, published.results)
     stages = status(run, pipeline_of(run.recipe), version.verifier)

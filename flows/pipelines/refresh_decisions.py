@@ -90,7 +90,6 @@ def merged_decisions(
 def _write_merged(
     place: Path, run: RefreshedRun, parts: RefreshParts, results: Results, policy: str, *, accuses: bool
 ) -> dict[str, int]:
-    """Write merged decisions by shard, and return the cost of new ones."""
     part = run.parts[-1]
     verifier = results[final_verdicts(run, part)].folder.name
     store, day = attempt_store(run, results[attempts_of(part)]), measured_on(run, part, verifier)
@@ -132,7 +131,6 @@ def _decided(run: RefreshedRun, judged: JudgedShard, trust: pl.DataFrame | None,
 
 
 def _over_quota(decisions: pl.LazyFrame, filtered: Results, run: RefreshedRun) -> list[str]:
-    """Return the kept problems that exceed the set's size."""
     index = read_table(filtered.problems.folder, "kept", ["id", "group", "source", "weight"])
     kept = decisions.filter("keep").select("problem").collect()
     index = index.join(kept, left_on="id", right_on="problem", how="semi", maintain_order="left")

@@ -119,7 +119,6 @@ def _origins(run: Run, results: Results, curated: pl.LazyFrame) -> Iterator[Bloc
 
 
 def _selection(source: Source, held: Mapping[str, Any]) -> list[str]:
-    """Return how a source's rows were selected, in words."""
     steps = [f"where `{source.where}`"] if source.where else []
     steps += ["drawn by a quota"] if source.quota is not None else []
     if source.join is not None:
@@ -169,7 +168,6 @@ def _pass_rates(decided: StageResult, exported: StageResult) -> pl.DataFrame:
 
 
 def _compared(first: StageResult, last: StageResult, exported: StageResult) -> cards.StageComparison:
-    """Compare the last difficulty stage's decisions with the first's."""
     shards = (
         cards.compare_stages(read_shard(first.folder, "decisions", shard, ["problem", "reason"]), decisions, published)
         for shard, (decisions, published) in enumerate(_with_published(last, exported))
@@ -178,7 +176,6 @@ def _compared(first: StageResult, last: StageResult, exported: StageResult) -> c
 
 
 def _limits(recipe: Recipe) -> tuple[str, ...]:
-    """Return the card's sentences on what was and was not looked for."""
     near = (
         "Near duplicates were found by shared words with the same figures; translations and paraphrases were not."
         if recipe.near_dedup.enabled
@@ -237,7 +234,6 @@ def _label_note(recipe: Recipe, results: Results, labels: LabelShards) -> str:
 
 
 def _earlier_policies(curated: pl.LazyFrame, version: Version) -> tuple[str, ...]:
-    """Return a sentence on pass rates that a refresh left, if any."""
     older = int(curated.filter(pl.col("policy") != version.policy).select(pl.len()).collect().item())
     if not older:
         return ()

@@ -257,7 +257,6 @@ def published_mark(run: Run) -> dict[str, Any] | None:
 
 
 def _write_table(folder: Path, name: str, stages: Sequence[StageResult], table: str, schema: pl.Schema) -> None:
-    """Write a table of stages as files of up to `FILE_ROWS` rows."""
     frames = (pl.read_parquet(file, glob=False) for result in stages for file in table_files(result.folder, table))
     files = write_files(folder, name, frames, schema, FILE_ROWS, len)
     for file in files:

@@ -96,14 +96,12 @@ def _other_state(card: str, failing: Mapping[str, str]) -> str:
 
 
 def _leave_undisputed(aside: Path, problems: Collection[str]) -> None:
-    """Remove problems from the queue of disputed labels."""
     for path in sorted((aside / "disputed").glob("*.parquet")):
         queue = pl.read_parquet(path, glob=False)
         write_disputes(queue.filter(~pl.col("id").is_in(list(problems))), path.parent)
 
 
 def _withhold(aside: Path, run: Run) -> None:
-    """Remove the texts that `export.withhold` names from a copied set."""
     hidden = _withheld_ids(aside, run.recipe.export.withhold)
     members, lost = (_places(aside, table).filter(pl.col("id").is_in(hidden)) for table in TABLES)
     named = pl.concat([members, lost]).select(PLACE).unique()
@@ -224,7 +222,6 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _places(folder: Path, table: str) -> pl.DataFrame:
-    """Return the source, row and id of a set's rows or dropped rows."""
     files = sorted((folder / table).glob("*.parquet"))
     return pl.concat(pl.read_parquet(path, columns=[*PLACE, "id"], glob=False) for path in files)
 
@@ -272,7 +269,6 @@ def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.
 
 
 def _add_section(folder: Path, notes: pl.DataFrame, left_out: Mapping[str, int], *, is_code: bool) -> None:
-    """Add the card's section on withheld texts and their restoration."""
     counts = Counter(notes.select("table", "source", "row").unique()["table"])
     rows_left = sum(left_out[table] for table in TABLES)
     left = f" {rows_left:,} more, whose statement or answer is not their source's, were left out." if rows_left else ""
@@ -291,6 +287,5 @@ def _add_section(folder: Path, notes: pl.DataFrame, left_out: Mapping[str, int],
 
 
 def _without_examples(card: str) -> str:
-    """Return a card without its section of examples."""
     before, heading, rest = card.partition("\n## Examples\n")
     return before + "\n## " + rest.partition("\n## ")[2] if heading else card

@@ -223,7 +223,6 @@ def planted_from(run: Run, results: Results) -> str:
 
 
 def _label_figures(run: Run, results: Results, version: Version) -> Iterator[Figure]:
-    """Yield the share of wrong labels as audited, if any, and as the model expects."""
     if (audited := _audited(run, version, results)) is not None:
         yield audited
     count, share = _expected_wrong(run, results)
@@ -303,7 +302,6 @@ def _moved(run: Run, audit: Audit, version: Version, exported: StageResult) -> t
 
 
 def _test_figures(results: Results) -> list[Figure]:
-    """Return which solutions the published tests distinguish."""
     exported = read_table(results[EXPORT].folder, "kept", ["group"])
     groups = exported["group"].unique().implode() if exported.height else pl.lit([], pl.List(pl.String))
     tables = {

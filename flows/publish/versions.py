@@ -179,7 +179,6 @@ def settle_version(
 
 
 def _store(run: Run, version: Version, table: pl.LazyFrame) -> Version:
-    """Write a version's decisions and metadata."""
     place = version_folder(run.folder, version.number)
     write_scanned(place / DECISIONS, table)
     stored = replace(version, file=file_digest(place / DECISIONS))

@@ -162,7 +162,6 @@ class _Measuring:
         return work
 
     def _index(self) -> BenchmarkIndex:
-        """Return the benchmark index, with word rarity from all problems."""
         job, problems = self._job, self._job.problems.folder
         benchmarks = _benchmark_rows(job.run)
         refused: list[tuple[int, RequestRefused]] = []
@@ -201,7 +200,6 @@ def _unread(count: int, rows: int, last: RequestRefused) -> str:
 
 
 def _embedder(run: Run) -> Embedder | None:
-    """Return a run's embedder, or None if unused."""
     settings = run.recipe.decontamination
     if "embedding" not in settings.methods:
         return None

@@ -88,12 +88,10 @@ def export_problems(job: StageRun) -> StageResult:
 
 
 def _of_kept(added: StageResult, index: int, original: str, kept: pl.DataFrame) -> pl.DataFrame:
-    """Return a shard's added rows whose original is kept."""
     return read_shard(added.folder, "kept", index).join(kept, left_on=original, right_on="id", how="semi")
 
 
 def _doubtful_verdicts(job: StageRun, verifier: str) -> list[StageResult]:
-    """Return the finished stages in which a model voted on doubtful verdicts."""
     stages = [stage for part in job.run.parts if (stage := doubtful_verdicts_of(part)).enabled(job.run)]
     return [result for stage in stages if (result := read_result(stage, job.run, verifier)) is not None]
 

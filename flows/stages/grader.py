@@ -71,7 +71,6 @@ def _recipe(run: Run, settings: GraderSettings) -> Path:
 
 
 def _changes(run: Run) -> list[str]:
-    """Return the training recipe's override for its problems."""
     problems = json.dumps(str((grader_folder(run.folder) / "set").absolute()))
     return [f'data={{ kind = "curated", folders = [{problems}] }}']
 

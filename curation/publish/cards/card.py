@@ -104,7 +104,6 @@ def render(facts: CardFacts) -> str:
 
 
 def _header(facts: CardFacts, height: int) -> dict[str, Any]:
-    """Return the YAML header for the Hugging Face hub and `datasets`."""
     domains = values_of(facts.curated, "domain") or ["code", "math"]
     (config,) = data_files()
     return {
@@ -195,7 +194,6 @@ def _funnel(facts: CardFacts) -> Iterator[Block]:
 
 
 def _reasons(facts: CardFacts) -> Iterator[Block]:
-    """Yield the reasons by stage, most frequent first."""
     rows = [
         (
             "" if place else f"**{cell(capital(row.title))}**",

@@ -186,7 +186,6 @@ def card_license(curated: Path) -> str:
 
 
 def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
-    """Write the rows for the trainer's loader; return the file or folder."""
     if form in LINES:
         file = out / "train.jsonl"
         with atomic_replace(file) as handle:
@@ -235,7 +234,6 @@ def _read(file: Path) -> pl.DataFrame:
 
 
 def _languages(frame: pl.DataFrame, curated: Path) -> dict[str, tuple[str, CodeLang]]:
-    """Return the group and language of each code problem."""
     languages = {}
     code = frame.filter(pl.col("domain") == Domain.CODE)
     for name, group, meta in code.select("id", "group", "meta").iter_rows():
