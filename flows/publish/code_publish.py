@@ -39,29 +39,27 @@ def write_beside(run: Run, exported: StageResult, folder: Path) -> None:
         write_files(folder / name, name, frames, schema, FILE_BYTES, pl.DataFrame.estimated_size)
 
 
-def _variants(exported: StageResult, index: int) -> pl.DataFrame:
-    """Return variant, problem and language of a shard's exported rows."""
+def _of_variants(run: Run, exported: StageResult, index: int, table: str) -> pl.DataFrame:
+    """Return a table's rows of each language variant in a shard of the set, with its own id and language."""
     rows = read_shard(exported.folder, "kept", index).select("id", "group", "meta").iter_rows()
-    table = [(name, group, language_of(meta)) for name, group, meta in rows]
-    return pl.DataFrame(table, schema={"variant": pl.String, "problem": pl.String, "language": pl.String}, orient="row")
+    variants = [(name, group, language_of(meta)) for name, group, meta in rows]
+    schema = {"variant": pl.String, "problem": pl.String, "language": pl.String}
+    found = read_shard(TESTS.folder_in(run), table, index)
+    joined = pl.DataFrame(variants, schema, orient="row").join(found, on="problem", maintain_order="left")
+    return joined.drop("problem").rename({"variant": "problem"})
 
 
 def _tests(run: Run, exported: StageResult, index: int) -> pl.DataFrame:
-    tests = read_shard(TESTS.folder_in(run), TESTS_TABLE, index)
-    joined = _variants(exported, index).join(tests, on="problem", how="inner", maintain_order="left")
-    renamed = joined.drop("problem").rename({"variant": "problem"}).select(TEST.names())
-    return renamed.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).over("problem").alias("index"))
+    tests = _of_variants(run, exported, index, TESTS_TABLE).select(TEST.names())
+    return tests.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).over("problem").alias("index"))
 
 
 def _judging(run: Run, exported: StageResult, index: int) -> pl.DataFrame:
-    settings = run.recipe.code
-    judging = read_shard(TESTS.folder_in(run), JUDGING_TABLE, index)
-    joined = _variants(exported, index).join(judging, on="problem", how="inner", maintain_order="left")
-    factors = [language_variants.TIME_FACTORS[language] for language in joined["language"]]
-    limits = pl.col("time_limit_s").fill_null(settings.time_s) * pl.Series("factor", factors, pl.Float64)
-    memory = pl.col("memory_mb").fill_null(settings.memory_mb)
-    widened = joined.with_columns(limits.alias("time_limit_s"), memory.alias("memory_mb"))
-    return widened.drop("problem").rename({"variant": "problem"}).select(JUDGING.names()).cast(JUDGING)
+    judging, code = _of_variants(run, exported, index, JUDGING_TABLE), run.recipe.code
+    factors = [language_variants.TIME_FACTORS[language] for language in judging["language"]]
+    limits = pl.col("time_limit_s").fill_null(code.time_s) * pl.Series("factor", factors, pl.Float64)
+    memory = pl.col("memory_mb").fill_null(code.memory_mb)
+    return judging.with_columns(time_limit_s=limits, memory_mb=memory).select(JUDGING.names()).cast(JUDGING)
 
 
 def tests_section(run: Run) -> Section:
