@@ -50,7 +50,7 @@ def in_slices(table: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 
 
 def write_files(
-    folder: Path, name: str, frames: Iterable[pl.DataFrame], schema: pl.Schema, limit: int, size: Callable[..., int]
+    folder: Path, name: str, frames: Iterable[pl.DataFrame], schema: pl.Schema, limit: int, size: Callable[..., float]
 ) -> list[Path]:
     """Write frames as files of up to ``limit`` by their ``size``, at least one; return their paths."""
     files, held = list[Path](), [schema.to_frame()]

@@ -103,7 +103,7 @@ def _write_merged(
             if not accuses:
                 suspected = old.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)
                 new = new.join(suspected, on="problem", how="anti", maintain_order="left")
-            merged = old.update(new.select(_STORED).cast(dict(old.schema)), on="problem", include_nulls=True)
+            merged = old.update(new.select(_STORED).cast(old.schema), on="problem", include_nulls=True)
             write_parquet(place / "decisions" / f"{judged.index:05}.parquet", merged)
             counted = judged.verdicts.select("problem", "index")
             attempts = store.read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
