@@ -166,12 +166,12 @@ LEFT_OUT = (FILE, PAGE, ".published.json")
 _ROWS = 10_000
 
 
-def file_digests(folder: Path, without: Collection[str] = LEFT_OUT) -> dict[str, str]:
+def file_digests(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of a set's files by path."""
     digests = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()
-        if name not in without and not path.name.startswith(".aside-"):
+        if name not in LEFT_OUT and not path.name.startswith(".aside-"):
             with path.open("rb") as file:
                 digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
     return digests

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from curation.publish.receipts import file_digests
 from curation.records import StoreError
-from curation.storage.stages import read_json, write_json
+from curation.storage.stages import file_digest, read_json, write_json
 from flows.run.mirroring import MARK
 
 
@@ -23,7 +22,7 @@ def read_mark(folder: Path) -> dict[str, Any] | None:
 
 def write_mark(folder: Path, made_from: Mapping[str, Any]) -> None:
     """Write a set's mark, with its current files."""
-    write_json(folder / MARK, {**made_from, "files": file_digests(folder, without=(MARK,))})
+    write_json(folder / MARK, {**made_from, "files": _digests(folder)})
 
 
 def renew_mark(folder: Path) -> None:
@@ -34,7 +33,7 @@ def renew_mark(folder: Path) -> None:
 
 def altered_files(folder: Path, mark: Mapping[str, Any]) -> list[str]:
     """Return the paths of added, removed and changed files."""
-    stated, here = mark["files"], file_digests(folder, without=(MARK,))
+    stated, here = mark["files"], _digests(folder)
     return sorted(name for name in {*stated, *here} if stated.get(name) != here.get(name))
 
 
@@ -49,3 +48,8 @@ def require_unaltered(folder: Path) -> None:
         raise StoreError(
             f"{folder / others[0]} is not what was published (its hash differs); `goldilocks run` writes the set again."
         )
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MARK)
+    return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}
