@@ -4,7 +4,7 @@
     {"goldilocks": 1, "id": "9c…", "domain": "code", "lang": "en", "statement": "…", "program": {"tests": […], …}}
 
 Optional: ``letter`` of a former multiple choice, ``accepted`` further answers, ``thinking``, ``response_format``,
-required ``judges``.
+required ``judges``, a made row's ``scorer``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from curation.option_letters import option_letter
 from curation.records import Domain, SourceError
 from curation.response_formats import ANY, checked_format
 from curation.thinking import OPEN, ThinkingTags
+from curation.verify.generator_scores import scorer_of
 
 if TYPE_CHECKING:
     from curation.prompts.asked import Asked
@@ -44,6 +45,8 @@ def record_of(row: Mapping[str, Any], program: CodeProblem | None, asked: Asked 
         how["letter"] = letter
     if program is None and row.get("accepted"):
         how["accepted"] = list(row["accepted"])
+    if (scorer := row.get("scorer") or scorer_of(row.get("meta"))) is not None:
+        how["scorer"] = scorer
     if asked is not None and asked.thinking != OPEN:
         how["thinking"] = asked.thinking
     if asked is not None and asked.response_format != ANY:
@@ -66,7 +69,7 @@ def read_record(record: str | Mapping[str, Any]) -> Mapping[str, Any]:
         for name, kind in (
             needed,
             ("id", str | int),
-            *((name, str | None) for name in ("lang", "statement", "letter")),
+            *((name, str | None) for name in ("lang", "statement", "letter", "scorer")),
         ):
             if not isinstance(table.get(name), kind):
                 raise TypeError(f"{name} is {brief(table.get(name))}")

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
+from curation.extras import require_extra
 from curation.option_letters import option_letter
 from curation.plugins import PluginRef
 from curation.records import Domain, SourceError
@@ -55,6 +56,8 @@ class Verifiers:
             self._domains.add(task.request.domain)
             if task.request.domain is Domain.MATH:
                 self._own[task.judges] = chosen_judges(task.judges, judges, task.id)
+            if task.scorer is not None and task.scorer.startswith("{"):
+                require_extra("procedural", f"problem {task.id}, which its task's own scorer judges,")
             if (
                 task.code_problem is not None
                 and self._programs.setdefault(task.id, task.code_problem) != task.code_problem
@@ -110,6 +113,7 @@ class Verifiers:
             seed=seed,
             statement=request.statement,
             admissible=task.accepted,
+            scorer=task.scorer,
         )
         submit = self._judge(task).submit  # extracts the answer, which takes its time
         future = await asyncio.get_running_loop().run_in_executor(self._threads, submit, judge_task)
