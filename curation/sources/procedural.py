@@ -21,7 +21,7 @@ from curation.extras import require_extra
 from curation.plugins import load_plugin
 from curation.records import ConfigError, SourceError
 from curation.sources.rows import RawRow, Row
-from curation.verify.generator_scores import BY_GENERATOR, BY_VERIFIER, SCORE, TaskScorer, is_scorer
+from curation.verify.generator_scores import BY_GENERATOR, BY_VERIFIER, SCORE, is_scorer, task_scorer
 
 VERSION = "procedural@2"
 
@@ -131,5 +131,4 @@ def _of_reasoning_gym(task: str, parameters: Mapping[str, Any], _level: int, see
     row = {"statement": item["question"], "answer": item["answer"]}
     if not needs_scorer:
         return {**row, "judged_by": BY_VERIFIER}
-    scorer = TaskScorer.of_item(dataset, task, parameters, seed)
-    return {**row, "judged_by": BY_GENERATOR, "scorer": scorer.dump()}
+    return {**row, "judged_by": BY_GENERATOR, "scorer": task_scorer(dataset, item, task, parameters, seed)}

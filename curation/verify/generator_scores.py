@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from curation.plugins import Plugin
 
@@ -72,22 +72,17 @@ class TaskScorer:
     seed: int
     digest: str
 
-    @classmethod
-    def of_item(cls, dataset: Any, task: str, parameters: Mapping[str, Any], seed: int) -> Self:
-        """Return the scorer of a data set's first item."""
-        item = dataset[0]
-        text = f"{item['question']}\0{item['answer']}".encode()
-        digest = hashlib.blake2b(text, digest_size=16).hexdigest()
-        return cls(type(dataset).__module__, task, json.dumps(parameters, sort_keys=True), seed, digest)
-
     @property
     def name(self) -> str:
         """Return `reasoning_gym:countdown`."""
         return f"reasoning_gym:{self.task}"
 
-    def dump(self) -> str:
-        """Return the scorer as JSON."""
-        return json.dumps(asdict(self))
+
+def task_scorer(dataset: Any, item: Mapping[str, Any], task: str, parameters: Mapping[str, Any], seed: int) -> str:
+    """Return the `TaskScorer` of a data set's first item as JSON."""
+    text = f"{item['question']}\0{item['answer']}".encode()
+    digest = hashlib.blake2b(text, digest_size=16).hexdigest()
+    return json.dumps(asdict(TaskScorer(type(dataset).__module__, task, json.dumps(parameters), seed, digest)))
 
 
 def scorer_of(meta: str | None) -> str | None:
