@@ -91,6 +91,7 @@ def test_a_task_that_makes_another_row_or_is_missing_fails_and_is_not_wrong() ->
         assert why in found
 
 
+@pytest.mark.slow
 def test_the_scorer_judges_what_the_verifier_cannot_read_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "cells.py").write_text(GENERATOR)
     assert scorer_name(Made("cells.py:make", ({},), 1, 0, 0), tmp_path) == "cells.py:score"
