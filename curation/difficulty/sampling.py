@@ -482,8 +482,10 @@ class Sampler:
         answers = list(dict.fromkeys([*judged, *new]))  # what failed once joins no class, and would fail again
         request = problem.sampling_request
         asked = problem.request
-        about = {"statement": asked.statement, "scorer": request.scorer}
-        task = JudgeTask(asked.id, request.reference, asked.lang, (), request.letter, **about)
+        reference, statement = request.reference, asked.statement
+        task = JudgeTask(
+            asked.id, reference, asked.lang, (), request.letter, statement=statement, scorer=request.scorer
+        )
         problem.is_judging = True
         future = self._judge.submit(task, answers)
         if future.done():

@@ -132,12 +132,15 @@ def load_tasks() -> None:
     list(_sandbox().run_python("", [b""], Limits(), tasks=True))
 
 
-def _found(name: str, program: str, job: Mapping[str, Any], limits: Limits, **packages: bool) -> bool | str | None:
+def _found(
+    name: str, program: str, job: Mapping[str, Any], limits: Limits, *, numpy: bool = False, tasks: bool = False
+) -> bool | str | None:
     """Return the verdict of a program, or its failure; the token is unknown to an answer that the scorer executes."""
     from curation.verify.programs.running import failure_of
 
     token = secrets.token_hex(16)
-    (ran,) = _sandbox().run_python(program, [json.dumps({**job, "token": token}).encode()], limits, **packages)
+    content = json.dumps({**job, "token": token}).encode()
+    (ran,) = _sandbox().run_python(program, [content], limits, numpy=numpy, tasks=tasks)
     if (failure := failure_of(ran)) is not None:
         return f"{name}: {failure[1]}"
     verdicts = {f"{token} {found}\n".encode(): found for found in (True, False, None)}
