@@ -94,6 +94,18 @@ def scorer_of(meta: str | None) -> str | None:
     return fields.get("scorer") if is_made else None
 
 
+def require_scorer(scorer: str | None, problem: str) -> None:
+    """Refuse the scorer of a reasoning-gym task without reasoning-gym.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    from curation.extras import require_extra
+
+    if scorer is not None and scorer.startswith("{"):
+        require_extra("procedural", f"problem {problem}, which its task's own scorer judges,")
+
+
 def is_scorer(value: Any) -> bool:
     """Return whether an object is a function of `row` and `answer`."""
     return inspect.isfunction(value) and [*inspect.signature(value).parameters] == ["row", "answer"]

@@ -13,11 +13,11 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
-from curation.extras import require_extra
 from curation.option_letters import option_letter
 from curation.plugins import PluginRef
 from curation.records import Domain, SourceError
 from curation.response_formats import BOXED
+from curation.verify.generator_scores import require_scorer
 from curation.verify.math_judge import Judge, JudgeTask, MathJudge, Response, Verdict
 from curation.verify.own_judges import chosen_judges
 from curation.verify.programs.judge import ProgramJudge
@@ -56,8 +56,7 @@ class Verifiers:
             self._domains.add(task.request.domain)
             if task.request.domain is Domain.MATH:
                 self._own[task.judges] = chosen_judges(task.judges, judges, task.id)
-            if task.scorer is not None and task.scorer.startswith("{"):
-                require_extra("procedural", f"problem {task.id}, which its task's own scorer judges,")
+            require_scorer(task.scorer, task.id)
             if (
                 task.code_problem is not None
                 and self._programs.setdefault(task.id, task.code_problem) != task.code_problem
