@@ -22,7 +22,6 @@ from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSett
 from curation.policies.failure_budget import FailureBudget
 from curation.records import DropReason, RequestRefused
 from curation.sources import reading as sources
-from curation.sources.places import place_of
 from curation.storage.stages import Shard, StageFolder, read_optional_shard, read_shard
 from flows.run import retries
 from flows.run.benches import as_benchmarks
@@ -220,7 +219,7 @@ def _has_benchmarks(run: Run) -> bool:
 def _check(run: Run) -> None:
     for benchmark, home in benchmarks_of(run):
         sources.check_source(benchmark, home)
-        require_not_written(run, place_of(benchmark), home)
+        require_not_written(run, benchmark, home)
     _embedder(run)
 
 
