@@ -46,7 +46,11 @@ def _checks(job: StageRun) -> Iterator[Inputs]:
             asked = rows.select("id", "statement", "lang").iter_rows()
             requests = [PromptRequest(name, statement, Domain.MATH, lang) for name, statement, lang in asked]
             attempts = solver.ask(requests, settings.band.attempts)
-            verdicts = judge_rows(judge, rows.with_columns(raw_answer=pl.lit(None, pl.String)), attempts)
+            verdicts = judge_rows(
+                judge,
+                rows.with_columns(pl.lit(None, pl.String).alias(name) for name in ("raw_answer", "meta")),
+                attempts,
+            )
             return pass_rates.decide(pass_rates.pass_rates(rows["id"], verdicts, policy), settings.band, part)
 
         def overlaps(statements: pl.Series) -> Sequence[str | None]:
