@@ -1,13 +1,14 @@
-"""Keys and seeds of live policies' attempts.
+"""What live policies share: prompt, key, and seeds of attempts.
 
 Invariants: (problem, index) determines the attempt's seed; whatever else changes a draw changes the key.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from curation.config import LiveModel
 from curation.prompts import Prompt, solving_prompt
@@ -53,3 +54,32 @@ def about_of(settings: LiveModel, prompt: Prompt | None = None) -> Mapping[str, 
         **({"examples": [list(example) for example in prompt.examples]} if prompt.examples else {}),
         **settings.decoding.model_dump(mode="json"),
     }
+
+
+class LivePolicy:
+    """A model with one prompt.
+
+    Args:
+        name: the model's in the key.
+        further: what else changes requests.
+    """
+
+    def __init__(self, settings: LiveModel, name: str, prompt: Prompt | None, **further: str) -> None:
+        self._live, self._key_name, self._further = settings, name, further
+        self._tags = ThinkingTags.of(settings.thinking)
+        self._ask_with(prompt)
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Return what the store notes."""
+        return about_of(self._live, self._prompt)
+
+    def asking(self, prompt: Prompt | None) -> Self:
+        """Return the same running model with another prompt."""
+        other = copy.copy(self)
+        other._ask_with(prompt)
+        return other
+
+    def _ask_with(self, prompt: Prompt | None) -> None:
+        self._prompt = prompt or prompt_of(self._live)
+        self.key = key_of(self._live, self._key_name, self._prompt, **self._further)
