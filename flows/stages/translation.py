@@ -15,7 +15,6 @@ import polars as pl
 
 from curation.config import TranslationSettings
 from curation.difficulty import pass_rates
-from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
 from curation.publish import export
 from curation.publish.cards.words import capital, count_phrase, language_names
@@ -31,7 +30,7 @@ from curation.translation.selection import chosen
 from flows.run import retries
 from flows.run.lookup import rows_of
 from flows.run.policies import model_title
-from flows.run.policy_session import PolicySession
+from flows.run.policy_session import PolicySession, failure_budget
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.sampling_session import request_details
 from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun
@@ -81,8 +80,7 @@ class _Work:
 
     def _session(self, model: str, prompt: Prompt | None, is_readable: Callable[[str], bool]) -> PolicySession:
         """Return a model's session, one for all questions to recorded answers."""
-        max_failed = self._job.recipe.stage1.sampling.max_failed
-        budget = FailureBudget(max_failed, len(self.targets), "stage1.sampling.max_failed")
+        budget = failure_budget(self._job.run, len(self.targets))
         session = PolicySession(self._job.run, STAGE, model, budget, prompt, is_readable)
         if (same := self._sessions.get(session.policy.key)) is not None:
             return same

@@ -11,13 +11,12 @@ import polars as pl
 
 from curation.difficulty import pass_rates
 from curation.filters.decontamination import HIT
-from curation.policies.failure_budget import FailureBudget
 from curation.questions.variants import STAGE, VariantChecks
 from curation.records import Domain, PromptRequest
 from curation.sources.reading import source_digest
 from curation.storage.stages import read_table
 from flows.run.policies import model_title
-from flows.run.policy_session import PolicySession
+from flows.run.policy_session import PolicySession, failure_budget
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import MATH, Kind, StageRun
 from flows.stages.attempts import judge_rows
@@ -36,7 +35,7 @@ def _checks(job: StageRun) -> Iterator[Inputs]:
     assert settings.model is not None
     assert writer is not None
     kept = job.problems
-    budget = FailureBudget(recipe.stage1.sampling.max_failed, kept.manifest.kept, "stage1.sampling.max_failed")
+    budget = failure_budget(job.run, kept.manifest.kept)
     problems = read_table(kept.folder, "kept", _OF_THE_SET)
     with open_judge(job.run) as judge, PolicySession(job.run, STAGE, settings.model, budget, None, bool) as solver:
         policy = solver.policy.key.policy
