@@ -237,7 +237,6 @@ TRANSLATION: Proposal[ProblemText] = Proposal(
     review=review,
     result=RESULT,
     select=lambda subjects: (subjects, [translation_request(one) for one in subjects.iter_rows(named=True)]),
-    apply=lambda *_: {},
     tries=TRIES,
     nothing="no text: nothing is between <translation> and </translation>",
 )
