@@ -87,8 +87,8 @@ class ModelSession:
         self._models, self._is_local = models, isinstance(settings, VllmModel | TorchModel)
         self._opens = settings, folder, prompt
         self._name = model_key(settings, folder)
-        self._started = models.running(self._name)
-        self.policy = self._started.asking(prompt) if self._started is not None else open_policy(*self._opens)
+        self._started: Any = models.running(self._name)
+        self.policy: Policy = open_policy(*self._opens) if self._started is None else self._started.asking(prompt)
 
     @property
     def is_open(self) -> bool:
@@ -103,7 +103,7 @@ class ModelSession:
         """
         if not isinstance(self._opens[0], RecordedModel):
             refuse_offline(f"this needs answers of {self.policy.key.policy}")
-        running = self._models.running(self._name)
+        running: Any = self._models.running(self._name)
         if running is None:
             if self._started is not None:  # it has ended since
                 self.policy = open_policy(*self._opens)
