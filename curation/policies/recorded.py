@@ -146,7 +146,8 @@ class Recorded:
             for attempt in self._attempt_list(row, number):
                 answer, label = self._answer(attempt, where), self._label(attempt, where)
                 model = _value(attempt, columns.model) or _value(row, columns.model)
-                text = refused = None
+                text: str | None = None
+                refused: str | None = None
                 try:
                     text = self._text(attempt, where)
                 except RequestRefused as why:
