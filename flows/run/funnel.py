@@ -45,7 +45,9 @@ def status(run: Run, pipeline: Pipeline, verifier: str) -> list[StageStatus]:
             statuses.append(_unfinished(stage, folder, total))
             continue
         digests[stage.name], total = result.manifest.digest, result.manifest.shards
-        statuses.append(StageStatus(stage, result.funnel_row, True, total, total, result.manifest.notes))
+        statuses.append(
+            StageStatus(stage, result.funnel_row, True, result.manifest.shards, total, result.manifest.notes)
+        )
     return statuses
 
 
