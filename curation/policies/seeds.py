@@ -28,34 +28,6 @@ def prompt_of(settings: LiveModel) -> Prompt:
     return solving_prompt(settings.prompt, ThinkingTags.of(settings.thinking), examples)
 
 
-def key_of(settings: LiveModel, name: str, prompt: Prompt | None = None, **further: str) -> AttemptKey:
-    """Return the key of a live policy's attempts.
-
-    Args:
-        further: what else changes requests.
-    """
-    prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)
-    if tags != THINK:  # the same tokens are another text
-        further["thinking"] = f"{tags.open} {tags.close}"
-    parts = "|".join([settings.decoding.digest(), *(f"{key}={value}" for key, value in sorted(further.items()))])
-    sampling = hashlib.blake2b(parts.encode(), digest_size=6).hexdigest()
-    return AttemptKey(name, prompt.version, sampling)
-
-
-def about_of(settings: LiveModel, prompt: Prompt | None = None) -> Mapping[str, Any]:
-    """Return what the store notes."""
-    prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)
-    return {
-        "kind": settings.model_dump()["kind"],
-        "model": settings.model,
-        "prompt": prompt.version,
-        "system": prompt.system,
-        **({"thinking": settings.thinking} if tags != THINK else {}),
-        **({"examples": [list(example) for example in prompt.examples]} if prompt.examples else {}),
-        **settings.decoding.model_dump(mode="json"),
-    }
-
-
 class LivePolicy:
     """A model with one prompt.
 
@@ -72,7 +44,16 @@ class LivePolicy:
     @property
     def about(self) -> Mapping[str, Any]:
         """Return what the store notes."""
-        return about_of(self._live, self._prompt)
+        settings, prompt = self._live, self._prompt
+        return {
+            "kind": settings.model_dump()["kind"],
+            "model": settings.model,
+            "prompt": prompt.version,
+            "system": prompt.system,
+            **({"thinking": settings.thinking} if self._tags != THINK else {}),
+            **({"examples": [list(example) for example in prompt.examples]} if prompt.examples else {}),
+            **settings.decoding.model_dump(mode="json"),
+        }
 
     def asking(self, prompt: Prompt | None) -> Self:
         """Return the same running model with another prompt."""
@@ -82,4 +63,9 @@ class LivePolicy:
 
     def _ask_with(self, prompt: Prompt | None) -> None:
         self._prompt = prompt or prompt_of(self._live)
-        self.key = key_of(self._live, self._key_name, self._prompt, **self._further)
+        further = dict(self._further)
+        if self._tags != THINK:  # the same tokens are another text
+            further["thinking"] = f"{self._tags.open} {self._tags.close}"
+        parts = "|".join([self._live.decoding.digest(), *(f"{key}={value}" for key, value in sorted(further.items()))])
+        sampling = hashlib.blake2b(parts.encode(), digest_size=6).hexdigest()
+        self.key = AttemptKey(self._key_name, self._prompt.version, sampling)
