@@ -449,13 +449,14 @@ def _built(value: Any, kind: Any, where: str) -> Any:
     """Return a TOML value as a field's type."""
     inner, origin = get_args(kind), get_origin(kind)
     if is_dataclass(kind) and isinstance(value, dict):
-        hints = _hints(kind)
+        table: Any = kind
+        hints = _hints(table)
         for name in [*hints, *value]:
             if name not in value:
                 raise ConfigError(f"{where}: {name} is missing; write it, empty where the language has none.")
             if name not in hints:
                 raise ConfigError(f"{where}: {name} is no field; take it out, or correct its name.")
-        return kind(**{name: _built(value[name], hint, f"{where}, {name}") for name, hint in hints.items()})
+        return table(**{name: _built(value[name], hint, f"{where}, {name}") for name, hint in hints.items()})
     if origin is tuple and isinstance(value, list):
         return tuple(_built(item, inner[0], where) for item in value)
     if origin is dict and isinstance(value, dict):
