@@ -1,4 +1,4 @@
-"""The code flow: raw rows to a curated set. `flows.pipelines.curate_code` lists its stages, one line each.
+"""The code flow: raw rows to a curated set. `flows.pipelines.by_recipe` lists its stages, one line each.
 
     prefect deploy flows/curate_code.py:curate_code
     curate_code.serve(cron="0 3 * * *", parameters={"recipe": "my_set.toml"})

@@ -1,4 +1,4 @@
-"""The math flow: raw rows to a curated set. `flows.pipelines.curate_math` lists its stages, one line each.
+"""The math flow: raw rows to a curated set. `flows.pipelines.by_recipe` lists its stages, one line each.
 
     prefect deploy flows/curate_math.py:curate_math
     curate_math.serve(cron="0 3 * * *", parameters={"recipe": "my_set.toml"})

@@ -118,7 +118,7 @@ REASONING_GYM = "reasoning_gym"
 ROWS_PER_LEVEL = 100
 """Rows of each level of a procedural source that names no number."""
 
-_MADE_COLUMNS = ("level", "seed", "judged_by", "reserved")
+_MADE_COLUMNS = ("level", "seed", "judged_by", "scorer", "reserved")
 """Columns of made rows that are kept in `meta`."""
 
 

@@ -45,7 +45,7 @@ class SamplingRequest:
 
     Args:
         stored_answers: final answers of stored attempts, by index.
-        letter: as in `JudgeTask`.
+        letter, scorer: as in `JudgeTask`.
         limit: first index not to request; a problem that needs more is left open.
     """
 
@@ -55,6 +55,7 @@ class SamplingRequest:
     stored_answers: Mapping[int, str | None] = field(default_factory=dict)
     rule: StoppingRule | None = None
     limit: int | None = None
+    scorer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,7 +482,10 @@ class Sampler:
         answers = list(dict.fromkeys([*judged, *new]))  # what failed once joins no class, and would fail again
         request = problem.sampling_request
         asked = problem.request
-        task = JudgeTask(asked.id, request.reference, asked.lang, (), request.letter, statement=asked.statement)
+        reference, statement = request.reference, asked.statement
+        task = JudgeTask(
+            asked.id, reference, asked.lang, (), request.letter, statement=statement, scorer=request.scorer
+        )
         problem.is_judging = True
         future = self._judge.submit(task, answers)
         if future.done():

@@ -95,7 +95,6 @@ def with_accepted(problems: pl.DataFrame, votes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _decided_by() -> pl.Expr:
-    """Return in words how attempts led to a decision."""
     chance = pl.col("evidence").str.extract(_FORESEEN)
     of = pl.format("after {} of {}", "attempts", pl.col("attempts") + pl.col("skipped"))
     return (
@@ -108,7 +107,6 @@ def _decided_by() -> pl.Expr:
 
 
 def _informed_by() -> pl.Expr:
-    """Return whose attempts the decisions rest on."""
     others = pl.when(pl.col("skipped").fill_null(0) > 0).then(pl.col("evidence").str.extract(_FORESEEN, 2))
     own = pl.format("{} {}", "policy", "judged")
     return pl.when(others.is_null()).then(own).otherwise(pl.format("{}, {}", own, others))

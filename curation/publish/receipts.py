@@ -167,7 +167,7 @@ _ROWS = 10_000
 
 
 def file_digests(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of a set's files by path, as in `Receipt`."""
+    """Return the SHA-256 of a set's files by path."""
     digests = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()

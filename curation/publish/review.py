@@ -140,13 +140,8 @@ def agreed_verdict(statements: Sequence[ReviewVerdict], reviewers: int = 1) -> R
         return statements[-1] if statements else None
     last = {verdict.reviewer: verdict for verdict in statements}
     votes = Counter(verdict.content for verdict in last.values())
-    return next((verdict for verdict in reversed(statements) if _counts(verdict, last, votes, reviewers)), None)
-
-
-def _counts(
-    verdict: ReviewVerdict, last: Mapping[str | None, ReviewVerdict], votes: Mapping[str | None, int], reviewers: int
-) -> bool:
-    return last[verdict.reviewer] is verdict and votes[verdict.content] >= reviewers
+    standing = (verdict for verdict in reversed(statements) if last[verdict.reviewer] is verdict)
+    return next((verdict for verdict in standing if votes[verdict.content] >= reviewers), None)
 
 
 def _parse_line(line: bytes) -> tuple[str, ReviewVerdict] | None:

@@ -117,7 +117,6 @@ def _unpivoted(rows: pl.DataFrame, index: Sequence[str], columns: Sequence[str])
 
 
 def _with_digests(texts: pl.DataFrame) -> pl.DataFrame:
-    """Add the digests of each text and of its words."""
     held = texts["text"].to_list()
     return texts.with_columns(
         pl.Series("digest", [digest_of(text) for text in held], pl.String),

@@ -19,6 +19,7 @@ from curation.questions.proposals import Proposal, refusal_text
 from curation.questions.rewriting import ProposedRewriting, main_script, read_rewriting
 from curation.questions.votes import Request, Selected
 from curation.records import DROPPED, PROBLEM, Domain, DropReason, Outcome, PromptRequest, problem_id
+from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge, JudgeTask, Response
 
 SYSTEM = """\
@@ -59,8 +60,11 @@ class VariantChecks:
 
 
 def select(problems: pl.DataFrame, _checks: VariantChecks) -> Selected:
-    """Return the sometimes solved problems of the last decision."""
-    rows = problems.with_row_index("at").select("at", "id", "statement", "answer", "lang", "choices")
+    """Return the sometimes solved problems of the last decision, without those that only their generator judges."""
+    by_verifier = pl.Series([scorer_of(meta) is None for meta in problems["meta"]], dtype=pl.Boolean)
+    rows = (
+        problems.with_row_index("at").filter(by_verifier).select("at", "id", "statement", "answer", "lang", "choices")
+    )
     requests: list[Request] = [
         PromptRequest(name, statement, Domain.MATH, lang)
         for name, statement, lang in rows.select("id", "statement", "lang").iter_rows()

@@ -3,7 +3,8 @@
     {"goldilocks": 1, "id": "5f…", "domain": "math", "lang": "en", "statement": "What is …?", "answer": "42"}
     {"goldilocks": 1, "id": "9c…", "domain": "code", "lang": "en", "statement": "…", "program": {"tests": […], …}}
 
-Optional: ``letter`` of a former multiple choice, ``accepted`` answers, ``thinking``, ``response_format``, ``judges``.
+Optional: ``letter`` of a former multiple choice, ``accepted`` answers, ``thinking``, ``response_format``, ``judges``, a
+made row's ``scorer``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from curation.option_letters import option_letter
 from curation.records import Domain, SourceError
 from curation.response_formats import ANY, checked_format
 from curation.thinking import OPEN, ThinkingTags
+from curation.verify.generator_scores import scorer_of
 
 if TYPE_CHECKING:
     from curation.prompts.asked import Asked
@@ -43,6 +45,8 @@ def record_of(row: Mapping[str, Any], program: CodeProblem | None, asked: Asked 
         how["letter"] = letter
     if program is None and row.get("accepted"):
         how["accepted"] = list(row["accepted"])
+    if (scorer := row.get("scorer") or scorer_of(row.get("meta"))) is not None:
+        how["scorer"] = scorer
     if asked is not None and asked.thinking != OPEN:
         how["thinking"] = asked.thinking
     if asked is not None and asked.response_format != ANY:
@@ -65,7 +69,7 @@ def read_record(record: str | Mapping[str, Any]) -> Mapping[str, Any]:
         for name, kind in (
             needed,
             ("id", str | int),
-            *((name, str | None) for name in ("lang", "statement", "letter")),
+            *((name, str | None) for name in ("lang", "statement", "letter", "scorer")),
         ):
             if not isinstance(table.get(name), kind):
                 raise TypeError(f"{name} is {brief(table.get(name))}")

@@ -135,7 +135,16 @@ class Scorer:
             return self._code.submit(JudgeTask(held, "", lang, answers, seed=seed, statement=statement))
         form = self.settings.response_format or table.get("response_format", ANY)
         accepted = tuple(table.get("accepted", ()))
-        task = JudgeTask(name, table["answer"], lang, (), table.get("letter"), statement=statement, admissible=accepted)
+        task = JudgeTask(
+            name,
+            table["answer"],
+            lang,
+            (),
+            table.get("letter"),
+            statement=statement,
+            admissible=accepted,
+            scorer=table.get("scorer"),
+        )
         math = self._math_judge(chosen_judges(table.get("judges", ()), self._own, name))
         return math.submit(task, [final_answer(answers[0], form)])
 

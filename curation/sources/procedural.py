@@ -21,12 +21,9 @@ from curation.extras import require_extra
 from curation.plugins import load_plugin
 from curation.records import ConfigError, SourceError
 from curation.sources.rows import RawRow, Row
-from curation.verify.generator_scores import SCORE, is_scorer
+from curation.verify.generator_scores import BY_GENERATOR, BY_VERIFIER, SCORE, is_scorer, task_scorer
 
-VERSION = "procedural@1"
-
-BY_VERIFIER, BY_GENERATOR = "verifier", "generator"
-"""Values of a row's `judged_by`: who can judge answers to it."""
+VERSION = "procedural@2"
 
 _ONE_ANSWER = frozenset(
     "advanced_geometry bitwise_arithmetic calendar_arithmetic chain_sum circuit_logic codeio coin_flip "
@@ -53,12 +50,12 @@ def made_meta(made: Sequence[str]) -> pl.Expr:
 
 
 def made_rows(made: Made, folder: Path, source: str) -> Iterator[RawRow]:
-    """Yield the rows of all levels in order, with `level`, `seed` and `judged_by`.
+    """Yield the rows of all levels in order, with `level`, `seed`, `judged_by` and, by a generator, its `scorer`.
 
     Raises:
         SourceError: the generator fails, or is not deterministic.
     """
-    make = _maker(made, folder)[0]
+    make, scorer = _maker(made, folder)[0], scorer_name(made, folder)
     for level, parameters in enumerate(made.parameters, 1):
         for number in range(rows := made.rows_per_level + made.reserve_per_level):
             seed = made.first_seed + number
@@ -68,6 +65,8 @@ def made_rows(made: Made, folder: Path, source: str) -> Iterator[RawRow]:
                     f"source {source}: {made.generator} makes two different rows of level {level} and seed {seed}; "
                     "draw only from random.Random(seed)."
                 )
+            if scorer is not None and row["judged_by"] == BY_GENERATOR:
+                row["scorer"] = scorer.rpartition("/")[2]
             row = {**row, "reserved": number >= made.rows_per_level}
             line = (level - 1) * rows + number + 1
             wrong = next((name for name in ("statement", "answer") if not isinstance(row.get(name), str)), None)
@@ -104,7 +103,7 @@ def _maker(made: Made, folder: Path) -> tuple[Make, str]:
     return partial(_of_function, plugin.value), plugin.digest
 
 
-def _made(make: Make, parameters: Mapping[str, Any], level: int, seed: int, where: str) -> Row:
+def _made(make: Make, parameters: Mapping[str, Any], level: int, seed: int, where: str) -> dict[str, Any]:
     try:
         row = make(parameters, level, seed)
     except Exception as error:
@@ -114,7 +113,7 @@ def _made(make: Make, parameters: Mapping[str, Any], level: int, seed: int, wher
         ) from error
     if not isinstance(row, Mapping):
         raise SourceError(f"{where}, level {level}, seed {seed}: returned {type(row).__name__}, not a dictionary.")
-    return {"judged_by": BY_VERIFIER, **row, "level": level, "seed": seed}
+    return {"judged_by": BY_VERIFIER, "scorer": None, **row, "level": level, "seed": seed}
 
 
 def _of_function(function: Callable[..., Row], parameters: Mapping[str, Any], level: int, seed: int) -> Row:
@@ -129,5 +128,7 @@ def _of_reasoning_gym(task: str, parameters: Mapping[str, Any], _level: int, see
     item = dataset[0]
     has_scorer = type(dataset).score_answer is not ProceduralDataset.score_answer
     needs_scorer = task in _ORDERED or (has_scorer and task not in _ONE_ANSWER)
-    judged_by = BY_GENERATOR if needs_scorer else BY_VERIFIER
-    return {"statement": item["question"], "answer": item["answer"], "judged_by": judged_by}
+    row = {"statement": item["question"], "answer": item["answer"]}
+    if not needs_scorer:
+        return {**row, "judged_by": BY_VERIFIER}
+    return {**row, "judged_by": BY_GENERATOR, "scorer": task_scorer(dataset, item, task, parameters, seed)}

@@ -20,7 +20,7 @@ from curation.config import Source
 from curation.config.base import names
 from curation.config.sources import Join
 from curation.records import SourceError
-from curation.sources.places import joined_place, place_of
+from curation.sources.places import joined_table
 from curation.sources.rows import RawRow, Row, require_path, value_at
 from curation.sources.tables import table_rows
 from curation.storage.remote import first_line
@@ -83,7 +83,7 @@ def require_first(rows: Iterable[PlacedRow], paths: Sequence[str], where: str) -
 
 
 def _placed(source: Source, folder: Path, batch_rows: int, columns: Sequence[str] | None = None) -> Iterator[PlacedRow]:
-    return itertools.starmap(PlacedRow, enumerate(table_rows(place_of(source), folder, batch_rows, columns)))
+    return itertools.starmap(PlacedRow, enumerate(table_rows(source, folder, batch_rows, columns)))
 
 
 def _counted(rows: Iterable[PlacedRow], counts: SelectionCounts, name: str) -> Iterator[PlacedRow]:
@@ -207,12 +207,12 @@ def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> di
     Raises:
         SourceError: it is missing, lacks a column or all keys, or has an unreadable row.
     """
-    place = joined_place(source)
-    assert place is not None
+    table = joined_table(source)
+    assert table is not None
     where = f"source {source.name}: join with {join.path}"
     paths = names(join.key if join.key is not None else join.on)
     by_key: dict[Key, list[dict[str, Any]]] = {}
-    placed = itertools.starmap(PlacedRow, enumerate(table_rows(place, folder, batch_rows)))
+    placed = itertools.starmap(PlacedRow, enumerate(table_rows(table, folder, batch_rows)))
     for _, raw in require_first(placed, [*paths, *join.columns], where):
         if raw.row is None:
             raise SourceError(f"{where}: {raw.place}: {raw.reason.rstrip('.')}; mend it, for its key is not known.")

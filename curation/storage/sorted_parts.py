@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
 import polars as pl
 
-from curation.storage.stages import atomic_replace, table_files
+from curation.storage.stages import atomic_replace, table_files, write_parquet
 
 ROWS_AT_ONCE = 50_000
 """Rows of a part, and how many are written out together while they are hashed."""
@@ -47,6 +47,26 @@ def in_slices(table: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     height = table.select(pl.len()).collect().item()
     for start in range(0, height, ROWS_AT_ONCE):
         yield table.slice(start, ROWS_AT_ONCE).collect(engine="streaming")
+
+
+def write_files(
+    folder: Path, name: str, frames: Iterable[pl.DataFrame], schema: pl.Schema, limit: int, size: Callable[..., float]
+) -> list[Path]:
+    """Write frames as files of up to ``limit`` by their ``size``, at least one; return their paths."""
+    files, held = list[Path](), [schema.to_frame()]
+
+    def write() -> None:
+        files.append(folder / f"{name}-{len(files):05}.parquet")
+        write_parquet(files[-1], pl.concat(held))
+
+    for frame in frames:
+        filled = sum(map(size, held))
+        if filled and filled + size(frame) > limit:
+            write()
+            held = held[:1]
+        held.append(frame)
+    write()
+    return files
 
 
 def write_scanned(path: Path, table: pl.LazyFrame) -> None:

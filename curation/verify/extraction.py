@@ -16,22 +16,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from curation.languages.vocabulary import every, neighbours, one_of
-from curation.response_formats import ANY, BOXED, CHOICE, CUE, HASHES, LOOSE, TAG
+from curation.languages.vocabulary import every, languages, neighbours, one_of
+from curation.response_formats import ANY, BOXED, CUE, HASHES, LOOSE, TAG
 from curation.thinking import CLOSE, OPEN, split_response
 from curation.verify.answers.words import parse_boolean
 from curation.verify.boxes import boxed_answer, end_of_boxes, has_box, unfinished_box
-from curation.verify.loose_reading import guess_answer, only_money
 from curation.verify.prose import (
     CHAFF_END,
+    COPULA,
     MATH,
     SENTENCE_END,
     WORD,
     concluded_value,
     inside,
+    is_conditioned,
     is_prose,
     leading_value,
     stated_value,
@@ -110,7 +110,7 @@ def extract_answer(response: str, form: str = ANY, finish: str | None = None) ->
     if bare is not None and not is_prose(bare.answer):
         return bare
     tail = text[-TAIL_CHARS:]
-    guess = guess_answer(tail)
+    guess = _guess(tail)
     return _answer(*guess) if guess is not None else bare
 
 
@@ -128,7 +128,7 @@ def read_answer(text: str, form: str = ANY) -> str | None:
         return extracted.answer if extracted is not None else None
     extracted = _marked(whole, None)
     if extracted is not None:
-        money = only_money(extracted.answer) if form == LOOSE and is_prose(extracted.answer) else None
+        money = _only_money(extracted.answer) if form == LOOSE and is_prose(extracted.answer) else None
         return money or extracted.answer
     if form == LOOSE:
         return _read_loosely(whole)
@@ -183,7 +183,9 @@ def _in_format(text: str, form: str, finish: str | None) -> ExtractedAnswer | No
     if TAG.fullmatch(form):
         return _by_tag(text, form)
     tail, is_cut = _whole_tokens(text[-TAIL_CHARS:], finish), finish == "length"
-    return _by_cue(tail, is_cut) if form == CUE else _BY_FORMAT[form](tail)
+    if form == CUE:
+        return _by_cue(tail, is_cut)
+    return _by_hashes(tail) if form == HASHES else _by_stated_choice(tail)
 
 
 def _whole_tokens(text: str, finish: str | None) -> str:
@@ -314,12 +316,6 @@ def _by_stated_choice(text: str) -> ExtractedAnswer | None:
     return ExtractedAnswer("choice", letter[1]) if letter is not None else named
 
 
-_BY_FORMAT: Mapping[str, Callable[[str], ExtractedAnswer | None]] = {
-    HASHES: _by_hashes,
-    CHOICE: _by_stated_choice,
-}
-
-
 def _bare(text: str) -> ExtractedAnswer | None:
     stripped = text.strip()
     if MATH.fullmatch(stripped):
@@ -374,3 +370,84 @@ def clean_recorded_answer(answer: str | None) -> str | None:
         text = text.strip('"').strip()
     text = text.removesuffix(",").rstrip()
     return None if text.casefold().rstrip(".") in _EMPTY else text
+
+
+# guesses, for `LOOSE` alone
+
+_EMPHASIS = re.compile(r"\*\*([^*\n]{1,200})\*\*")
+_NUMBER = re.compile(
+    r"\\[dt]?frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}"
+    r"|(?<![A-Za-z0-9_.])[-−]?(?:\d{1,3}(?:[,\u202f\u00a0]\d{3})+|\d+)(?:[.,]\d+)?(?:/\d+)?%?(?![.,]?\d)|(?<![\w])\.\d+"
+)
+MAX_CONDITION_CHARS = 120
+"""A longer text is a response, with a way to its answer."""
+
+_KINDS = [
+    word for vocab in languages() for kind, said in vocab.answers.declarations.items() if kind != "any" for word in said
+]
+_DECLARES = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, _KINDS))})[\s.$]*$", re.IGNORECASE)
+"""The end of a text that defines what a name in it is: "where t is any integer"."""
+
+_COINS = ("$", "€", "£", "¥")
+_MONEY = re.compile(r"\s?[$€£¥]")
+
+
+def _guess(text: str) -> tuple[str, str] | None:
+    """Return the last sentence's or text's last formula or number; None if a short text has several."""
+    if len(text) <= MAX_CONDITION_CHARS and _has_condition(text):
+        return None
+    return _by_last_sentence(text) or _by_display(text) or _by_emphasis(text) or _by_number(text)
+
+
+def _has_condition(text: str) -> bool:
+    """Return whether a short text has conditions or several formulas."""
+    if _DECLARES.search(text):
+        return True
+    formulas = len(MATH.findall(text))
+    if formulas > 1 or (text.count("$") % 2 and "\\" in text) or is_conditioned(text):
+        return True
+    several = formulas + len(_NUMBER.findall(MATH.sub(" ", text))) > 1
+    return several and "=" not in text and not COPULA.search(text)
+
+
+def _by_last_sentence(text: str) -> tuple[str, str] | None:
+    start = max(0, len(text) - 2000)
+    cuts = [match.end() for match in SENTENCE_END.finditer(text, start)]
+    edges = [start, *cuts, len(text)]
+    for low, high in zip(reversed(edges[:-1]), reversed(edges[1:]), strict=True):
+        sentence = CHAFF_END.sub("", text[low:high])
+        if sentence.count("$") % 2:
+            return None
+        if any(char.isdigit() for char in sentence):
+            extracted = _by_display(sentence) or _by_number(sentence)
+            return ("sentence", extracted[1]) if extracted is not None else None
+    return None
+
+
+def _by_display(text: str) -> tuple[str, str] | None:
+    last = next(iter([*MATH.finditer(text)][::-1]), None)
+    return ("display", inside(last.group())) if last else None
+
+
+def _by_emphasis(text: str) -> tuple[str, str] | None:
+    matches = [match for match in _EMPHASIS.findall(text) if any(char.isdigit() for char in match)]
+    return ("emphasis", matches[-1]) if matches else None
+
+
+def _only_money(text: str) -> str | None:
+    """Return a text's only amount of money."""
+    money = _money_in(text)
+    return money[0].group() if len(money) == 1 else None
+
+
+def _by_number(text: str) -> tuple[str, str] | None:
+    last = (_money_in(text) or list(_NUMBER.finditer(text)))[-1:]
+    return ("number", last[0].group()) if last else None
+
+
+def _money_in(text: str) -> list[re.Match[str]]:
+    return [
+        match
+        for match in _NUMBER.finditer(text)
+        if _MONEY.match(text, match.end()) or text[match.start() - 1 : match.start()] in _COINS
+    ]

@@ -1,7 +1,7 @@
 """Compares answers in `math_judge`'s worker processes.
 
 A job is JSON: ``{"do": "judge" | "check", "reference": …, "lang": …}`` with distinct ``answers`` and optionally
-``admissible``, ``letter``, ``statement``, ``judges``.
+``admissible``, ``letter``, ``statement``, ``scorer``, ``judges``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 
 from curation.plugins import PluginRef
 from curation.records import Outcome
-from curation.verify import answers, own_judges
+from curation.verify import answers, generator_scores, own_judges
 from curation.verify.classes import answer_classes
+from curation.verify.generator_scores import TaskScorer
 from curation.verify.worker import Guard
 
 DOUBTFUL = " (doubtful)"
@@ -27,7 +28,9 @@ def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
     judges = [PluginRef(*fields) for fields in job.get("judges", ())]
     for judge in judges:
         judge.load()
-    comparer = _GuardedComparison(job["lang"], job.get("statement"), guard, judges)
+    if (job.get("scorer") or "").startswith("{"):
+        generator_scores.load_tasks()
+    comparer = _GuardedComparison(job["lang"], job.get("statement"), guard, judges, job.get("scorer"))
     if job["do"] == "check":
         return _check(job["reference"], comparer)
     references = [job["reference"], *job.get("admissible", ())]
@@ -68,6 +71,8 @@ def _judge(
     claimed = compare.claimant(references[0])
 
     def are_equal(one: str, other: str) -> bool:
+        if isinstance(claimed, TaskScorer):  # it compares with the row alone
+            return False
         step = f"classes:{places[one]}:{places[other]}"
         if claimed is not None:
             return compare.by_own(claimed, step, one, other)[0] is Outcome.CORRECT
@@ -87,8 +92,8 @@ def best_verdict(verdicts: Sequence[tuple[Outcome, str]]) -> tuple[Outcome, str]
     return min(verdicts, key=lambda verdict: (order.index(verdict[0]), not verdict[1].endswith(DOUBTFUL)))
 
 
-_Claimant = PluginRef | tuple[Outcome, str]
-"""The user's judge that decides a reference, or the verdict that its failure to state so leaves."""
+_Claimant = PluginRef | TaskScorer | tuple[Outcome, str]
+"""The judge or scorer that decides a reference, or the verdict that its failure to state so leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,7 @@ class _GuardedComparison:
     statement: str | None
     guard: Guard
     judges: Sequence[PluginRef] = ()
+    scorer: str | None = None
     claimants: dict[str, _Claimant | None] = field(default_factory=dict)
 
     def __call__(self, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
@@ -108,12 +114,15 @@ class _GuardedComparison:
         return self.built_in(step, reference, answer)
 
     def claimant(self, reference: str) -> _Claimant | None:
-        """Return the first judge that claims a reference."""
+        """Return the row's scorer, else the first judge that claims a reference."""
         if reference not in self.claimants:
             self.claimants[reference] = self._find_claimant(reference)
         return self.claimants[reference]
 
     def _find_claimant(self, reference: str) -> _Claimant | None:
+        if self.scorer is not None:
+            named = own_judges.named_scorer(self.scorer, self.judges)
+            return (Outcome.BROKEN, named) if isinstance(named, str) else named
         for number, judge in enumerate(self.judges):
             failed = self.guard.enter(f"claims:{number}:{reference}")
             if failed is not None:
@@ -127,8 +136,8 @@ class _GuardedComparison:
         return None
 
     def by_own(self, claimed: _Claimant, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
-        """Return the user's judge's verdict."""
-        if not isinstance(claimed, PluginRef):
+        """Return the verdict of a user's judge, or of the row's scorer."""
+        if isinstance(claimed, tuple):
             return claimed
         failed = self.guard.enter(step)
         if failed is not None:

@@ -41,7 +41,7 @@ class JudgeTask:
     """One problem with the responses to judge.
 
     Right answers equal ``reference``, an ``admissible`` one, or ``letter``, the original option. ``seed`` draws a code
-    problem's tests.
+    problem's tests. ``scorer`` is as in `generator_scores.scorer_of`.
     """
 
     problem: str
@@ -52,6 +52,7 @@ class JudgeTask:
     seed: int | None = None
     statement: str | None = None
     admissible: tuple[str, ...] = ()
+    scorer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,8 @@ class ReferenceCheck:
     reason: str
 
 
-Reference = tuple[str, str] | tuple[str, str, str | None]
-"""A reference with its language, and the problem's statement if it is known."""
+Reference = tuple[str, str] | tuple[str, str, str | None] | tuple[str, str, str | None, str | None]
+"""A reference with its language, and the problem's statement and scorer if they are known."""
 
 
 class Judge(Protocol):
@@ -209,7 +210,7 @@ class MathJudge:
     def at_once(self, task: JudgeTask, final_answers: Sequence[str | None]) -> tuple[Verdict, ...] | None:
         """Return the verdicts if no worker is needed."""
         distinct = list(dict.fromkeys(answer for answer in final_answers if answer is not None))
-        quick_verdicts = _quick_verdicts(task, distinct) if self._is_quick else None
+        quick_verdicts = _quick_verdicts(task, distinct) if self._is_quick and task.scorer is None else None
         if quick_verdicts is None and distinct:
             return None
         return tuple(_verdict_on(answer, quick_verdicts or {}) for answer in final_answers)
@@ -223,6 +224,7 @@ class MathJudge:
             "letter": task.letter,
             "admissible": list(task.admissible),
             "statement": task.statement,
+            "scorer": task.scorer,
             **self._job,
         }
 
@@ -237,12 +239,13 @@ class MathJudge:
 
         def started() -> Iterator[tuple[None, Future[Any]]]:
             for reference, lang, *rest in references:
-                if self._is_quick and answers.is_plain(reference, lang=lang):
+                statement, scorer = (*rest, None, None)[:2]
+                if self._is_quick and scorer is None and answers.is_plain(reference, lang=lang):
                     usable: Future[ReferenceCheck] = Future()
                     usable.set_result(ReferenceCheck(True, None, ""))
                     yield None, usable
                 else:
-                    asked = {"reference": reference, "lang": lang, "statement": rest[0] if rest else None}
+                    asked = {"reference": reference, "lang": lang, "statement": statement, "scorer": scorer}
                     yield None, self._start().submit({"do": "check", **asked, **self._job})
 
         for _, found in self._in_order(started()):

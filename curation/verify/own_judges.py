@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 from curation.plugins import PluginRef, find_plugin, load_plugin
 from curation.records import SourceError
 from curation.verify import answers
-from curation.verify.generator_scores import is_scorer, scored
+from curation.verify.generator_scores import TaskScorer, is_scorer, scored, scored_by_task
 
 
 @runtime_checkable
@@ -134,8 +134,18 @@ def claims(judge: PluginRef, reference: str, statement: str | None, *, lang: str
         return f"{plugin.failure(error)} (claiming {reference!r})"
 
 
-def verdict(judge: PluginRef, answer: str, reference: str, statement: str | None) -> bool | str | None:
+def named_scorer(name: str, judges: Iterable[PluginRef]) -> PluginRef | TaskScorer | str:
+    """Return the scorer that a row names (`generator_scores.scorer_of`), or why there is none."""
+    if name.startswith("{"):
+        return TaskScorer(**json.loads(name))
+    own = next((judge for judge in judges if judge.name.rpartition("/")[2] == name), None)
+    return own or f"the row's scorer {name} is missing; name its file in `judges`"
+
+
+def verdict(judge: PluginRef | TaskScorer, answer: str, reference: str, statement: str | None) -> bool | str | None:
     """Return whether a judge accepts the answer, None in doubt, or its failure."""
+    if isinstance(judge, TaskScorer):
+        return scored_by_task(judge, answer)
     plugin = judge.load()
     if is_scorer(plugin.value):
         return scored(plugin, statement, reference, answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from curation.records import Outcome
-from curation.verify.answers import DEFAULT_POLICY, quick_compare
+from curation.verify.answers import quick_compare
 from curation.verify.answers.forms import Reading, Words
 
 
@@ -18,7 +18,7 @@ def keep_reference(original: str, rewritten: str, lang: str = "en") -> str:
 
 def reads_the_same(left: str, right: str, lang: str = "en") -> bool:
     """Return whether two answers read the same, without computing."""
-    quick = quick_compare(left, right, lang=lang, policy=DEFAULT_POLICY)
+    quick = quick_compare(left, right, lang=lang)
     if quick is not None:
         return quick.outcome is Outcome.CORRECT
     from curation.verify.answers.reading import parse_readings

@@ -108,7 +108,6 @@ def _claim(folder: Path, ablation: Ablation) -> None:
 
 
 def _trained(ablation: Ablation, arm: Arm, seed: int, home: Path, folder: Path) -> Path:
-    """Train an unfinished arm with a seed, and return its run folder."""
     out = _run_folder(folder, arm.name, seed)
     if (out / "model" / "DONE.json").exists() and (out / "summary.json").exists():
         return out
@@ -127,7 +126,6 @@ def _run_folder(folder: Path, arm: str, seed: int) -> Path:
 
 
 def _rates(ablation: Ablation, bench: Bench, home: Path, run: Path, folder: Path) -> dict[str, float]:
-    """Evaluate a trained model on a bench; return pass rates by problem."""
     policy = parse_model(checkpoint_table(run / "model", _asking(ablation, bench)), f"the model of {run}")
     place = folder / "evaluations" / bench.name / run.name
     evaluate(bench, policy, place, home, run)

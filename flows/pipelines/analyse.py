@@ -123,7 +123,6 @@ def _claim(place: Path, figures: dict[str, int]) -> None:
 
 
 def _bench(recipe: TrainRecipe, home: Path, place: Path, problems: int, attempts: int) -> Bench:
-    """Write the problems to ask as a bench, and return it."""
     tasks = list(islice(load_tasks(recipe.data, Split.TRAIN, home).values(), problems))
     if any(task.request.domain is Domain.CODE for task in tasks):
         raise ConfigError("the run was trained on programs; only sets of math problems are analysed so far")
@@ -170,7 +169,6 @@ def _measure(
 
 
 def _ask(recipe: TrainRecipe, directions: Directions, at: tuple[float, float], bench: Bench, place: Path) -> Point:
-    """Write a point's model, evaluate it, and remove it."""
     from training.evaluation.directions import write_point  # needs torch
 
     work = place / "point"

@@ -1,18 +1,78 @@
-"""Which pipeline a recipe goes down."""
+"""The pipelines of math and of code, from raw rows to a curated set, and which one a recipe uses.
+
+Stage 2 judges all problems again, not only those that stage 1 keeps.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from curation.config import Recipe
-from curation.records import ConfigError
-from flows.pipelines.curate_code import CURATE_CODE
-from flows.pipelines.curate_math import CURATE_MATH
+from curation.records import ConfigError, Domain
 from flows.run.offline import is_offline
 from flows.run.pipeline import Pipeline
 from flows.run.policies import check_models
 from flows.run.run_folder import Run
-from flows.stages.questions import OVERLAPS, row_questions
+from flows.stages.decisions import difficulty
+from flows.stages.decontamination import DECONTAMINATION
+from flows.stages.exact_dedup import EXACT_DEDUP
+from flows.stages.execution_matrix import EXECUTION_MATRIX
+from flows.stages.export import EXPORT, PUBLISHED
+from flows.stages.grader import GRADER
+from flows.stages.language_variants import LANGUAGE_VARIANTS
+from flows.stages.near_dedup import NEAR_DEDUP
+from flows.stages.programs import PROGRAMS
+from flows.stages.questions import OVERLAPS, PREMISES, REWRITING, row_questions
+from flows.stages.references import REFERENCES
+from flows.stages.review import REVIEW
+from flows.stages.sources import SOURCES
+from flows.stages.statements import DOUBTFUL_ROWS, STATEMENTS
+from flows.stages.test_programs import TEST_PROGRAMS
+from flows.stages.tests import TESTS
+from flows.stages.translation import TRANSLATION
+
+CURATE_MATH = Pipeline(
+    "curate-math",
+    Domain.MATH,
+    (
+        SOURCES,
+        REWRITING,
+        STATEMENTS,
+        DOUBTFUL_ROWS,
+        REVIEW,
+        REFERENCES,
+        EXACT_DEDUP,
+        NEAR_DEDUP,
+        DECONTAMINATION,
+        OVERLAPS,
+        PREMISES,
+        *difficulty("stage1"),
+        GRADER,
+        *difficulty("stage2"),
+        *PUBLISHED,
+    ),
+)
+
+CURATE_CODE = Pipeline(
+    "curate-code",
+    Domain.CODE,
+    (
+        SOURCES,
+        PROGRAMS,
+        EXACT_DEDUP,
+        NEAR_DEDUP,
+        DECONTAMINATION,
+        OVERLAPS,
+        EXECUTION_MATRIX,
+        TEST_PROGRAMS,
+        TESTS,
+        LANGUAGE_VARIANTS,
+        *difficulty("stage1"),
+        *difficulty("stage2"),
+        TRANSLATION,
+        EXPORT,
+    ),
+)
 
 PIPELINES = {pipeline.name: pipeline for pipeline in (CURATE_MATH, CURATE_CODE)}
 """By the name of their flow, as a recipe has it."""

@@ -144,7 +144,6 @@ def _at_home(policy: ModelSettings, folder: Path) -> ModelSettings:
 
 
 def _rows(run: BenchRun) -> Results:
-    """Read the bench's rows, as they are asked."""
     bench = run.bench
     of_code: tuple[Item, ...] = (BENCH_TESTS, BENCH_LANGUAGE) if bench.domain == "code" else ()
     try:
@@ -167,7 +166,6 @@ def _as_published(problems: pl.DataFrame) -> pl.DataFrame:
 def _write(
     run: BenchRun, results: Results, problems: pl.DataFrame, against: Path | None, unused: Sequence[str]
 ) -> Evaluated:
-    """Write the figures and the page."""
     bench, policy = run.bench, stage_model(run.recipe, PART)
     judged = results[attempts_of(PART)]
     store = attempt_store(run, judged)
@@ -248,7 +246,6 @@ def _about(run: BenchRun, results: Results) -> list[str]:
 
 
 def _left_out(results: Results) -> list[str]:
-    """Return a line for each stage that dropped rows."""
     reasons = [result.manifest.reasons.items() for result in results.filters[1:] if result.manifest.reasons]
     return [
         "left out of the bench: " + ", ".join(f"{count:,} {reason}" for reason, count in found) for found in reasons

@@ -16,22 +16,19 @@ def filters_of(run: Run) -> list[Stage]:
     return [stage for stage in pipeline_of(run.recipe).stages_of(run) if stage.kind is Kind.FILTER]
 
 
-def _additions(run: Run) -> list[Stage]:
-    return [stage for stage in pipeline_of(run.recipe).stages_of(run) if stage.kind is Kind.ADDITION]
-
-
 def find_id(run: Run, beginning: str) -> str:
     """Return the run's one id with this beginning; variants' and translations' ids find the original.
 
     Raises:
         StoreError: no id matches, or several do.
     """
-    filters = filters_of(run)
+    filters, stages = filters_of(run), pipeline_of(run.recipe).stages_of(run)
     ids = _matching(run, filters[0], beginning, "id")
     if not ids and len(originals := _matching(run, filters[-1], beginning, "group")) == 1:
         return originals.pop()
     if not ids:
-        ids = set().union(*(_matching(run, stage, beginning, "group") for stage in _additions(run)))
+        additions = (stage for stage in stages if stage.kind is Kind.ADDITION)
+        ids = set().union(*(_matching(run, stage, beginning, "group") for stage in additions))
     if not ids:
         raise StoreError(f"{run.folder} holds no problem whose id begins with {beginning!r}; ids stand in curated/.")
     if len(ids) > 1:

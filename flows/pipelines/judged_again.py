@@ -17,7 +17,7 @@ from curation.policies.excerpt import excerpt
 from curation.storage.scratch import ScratchFolder
 from curation.storage.sorted_parts import in_order, scan_table
 from curation.storage.stages import read_shard, write_parquet
-from flows.publish.receipts import Digests, verdicts_digest
+from flows.publish.receipts import verdicts_digest
 from flows.publish.versions import Version, digest_of, gather_decisions, scan_decisions
 from flows.run.pipeline import read_results, run_stage
 from flows.run.run_folder import Run
@@ -54,7 +54,7 @@ class JudgedAgain:
         differing: a sentence per changed verdict and decision.
     """
 
-    digests: Digests
+    digests: dict[str, str]
     results: Results
     verdicts: int
     failed: int
@@ -71,7 +71,7 @@ def judged_again(run: Run, filters: Results, verifier: str, version: Version) ->
     """
     votes = [stage for part in run.parts if (stage := doubtful_verdicts_of(part)).enabled(run)]
     stored = read_results(run, [*(attempts_of(part) for part in run.parts), *votes], verifier)
-    digests, sentences, count, failed = {}, list[str](), 0, 0
+    digests, sentences, count, failed = dict[str, str](), list[str](), 0, 0
     scratch = ScratchFolder("receipt")
     try:
         for part in run.parts:
@@ -80,7 +80,8 @@ def judged_again(run: Run, filters: Results, verifier: str, version: Version) ->
                 sentences += differing
                 count, failed = count + judged - broken, failed + broken
             opinions = stored.get(doubtful_verdicts_of(part))
-            digests[part] = verdicts_digest(scan_table(place if opinions is None else opinions.folder, "verdicts"))
+            folder = place if opinions is None else opinions.folder
+            digests[f"verdicts.{part}"] = verdicts_digest(scan_table(folder, "verdicts"))
         beside = replace(run, folder=_linked(run, Path(scratch.path)))
         results = filters.plus(*stored)
         for part in run.parts:
@@ -90,9 +91,9 @@ def judged_again(run: Run, filters: Results, verifier: str, version: Version) ->
         exported = run_stage(EXPORT, beside, results)
         table = gather_decisions(results.decisions[-1], exported, measured_on(run, run.parts[-1], verifier))
         sentences += _differing_decisions(scan_decisions(run.folder, version.number), table)
-        told = Digests(digests, digest_of(table))
+        digests["decisions"] = digest_of(table)
         decided = sum(shard_counts(results.decisions[-1].folder, "decisions"))
-        yield JudgedAgain(told, results.plus(exported), count, failed, decided, tuple(sentences))
+        yield JudgedAgain(digests, results.plus(exported), count, failed, decided, tuple(sentences))
     finally:
         scratch.remove()
 

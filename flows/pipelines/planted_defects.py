@@ -61,7 +61,6 @@ def without_models(recipe: Recipe) -> Recipe:
 
 
 def _row_figures(run: Run, results: Results, *, math: bool) -> Iterator[Figure]:
-    """Yield how many defective rows the filters drop, by kind."""
     statements = benchmark_statements(run) if DECONTAMINATION.enabled(run) else []
     sample = plant_rows(_passed_rows(results), statements, run.recipe.seed, most=MOST, beside=BESIDE, math=math)
     tables = {} if math else _copied_tables(results, sample)
@@ -138,7 +137,6 @@ def _filtered(run: Run, rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) 
 
 
 def _label_figure(run: Run, results: Results) -> Figure:
-    """Return how many planted wrong references the run's label rule finds."""
     name, title = "planted.wrong_reference", "Wrong references"
     found = planted_labels(run, Results(results.filters), results.decisions[-1].folder.name)
     if found is None:

@@ -5,7 +5,6 @@ A model's folder leads to its training data, and to that of earlier models.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from curation.filters.decontamination import OVERLAP, BenchmarkIndex, OverlapSet
 from curation.records import ConfigError
 from flows.publish.curated_set import published_folder
 from flows.run.training import read_run
+from flows.run.training_status import is_training
 from training.embedded_model import EMBEDDED
 from training.embedded_model.problems import Split
 from training.recipe import CuratedData, EmbeddedData
@@ -95,20 +95,17 @@ def _shared(problems: pl.DataFrame, trained: TrainedSet) -> dict[int, str]:
 def _named(path: Path) -> Iterator[TrainedSet]:
     if not path.is_dir():
         raise ConfigError(f"--trained-on {path}: there is no such folder; name a curated set or a training run.")
-    mark = path / "run.json"
-    if mark.is_file() and json.loads(mark.read_text(encoding="utf-8")).get("kind") == "training":
+    if is_training(path):
         yield from _of_run(path)
-        return
-    yield _curated(published_folder(path).absolute())
+    else:
+        yield _curated(published_folder(path).absolute())
 
 
 def _of_model(model: Path) -> Iterator[TrainedSet]:
     """Yield the training sets of a model's run and of earlier ones."""
-    for folder in (model, *model.parents[:PARENTS]):
-        mark = folder / "run.json"
-        if mark.is_file() and json.loads(mark.read_text(encoding="utf-8")).get("kind") == "training":
-            yield from _of_run(folder)
-            return
+    run = next((folder for folder in (model, *model.parents[:PARENTS]) if is_training(folder)), None)
+    if run is not None:
+        yield from _of_run(run)
 
 
 def _of_run(folder: Path) -> Iterator[TrainedSet]:

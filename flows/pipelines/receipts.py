@@ -6,7 +6,7 @@ Verification recomputes each figure that needs no GPU.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version as package_version
 from pathlib import Path
@@ -32,7 +32,7 @@ from flows.publish.curated_set import (
     renew_receipt,
     require_published,
 )
-from flows.publish.receipts import OF_FILES, Digests, make_receipt, precision_figures, stored_digests, with_contents
+from flows.publish.receipts import OF_FILES, make_receipt, precision_figures, stored_digests, with_contents
 from flows.publish.versions import Version, digest_of, latest, newest_run, scan_decisions
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
@@ -120,7 +120,6 @@ def verify_receipt(place: Path, *, quick: bool) -> Verification:
 
 
 def _check_itself(stated: Receipt, digest: str, folder: Path, found: Verification) -> None:
-    """Compare the receipt with its own digest and its page."""
     if stated.digest != digest:
         found.differing.append(f"{receipts.FILE}: its content does not have the digest that it states; it was edited.")
     try:
@@ -146,7 +145,6 @@ def _file_sentences(stated: Receipt, files: dict[str, str]) -> Iterator[str]:
 
 
 def _check_contents(stated: Receipt, own: Receipt, found: Verification) -> None:
-    """Compare the receipt with files, columns, rows and licences."""
     found.differing += _file_sentences(stated, dict(own.files))
     if own.rows != stated.rows:
         found.differing.append(f"data/: {stated.rows:,} problems are stated, {own.rows:,} are there.")
@@ -160,7 +158,6 @@ def _check_contents(stated: Receipt, own: Receipt, found: Verification) -> None:
 
 
 def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:
-    """Check figures that need no run; list others."""
     rules = [figure for figure in stated.figures if figure.section == "precision"]
     if stated.goldilocks == package_version("goldilocks-rl"):
         computed = replace(own, figures=tuple(precision_figures()))
@@ -195,8 +192,8 @@ def _check_run(stated: Receipt, published: PublishedRun, folder: Path, found: Ve
             "judges by it, and `goldilocks diff` shows what changes"
         )
         found.unchecked.append(f"digests: attempts were not judged again, {why}")
-        stored = stored_digests(run, published.results, version)
-        digests = Digests(stored.verdicts, digest_of(scan_decisions(run.folder, version.number)))
+        digests = stored_digests(run, published.results, version)
+        digests["decisions"] = digest_of(scan_decisions(run.folder, version.number))
         _compare(stated, published, published.results, digests, folder, found, quick=quick)
         return
     with judged_again(run, Results(published.results.filters), verifier, version) as again:
@@ -212,7 +209,7 @@ def _compare(
     stated: Receipt,
     published: PublishedRun,
     results: Results,
-    digests: Digests,
+    digests: Mapping[str, str],
     folder: Path,
     found: Verification,
     *,

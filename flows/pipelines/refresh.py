@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -28,14 +27,13 @@ from curation.storage.locks import lock_folder
 from curation.storage.stages import Shard, StageFolder, file_digest, read_shard
 from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.refresh_anchor import AnchorResult, anchor_result
-from flows.pipelines.refresh_decisions import MergedDecisions, judged_shards, merged_decisions
+from flows.pipelines.refresh_decisions import judged_shards, merged_decisions
 from flows.pipelines.refresh_inputs import read_trained, with_policy
-from flows.pipelines.refresh_levels import LevelChoice, drawn_levels, stored_choices
+from flows.pipelines.refresh_levels import LevelChoice, drawn_levels, save_choices, stored_choices
 from flows.pipelines.refresh_parts import COUNTS, RefreshParts
 from flows.publish import curated_set
 from flows.publish.artifacts import show_in_prefect
 from flows.publish.versions import (
-    Cause,
     RefreshedRun,
     Version,
     refreshed_run,
@@ -135,10 +133,10 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept:
                 return RefreshResult(newest, False, {}, {}, anchor=anchor, levels=stored_choices(run.place))
             _cancel_retries(published)
             results = _judge(run, selected)
-        with merged_decisions(run, parts, results, policy_of(run), accuses=not is_weak) as merged:
-            if not accept and not merged.table.select(pl.col("published").any()).collect().item():
+        with merged_decisions(run, parts, results, policy_of(run), accuses=not is_weak) as (table, cost):
+            if not accept and not table.select(pl.col("published").any()).collect().item():
                 raise EmptySetError(_refusal(policy_of(run), "leaves no problem in the set", anchor))
-            done = _publish(run, published, results, merged)
+            done = _publish(run, published, results, table, cost)
             return replace(done, anchor=anchor, levels=stored_choices(run.place))
 
 
@@ -209,8 +207,8 @@ def choose_problems(
         judged = anchor_of_parts(parts.decisions, number, policy)
         threshold = anchor.threshold(run.recipe.refresh)
     band = difficulty_stage(published.run.recipe, run.parts[-1]).band
-    levels = drawn_levels(run, parts, anchor, band)
-    levels.save(run.place)
+    choices, from_levels = drawn_levels(run, parts, anchor, band)
+    save_choices(run.place, choices)
     exact = exact_priors(judged["problem"].to_list())
     counted = trained_counts(parts.all_trained)
 
@@ -218,7 +216,7 @@ def choose_problems(
         sides = anchor.sides(shard, names) if anchor is not None else None
         decisions = parts.decisions_of_shard(shard)
         uncertain = uncertain_of_part(decisions, counted, stage.band, threshold, number, policy, sides)
-        drawn = levels.rows.join(names.alias("problem").to_frame(), on="problem", how="semi")
+        drawn = from_levels.join(names.alias("problem").to_frame(), on="problem", how="semi")
         return pl.concat([judged, uncertain.join(judged, on="problem", how="anti"), drawn])
 
     def priors(shard: int, names: pl.Series) -> pl.DataFrame:
@@ -266,9 +264,7 @@ def _select(
                 tables["priors"] = names.join(of_shard, on="problem", how="inner", maintain_order="left")
             return Shard(frame.height, tables)
 
-        counts = shard_counts(problems)
-        shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
-        return job.compute(folder, shards, total=sum(counts))
+        return job.shard_by_shard(folder, work, is_whole=False)
 
     place = str((run.place / CHOSEN).relative_to(run.folder))
     return run_stage(Stage(name=CHOSEN, title=CHOSEN, folder=place, work=choose), run, published.results)
@@ -300,18 +296,18 @@ def policy_of(run: RefreshedRun) -> str:
     return open_policy(stage_model(run.recipe, run.parts[-1]), run.recipe_folder).key.policy
 
 
-def _publish(run: RefreshedRun, published: _PublishedRun, results: Results, merged: MergedDecisions) -> RefreshResult:
-    """Merge old and new decisions into the next version, and publish it."""
+def _publish(
+    run: RefreshedRun, published: _PublishedRun, results: Results, table: pl.LazyFrame, cost: dict[str, int]
+) -> RefreshResult:
     policy, selected = policy_of(run), results.problems
     verifier = results[final_verdicts(run, run.parts[-1])].folder.name
-    version = settle_version(run, merged.table, verifier, Cause("refresh", policy, published.newest.root, merged.cost))
+    version = settle_version(run, table, verifier, "refresh", policy, published.newest.root, cost)
     if version.number == published.newest.number:
-        return RefreshResult(version, False, _count_reasons(selected.folder), merged.cost)
+        return RefreshResult(version, False, _count_reasons(selected.folder), cost)
     return _show(published, version)
 
 
 def _show(published: _PublishedRun, version: Version) -> RefreshResult:
-    """Publish a refreshed version, show it in Prefect, and return the result."""
     run = refreshed_run(published.run, version)
     curated = curated_set.republish(published.run, version, published.results)
     stages = status(run, pipeline_of(run.recipe), version.verifier)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -12,7 +12,6 @@ from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
 from curation.difficulty.refresh_forecast import (
     FEW,
     Anchor,
-    ForecastPart,
     RefreshForecast,
     anchor_lines,
     anchored,
@@ -76,32 +75,18 @@ def anchor_result(
         own: the policy's counts on the anchor.
         attempts: the anchor's, by index, up to their stop by ``rule``.
     """
-    anchor = anchored(_met_counts(parts, own.select(COUNTS), policy), policy, before.policy)
+    parts = replace(parts, own=own.select(COUNTS))
+    anchor = anchored(_met_counts(parts, policy), policy, before.policy)
     if anchor is None:
         return None
-    read = _ForecastParts(parts, own.select(COUNTS))
-    return AnchorResult(anchor, foresee_refresh(anchor, read, attempts, rule, settings.error_rate))
+    return AnchorResult(anchor, foresee_refresh(anchor, parts, attempts, rule, settings.error_rate))
 
 
-@dataclass(frozen=True, slots=True)
-class _ForecastParts:
-    """All shards for a forecast, read again each time."""
-
-    parts: RefreshParts
-    own: pl.DataFrame
-
-    def __iter__(self) -> Iterator[ForecastPart]:
-        return (self.parts.forecast_part(index, self.own) for index in range(len(self.parts)))
-
-
-def _met_counts(parts: RefreshParts, own: pl.DataFrame, policy: str) -> pl.DataFrame:
+def _met_counts(parts: RefreshParts, policy: str) -> pl.DataFrame:
     """Return counts on problems that the policy tried; on all if fewer than `FEW`."""
     met, tried = [], 0
-    for index in range(len(parts)):
-        counts = parts.counts_of_shard(index, own)
-        names = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0)).select("problem")
-        met.append(counts.join(names, on="problem", how="semi", maintain_order="left"))
+    for part in parts:
+        names = part.counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0)).select("problem")
+        met.append(part.counts.join(names, on="problem", how="semi", maintain_order="left"))
         tried += names["problem"].n_unique()
-    if tried >= FEW:
-        return pl.concat(met)
-    return pl.concat([parts.counts_of_shard(index, own) for index in range(len(parts))])
+    return pl.concat(met if tried >= FEW else [part.counts for part in parts])

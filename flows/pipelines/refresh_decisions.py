@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,14 +45,6 @@ class JudgedShard:
     rule: StoppingRule
 
 
-@dataclass(frozen=True, slots=True)
-class MergedDecisions:
-    """The next version's decisions as `curation.publish.versions.KEPT` rows, and their cost."""
-
-    table: pl.LazyFrame
-    cost: Mapping[str, int]
-
-
 def judged_shards(run: RefreshedRun, results: Results, policy: str) -> Iterator[JudgedShard]:
     """Yield what the policy judged, by shard.
 
@@ -73,8 +65,10 @@ def judged_shards(run: RefreshedRun, results: Results, policy: str) -> Iterator[
 @contextmanager
 def merged_decisions(
     run: RefreshedRun, parts: RefreshParts, results: Results, policy: str, *, accuses: bool = True
-) -> Iterator[MergedDecisions]:
-    """Yield the next version's decisions, in a temporary folder during the block.
+) -> Iterator[tuple[pl.LazyFrame, dict[str, int]]]:
+    """Yield the next version's decisions as `curation.publish.versions.KEPT` rows, and their cost.
+
+    The rows are in a temporary folder during the block.
 
     Args:
         parts: of the version before.
@@ -88,8 +82,7 @@ def merged_decisions(
         decisions = scan_table(place, "decisions")
         over_quota = _over_quota(decisions, parts.results, run) if run.recipe.export.size is not None else []
         stays = pl.col("keep") & ~pl.col("problem").is_in(over_quota)
-        table = decisions.with_columns(published=stays).select(versions.KEPT.names()).cast(versions.KEPT)
-        yield MergedDecisions(table, cost)
+        yield decisions.with_columns(published=stays).select(versions.KEPT.names()).cast(versions.KEPT), cost
     finally:
         scratch.remove()
 
@@ -97,7 +90,6 @@ def merged_decisions(
 def _write_merged(
     place: Path, run: RefreshedRun, parts: RefreshParts, results: Results, policy: str, *, accuses: bool
 ) -> dict[str, int]:
-    """Write merged decisions by shard, and return the cost of new ones."""
     part = run.parts[-1]
     verifier = results[final_verdicts(run, part)].folder.name
     store, day = attempt_store(run, results[attempts_of(part)]), measured_on(run, part, verifier)
@@ -111,7 +103,8 @@ def _write_merged(
             if not accuses:
                 suspected = old.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)
                 new = new.join(suspected, on="problem", how="anti", maintain_order="left")
-            write_parquet(place / "decisions" / f"{judged.index:05}.parquet", merge_decisions(old, new))
+            merged = old.update(new.select(_STORED).cast(old.schema), on="problem", include_nulls=True)
+            write_parquet(place / "decisions" / f"{judged.index:05}.parquet", merged)
             counted = judged.verdicts.select("problem", "index")
             attempts = store.read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
             tokens = attempts.join(counted, on=["problem", "index"], how="semi")["tokens"].sum()
@@ -137,24 +130,7 @@ def _decided(run: RefreshedRun, judged: JudgedShard, trust: pl.DataFrame | None,
     return suspect_labels(new, trust.join(new, on="problem", how="semi"), run.recipe.labels.drop_above)
 
 
-def merge_decisions(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """Replace old decisions by new ones.
-
-    Args:
-        old, new: `curation.publish.versions.KEPT` rows without ``published``; ``new`` of some of their problems.
-    """
-    renamed = new.select(pl.all().name.prefix("new_"), is_new=pl.lit(True))
-    joined = old.join(renamed, left_on="problem", right_on="new_problem", how="left", maintain_order="left")
-    both = {
-        name: pl.when("is_new").then(f"new_{name}").otherwise(name).cast(versions.KEPT[name])
-        for name in _STORED
-        if name != "problem"
-    }
-    return joined.select("problem", **both)
-
-
 def _over_quota(decisions: pl.LazyFrame, filtered: Results, run: RefreshedRun) -> list[str]:
-    """Return the kept problems that exceed the set's size."""
     index = read_table(filtered.problems.folder, "kept", ["id", "group", "source", "weight"])
     kept = decisions.filter("keep").select("problem").collect()
     index = index.join(kept, left_on="id", right_on="problem", how="semi", maintain_order="left")

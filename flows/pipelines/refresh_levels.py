@@ -6,6 +6,7 @@ inputs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -45,17 +46,10 @@ class LevelChoice:
         return f"{self.source}, level {self.level}: expected pass rate {self.expected:.2f}, {what}"
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnLevels:
-    """All levels' choices, and drawn rows as `curation.difficulty.refresh.REFRESH_CHOICE`."""
-
-    choices: tuple[LevelChoice, ...]
-    rows: pl.DataFrame
-
-    def save(self, place: Path) -> None:
-        """Write the choices into a version's folder."""
-        if self.choices:
-            write_json(place / LEVELS, {"levels": [asdict(choice) for choice in self.choices]})
+def save_choices(place: Path, choices: Sequence[LevelChoice]) -> None:
+    """Write the choices into a version's folder."""
+    if choices:
+        write_json(place / LEVELS, {"levels": [asdict(choice) for choice in choices]})
 
 
 def stored_choices(place: Path) -> tuple[LevelChoice, ...]:
@@ -63,8 +57,10 @@ def stored_choices(place: Path) -> tuple[LevelChoice, ...]:
     return tuple(LevelChoice(**choice) for choice in (read_json(place / LEVELS) or {}).get("levels", ()))
 
 
-def drawn_levels(run: Run, parts: RefreshParts, anchor: AnchorResult | None, band: Band) -> DrawnLevels:
-    """Choose the levels of procedural sources with a reserve, and their new rows.
+def drawn_levels(
+    run: Run, parts: RefreshParts, anchor: AnchorResult | None, band: Band
+) -> tuple[list[LevelChoice], pl.DataFrame]:
+    """Return the choice for each level of a source with a reserve, and the rows drawn as `REFRESH_CHOICE`.
 
     Args:
         parts: of the newest version.
@@ -74,7 +70,7 @@ def drawn_levels(run: Run, parts: RefreshParts, anchor: AnchorResult | None, ban
     made = {source.name: source.made for source in run.recipe.read_sources if source.made is not None}
     names = [name for name, how in made.items() if how.reserve_per_level]
     if not names:
-        return DrawnLevels((), REFRESH_CHOICE.to_frame())
+        return [], REFRESH_CHOICE.to_frame()
     rows = pl.concat([_rows_of_shard(parts, index, names, anchor) for index in range(len(parts))])
     choices, drawn = [], [REFRESH_CHOICE.to_frame()]
     for (source, level), own in rows.sort("seed").group_by("source", "level", maintain_order=True):
@@ -85,8 +81,7 @@ def drawn_levels(run: Run, parts: RefreshParts, anchor: AnchorResult | None, ban
         taken = waiting.head(made[source].rows_per_level if status == DRAWN else 0)
         choices.append(LevelChoice(source, level, round(expected, 4), status, taken.height, waiting.height))
         drawn.append(taken.select("problem", why=pl.lit(RefreshCause.DRAWN.value)))
-    choices.sort(key=lambda choice: (choice.source, choice.level))
-    return DrawnLevels(tuple(choices), pl.concat(drawn))
+    return sorted(choices, key=lambda choice: (choice.source, choice.level)), pl.concat(drawn)
 
 
 def _status(expected: float, band: Band) -> str:

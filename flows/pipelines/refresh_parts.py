@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
@@ -12,8 +12,9 @@ import polars as pl
 from curation.difficulty.item_response import rollout_counts, with_domain_column
 from curation.difficulty.refresh import READ
 from curation.difficulty.refresh_forecast import ForecastPart
+from curation.records import PASS_RATE
 from curation.storage.stages import read_shard
-from flows.publish.versions import scan_decisions, stored_versions
+from flows.publish.versions import decisions_on, scan_decisions, stored_versions
 from flows.run.run_folder import Run
 from flows.run.stage import Results, shard_counts
 from flows.stages.attempts import problem_domains
@@ -28,12 +29,17 @@ class RefreshParts:
     Args:
         results: of the finished pipeline.
         all_trained: `curation.difficulty.refresh.ROLLOUT_COUNTS` rows since that version.
+        own: the new policy's counts on the anchor.
     """
 
     run: Run
     results: Results
     number: int
     all_trained: pl.DataFrame
+    own: pl.DataFrame = field(default_factory=lambda: PASS_RATE.to_frame().select(COUNTS))
+
+    def __iter__(self) -> Iterator[ForecastPart]:
+        return (ForecastPart(self.decisions_of_shard(at), self.counts_of_shard(at)) for at in range(len(self)))
 
     def __len__(self) -> int:
         return len(self._starts) - 1
@@ -54,23 +60,19 @@ class RefreshParts:
         """Return the newest version's decisions on a shard's problems, in order."""
         return self.version_of_shard(self.number, list(READ), index)
 
-    def counts_of_shard(self, index: int, own: pl.DataFrame) -> pl.DataFrame:
-        """Return counts of all stages and versions, of the anchor (``own``) and of training since.
+    def counts_of_shard(self, index: int) -> pl.DataFrame:
+        """Return counts of all stages and versions, of the anchor and of training since.
 
         Columns are problem, policy, correct and judged, and domain if there are several (`flows.stages.attempts`).
         """
         decided = [read_shard(result.folder, "decisions", index, COUNTS) for result in self.results.decisions]
         decided += [self.version_of_shard(number, COUNTS, index) for number in self._numbers]
         names = self._names(index).alias("problem").to_frame()
-        further = [self._rollouts]
-        counts = join_counts(decided, [part.join(names, on="problem", how="semi") for part in (*further, own)])
+        further = (part.join(names, on="problem", how="semi") for part in (self._rollouts, self.own))
+        counts = join_counts(decided, list(further))
         if not self._has_domains:
             return counts
         return with_domain_column(counts, self._domains(index))
-
-    def forecast_part(self, index: int, own: pl.DataFrame) -> ForecastPart:
-        """Return what a forecast reads of a shard."""
-        return ForecastPart(self.decisions_of_shard(index), self.counts_of_shard(index, own))
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -103,13 +105,8 @@ class RefreshParts:
 
     def version_of_shard(self, number: int, columns: list[str], index: int) -> pl.DataFrame:
         """Return a version's decisions on a shard's problems, in order."""
-        names, table = self._names(index), scan_decisions(self.run.folder, number).select(columns)
-        own = table.slice(self._starts[index], len(names)).collect()
-        if own["problem"].equals(names):
-            return own
-        ids = names.alias("problem").to_frame()
-        named = table.join(ids.lazy(), on="problem", how="semi").collect()
-        return ids.join(named, on="problem", how="inner", maintain_order="left").select(columns)
+        table = scan_decisions(self.run.folder, number).select(columns)
+        return decisions_on(table, self._names(index), self._starts[index])
 
 
 def join_counts(decided: Sequence[pl.DataFrame], further: Sequence[pl.DataFrame]) -> pl.DataFrame:

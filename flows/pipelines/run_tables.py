@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ def status_table(folder: Path) -> dict[str, Any]:
         "folder": str(run.folder),
         "curated": str(run.folder / "curated") if (run.folder / "curated").exists() else None,
         "stages": [_stage(stage) for stage in status(run, pipeline_of(run.recipe), verifier)],
-        "version": asdict(version) if version is not None else None,
+        "version": asdict(replace(version, changes="")) if version is not None else None,
         "disputed": published_counts(run),
         "questions": list(question_lines(run, verifier)),
         "last_command": last_lines(run.folder),

@@ -19,11 +19,8 @@ def show_in_prefect(name: str, curated: Path, funnel: Sequence[FunnelRow]) -> No
     Args:
         curated: the published folder.
     """
-    if in_flow_run():
-        _show_set(name, curated, funnel)
-
-
-def _show_set(name: str, curated: Path, funnel: Sequence[FunnelRow]) -> None:
+    if not in_flow_run():
+        return
     from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
 
     rows = [{"stage": row.title, "in": row.rows_in, "kept": row.kept, "dropped": row.dropped} for row in funnel]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from importlib.metadata import version as package_version
+from typing import Any
 
 import polars as pl
 
 from curation.config import Recipe, Source
+from curation.config.sources import Made
 from curation.filters.decontamination import OVERLAP
 from curation.filters.statements.precision import MEASURED
 from curation.public_urls import public_url
 from curation.publish import cards, review
-from curation.publish.pages import Section, Table, cell, wilson
+from curation.publish.cards.words import count_phrase
+from curation.publish.pages import Block, Section, Table, cell, wilson
 from curation.publish.versions import MOVED
 from curation.records import DropReason
 from curation.storage.sorted_parts import scan_table
@@ -50,8 +51,6 @@ def card_facts(
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
     curated = scan_table(exported.folder, "kept")
     suspicion, label_notes = _suspicion(run, results)
-    ledger = cards.license_counts(curated) if exported.manifest.kept else {}
-    read = _rows_read(results)
     return cards.CardFacts(
         name=recipe.name,
         pretty_name=recipe.export.pretty_name or recipe.name,
@@ -59,16 +58,8 @@ def card_facts(
         license=recipe.export.license,
         version=package_version("goldilocks-rl"),
         funnel=tuple(results.funnel),
-        sources=tuple(
-            replace(
-                _source_facts(run, results, source),
-                read=read[source.name],
-                curated=sum(problems for _, problems, _, _ in ledger.get(source.name, ())),
-                merged=sum(merged for _, _, _, merged in ledger.get(source.name, ())),
-                made=_made_words(source, curated),
-            )
-            for source in recipe.sources
-        ),
+        sources=len(recipe.sources),
+        origins=tuple(_origins(run, results, curated)),
         curated=curated,
         stages=tuple(
             _stage_facts(run, part, result, exported, version) for part, result in zip(run.parts, decided, strict=True)
@@ -94,49 +85,58 @@ def card_facts(
     )
 
 
-def _source_facts(run: Run, results: Results, source: Source) -> cards.SourceFacts:
-    """Return a source's facts, with row counts of 0."""
-    held = read_states(results[SOURCES].folder).get(source.name, {})
+def _origins(run: Run, results: Results, curated: pl.LazyFrame) -> Iterator[Block]:
+    """Yield the table of sources, then how each one's rows were selected or made."""
+    states, recipe, rows, notes = read_states(results[SOURCES].folder), run.recipe, [], []
+    ledger = cards.license_counts(curated) if results[EXPORT].manifest.kept else {}
+    rows_read = scan_table(results[SOURCES].folder, "kept").group_by("source").len()
+    read = dict(rows_read.collect(engine="streaming").iter_rows())
+    for source in recipe.sources:
+        held, counts = states.get(source.name, {}), ledger.get(source.name, ())
+        name = f"[{cell(source.name)}]({public_url(source.url)})" if source.url else cell(source.name)
+        commit = held.get("commit") or source.revision
+        stated = [f"`{commit[:12]}`"] if commit else []
+        stated += [f"digest `{held['digest'][:16]}`"] if held.get("digest") else []
+        state = "left out: not read" if source.name in recipe.left_out else ", ".join(stated) or "–"
+        in_set, merged = sum(problems for _, problems, _, _ in counts), sum(copies for *_, copies in counts)
+        rows.append(
+            (name, cell(source.license), state, *(f"{n:,}" for n in (read.get(source.name, 0), in_set, merged)))
+        )
+        if steps := _selection(source, held):
+            seen = f", {count_phrase(held['rows'], 'row')} seen" if held.get("rows") else ""
+            notes.append(f"Of {source.name}{seen}: {', '.join(steps)}.")
+        if source.made is not None:
+            notes.append(f"**Made, not collected.** {source.name}: {_made_words(source.made, source.name, curated)}.")
+    yield Table(("Source", "Licence", "State", "Rows read", "In the set", "Merged copies"), rows, "lllrrr")
+    yield from notes
+    if missing := [source.name for source in recipe.sources if source.name in recipe.left_out]:
+        it = "it" if len(missing) == 1 else "them"
+        yield f"**Left out.** The recipe names {', '.join(missing)} too; by `left_out` this run did not read {it}."
+    yield (
+        "Each problem has its source's licence in `license`, and in `also_from` source, row and licence of the copies "
+        "that were merged into it. What a source's publisher states was not checked further."
+    )
+
+
+def _selection(source: Source, held: Mapping[str, Any]) -> list[str]:
     steps = [f"where `{source.where}`"] if source.where else []
     steps += ["drawn by a quota"] if source.quota is not None else []
     if source.join is not None:
         state = held.get("joined_commit") or source.join.revision
         matched = f" ({held['matched']:,} rows have a match)" if "matched" in held else ""
         steps.append(f"joined with {public_url(source.join.path)}{f' at `{state}`' if state else ''}{matched}")
-    steps += [f"at most {source.limit:,}"] if source.limit is not None else []
-    return cards.SourceFacts(
-        source.name,
-        None if source.url is None else public_url(source.url),
-        source.license,
-        0,
-        0,
-        state=held.get("commit") or source.revision,
-        digest=held.get("digest"),
-        seen=held.get("rows", 0),
-        which=", ".join(steps),
-        left_out=source.name in run.recipe.left_out,
-    )
+    return [*steps, f"at most {source.limit:,}"] if source.limit is not None else steps
 
 
-def _made_words(source: Source, curated: pl.LazyFrame) -> str:
-    """Return a procedural source's generator and published rows by level; else an empty text."""
-    if source.made is None:
-        return ""
+def _made_words(made: Made, name: str, curated: pl.LazyFrame) -> str:
+    """Return a procedural source's generator and published rows by level."""
     level = pl.col("meta").str.json_path_match("$.level").cast(pl.Int64).alias("level")
     is_variant = pl.col("meta").str.json_path_match("$.variant_of").is_not_null()
-    is_own = (pl.col("source") == source.name) & pl.col("translation_of").is_null() & ~is_variant
+    is_own = (pl.col("source") == name) & pl.col("translation_of").is_null() & ~is_variant
     own = curated.filter(is_own).select(level)
     counts = own.group_by("level").len().sort("level").collect(engine="streaming").iter_rows()
     inside = ", ".join(f"level {number}: {count:,}" for number, count in counts) or "none"
-    return f"{made_phrase(source.made)}; in the set {inside}"
-
-
-def _rows_read(results: Results) -> Counter[str]:
-    """Return the number of rows by source."""
-    folder, counts = results[SOURCES].folder, Counter[str]()
-    for shard in range(len(shard_counts(folder))):
-        counts.update(read_shard(folder, "kept", shard, ["source"])["source"].to_list())
-    return counts
+    return f"{made_phrase(made)}; in the set {inside}"
 
 
 def _with_published(decided: StageResult, exported: StageResult) -> Iterator[tuple[pl.DataFrame, pl.Series]]:
@@ -149,8 +149,9 @@ def _with_published(decided: StageResult, exported: StageResult) -> Iterator[tup
 def _stage_facts(
     run: Run, part: str, decided: StageResult, exported: StageResult, version: Version
 ) -> cards.StageFacts:
-    band = difficulty_stage(run.recipe, part).band
-    policy = version.policy if part == run.parts[-1] else _policy(run, part, version.verifier)
+    band, policy = difficulty_stage(run.recipe, part).band, version.policy
+    if part != run.parts[-1]:
+        policy = attempt_key(attempts_of(part).folder_in(run, version.verifier)).policy
     rates = _pass_rates(decided, exported)
     return cards.StageFacts(decided.stage.title, policy, band.min_correct, band.max_pass_rate, band.attempts, rates)
 
@@ -159,28 +160,22 @@ def _pass_rates(decided: StageResult, exported: StageResult) -> pl.DataFrame:
     """Return a stage's pass rates (`cards.RATES`), without verifier failures."""
     inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
     is_told = pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)
-    return cards.add_rates(
+    shards = (
         cards.as_rates(decisions.filter(is_told).with_columns(foreseen_inside=inside), published)
         for decisions, published in _with_published(decided, exported)
     )
+    return cards.add_counts(cards.RATES, shards)
 
 
 def _compared(first: StageResult, last: StageResult, exported: StageResult) -> cards.StageComparison:
-    """Compare the last difficulty stage's decisions with the first's."""
-    columns = ["problem", "keep", "reason"]
-    return cards.add_comparisons(
-        cards.compare_stages(read_shard(first.folder, "decisions", shard, columns), decisions, published)
+    shards = (
+        cards.compare_stages(read_shard(first.folder, "decisions", shard, ["problem", "reason"]), decisions, published)
         for shard, (decisions, published) in enumerate(_with_published(last, exported))
     )
-
-
-def _policy(run: Run, part: str, verifier: str) -> str:
-    """Return the policy whose stored attempts were judged."""
-    return attempt_key(attempts_of(part).folder_in(run, verifier)).policy
+    return cards.StageComparison(cards.add_counts(cards.FATES, shards))
 
 
 def _limits(recipe: Recipe) -> tuple[str, ...]:
-    """Return the card's sentences on what was and was not looked for."""
     near = (
         "Near duplicates were found by shared words with the same figures; translations and paraphrases were not."
         if recipe.near_dedup.enabled
@@ -239,7 +234,6 @@ def _label_note(recipe: Recipe, results: Results, labels: LabelShards) -> str:
 
 
 def _earlier_policies(curated: pl.LazyFrame, version: Version) -> tuple[str, ...]:
-    """Return a sentence on pass rates that a refresh left, if any."""
     older = int(curated.filter(pl.col("policy") != version.policy).select(pl.len()).collect().item())
     if not older:
         return ()

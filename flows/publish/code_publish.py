@@ -6,7 +6,7 @@ Rows have the language variant's own id and time limits.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -15,7 +15,8 @@ from curation.programs import language_variants
 from curation.publish.cards.words import capital, count_phrase, share
 from curation.publish.pages import Section, Table
 from curation.records import JUDGING, TEST
-from curation.storage.stages import read_manifest, read_shard, read_table, write_parquet
+from curation.storage.sorted_parts import write_files
+from curation.storage.stages import read_manifest, read_shard, read_table
 from curation.verify.programs.toolchain import STANDARDS
 from flows.run.run_folder import Run
 from flows.run.stage import StageResult, shard_counts
@@ -33,53 +34,32 @@ FILE_BYTES = 256 << 20
 
 def write_beside(run: Run, exported: StageResult, folder: Path) -> None:
     """Write the exported problems' ``tests/`` and ``judging/`` into the set's folder."""
-    _write(folder / TESTS_TABLE, TESTS_TABLE, (_tests(run, exported, index) for index in _shards(exported)), TEST)
-    _write(
-        folder / JUDGING_TABLE, JUDGING_TABLE, (_judging(run, exported, index) for index in _shards(exported)), JUDGING
-    )
+    for name, schema, read in ((TESTS_TABLE, TEST, _tests), (JUDGING_TABLE, JUDGING, _judging)):
+        frames = (read(run, exported, index) for index in range(len(shard_counts(exported.folder))))
+        write_files(folder / name, name, frames, schema, FILE_BYTES, pl.DataFrame.estimated_size)
 
 
-def _shards(exported: StageResult) -> range:
-    return range(len(shard_counts(exported.folder)))
-
-
-def _variants(exported: StageResult, index: int) -> pl.DataFrame:
-    """Return variant, problem and language of a shard's exported rows."""
+def _of_variants(run: Run, exported: StageResult, index: int, table: str) -> pl.DataFrame:
+    """Return a table's rows of each language variant in a shard of the set, with its own id and language."""
     rows = read_shard(exported.folder, "kept", index).select("id", "group", "meta").iter_rows()
-    table = [(name, group, language_of(meta)) for name, group, meta in rows]
-    return pl.DataFrame(table, schema={"variant": pl.String, "problem": pl.String, "language": pl.String}, orient="row")
+    variants = [(name, group, language_of(meta)) for name, group, meta in rows]
+    schema = {"variant": pl.String, "problem": pl.String, "language": pl.String}
+    found = read_shard(TESTS.folder_in(run), table, index)
+    joined = pl.DataFrame(variants, schema, orient="row").join(found, on="problem", maintain_order="left")
+    return joined.drop("problem").rename({"variant": "problem"})
 
 
 def _tests(run: Run, exported: StageResult, index: int) -> pl.DataFrame:
-    tests = read_shard(TESTS.folder_in(run), TESTS_TABLE, index)
-    joined = _variants(exported, index).join(tests, on="problem", how="inner", maintain_order="left")
-    renamed = joined.drop("problem").rename({"variant": "problem"}).select(TEST.names())
-    return renamed.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).over("problem").alias("index"))
+    tests = _of_variants(run, exported, index, TESTS_TABLE).select(TEST.names())
+    return tests.with_columns(pl.int_range(pl.len(), dtype=pl.Int32).over("problem").alias("index"))
 
 
 def _judging(run: Run, exported: StageResult, index: int) -> pl.DataFrame:
-    settings = run.recipe.code
-    judging = read_shard(TESTS.folder_in(run), JUDGING_TABLE, index)
-    joined = _variants(exported, index).join(judging, on="problem", how="inner", maintain_order="left")
-    factors = [language_variants.TIME_FACTORS[language] for language in joined["language"]]
-    limits = pl.col("time_limit_s").fill_null(settings.time_s) * pl.Series("factor", factors, pl.Float64)
-    memory = pl.col("memory_mb").fill_null(settings.memory_mb)
-    widened = joined.with_columns(limits.alias("time_limit_s"), memory.alias("memory_mb"))
-    return widened.drop("problem").rename({"variant": "problem"}).select(JUDGING.names()).cast(JUDGING)
-
-
-def _write(folder: Path, name: str, frames: Iterator[pl.DataFrame], schema: pl.Schema) -> None:
-    """Write frames as files of about `FILE_BYTES`, at least one."""
-    number = 0
-    group: list[pl.DataFrame] = []
-    for frame in frames:
-        if group and sum(member.estimated_size() for member in group) + frame.estimated_size() > FILE_BYTES:
-            write_parquet(folder / f"{name}-{number:05}.parquet", pl.concat(group))
-            number, group = number + 1, []
-        if frame.height:
-            group.append(frame)
-    if group or not number:
-        write_parquet(folder / f"{name}-{number:05}.parquet", pl.concat(group) if group else schema.to_frame())
+    judging, code = _of_variants(run, exported, index, JUDGING_TABLE), run.recipe.code
+    factors = [language_variants.TIME_FACTORS[language] for language in judging["language"]]
+    limits = pl.col("time_limit_s").fill_null(code.time_s) * pl.Series("factor", factors, pl.Float64)
+    memory = pl.col("memory_mb").fill_null(code.memory_mb)
+    return judging.with_columns(time_limit_s=limits, memory_mb=memory).select(JUDGING.names()).cast(JUDGING)
 
 
 def tests_section(run: Run) -> Section:

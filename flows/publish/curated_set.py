@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,11 @@ from curation.config import LiveModel, Recipe
 from curation.prompts.asked import FILE as ASKED
 from curation.prompts.asked import asked_by
 from curation.public_urls import public_url
-from curation.publish import cards, review
+from curation.publish import cards, export, review
 from curation.publish.receipts import LEFT_OUT
-from curation.records import StoreError
-from curation.storage.stages import atomic_write, read_shard, write_parquet
+from curation.records import DROPPED, StoreError
+from curation.storage.sorted_parts import write_files
+from curation.storage.stages import atomic_write, table_files
 from curation.verify.own_judges import NEEDED
 from flows.publish import code_publish, disputes, receipts, versions
 from flows.publish.card_facts import card_facts
@@ -33,7 +34,7 @@ from flows.run.pipeline import run_pipeline
 from flows.run.progress import warn
 from flows.run.recipe import as_printed
 from flows.run.run_folder import PARTS, Run, as_written, stage_model
-from flows.run.stage import Results, StageResult, shard_counts
+from flows.run.stage import Results, StageResult
 from flows.stages.attempts import measured_on
 from flows.stages.export import EXPORT, PUBLISHED
 from flows.stages.judging import own_judges
@@ -117,8 +118,8 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
         warn(run.folder, "publish", f"{target / others[0]} is not what was published; the set is written again")
     staging = run.folder / ".aside-curated"
     shutil.rmtree(staging, ignore_errors=True)
-    _write_tables(staging / "data", "train", [exported], "kept")
-    _write_tables(staging / "dropped", "dropped", [*filters, decided[-1], exported], "dropped")
+    _write_table(staging / "data", "train", [exported], "kept", export.CURATED)
+    _write_table(staging / "dropped", "dropped", [*filters, decided[-1], exported], "dropped", DROPPED)
     if run.recipe.flow == "curate-code":
         code_publish.write_beside(run, exported, staging)
     queue = disputes.find_disputes(run, results)
@@ -255,30 +256,8 @@ def published_mark(run: Run) -> dict[str, Any] | None:
     return mark if mark is not None and {"verifier", "files"} <= mark.keys() else None
 
 
-def _write_tables(folder: Path, name: str, stages: Sequence[StageResult], table: str) -> None:
-    """Write stages' tables as files of up to `FILE_ROWS` rows, at least one."""
-    files = list(_grouped([(result, i, n) for result in stages for i, n in enumerate(_rows_of(result, table))]))
-    for number, members in enumerate(files):
-        frame = pl.concat([read_shard(result.folder, table, index) for result, index in members])
-        write_parquet(folder / f"{name}-{number:05}-of-{len(files):05}.parquet", frame)
-
-
-def _rows_of(result: StageResult, table: str) -> list[int]:
-    if (result.folder / table).is_dir():
-        return shard_counts(result.folder, table)
-    return []
-
-
-def _grouped(shards: Sequence[tuple[StageResult, int, int]]) -> Iterator[list[tuple[StageResult, int]]]:
-    """Yield consecutive shards in groups of up to `FILE_ROWS` rows, without empty ones unless all are."""
-    filled = [shard for shard in shards if shard[2]] or list(shards[:1])
-    group: list[tuple[StageResult, int]] = []
-    rows = 0
-    for result, index, count in filled:
-        if group and rows + count > FILE_ROWS:
-            yield group
-            group, rows = [], 0
-        group.append((result, index))
-        rows += count
-    if group:
-        yield group
+def _write_table(folder: Path, name: str, stages: Sequence[StageResult], table: str, schema: pl.Schema) -> None:
+    frames = (pl.read_parquet(file, glob=False) for result in stages for file in table_files(result.folder, table))
+    files = write_files(folder, name, frames, schema, FILE_ROWS, len)
+    for file in files:
+        file.rename(file.with_stem(f"{file.stem}-of-{len(files):05}"))

@@ -14,7 +14,7 @@ import re
 import shutil
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from curation.publish.withheld import MADE, PLACE, WITHHELD, is_withheld, restor
 from curation.records import PROBLEM, SourceError
 from curation.storage.stages import atomic_write, read_shard, read_table, write_parquet
 from flows.publish.curated_set import published_folder, recipe_text
+from flows.publish.disputes import write_disputes
 from flows.publish.mark import read_mark, renew_mark, require_unaltered
 from flows.publish.receipts import renew_contents
 from flows.publish.versions import newest_run
@@ -71,12 +72,10 @@ def make_public(run: Run, failing: Mapping[str, str]) -> Path:
 
 def _leave_out(aside: Path, failing: Mapping[str, str]) -> None:
     """Remove problems with their tests and disputes, and list them on the card."""
-    for table, name in (("data", "id"), *((table, "problem") for table in BESIDE), ("disputed", "id")):
+    for table, name in (("data", "id"), *((table, "problem") for table in BESIDE)):
         for path in sorted((aside / table).glob("*.parquet")):
-            rows = pl.read_parquet(path, glob=False).filter(~pl.col(name).is_in([*failing]))
-            write_parquet(path, rows)
-            if table == "disputed":
-                rows.write_ndjson(path.with_name("disputed.jsonl"))
+            write_parquet(path, pl.read_parquet(path, glob=False).filter(~pl.col(name).is_in([*failing])))
+    _leave_undisputed(aside, [*failing])
     card = aside / "README.md"
     named = "".join(f"\n- `{name}`: {why}" for name, why in failing.items())
     section = (
@@ -96,8 +95,13 @@ def _other_state(card: str, failing: Mapping[str, str]) -> str:
     return re.sub(r"(?m)^(  description: rows )([0-9a-f]+)", named, card, count=1)
 
 
+def _leave_undisputed(aside: Path, problems: Collection[str]) -> None:
+    for path in sorted((aside / "disputed").glob("*.parquet")):
+        queue = pl.read_parquet(path, glob=False)
+        write_disputes(queue.filter(~pl.col("id").is_in(list(problems))), path.parent)
+
+
 def _withhold(aside: Path, run: Run) -> None:
-    """Remove the texts that `export.withhold` names from a copied set."""
     hidden = _withheld_ids(aside, run.recipe.export.withhold)
     members, lost = (_places(aside, table).filter(pl.col("id").is_in(hidden)) for table in TABLES)
     named = pl.concat([members, lost]).select(PLACE).unique()
@@ -118,10 +122,7 @@ def _withhold(aside: Path, run: Run) -> None:
         write_parquet(path, split.rows.rename({} if table in TABLES else {"id": "problem"}).select(rows.columns))
         notes.append(split.withheld)
         left_out[table] += split.left_out
-    for path in sorted((aside / "disputed").glob("*.parquet")):
-        queue = pl.read_parquet(path, glob=False).filter(~pl.col("id").is_in(hidden))
-        write_parquet(path, queue)
-        queue.write_ndjson(path.with_name("disputed.jsonl"))
+    _leave_undisputed(aside, hidden)
     write_parquet(aside / DIGESTS, pl.concat(notes))
     atomic_write(aside / RECIPE, recipe_text(run))
     _add_section(aside, pl.concat(notes), left_out, is_code=_is_code(run.recipe))
@@ -221,7 +222,6 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _places(folder: Path, table: str) -> pl.DataFrame:
-    """Return the source, row and id of a set's rows or dropped rows."""
     files = sorted((folder / table).glob("*.parquet"))
     return pl.concat(pl.read_parquet(path, columns=[*PLACE, "id"], glob=False) for path in files)
 
@@ -269,7 +269,6 @@ def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.
 
 
 def _add_section(folder: Path, notes: pl.DataFrame, left_out: Mapping[str, int], *, is_code: bool) -> None:
-    """Add the card's section on withheld texts and their restoration."""
     counts = Counter(notes.select("table", "source", "row").unique()["table"])
     rows_left = sum(left_out[table] for table in TABLES)
     left = f" {rows_left:,} more, whose statement or answer is not their source's, were left out." if rows_left else ""
@@ -288,6 +287,5 @@ def _add_section(folder: Path, notes: pl.DataFrame, left_out: Mapping[str, int],
 
 
 def _without_examples(card: str) -> str:
-    """Return a card without its section of examples."""
     before, heading, rest = card.partition("\n## Examples\n")
     return before + "\n## " + rest.partition("\n## ")[2] if heading else card

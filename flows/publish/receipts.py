@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
@@ -74,20 +74,12 @@ _NOT_MEASURED = (
 """The text of each section whose figures need a command of their own, until they are measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Digests:
-    """Hashes of each difficulty stage's verdicts, and of the decisions."""
-
-    verdicts: dict[str, str]
-    decisions: str
-
-
 def make_receipt(
     run: Run,
     results: Results,
     version: Version,
     folder: Path,
-    digests: Digests | None = None,
+    digests: Mapping[str, str] | None = None,
     planted: Iterable[Figure] | None = None,
 ) -> Receipt:
     """Return the receipt of a run's newest version.
@@ -193,11 +185,12 @@ def _digest(path: Path) -> str:
     return file_digest(path) if path.is_file() else ""
 
 
-def stored_digests(run: Run, results: Results, version: Version) -> Digests:
-    """Return the digests of a run folder's verdicts and decisions."""
+def stored_digests(run: Run, results: Results, version: Version) -> dict[str, str]:
+    """Return the digests of a run folder's verdicts, by stage, and of the version's decisions."""
     verifier = results.decisions[-1].folder.name
-    tables = {part: scan_table(final_verdicts(run, part).folder_in(run, verifier), "verdicts") for part in run.parts}
-    return Digests({part: verdicts_digest(table) for part, table in tables.items()}, version.digest)
+    folders = {f"verdicts.{part}": final_verdicts(run, part).folder_in(run, verifier) for part in run.parts}
+    verdicts = {name: verdicts_digest(scan_table(folder, "verdicts")) for name, folder in folders.items()}
+    return {**verdicts, "decisions": version.digest}
 
 
 def verdicts_digest(verdicts: pl.LazyFrame) -> str:
@@ -230,7 +223,6 @@ def planted_from(run: Run, results: Results) -> str:
 
 
 def _label_figures(run: Run, results: Results, version: Version) -> Iterator[Figure]:
-    """Yield the share of wrong labels as audited, if any, and as the model expects."""
     if (audited := _audited(run, version, results)) is not None:
         yield audited
     count, share = _expected_wrong(run, results)
@@ -310,7 +302,6 @@ def _moved(run: Run, audit: Audit, version: Version, exported: StageResult) -> t
 
 
 def _test_figures(results: Results) -> list[Figure]:
-    """Return which solutions the published tests distinguish."""
     exported = read_table(results[EXPORT].folder, "kept", ["group"])
     groups = exported["group"].unique().implode() if exported.height else pl.lit([], pl.List(pl.String))
     tables = {
@@ -332,13 +323,13 @@ def precision_figures() -> Iterator[Figure]:
         yield share_figure(f"precision.{rule}", rule.replace("_", " "), right, fired, how, Needs.PACKAGE)
 
 
-def _digest_figures(version: Version, digests: Digests) -> Iterator[Figure]:
+def _digest_figures(version: Version, digests: Mapping[str, str]) -> Iterator[Figure]:
     how = (
         "what the stored attempts of each stage come to by this verifier, and what is decided by it; `goldilocks "
         "verify receipt` comes to the same by the same verifier"
     )
-    for part, digest in digests.verdicts.items():
-        title = f"Verdicts of {part.replace('stage', 'stage ')}"
-        yield Figure(f"digests.verdicts.{part}", title, digest, None, None, how, Needs.RUN)
-    title = "Decisions" if version.origin == "run" else "Decisions, refreshed"
-    yield Figure("digests.decisions", title, digests.decisions, None, None, how, Needs.RUN)
+    for name, digest in digests.items():
+        title = f"Verdicts of {name.removeprefix('verdicts.').replace('stage', 'stage ')}"
+        if name == "decisions":
+            title = "Decisions" if version.origin == "run" else "Decisions, refreshed"
+        yield Figure(f"digests.{name}", title, digest, None, None, how, Needs.RUN)

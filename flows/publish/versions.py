@@ -46,7 +46,8 @@ Origin = Literal["run", "refresh"]
 class Version:
     """A version of a run's set.
 
-    ``digest`` is of its decisions, ``root`` of the pipeline's own, ``file`` of decisions.parquet.
+    ``digest`` is of its decisions, ``root`` of the pipeline's own, ``file`` of decisions.parquet; ``changes`` is its
+    section of CHANGELOG.md.
 
     Example: ``Version(2, "2026-05-04", "refresh", "small@rl-300", "goldilocks@4", "9f…", "17…", {"promoted": 3}, {})``
     """
@@ -61,16 +62,7 @@ class Version:
     counts: Mapping[str, int]
     cost: Mapping[str, int] = field(default_factory=dict)
     file: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """What made a version, the pipeline or a refresh, and its cost."""
-
-    origin: Origin = "run"
-    policy: str | None = None
-    root: str | None = None
-    cost: Mapping[str, int] = field(default_factory=dict)
+    changes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,44 +98,38 @@ def version_folder(folder: Path, number: int) -> Path:
     return folder / FOLDER / f"{number:04}"
 
 
-def decisions_of(folder: Path, number: int, columns: list[str] | None = None) -> pl.DataFrame:
-    """Read a version's decisions as `curation.publish.versions.KEPT`; empty for version 0.
-
-    Args:
-        columns: all by default.
-    """
-    return scan_decisions(folder, number).select(columns or pl.all()).collect()
-
-
 def published_rows(folder: Path, number: int) -> int:
     """Return how many problems a version publishes."""
     return int(scan_decisions(folder, number).select(pl.col("published").sum()).collect().item())
 
 
-def scan_decisions(folder: Path, number: int, at: str | None = None) -> pl.LazyFrame:
-    """Scan a version's decisions as `curation.publish.versions.KEPT`; empty for version 0.
-
-    Args:
-        at: name of an added column with row numbers.
-    """
+def scan_decisions(folder: Path, number: int) -> pl.LazyFrame:
+    """Scan a version's decisions as `curation.publish.versions.KEPT`; empty for version 0."""
     if number == 0:
-        nothing = versions.KEPT.to_frame().lazy()
-        return nothing if at is None else nothing.with_row_index(at)
-    path = _decisions_file(folder, number)
+        return versions.KEPT.to_frame().lazy()
+    path = version_folder(folder, number) / DECISIONS
+    about = next((version for version in stored_versions(folder) if version.number == number), None)
+    require_hash(path, about.file or None if about is not None else None)
     try:
-        table = pl.scan_parquet(path, glob=False, row_index_name=at)
+        table = pl.scan_parquet(path, glob=False)
         table.collect_schema()
     except (FileNotFoundError, pl.exceptions.PolarsError) as error:
         raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
     return table
 
 
-def _decisions_file(folder: Path, number: int) -> Path:
-    """Return the path of a version's decisions, with checked hash."""
-    path = version_folder(folder, number) / DECISIONS
-    about = next((version for version in stored_versions(folder) if version.number == number), None)
-    require_hash(path, about.file or None if about is not None else None)
-    return path
+def decisions_on(table: pl.LazyFrame, problems: pl.Series, start: int) -> pl.DataFrame:
+    """Return the decisions on these problems, in order.
+
+    Args:
+        start: where they are in the table if it has the problems' order.
+    """
+    own = table.slice(start, len(problems)).collect()
+    if own["problem"].equals(problems):
+        return own
+    names = problems.alias("problem").to_frame()
+    found = table.join(names.lazy(), on="problem", how="semi").collect()
+    return names.join(found, on="problem", maintain_order="left").select(own.columns)
 
 
 def gather_decisions(last: StageResult, exported: StageResult, measured: str) -> pl.LazyFrame:
@@ -164,42 +150,35 @@ def gather_decisions(last: StageResult, exported: StageResult, measured: str) ->
     return decisions.with_columns(published=stays).select(versions.KEPT.names())
 
 
-def settle_version(run: Run, table: pl.LazyFrame, verifier: str, cause: Cause | None = None) -> Version:
+def settle_version(
+    run: Run,
+    table: pl.LazyFrame,
+    verifier: str,
+    origin: Origin = "run",
+    policy: str | None = None,
+    root: str | None = None,
+    cost: Mapping[str, int] | None = None,
+) -> Version:
     """Return the newest version if it has these decisions, else store a new one.
 
     Args:
         table: `curation.publish.versions.KEPT` rows.
-        cause: by default the pipeline.
+        policy, root, cost: of a refresh.
     """
-    digest, cause = digest_of(table), cause or Cause()
-    before = latest(run.folder)
+    digest, before = digest_of(table), latest(run.folder)
     if before is not None and before.digest == digest:
-        return before if _has_decisions(run, before) else _store(run, before, table)
+        is_whole = (version_folder(run.folder, before.number) / DECISIONS).is_file()
+        return before if is_whole else _store(run, before, table)
     number = before.number + 1 if before is not None else 1
-    placed = ["at", *COLUMNS]
-    counts, _ = _shown_changes(
-        scan_decisions(run.folder, number - 1, "at").select(placed), table.with_row_index("at").select(placed)
-    )
-    version = Version(
-        number,
-        today(),
-        cause.origin,
-        cause.policy or _newest_policy(table),
-        verifier,
-        digest,
-        cause.root or digest,
-        counts,
-        dict(cause.cost),
-    )
-    return _store(run, version, table)
-
-
-def _has_decisions(run: Run, version: Version) -> bool:
-    return (version_folder(run.folder, version.number) / DECISIONS).is_file()
+    policy, day = policy or _newest_policy(table), today()
+    counts, shown = _shown_changes(scan_decisions(run.folder, number - 1), table)
+    changes = versions.changelog(number, day, policy, counts, shown)
+    changes += f"\nJudged again: {cost_phrase(cost)}.\n" if cost else ""
+    about = (number, day, origin, policy, verifier, digest, root or digest, counts, cost or {})
+    return _store(run, Version(*about, changes=changes), table)
 
 
 def _store(run: Run, version: Version, table: pl.LazyFrame) -> Version:
-    """Write a version's decisions and metadata."""
     place = version_folder(run.folder, version.number)
     write_scanned(place / DECISIONS, table)
     stored = replace(version, file=file_digest(place / DECISIONS))
@@ -240,10 +219,7 @@ def apply_version(run: RefreshedRun, filters: Results, decisions: pl.LazyFrame, 
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
-        own = decisions.slice(starts[index], frame.height).collect()
-        if not own["problem"].equals(frame["id"]):
-            named = decisions.join(frame.lazy().select(problem="id"), on="problem", how="semi").collect()
-            own = frame.select(problem="id").join(named, on="problem", how="left", maintain_order="left")
+        own = decisions_on(decisions, frame["id"], starts[index])
         kept, dropped = split_rows(frame, part, own["reason"].to_list(), own["evidence"].to_list())
         return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": own.drop("published")})
 
@@ -251,24 +227,10 @@ def apply_version(run: RefreshedRun, filters: Results, decisions: pl.LazyFrame, 
     return job.shard_by_shard(folder, work)
 
 
-def changes_of(folder: Path, number: int) -> pl.DataFrame:
-    """Return a version's changes as `curation.publish.versions.CHANGES` rows."""
-    return _changes(decisions_of(folder, number - 1, COLUMNS), decisions_of(folder, number, COLUMNS))
-
-
 def changelog(folder: Path) -> str:
     """Return CHANGELOG.md, the newest version first."""
-    lines = ["# Changelog\n", "Each version of this set against the one before.\n"]
-    for version in reversed(stored_versions(folder)):
-        old, new = (
-            scan_decisions(folder, number, "at").select("at", *COLUMNS)
-            for number in (version.number - 1, version.number)
-        )
-        counts, shown = _shown_changes(old, new)
-        lines.append(versions.changelog(version.number, version.made_on, version.policy, counts, shown))
-        if version.cost:
-            lines.append(f"Judged again: {cost_phrase(version.cost)}.\n")
-    return "\n".join(lines)
+    sections = (version.changes for version in reversed(stored_versions(folder)))
+    return "\n".join(["# Changelog\n", "Each version of this set against the one before.\n", *sections])
 
 
 def cost_phrase(cost: Mapping[str, int]) -> str:
@@ -299,8 +261,9 @@ def _shown_changes(old: pl.LazyFrame, new: pl.LazyFrame) -> tuple[dict[str, int]
     """Return the number of changes per class, and the first of each in `versions.changes`' order."""
     counts, shown = versions.counts(versions.CHANGES.to_frame()), versions.CHANGES.to_frame()
     shown = shown.with_columns(gone=pl.lit(False), at=pl.lit(0, pl.UInt32))
-    for before, after in in_order(old, new):
-        changes = _changes(before, after)
+    sides = (table.with_row_index("at").select("at", *COLUMNS) for table in (old, new))
+    for before, after in in_order(*sides):
+        changes = versions.changes(as_published(before), as_published(after))
         part = versions.counts(changes)
         counts = {name: count + part[name] for name, count in counts.items()}
         moved = changes.filter(pl.col("change").is_in(versions.MOVED))
@@ -310,11 +273,6 @@ def _shown_changes(old: pl.LazyFrame, new: pl.LazyFrame) -> tuple[dict[str, int]
         first = pl.concat([shown, placed]).sort("gone", "at")
         shown = first.group_by("change", maintain_order=True).head(versions.EXAMPLES).select(shown.columns)
     return counts, shown.sort("gone", "at").select(versions.CHANGES.names())
-
-
-def _changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """Return the `curation.publish.versions.CHANGES` of what is published."""
-    return versions.changes(as_published(old), as_published(new))
 
 
 def as_published(table: pl.DataFrame) -> pl.DataFrame:

@@ -32,6 +32,7 @@ from curation.prompts.solving import FENCE
 from curation.records import Domain, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard
+from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge
 from flows.run import monitoring, retries
 from flows.run.policy_session import ModelSession, warn_of_responses
@@ -305,7 +306,9 @@ def sampling_requests(
     columns = ("id", "statement", "domain", "lang", "answer", "raw_answer", "meta")
     for name, statement, domain, lang, answer, raw, meta in frame.select(columns).iter_rows():
         request = PromptRequest(name, statement, Domain(domain), lang, request_details(domain, meta))
-        yield SamplingRequest(request, answer or "", option_letter(raw, answer), stored.get(name, {}))
+        yield SamplingRequest(
+            request, answer or "", option_letter(raw, answer), stored.get(name, {}), scorer=scorer_of(meta)
+        )
 
 
 def request_details(domain: str, meta: str | None) -> dict[str, str]:

@@ -271,11 +271,18 @@ class StageRun:
         manifest = folder.manifest()
         return StageResult(self.stage, folder.folder, manifest, reused=True) if manifest is not None else None
 
-    def shard_by_shard(self, folder: StageFolder, work: Callable[[int], Shard], title: str = "") -> StageResult:
-        """Compute a stage with the problems' shards, checking their total."""
+    def shard_by_shard(
+        self, folder: StageFolder, work: Callable[[int], Shard], title: str = "", *, is_whole: bool = True
+    ) -> StageResult:
+        """Compute a stage with the problems' shards.
+
+        Args:
+            is_whole: whether it takes all problems and no other rows, so that their total is checked.
+        """
         counts = shard_counts(self.problems.folder)
         shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
-        return self.compute(folder, shards, total=sum(counts), rows_in=self.problems.manifest.kept, title=title)
+        rows_in = self.problems.manifest.kept if is_whole else None
+        return self.compute(folder, shards, total=sum(counts), rows_in=rows_in, title=title)
 
     def by_groups(
         self,

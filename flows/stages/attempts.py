@@ -46,6 +46,7 @@ from curation.storage.stages import (
     read_table,
     write_json,
 )
+from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge, JudgeTask, Response
 from flows.run import retries
 from flows.run.offline import is_offline
@@ -75,7 +76,7 @@ RETRIES = RetryRule(
 )
 
 _LABELS = ("problem", "index", "label")
-_JUDGED_BY = ("id", "answer", "lang", "raw_answer", "statement")
+_JUDGED_BY = ("id", "answer", "lang", "raw_answer", "statement", "meta")
 
 
 def stopping_rule(settings: DifficultyStage) -> early_stopping.StoppingRule:
@@ -224,8 +225,10 @@ class _Judged:
 def _judge_failed(judge: Judge, problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
     """Return `VERDICT` rows in order, with failed ones replaced by judging their problems again."""
     tasks = {
-        name: JudgeTask(name, answer or "", lang, (), option_letter(raw, answer), statement=statement)
-        for name, answer, lang, raw, statement in problems.iter_rows()
+        name: JudgeTask(
+            name, answer or "", lang, (), option_letter(raw, answer), statement=statement, scorer=scorer_of(meta)
+        )
+        for name, answer, lang, raw, statement, meta in problems.iter_rows()
     }
     numbered = verdicts.with_row_index("place")
     of_failed = numbered.filter(has_failed().any().over("problem")).partition_by("problem", maintain_order=True)
@@ -243,8 +246,8 @@ def judge_rows(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> 
         attempts: `ATTEMPT` rows of these problems, sorted by problem and index.
     """
     references = {
-        name: (answer or "", lang, option_letter(raw, answer), statement)
-        for name, answer, lang, raw, statement in problems.select(_JUDGED_BY).iter_rows()
+        name: (answer or "", lang, option_letter(raw, answer), statement, scorer_of(meta))
+        for name, answer, lang, raw, statement, meta in problems.select(_JUDGED_BY).iter_rows()
     }
     groups = attempts.group_by("problem", maintain_order=True).agg("text", "answer", "finish")
     tasks = (
@@ -255,9 +258,10 @@ def judge_rows(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> 
             tuple(map(Response, texts, answers, finishes)),
             letter,
             statement=statement,
+            scorer=scorer,
         )
         for name, texts, answers, finishes in groups.iter_rows()
-        for reference, lang, letter, statement in (references[name],)
+        for reference, lang, letter, statement, scorer in (references[name],)
     )
     judged = [verdict for result in judge.judge(tasks) for verdict in result.verdicts]
     compared = pl.Series("reference", [references[name][0] for name in attempts["problem"]], pl.String)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
+from curation.config import Source
 from curation.records import DROPPED, SourceError
-from curation.sources.places import Place
 from curation.sources.tables import table_files
 from curation.storage.remote import is_url
 from flows.run.run_folder import Run
@@ -30,7 +30,7 @@ def split_rows(
     return kept, judged.filter(pl.col("reason").is_not_null()).select(DROPPED.names())
 
 
-def require_not_written(run: Run, place: Place, home: Path) -> None:
+def require_not_written(run: Run, source: Source, home: Path) -> None:
     """Refuse a table in the run's own stages or set.
 
     Args:
@@ -39,9 +39,9 @@ def require_not_written(run: Run, place: Place, home: Path) -> None:
     Raises:
         SourceError: it is there, or missing.
     """
-    if is_url(place.path) or place.made is not None or place.kind == "python":
+    if is_url(source.path) or source.made is not None or source.kind == "python":
         return
-    is_folder = place.kind in ("dataset", "kattis")
-    for path in [home / place.path] if is_folder else [file.path for file in table_files(place, home)]:
+    is_folder = source.kind in ("dataset", "kattis")
+    for path in [home / source.path] if is_folder else [file.path for file in table_files(source, home)]:
         if any(path.resolve().is_relative_to((run.folder / own).resolve()) for own in ("stages", "curated")):
             raise SourceError(f"{path} is written by this run and cannot be its source too; give another --out.")

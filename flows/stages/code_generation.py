@@ -348,7 +348,6 @@ def generate_tests(
 
 
 def _votes_wanted(vouching: Vouching, runs: pl.DataFrame) -> int:
-    """Return how many solutions must agree: more without a validator."""
     if vouching.by:
         return MIN_VOTES
     right = runs.filter(pl.col("right").fill_null(True))["solution"].n_unique()

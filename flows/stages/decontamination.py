@@ -22,7 +22,6 @@ from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSett
 from curation.policies.failure_budget import FailureBudget
 from curation.records import DropReason, RequestRefused
 from curation.sources import reading as sources
-from curation.sources.places import place_of
 from curation.storage.stages import Shard, StageFolder, read_optional_shard, read_shard
 from flows.run import retries
 from flows.run.benches import as_benchmarks
@@ -150,45 +149,46 @@ class _Measuring:
             nonlocal index
             index = index or self._index()
             frame = read_shard(problems.folder, "kept", shard, ["id", "statement"])
-            refused: list[tuple[int, str, str]] = []
-
-            def note(row: int, why: RequestRefused | None) -> None:
-                if why is None:
-                    budget.count_answer()
-                    return
-                refused.append((row, why.kind, why.reason))
-                budget.count_refusal(frame["id"][row], why)
-
+            refused: list[tuple[int, RequestRefused]] = []
+            note = _noting(refused, budget, lambda row: frame["id"][row])
             scores = index.scores(frame["statement"], note)
             tables = {"scores": scores}
             if refused:
-                tables["refused"] = pl.DataFrame(sorted(refused), decontamination.REFUSED, orient="row")
+                rows = sorted((row, why.kind, why.reason) for row, why in refused)
+                tables["refused"] = pl.DataFrame(rows, decontamination.REFUSED, orient="row")
             return Shard(frame.height, tables, frame.height, {"refused": len(refused)} if refused else {})
 
         return work
 
     def _index(self) -> BenchmarkIndex:
-        """Return the benchmark index, with word rarity from all problems."""
         job, problems = self._job, self._job.problems.folder
         benchmarks = _benchmark_rows(job.run)
-        refusals: list[RequestRefused] = []
+        refused: list[tuple[int, RequestRefused]] = []
         share, setting = job.recipe.stage1.sampling.max_failed, "stage1.sampling.max_failed"
         budget = FailureBudget(share, benchmarks.height, setting)
-
-        def note(row: int, why: RequestRefused | None) -> None:
-            if why is None:
-                budget.count_answer()
-                return
-            refusals.append(why)
-            budget.count_refusal(f"row {row} of the benchmarks", why)
-
+        note = _noting(refused, budget, lambda row: f"row {row} of the benchmarks")
         kept = KeptVectors(self._embedder, self._vectors) if self._embedder is not None else None
         index = BenchmarkIndex(benchmarks, self._overlap, self._embedder, kept, note)
-        if refusals:
-            warn(job.run.folder, job.stage.name, _unread(len(refusals), benchmarks.height, refusals[-1]))
+        if refused:
+            warn(job.run.folder, job.stage.name, _unread(len(refused), benchmarks.height, refused[-1][1]))
         for shard in range(len(shard_counts(problems))):
             index.count(read_shard(problems, "kept", shard, ["statement"])["statement"])
         return index
+
+
+def _noting(
+    refused: list[tuple[int, RequestRefused]], budget: FailureBudget, named: Callable[[int], str]
+) -> Callable[[int, RequestRefused | None], None]:
+    """Return a function that counts each answer, and notes each refusal of a row within the budget."""
+
+    def note(row: int, why: RequestRefused | None) -> None:
+        if why is None:
+            budget.count_answer()
+            return
+        refused.append((row, why))
+        budget.count_refusal(named(row), why)
+
+    return note
 
 
 def _unread(count: int, rows: int, last: RequestRefused) -> str:
@@ -199,7 +199,6 @@ def _unread(count: int, rows: int, last: RequestRefused) -> str:
 
 
 def _embedder(run: Run) -> Embedder | None:
-    """Return a run's embedder, or None if unused."""
     settings = run.recipe.decontamination
     if "embedding" not in settings.methods:
         return None
@@ -220,7 +219,7 @@ def _has_benchmarks(run: Run) -> bool:
 def _check(run: Run) -> None:
     for benchmark, home in benchmarks_of(run):
         sources.check_source(benchmark, home)
-        require_not_written(run, place_of(benchmark), home)
+        require_not_written(run, benchmark, home)
     _embedder(run)
 
 

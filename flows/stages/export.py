@@ -59,29 +59,21 @@ def export_problems(job: StageRun) -> StageResult:
         evidence = kept.select("id").join(over_quota, on="id", how="left", maintain_order="left")["evidence"]
         stays = export.with_accepted(with_copies(kept.filter(evidence.is_null()), copies), votes)
         before = read_shard(first, "decisions", index) if first is not None else None
-        new = TRANSLATED.to_frame()
+        new, variants = TRANSLATED.to_frame(), VARIANT.to_frame()
+        for addition in (one for one in (added, varied) if one is not None):
+            own = read_optional_shard(addition.folder, "decisions", index)
+            if own is not None:
+                own = own.with_columns(measured_on=pl.lit(measured)).select(decisions.columns)
+                decisions = pl.concat([decisions, own])
         if added is not None:
-            new = read_shard(added.folder, "kept", index).join(
-                stays, left_on="translation_of", right_on="id", how="semi"
-            )
-            own = read_optional_shard(added.folder, "decisions", index)
-            if own is not None:
-                own = own.with_columns(measured_on=pl.lit(measured)).select(decisions.columns)
-                decisions = pl.concat([decisions, own])
+            new = _of_kept(added, index, "translation_of", stays)
             decisions = with_decisions(decisions, new)
-            before = (
-                with_decisions(before, new.with_columns(pass_rate_of="translation_of")) if before is not None else None
-            )
+            if before is not None:
+                before = with_decisions(before, new.with_columns(pass_rate_of="translation_of"))
         rows = with_translations(stays, new)
-        variants = VARIANT.to_frame()
         if varied is not None:
-            variants = read_shard(varied.folder, "kept", index)
-            variants = variants.join(stays, left_on="variant_of", right_on="id", how="semi")
+            variants = _of_kept(varied, index, "variant_of", stays)
             rows = with_variants(rows, variants)
-            own = read_optional_shard(varied.folder, "decisions", index)
-            if own is not None:
-                own = own.with_columns(measured_on=pl.lit(measured)).select(decisions.columns)
-                decisions = pl.concat([decisions, own])
         curated = export.curate(rows, decisions, before)
         reason = DropReason.OVER_QUOTA.value
         dropped = kept.with_columns(evidence, pl.lit(export.STAGE).alias("stage"), pl.lit(reason).alias("reason"))
@@ -95,8 +87,11 @@ def export_problems(job: StageRun) -> StageResult:
     )
 
 
+def _of_kept(added: StageResult, index: int, original: str, kept: pl.DataFrame) -> pl.DataFrame:
+    return read_shard(added.folder, "kept", index).join(kept, left_on=original, right_on="id", how="semi")
+
+
 def _doubtful_verdicts(job: StageRun, verifier: str) -> list[StageResult]:
-    """Return the finished stages in which a model voted on doubtful verdicts."""
     stages = [stage for part in job.run.parts if (stage := doubtful_verdicts_of(part)).enabled(job.run)]
     return [result for stage in stages if (result := read_result(stage, job.run, verifier)) is not None]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from curation.config.difficulty import GraderSettings
@@ -55,7 +55,10 @@ def train_grader(run: Run, decided: StageResult) -> Path:
     data = folder / "set" / "data"
     data.mkdir(parents=True, exist_ok=True)
     write_parquet(data / "problems.parquet", read_table(decided.folder, "kept"))
-    _train(recipe, folder, _changes(run))
+    if (folder / "training" / "run.json").exists():
+        train_apart(None, folder / "training", resume=True)
+    else:
+        train_apart(recipe, folder / "training", _changes(run))
     atomic_write(folder / "DONE", "")
     return model
 
@@ -68,17 +71,8 @@ def _recipe(run: Run, settings: GraderSettings) -> Path:
 
 
 def _changes(run: Run) -> list[str]:
-    """Return the training recipe's override for its problems."""
     problems = json.dumps(str((grader_folder(run.folder) / "set").absolute()))
     return [f'data={{ kind = "curated", folders = [{problems}] }}']
-
-
-def _train(recipe: Path, folder: Path, changes: Sequence[str]) -> None:
-    training = folder / "training"
-    if (training / "run.json").exists():
-        train_apart(None, training, resume=True)
-    else:
-        train_apart(recipe, training, changes)
 
 
 def _clear_if_changed(folder: Path, made_from: Mapping[str, object]) -> None:
@@ -98,8 +92,10 @@ def _work(run: Run, results: Results) -> None:
     train_grader(run, results.decisions[-1])
 
 
-def _is_enabled(run: Run) -> bool:
-    return run.recipe.grader is not None
-
-
-GRADER = Step(name="train the grader", work=_work, domains=MATH, enabled=_is_enabled, check=check_grader)
+GRADER = Step(
+    name="train the grader",
+    work=_work,
+    domains=MATH,
+    enabled=lambda run: run.recipe.grader is not None,
+    check=check_grader,
+)

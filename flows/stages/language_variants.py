@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 
 import polars as pl
 
 from curation.programs import language_variants, tests_agreement
 from curation.storage.stages import Shard, read_shard
-from flows.run.stage import CODE, Stage, StageResult, StageRun, shard_counts
+from flows.run.stage import CODE, Stage, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE
 
 
@@ -35,11 +34,8 @@ def make_variants(job: StageRun) -> StageResult:
         kept, dropped = language_variants.make_variants(frame, languages, functions)
         return Shard(kept.height + dropped.height, {"kept": kept, "dropped": dropped, "asked": languages})
 
-    counts = shard_counts(problems)
-    shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
-    return job.compute(
-        job.open(language_variants.VERSION, " ".join(recipe.code.languages), job.problems), shards, total=sum(counts)
-    )
+    folder = job.open(language_variants.VERSION, " ".join(recipe.code.languages), job.problems)
+    return job.shard_by_shard(folder, work, is_whole=False)
 
 
 def language_of(meta: str | None) -> str:

@@ -13,7 +13,7 @@ from curation.filters.dedup.sketches import Ranks
 from curation.records import Outcome
 from curation.storage.stages import Shard, StageFolder, read_shard
 from flows.run.progress import bar
-from flows.run.run_folder import Run, verdicts_of_people
+from flows.run.run_folder import verdicts_of_people
 from flows.run.stage import Stage, StageResult, StageRun, shard_counts
 from flows.stages.judging import open_judge, verifier_version
 
@@ -78,14 +78,10 @@ def _similar_pairs(job: StageRun, shards: StageShards, ranks: Ranks, accepted: S
     return folder.read("pairs", 0)
 
 
-def _is_enabled(run: Run) -> bool:
-    return run.recipe.near_dedup.enabled
-
-
 NEAR_DEDUP = Stage(
     name="near_dedup",
     title="Near dedup",
     folder="stages/06-near-dedup",
     work=find_near_duplicates,
-    enabled=_is_enabled,
+    enabled=lambda run: run.recipe.near_dedup.enabled,
 )

@@ -62,7 +62,6 @@ def _overlaps(job: StageRun) -> Iterator[Inputs]:
 
 
 def _benchmark_texts(run: Run, pairs: pl.DataFrame) -> dict[tuple[str, int], str]:
-    """Return the benchmark statements of these pairs."""
     wanted = set(pairs.select("benchmark", "benchmark_row").iter_rows())
     names = {name for name, _ in wanted}
     texts = {}

@@ -11,8 +11,8 @@ import polars as pl
 
 from curation.filters.statements.cleaning import without_layout
 from curation.records import DropReason
-from curation.sources import procedural
 from curation.storage.stages import Shard, read_shard
+from curation.verify.generator_scores import BY_GENERATOR, scorer_of
 from curation.verify.math_judge import Judge
 from flows.run import retries
 from flows.run.stage import MATH, Stage, StageResult, StageRun
@@ -63,12 +63,16 @@ def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str] = ()) -> li
     Args:
         made: procedural sources, some of whose rows only their generator can judge.
     """
-    checks = judge.check(problems.select("answer", "lang", "statement").iter_rows())
+    scorers = [scorer_of(meta) for meta in problems["meta"]]
+    rows = problems.select("answer", "lang", "statement").iter_rows()
+    checks = judge.check((*row, scorer) for row, scorer in zip(rows, scorers, strict=True))
     defects: list[_Defect] = [
         (None if check.usable else _UNVERIFIABLE if check.failure is None else _FAILED, f"{check.reason}: {answer}")
         for check, answer in zip(checks, problems["answer"], strict=True)
     ]
-    unusable = [place for place, (reason, _) in enumerate(defects) if reason == _UNVERIFIABLE]
+    unusable = [
+        place for place, (reason, _) in enumerate(defects) if reason == _UNVERIFIABLE and scorers[place] is None
+    ]
     rewritten = without_layout(problems["answer"].gather(unusable))
     changed = [
         (place, text) for place, text in zip(unusable, rewritten, strict=True) if text != problems["answer"][place]
@@ -78,7 +82,7 @@ def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str] = ()) -> li
         if check.usable:
             why = f"{defects[place][1]}; without its layout it would be {text}, which nothing proves to be the same"
             defects[place] = _UNPROVEN, why
-    for place in _judged_by_generator(problems, made):
+    for place in (place for place in _judged_by_generator(problems, made) if scorers[place] is None):
         answer = problems["answer"][place]
         defects[place] = _UNVERIFIABLE, f"the verifier cannot judge by the rules of its generator: {answer}"
     return defects
@@ -89,7 +93,7 @@ def _judged_by_generator(problems: pl.DataFrame, made: Sequence[str]) -> list[in
     if not made or problems.is_empty():
         return []
     judged_by = pl.col("meta").str.json_path_match("$.judged_by")
-    is_own = pl.col("source").is_in(made) & (judged_by == procedural.BY_GENERATOR)
+    is_own = pl.col("source").is_in(made) & (judged_by == BY_GENERATOR)
     return problems.select(is_own.fill_null(False).arg_true()).to_series().to_list()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from curation.publish import review
 from curation.storage.stages import Shard, read_shard
-from flows.run.run_folder import Run, verdicts_of_people
+from flows.run.run_folder import verdicts_of_people
 from flows.run.stage import MATH, Stage, StageResult, StageRun
 
 
@@ -20,16 +20,12 @@ def apply_reviews(job: StageRun) -> StageResult:
     return job.shard_by_shard(job.open(review.VERSION, review.digest(verdicts), job.problems), work)
 
 
-def _has_verdicts(run: Run) -> bool:
-    return bool(verdicts_of_people(run))
-
-
 REVIEW = Stage(
     name="review",
     title="Review by people",
     folder="stages/03-review",
     work=apply_reviews,
     domains=MATH,
-    enabled=_has_verdicts,
+    enabled=lambda run: bool(verdicts_of_people(run)),
     comes_later=True,
 )

@@ -18,7 +18,7 @@ from curation.publish.withheld import is_withheld
 from curation.records import SourceError
 from curation.sources import code_problems, problems, reading, tables
 from curation.sources.kattis import read_package
-from curation.sources.places import MissingSourceError, TableState, joined_place, place_of
+from curation.sources.places import MissingSourceError, TableState, joined_table
 from curation.sources.rows import BadRowError, Row
 from curation.sources.selection import SelectionCounts
 from curation.storage.stages import Shard, read_json, read_table, write_json
@@ -184,9 +184,9 @@ def _with_tables(frame: pl.DataFrame, code: code_problems.CodeTables) -> Shard:
 def _check(run: Run) -> None:
     for source in run.recipe.read_sources:
         require_source(source, run.recipe_folder)
-        for place in (place_of(source), joined_place(source)):
-            if place is not None:
-                require_not_written(run, place, run.recipe_folder)
+        for table in (source, joined_table(source)):
+            if table is not None:
+                require_not_written(run, table, run.recipe_folder)
 
 
 def made_phrase(made: Made) -> str:

@@ -8,6 +8,7 @@ import polars as pl
 
 from curation.filters import statements
 from curation.storage.stages import Shard, read_shard
+from curation.verify.generator_scores import scorer_of
 from flows.run.stage import MATH, Stage, StageResult, StageRun
 from flows.stages.question import question_stage
 
@@ -24,7 +25,8 @@ def filter_statements(job: StageRun) -> StageResult:
     def work(indices: Sequence[int]) -> list[Shard]:
         frames = [read_shard(problems, "kept", index) for index in indices]
         rows = pl.concat(frames)
-        judged = statements.apply_own_rules(statements.apply_rules(rows, settings), rows, rules)
+        judged = _of_the_verifier(statements.apply_rules(rows, settings), rows)
+        judged = statements.apply_own_rules(judged, rows, rules)
         shards, start = [], 0
         for frame in frames:
             parts = statements.split_rows(frame, judged.slice(start, frame.height))
@@ -34,6 +36,13 @@ def filter_statements(job: StageRun) -> StageResult:
 
     version = " ".join([statements.VERSION, *(rule.label for rule in rules)])
     return job.by_groups(job.open(version, settings.digest(), job.problems), work, GROUP_ROWS)
+
+
+def _of_the_verifier(judged: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Keep rows with a scorer as they are: the rules and the cleaning are for what the verifier reads."""
+    own = pl.Series([scorer_of(meta) is not None for meta in rows["meta"]], dtype=pl.Boolean)
+    texts = {name: rows[name] if name in rows.columns else None for name in judged.columns}
+    return judged.with_columns(pl.when(own).then(text).otherwise(name).alias(name) for name, text in texts.items())
 
 
 STATEMENTS = Stage(

@@ -40,7 +40,7 @@ import polars as pl
 from curation.difficulty.refresh import REFRESH_CHOICE
 from curation.records import COUNTED_OUTCOMES, Outcome
 from curation.storage.stages import atomic_write
-from flows.pipelines.refresh_levels import DrawnLevels
+from flows.pipelines.refresh_levels import LevelChoice
 from tests.benchmarks.bench_loop import RECIPES, dry, refreshed_set, states
 from tests.embedded_model.measure import measure_exercises
 from training.embedded_model import WEIGHTS
@@ -203,9 +203,9 @@ def stretch(plan: Plan, seed: int, number: int, model: str, data: Path, out: Pat
     return out
 
 
-def no_levels(*_: object) -> DrawnLevels:
+def no_levels(*_: object) -> tuple[list[LevelChoice], pl.DataFrame]:
     """Return the choice of a refresh without level control."""
-    return DrawnLevels((), REFRESH_CHOICE.to_frame())
+    return [], REFRESH_CHOICE.to_frame()
 
 
 @dataclass(frozen=True, slots=True)

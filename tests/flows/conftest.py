@@ -18,7 +18,7 @@ import pytest
 
 from curation.storage.stages import read_json, write_json, write_parquet
 from flows import cli
-from flows.pipelines.curate_math import CURATE_MATH
+from flows.pipelines.by_recipe import CURATE_MATH
 from flows.run.history import FILE as HISTORY
 from flows.serve.access import CLIENT_KEY, new_keys
 from flows.serve.server import quiet

@@ -33,7 +33,6 @@ LANES = 2
 TIERS = ("quick", "room", "all")
 NOT_ROOMS = {
     "__main__",
-    "ablation",
     "answer_pairs",
     "ask",
     "base",

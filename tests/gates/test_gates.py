@@ -18,9 +18,7 @@ from flows.run.policy_session import model_session
 from flows.stages.question import registered
 from tests.gates import __main__ as command
 from tests.gates import ask, small_model, stored
-from tests.gates.ablation import NOT_SWITCHED, ROOM, SWITCHES, switched_off
 from tests.gates.base import Gate, Limit, Measured, Row, SkippedError, StaleError, middle, number, run, wilson
-from tests.places import ROOT
 
 ADD = Prompt("add@1", "You add.", lambda request: f"Add: {request.statement}")
 
@@ -163,18 +161,6 @@ def test_an_answer_is_stale_when_its_prompt_changes_and_is_removed(folder: Path)
         stored.answers_to("sums", [stored.rendered(*one) for one in other])
     assert ask.take("sums", other, folder, "a model") == (0, 1)
     assert (folder / "answers" / "sums.jsonl").read_text() == ""
-
-
-def test_every_module_of_the_verifier_can_be_switched_off_and_on() -> None:
-    names = {path.stem for path in (ROOT / ROOM.replace(".", "/")).glob("*.py")} - {"__init__"}
-    assert names == {*SWITCHES, *NOT_SWITCHED}
-    from curation.verify.answers import values
-
-    before = values.conversion_factor
-    for module, functions in SWITCHES.items():
-        with switched_off(module, list(functions)):
-            assert (values.conversion_factor is before) == (module != "units")
-    assert values.conversion_factor is before
 
 
 def test_a_small_model_is_asked_every_vote() -> None:

@@ -14,6 +14,7 @@ import polars as pl
 from curation.prompts.solving import FENCE
 from curation.records import Domain, DropReason, PromptRequest, SourceError
 from curation.storage.stages import read_json, require_hash
+from curation.verify.generator_scores import scorer_of
 from curation.verify.own_judges import needed_judges
 from training.embedded_model.problems import Split, generate_exercises
 from training.recipe import CuratedData, DataSettings, EmbeddedData
@@ -35,7 +36,7 @@ class TrainingTask:
 
     ``correct`` of ``judged`` attempts of ``policy`` are its set's, which dropped it as too hard if ``deferred``.
     ``accepted`` answers count as the reference; ``judges`` are the user's own. ``level`` names the source and level of
-    a problem of a procedural source.
+    a problem of a procedural source, whose ``scorer`` is as in `generator_scores.scorer_of`.
 
     Example: ``TrainingTask(PromptRequest("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
@@ -52,6 +53,7 @@ class TrainingTask:
     accepted: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     level: str | None = None
+    scorer: str | None = None
 
     @property
     def id(self) -> str:
@@ -178,6 +180,7 @@ def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Pa
         raw_answer=row.get("raw_answer"),
         accepted=tuple(row.get("accepted") or ()),
         level=_level(row),
+        scorer=scorer_of(row["meta"]),
     )
 
 

@@ -17,6 +17,7 @@ from curation.option_letters import option_letter
 from curation.plugins import PluginRef
 from curation.records import Domain, SourceError
 from curation.response_formats import BOXED
+from curation.verify.generator_scores import require_scorer
 from curation.verify.math_judge import Judge, JudgeTask, MathJudge, Response, Verdict
 from curation.verify.own_judges import chosen_judges
 from curation.verify.programs.judge import ProgramJudge
@@ -55,6 +56,7 @@ class Verifiers:
             self._domains.add(task.request.domain)
             if task.request.domain is Domain.MATH:
                 self._own[task.judges] = chosen_judges(task.judges, judges, task.id)
+            require_scorer(task.scorer, task.id)
             if (
                 task.code_problem is not None
                 and self._programs.setdefault(task.id, task.code_problem) != task.code_problem
@@ -110,6 +112,7 @@ class Verifiers:
             seed=seed,
             statement=request.statement,
             admissible=task.accepted,
+            scorer=task.scorer,
         )
         submit = self._judge(task).submit  # extracts the answer, which takes its time
         future = await asyncio.get_running_loop().run_in_executor(self._threads, submit, judge_task)

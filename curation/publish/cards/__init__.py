@@ -3,27 +3,27 @@
 from curation.publish.cards.attribution import Origin, attribution, license_counts
 from curation.publish.cards.card import VERSION, write_card
 from curation.publish.cards.facts import (
+    FATES,
+    RATES,
     CardFacts,
     FunnelRow,
-    SourceFacts,
     StageComparison,
     StageFacts,
-    add_comparisons,
-    add_rates,
+    add_counts,
     as_rates,
     compare_stages,
 )
 
 __all__ = [
+    "FATES",
+    "RATES",
     "VERSION",
     "CardFacts",
     "FunnelRow",
     "Origin",
-    "SourceFacts",
     "StageComparison",
     "StageFacts",
-    "add_comparisons",
-    "add_rates",
+    "add_counts",
     "as_rates",
     "attribution",
     "compare_stages",

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from curation.extras import has_extra
-from curation.publish.cards.facts import CardFacts, SourceFacts, StageFacts, is_regraded, values_of
+from curation.publish.cards.facts import CardFacts, StageFacts, is_regraded, values_of
 from curation.publish.cards.words import (
     COLUMN_WORDS,
     by_count,
@@ -83,7 +83,7 @@ def render(facts: CardFacts) -> str:
         else "**No problem passed.** Every row was dropped; the funnel below shows at which stage and why."
     )
     read = facts.funnel[0].rows_in if facts.funnel else 0
-    made = f"from {count_phrase(read, 'row')} in {count_phrase(len(facts.sources), 'source')}."
+    made = f"from {count_phrase(read, 'row')} in {count_phrase(facts.sources, 'source')}."
     blocks: list[Block | Section] = [
         escape_markdown(facts.description),
         f"{opening}\nCurated by Goldilocks {facts.version} {made}",
@@ -96,7 +96,7 @@ def render(facts: CardFacts) -> str:
         Section("Difficulty", list(_difficulty(facts))),
         Section("Examples", list(_examples(facts))),
         Section("Columns", [_columns(facts.curated)]),
-        Section("Sources and Licences", list(_sources(facts.sources))),
+        Section("Sources and Licences", facts.origins),
         Section("How It Was Made", list(_method(facts))),
         Section("Limits", ["\n".join(f"- {limit}" for limit in _limits(facts))]),
     ]
@@ -104,7 +104,6 @@ def render(facts: CardFacts) -> str:
 
 
 def _header(facts: CardFacts, height: int) -> dict[str, Any]:
-    """Return the YAML header for the Hugging Face hub and `datasets`."""
     domains = values_of(facts.curated, "domain") or ["code", "math"]
     (config,) = data_files()
     return {
@@ -195,7 +194,6 @@ def _funnel(facts: CardFacts) -> Iterator[Block]:
 
 
 def _reasons(facts: CardFacts) -> Iterator[Block]:
-    """Yield the reasons by stage, most frequent first."""
     rows = [
         (
             "" if place else f"**{cell(capital(row.title))}**",
@@ -279,31 +277,6 @@ def example_places(curated: pl.LazyFrame) -> list[int]:
 def _columns(curated: pl.LazyFrame) -> Table:
     rows = [(f"`{name}`", cell(dtype), COLUMN_WORDS.get(name, "")) for name, dtype in curated.collect_schema().items()]
     return Table(("Column", "Type", "What it is"), rows)
-
-
-def _sources(sources: tuple[SourceFacts, ...]) -> Iterator[Block]:
-    rows = []
-    for source in sources:
-        name = f"[{cell(source.name)}]({source.url})" if source.url else cell(source.name)
-        states = [f"`{source.state[:12]}`"] if source.state else []
-        states += [f"digest `{source.digest[:16]}`"] if source.digest else []
-        state = "left out: not read" if source.left_out else ", ".join(states) or "–"
-        counts = (f"{count:,}" for count in (source.read, source.curated, source.merged))
-        rows.append((name, cell(source.license), state, *counts))
-    yield Table(("Source", "Licence", "State", "Rows read", "In the set", "Merged copies"), rows, "lllrrr")
-    for source in sources:
-        if source.which:
-            seen = f", {count_phrase(source.seen, 'row')} seen" if source.seen else ""
-            yield f"Of {source.name}{seen}: {source.which}."
-        if source.made:
-            yield f"**Made, not collected.** {source.name}: {source.made}."
-    if missing := [source.name for source in sources if source.left_out]:
-        it = "it" if len(missing) == 1 else "them"
-        yield f"**Left out.** The recipe names {', '.join(missing)} too; by `left_out` this run did not read {it}."
-    yield (
-        "Each problem has its source's licence in `license`, and in `also_from` source, row and licence of the copies "
-        "that were merged into it. What a source's publisher states was not checked further."
-    )
 
 
 def _method(facts: CardFacts) -> Iterator[Block]:

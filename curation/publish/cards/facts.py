@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
-from curation.publish.pages import Section
+from curation.publish.pages import Block, Section
 from curation.records import DropReason
 
 
@@ -29,27 +28,6 @@ class FunnelRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceFacts:
-    """Rows of a source, before and after selection and merging.
-
-    ``digest`` is a hash of the content; ``left_out``: nothing was read; ``made`` is empty for collected rows.
-    """
-
-    name: str
-    url: str | None
-    license: str
-    read: int
-    curated: int
-    merged: int = 0
-    state: str | None = None
-    digest: str | None = None
-    seen: int = 0
-    which: str = ""
-    left_out: bool = False
-    made: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class StageFacts:
     """A difficulty stage: its band, the judge, and the number of problems by pass rate (`RATES`)."""
 
@@ -66,68 +44,83 @@ class StageFacts:
         return int(self.max_pass_rate * self.attempts + 1e-9)
 
 
+FATES = pl.Schema(
+    {
+        "stands": pl.Boolean(),  # whether the problems are in the set
+        "reason": pl.String(),  # why the first stage drops them; null if it keeps them
+        "later": pl.String(),  # why the last stage drops them
+        "problems": pl.Int64(),  # how many there are
+    }
+)
+
+
 @dataclass(frozen=True, slots=True)
 class StageComparison:
-    """What the second stage changed.
+    """What the second stage changed (`FATES`)."""
 
-    Attributes:
-        never_solved: problems that the first stage dropped as never solved.
-        outcomes: their drop reasons in the second stage; "" if kept.
-        alone: problems that the first stage alone would keep.
-        both: those of them in the set.
-        lost: those of the set that the first stage would lose, by reason.
-    """
+    fates: pl.DataFrame
 
-    never_solved: int
-    outcomes: Mapping[str, int]
-    alone: int
-    both: int
-    lost: Mapping[str, int]
+    @property
+    def never_solved(self) -> int:
+        """Return how many problems the first stage never solved."""
+        return self._count(_NEVER)
 
     @property
     def rescued(self) -> int:
-        """Return how many problems of the set the first stage never solved."""
-        return self.outcomes.get("", 0)
+        """Return how many of these are in the set."""
+        return self._count(_NEVER & pl.col("stands"))
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Return why the second stage dropped problems that the first never solved."""
-        return {reason: count for reason, count in self.outcomes.items() if reason}
+        """Return why the second stage dropped the others of these."""
+        later = pl.col("later").fill_null(DropReason.OVER_QUOTA.value)
+        return self._reasons(_NEVER & ~pl.col("stands"), later)
+
+    @property
+    def alone(self) -> int:
+        """Return how many problems the first stage alone would keep."""
+        return self._count(pl.col("reason").is_null())
+
+    @property
+    def both(self) -> int:
+        """Return how many of these are in the set."""
+        return self._count(pl.col("reason").is_null() & pl.col("stands"))
+
+    @property
+    def lost(self) -> Mapping[str, int]:
+        """Return how many of the set's problems the first stage would lose, by reason."""
+        return self._reasons(pl.col("reason").is_not_null() & pl.col("stands"), pl.col("reason"))
+
+    def _count(self, where: pl.Expr) -> int:
+        return int(self.fates.filter(where)["problems"].sum())
+
+    def _reasons(self, where: pl.Expr, reason: pl.Expr) -> dict[str, int]:
+        counts = self.fates.filter(where).group_by(reason.alias("reason")).agg(pl.col("problems").sum())
+        return dict(counts.sort("reason").iter_rows())
 
 
-def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> StageComparison:
-    """Compare the decisions of the first stage with those of the last.
+_NEVER = pl.col("reason").eq_missing(DropReason.NEVER_SOLVED.value)
+
+
+def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> pl.DataFrame:
+    """Return the number of problems by what both stages decided (`FATES`).
 
     Args:
-        first, last: ``problem``, ``keep`` and ``reason`` of the same problems.
+        first, last: ``problem`` and ``reason`` of the same problems.
         published: ids of the set.
     """
+    both = first.select("problem", "reason").join(last.select("problem", later="reason"), on="problem")
     stands = pl.col("problem").is_in(published.implode())
-    both = first.select("problem", "keep", "reason").join(
-        last.select("problem", later="reason").with_columns(stands=stands), on="problem"
-    )
-    never = both.filter(pl.col("reason") == DropReason.NEVER_SOLVED.value)
-    later = pl.when("stands").then(pl.lit("")).otherwise(pl.col("later").fill_null(DropReason.OVER_QUOTA.value))
-    lost = both.filter(pl.col("stands") & ~pl.col("keep"))
-    alone = both.filter("keep")
-    return StageComparison(
-        never.height,
-        dict(never.group_by(later.alias("fate")).len().sort("fate").iter_rows()),
-        alone.height,
-        int(alone["stands"].sum()),
-        dict(lost.group_by("reason").len().sort("reason").iter_rows()),
-    )
+    return add_counts(FATES, [both.select(stands.alias("stands"), "reason", "later", problems=pl.lit(1))])
 
 
-def add_comparisons(shards: Iterable[StageComparison]) -> StageComparison:
-    """Return the sum of the shards' comparisons."""
-    outcomes, lost = Counter[str](), Counter[str]()
-    never = alone = both = 0
+def add_counts(schema: pl.Schema, shards: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return the sum of ``problems`` over equal rows of all shards, sorted."""
+    whole, keys = schema.to_frame(), schema.names()[:-1]
     for shard in shards:
-        never, alone, both = never + shard.never_solved, alone + shard.alone, both + shard.both
-        outcomes.update(shard.outcomes)
-        lost.update(shard.lost)
-    return StageComparison(never, dict(sorted(outcomes.items())), alone, both, dict(sorted(lost.items())))
+        together = pl.concat([whole, shard.cast(schema)]).group_by(keys).agg(pl.col("problems").sum())
+        whole = together.sort(keys, nulls_last=True)
+    return whole
 
 
 RATES = pl.Schema(
@@ -142,14 +135,13 @@ RATES = pl.Schema(
 )
 """How many problems have which pass rate."""
 
-_SAME_RATE = [name for name in RATES.names() if name != "problems"]
-
 
 @dataclass(frozen=True, slots=True)
 class CardFacts:
     """Everything that a card states.
 
     Args:
+        sources, origins: how many sources there are, and the section on them.
         sections: inserted after the funnel.
         disputed: numbers of disputed labels, by description.
         suspicion: when a label is suspected.
@@ -162,7 +154,8 @@ class CardFacts:
     license: str
     version: str
     funnel: tuple[FunnelRow, ...]
-    sources: tuple[SourceFacts, ...]
+    sources: int
+    origins: tuple[Block, ...]
     curated: pl.LazyFrame
     stages: tuple[StageFacts, ...]
     verifier: str
@@ -187,16 +180,7 @@ def as_rates(measured: pl.DataFrame, published: pl.Series) -> pl.DataFrame:
         measured = measured.with_columns(foreseen_inside=pl.lit(None, pl.Boolean))
     placed = measured.with_columns(stands=pl.col("problem").is_in(published.implode()))
     placed = placed.with_columns(pl.when("stands").then("pass_rate"), problems=pl.lit(1))
-    return add_rates([placed.select(RATES.names()).cast(RATES)])
-
-
-def add_rates(shards: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return the sums of pass rate counts over shards (`RATES`)."""
-    whole = RATES.to_frame()
-    for shard in shards:
-        together = pl.concat([whole, shard]).group_by(_SAME_RATE).agg(pl.col("problems").sum())
-        whole = together.sort(_SAME_RATE, nulls_last=True).select(RATES.names())
-    return whole
+    return add_counts(RATES, [placed.select(RATES.names())])
 
 
 def values_of(curated: pl.LazyFrame, column: str) -> list[str]:

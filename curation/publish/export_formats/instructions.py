@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from curation.prompts.asked import Asked
 from curation.publish.export_formats.modules import nemo_gym_license
@@ -154,28 +153,17 @@ Prefect:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class SetFacts:
-    """Facts of an exported set for its README."""
-
-    name: str
-    folder: str
-    license: str
-    domains: frozenset[str]
-    asked: Asked
-
-
-def instructions(form: str, facts: SetFacts) -> str:
-    """Return the README of an exported set in a format."""
-    text = _INSTRUCTIONS[form].replace("{folder}", facts.folder)
-    if not facts.asked.prompt.system:
-        text = text.replace(f"        system_prompt_file: {facts.folder}/system_prompt.txt\n", "")
+def instructions(form: str, name: str, folder: str, license: str, asked: Asked) -> str:
+    """Return the README of a set that was exported into a folder."""
+    text = _INSTRUCTIONS[form].replace("{folder}", folder)
+    if not asked.prompt.system:
+        text = text.replace(f"        system_prompt_file: {folder}/system_prompt.txt\n", "")
     if form == "nemo-gym":
         text += (
-            f"\nThe set's licence is `{facts.license}`; its configuration has `{nemo_gym_license(facts.license)}`, in "
-            "NeMo Gym's own words, or TBD where it has none for it.\n"
+            f"\nThe set's licence is `{license}`; its configuration has `{nemo_gym_license(license)}`, in NeMo Gym's "
+            "own words, or TBD where it has none for it.\n"
         )
-    return f"# {facts.name}, for {form}\n\n{text}{_how_asked(facts.asked)}{_INSTALL}"
+    return f"# {name}, for {form}\n\n{text}{_how_asked(asked)}{_INSTALL}"
 
 
 def _how_asked(asked: Asked) -> str:

@@ -140,11 +140,7 @@ def nemo_gym_license(license: str) -> str:
 def modules_beside(form: str, domains: Set[str] = frozenset({"math"}), license: str = "unknown") -> Mapping[str, str]:
     """Return the files that a format needs next to its rows, by relative path."""
     domain = {"math": "math", "code": "coding"}[next(iter(domains))] if len(domains) == 1 else "other"
-    filled = {"{domain}": domain, "{license}": nemo_gym_license(license)}
-    return {name: _filled(text, filled) for name, text in _MODULES.get(form, {}).items()}
-
-
-def _filled(text: str, values: Mapping[str, str]) -> str:
-    for blank, value in values.items():
-        text = text.replace(blank, value)
-    return text
+    files = _MODULES.get(form, {}).items()
+    return {
+        name: text.replace("{domain}", domain).replace("{license}", nemo_gym_license(license)) for name, text in files
+    }

@@ -14,7 +14,7 @@ import polars as pl
 
 from curation.prompts.asked import Asked, read_asked
 from curation.prompts.solving import FENCE
-from curation.publish.export_formats.instructions import SetFacts, instructions
+from curation.publish.export_formats.instructions import instructions
 from curation.publish.export_formats.modules import modules_beside
 from curation.publish.export_formats.needs import ANYTHING, CARRIES, Need, needs_of
 from curation.publish.export_formats.rows import FORMATS, MEASURED, TYPES, ExportedProblem, Row, as_json, tests_of
@@ -96,9 +96,10 @@ def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = Non
         why = ", ".join(f"{reason} ({number})" for reason, number in reasons.items())
         raise SourceError(f"{curated}: {form} can carry none of its {count} problems: {why}.")
     file = _write(chain([first], made), form, out)
-    facts = SetFacts(curated.absolute().parent.name, str(out), card_license(curated), frozenset(domains), asked)
-    atomic_write(out / "README.md", instructions(form, facts))
-    for name, text in modules_beside(form, facts.domains, facts.license).items():
+    license = card_license(curated)
+    readme = instructions(form, curated.absolute().parent.name, str(out), license, asked)
+    atomic_write(out / "README.md", readme)
+    for name, text in modules_beside(form, domains, license).items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         atomic_write(out / name, text)
     prompt = out / "system_prompt.txt" if form == "nemo-rl" and asked.prompt.system else None
@@ -185,7 +186,6 @@ def card_license(curated: Path) -> str:
 
 
 def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
-    """Write the rows for the trainer's loader; return the file or folder."""
     if form in LINES:
         file = out / "train.jsonl"
         with atomic_replace(file) as handle:
@@ -234,7 +234,6 @@ def _read(file: Path) -> pl.DataFrame:
 
 
 def _languages(frame: pl.DataFrame, curated: Path) -> dict[str, tuple[str, CodeLang]]:
-    """Return the group and language of each code problem."""
     languages = {}
     code = frame.filter(pl.col("domain") == Domain.CODE)
     for name, group, meta in code.select("id", "group", "meta").iter_rows():

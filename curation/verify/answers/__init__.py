@@ -4,7 +4,7 @@
     reading     text → form: lists, sets, tuples, intervals, relations, matrices, units, choices, words
     forms       form against form, down to single expressions
     computed    integrals, limits, derivatives and symbolic sums, by sympy
-    question    what the statement asks for (`asked`)
+    question    what the statement asks for (`tiers`)
     values      balls refute; exact arithmetic, separation bounds and identities prove
 
 `compare` has no time limit: use `math_judge.MathJudge` for foreign input. Nothing is ever evaluated as Python. What is
@@ -15,14 +15,12 @@ from __future__ import annotations
 
 from curation.records import Outcome
 from curation.verify.answers.plain import parse_plain_number, quick_compare
-from curation.verify.answers.policy import DEFAULT_POLICY, AnswerComparison, ApproximationPolicy
+from curation.verify.answers.policy import AnswerComparison
 from curation.verify.answers.question import QuestionForm, read_question
 
 __all__ = [
-    "DEFAULT_POLICY",
     "VERSION",
     "AnswerComparison",
-    "ApproximationPolicy",
     "QuestionForm",
     "check_reference",
     "compare",
@@ -33,7 +31,7 @@ __all__ = [
     "read_question",
 ]
 
-VERSION = "answers@6"
+VERSION = "answers@7"
 """Changes whenever a verdict could change."""
 
 
@@ -55,7 +53,6 @@ def compare(
     answer: str,
     *,
     lang: str = "en",
-    policy: ApproximationPolicy = DEFAULT_POLICY,
     statement: str | None = None,
 ) -> AnswerComparison:
     """Return the verdict of all tiers on two final answers.
@@ -63,13 +60,13 @@ def compare(
     Args:
         statement: the problem, which states the form of the answer (`question`).
     """
-    quick = quick_compare(reference, answer, lang=lang, policy=policy, statement=statement)
+    quick = quick_compare(reference, answer, lang=lang, statement=statement)
     if quick is not None:
         return quick
     from curation.verify.answers.tiers import compare_answers, compare_with_sentence
 
     try:
-        comparison = compare_answers(reference, answer, lang, policy, read_question(statement, lang))
+        comparison = compare_answers(reference, answer, lang, read_question(statement, lang))
     except RecursionError:
         return AnswerComparison(Outcome.WRONG, "nested too deeply", reference[:80], answer[:80], True)
     return compare_with_sentence(reference, answer, comparison)
@@ -80,7 +77,6 @@ def compare_texts(
     answer: str,
     *,
     lang: str = "en",
-    policy: ApproximationPolicy = DEFAULT_POLICY,
     statement: str | None = None,
 ) -> AnswerComparison:
     """Return the verdict of `compare` on texts that may be whole responses."""
@@ -88,7 +84,7 @@ def compare_texts(
     from curation.verify.extraction import read_answer
 
     texts = read_answer(reference, LOOSE) or "", read_answer(answer, LOOSE) or ""
-    return compare(*texts, lang=lang, policy=policy, statement=statement)
+    return compare(*texts, lang=lang, statement=statement)
 
 
 def check_reference(reference: str, *, lang: str = "en") -> str | None:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 from flint import acb, arb, ctx, fmpq, fmpz
@@ -225,6 +226,7 @@ class Evaluation:
             return root ** fmpz(count)
         if self.only_exact:
             raise _Irrational
+        self.absorbed_bits = max(self.absorbed_bits, 2 * order.bit_length())
         if isinstance(base, acb) or (order % 2 == 0 and self.sign(base) < 0):
             return self._checked(acb(base) ** exponent)
         if order > 1 and self.sign(base) < 0:
@@ -299,18 +301,6 @@ def _of_whole(combine: Callable[[fmpz, fmpz], fmpz]) -> Callable[[list[fmpq]], f
     return apply
 
 
-def _extreme(pick: Callable[[arb, arb], arb]) -> Callable[[Evaluation, list[Number]], Number]:
-    def apply(_: Evaluation, args: list[Number]) -> Number:
-        result = arb(args[0]) if not isinstance(args[0], acb) else None
-        for arg in args[1:]:
-            if isinstance(arg, acb) or result is None:
-                raise Undefined("the maximum of complex numbers")
-            result = pick(result, arb(arg))
-        return result if result is not None else args[0]
-
-    return apply
-
-
 def _mod(evaluation: Evaluation, args: list[Number]) -> Number:
     if args[1] == 0:
         raise Undefined("modulo 0")
@@ -330,8 +320,8 @@ _BRANCHES: dict[str, Callable[[Evaluation, list[Any]], Number]] = {
     "floor": lambda evaluation, args: evaluation.floor(args[0]),
     "ceil": lambda evaluation, args: -evaluation.floor(-args[0]),
     "sgn": lambda evaluation, args: fmpq(evaluation.sign(args[0])),
-    "max": _extreme(lambda left, right: left.max(right)),
-    "min": _extreme(lambda left, right: left.min(right)),
+    "max": lambda evaluation, args: reduce(lambda one, two: one if evaluation.sign(one - two) >= 0 else two, args),
+    "min": lambda evaluation, args: reduce(lambda one, two: two if evaluation.sign(one - two) >= 0 else one, args),
     "mod": _mod,
     "Re": lambda _, args: acb(args[0]).real,
     "Im": lambda _, args: acb(args[0]).imag,

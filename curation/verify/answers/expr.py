@@ -7,7 +7,7 @@ Operations: ``num`` (value, decimal places), ``sym`` (name), ``const`` (pi, e, i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -96,6 +96,11 @@ def divide(top: Expr, bottom: Expr) -> Expr:
     return mul(top, power(bottom, MINUS_ONE))
 
 
+def difference(left: Expr, right: Expr) -> Expr:
+    """Return left - right."""
+    return add(left, neg(right))
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
     """Yield every node, parents first."""
     stack = [expr]
@@ -134,13 +139,17 @@ def has(expr: Expr, op: str, name: str = "") -> bool:
     return any(node.op == op and (not name or node.name == name) for node in walk(expr))
 
 
+def replaced(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+    """Return the expression with each node replaced for which ``change`` returns another."""
+    changed = change(expr)
+    if changed is not None or not expr.args:
+        return expr if changed is None else changed
+    return Expr(expr.op, tuple(replaced(arg, change) for arg in expr.args), expr.name, expr.value, expr.places)
+
+
 def rename(expr: Expr, names: dict[str, Expr]) -> Expr:
     """Return the expression with variables replaced."""
-    if expr.op == "sym":
-        return names.get(expr.name, expr)
-    if not expr.args:
-        return expr
-    return Expr(expr.op, tuple(rename(arg, names) for arg in expr.args), expr.name, expr.value, expr.places)
+    return replaced(expr, lambda node: names.get(node.name) if node.op == "sym" else None)
 
 
 def choose_signs(expr: Expr) -> list[Expr]:
@@ -151,12 +160,13 @@ def choose_signs(expr: Expr) -> list[Expr]:
 
 
 def _with_sign(expr: Expr, sign: int) -> Expr:
-    if expr.op in ("pm", "mp"):
-        inner = _with_sign(expr.args[0], sign)
-        return inner if (expr.op == "pm") == (sign > 0) else neg(inner)
-    if not expr.args:
-        return expr
-    return Expr(expr.op, tuple(_with_sign(arg, sign) for arg in expr.args), expr.name, expr.value, expr.places)
+    def chosen(node: Expr) -> Expr | None:
+        if node.op not in ("pm", "mp"):
+            return None
+        inner = _with_sign(node.args[0], sign)
+        return inner if (node.op == "pm") == (sign > 0) else neg(inner)
+
+    return replaced(expr, chosen)
 
 
 def show(expr: Expr) -> str:

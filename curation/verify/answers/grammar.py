@@ -12,8 +12,25 @@ from fractions import Fraction
 
 from curation.verify.answers import expr as ex
 from curation.verify.answers.expr import Expr, add, const, divide, fn, mul, neg, num, power, sym
-from curation.verify.answers.names import CLOSING, MAX_DEPTH, Cursor, NameRules
-from curation.verify.answers.tokens import AnswerParseError, Token
+from curation.verify.answers.tokens import FUNCTIONS, AnswerParseError, Token
+
+MAX_DEPTH = 60
+"""Levels of nesting."""
+
+CLOSING = {"(": ")", "{": "}", "[": "]", "⌊": "⌋", "⌈": "⌉", "|(": ")|", "{s": "}s"}
+MAX_NUMBER_CHARS = 3000
+"""Digits of a number that is still computed with."""
+
+_FUNCTION_LETTERS = frozenset("fghFGH")
+GREEK = frozenset(
+    "alpha beta gamma delta epsilon zeta eta theta lambda mu nu xi rho sigma tau phi chi psi omega".split()
+)
+_MARKS = frozenset(
+    "vec hat widehat bar overline tilde widetilde dot ddot overrightarrow underline mathbb mathcal".split()
+)
+_FUNCTION_IN_WORD = re.compile(
+    r"([a-zA-Z]?)(arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|sqrt|pi)(.*)"
+)
 
 _INVERSE = {
     "sin": "arcsin", "cos": "arccos", "tan": "arctan", "cot": "arccot", "sec": "arcsec",
@@ -25,9 +42,213 @@ _LETTERS = re.compile(r"[A-Za-z]+")
 HALF = num(Fraction(1, 2))
 TEN = num(10)
 
+_STARTS = frozenset(("(", "{", "[", "⌊", "⌈", "|("))
 
-class FunctionRules(Cursor):
-    """Rules for ``\\sin 2x``, ``\\log_2``, ``\\frac``, roots, binomials, sums and integrals."""
+
+def parse_expression(tokens: list[Token]) -> Expr:
+    """Return the expression that all of ``tokens`` is."""
+    parser = ExpressionParser(tokens)
+    expression = parser.sum_or_fraction()
+    if parser.position != len(parser.tokens):
+        raise AnswerParseError(f"it ends where more is expected, or at {parser.peek().text[:40]!r}")
+    return expression
+
+
+class ExpressionParser:
+    """Parses a list of tokens once; its methods are the grammar's rules."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = [token for token in tokens if token.text != "space"]
+        self.position = 0
+        self.depth = 0
+        self.bars = 0
+
+    def peek(self, ahead: int = 0) -> Token:
+        at = self.position + ahead
+        return self.tokens[at] if at < len(self.tokens) else Token("eof", "")
+
+    def next(self) -> Token:
+        token = self.peek()
+        self.position += 1
+        return token
+
+    def at(self, text: str) -> bool:
+        token = self.peek()
+        return token.text == text and token.kind == "op"
+
+    def expect(self, text: str) -> None:
+        if not self.at(text):
+            raise AnswerParseError(f"{self.peek().text!r} where {text!r} was expected")
+        self.position += 1
+
+    def digit_group(self) -> Expr:
+        r"""Return an argument of ``\frac`` as TeX reads it: braces, a letter, or one digit."""
+        token = self.peek()
+        if token.kind == "sym":
+            self.position += 1
+            return const(token.text) if token.text in ("e", "i") else sym(token.text)
+        if token.kind == "num" and len(token.text) > 1 and token.text.isdigit():
+            self.tokens[self.position] = Token("num", token.text[1:])
+            return num(int(token.text[0]))
+        return self.group()
+
+    # numbers, names and words
+
+    def number(self, token: Token) -> Expr:
+        text = token.text
+        if len(text) > MAX_NUMBER_CHARS:
+            raise AnswerParseError("a number of very many digits")
+        if self.at("_"):
+            return self.in_base(text)
+        mantissa, _, exponent = text.lower().partition("e")
+        whole, point, part = mantissa.partition(".")
+        value = Fraction(int((whole + part) or "0"), 10 ** len(part))
+        if exponent:
+            shift = int(exponent)
+            return num(value * Fraction(10) ** shift, len(part) - shift)
+        if point:
+            return num(value, len(part))
+        return self.mixed_number(value) or num(value)
+
+    def mixed_number(self, whole: Fraction) -> Expr | None:
+        r"""Read ``3\frac{1}{2}`` or ``3 1/2`` as a mixed number, else return None."""
+        token = self.peek()
+        if token.kind == "cmd" and token.text == "frac":
+            saved, tokens = self.position, list(self.tokens)
+            self.position += 1
+            try:
+                top, below = self.digit_group(), self.digit_group()
+            except AnswerParseError:
+                top = below = sym("?")
+            plain = top.op == below.op == "num" and top.value.denominator == below.value.denominator == 1
+            if plain and 0 < top.value < below.value and not self.at("^"):
+                return num(whole + top.value / below.value)
+            self.position, self.tokens = saved, tokens
+        elif token.kind == "num" and token.text.isdigit() and self.peek(1).text == "/" and self.peek(2).kind == "num":
+            below_text = self.peek(2).text
+            if below_text.isdigit() and 0 < int(token.text) < int(below_text):
+                self.position += 3
+                return num(whole + Fraction(int(token.text), int(below_text)))
+        return None
+
+    def in_base(self, digits: str) -> Expr:
+        self.position += 1
+        base = self.group()
+        return fn("base", sym(digits.lstrip("0") or "0"), base)
+
+    def name(self, text: str, *, indexed: bool = True) -> Expr:
+        combination = self.combination() if text == "C" and (self.at("_") or self.at("(")) else None
+        if combination is not None:
+            return combination
+        called = self.call_of(text) if text in _FUNCTION_LETTERS else None
+        if called is not None:
+            return called
+        full = text
+        if text == "Delta" and self.peek().kind == "sym":
+            full += self.next().text
+        while True:
+            if self.at("_"):
+                self.position += 1
+                full += "_" + self.raw_group()
+            elif self.at("'"):
+                self.position += 1
+                full += "'"
+            elif self.at("^") and (
+                self.peek(1).text in ("'", "*") or (self.peek(1).text == "{" and self.peek(2).text in ("'", "*"))
+            ):
+                self.position += 1
+                full += "^" + self.raw_group()
+            else:
+                break
+        if full in ("e", "i"):
+            return const(full)
+        before, digits = self.tokens[self.position - 1], self.peek()
+        adjacent = digits.kind == "num" and digits.at == before.at + 1 and before.kind == "sym"
+        to_a_power = self.peek(1).text == "^" and self.peek(2).text == "{"
+        if indexed and adjacent and len(full) == 1 and full.isalpha() and not to_a_power:
+            return sym(f"{full}_{self.next().text}")
+        return sym(full)
+
+    def call_of(self, name: str) -> Expr | None:
+        """Read ``f(2)`` and ``f'(0)`` as names of values; None for f(x), which may be a product."""
+        at = self.position
+        while self.tokens[at : at + 1] and self.tokens[at].text == "'":
+            at += 1
+        end = next((end for end in range(at, len(self.tokens)) if self.tokens[end].text == ")"), 0)
+        inside = self.tokens[at + 1 : end]
+        if not inside or self.tokens[at].text != "(" or any(token.text == "(" for token in inside):
+            return None
+        if at == self.position and not all(token.kind in ("num", "const") or token.text in "-/." for token in inside):
+            return None
+        called = sym(name + "".join(token.text for token in self.tokens[self.position : end + 1]))
+        self.position = end + 1
+        return called
+
+    def combination(self) -> Expr | None:
+        """Read what follows the C of ``C(5, 2)`` or ``C_5^2``; None for anything else."""
+        saved = self.position
+        is_call = self.next().text == "("
+        argument = self.sum if is_call else self.group
+        try:
+            top = argument()
+            self.expect("," if is_call else "^")
+            below = argument()
+            if is_call:
+                self.expect(")")
+        except AnswerParseError:
+            self.position = saved
+            return None
+        return fn("binomial", top, below)
+
+    def raw_group(self) -> str:
+        """Return the text of a subscript."""
+        if not self.at("{"):
+            if self.peek().kind == "eof":
+                raise AnswerParseError("a name without its index")
+            return self.next().text
+        self.position += 1
+        level, parts = 1, []
+        while level:
+            token = self.next()
+            if token.kind == "eof":
+                raise AnswerParseError("unfinished subscript")
+            level += (token.text == "{") - (token.text == "}")
+            if level and token.text not in ("{", "}"):
+                parts.append(token.text)
+        return _index_in_order("".join(parts))
+
+    def word(self, word: str) -> Expr:
+        lower = word.lower()
+        if lower in GREEK:
+            return self.name(lower)
+        if (len(word) > 3 and not (word.isupper() and len(word) <= 5)) or lower in ("sqrt",):
+            match = _FUNCTION_IN_WORD.fullmatch(word)
+            if match is None or len(match.group(3)) > 3:
+                raise AnswerParseError(f"the word {word!r}")
+        else:
+            match = _FUNCTION_IN_WORD.fullmatch(word)
+        if match is not None:
+            before, function, after = match.groups()
+            parts = [Token("sym", before)] if before else []
+            parts.append(Token("const", "pi") if function == "pi" else Token("fun", function))
+            if after:
+                parts.append(
+                    Token("fun", after) if after in FUNCTIONS else Token("word" if len(after) > 1 else "sym", after)
+                )
+        else:
+            start = self.tokens[self.position - 1].at
+            parts = [Token("sym", letter, start + at) for at, letter in enumerate(word)]
+        self.tokens[self.position - 1 : self.position] = parts
+        self.position -= 1
+        return self.atom()
+
+    def styled(self, style: str) -> Expr:
+        inner = self.group()
+        if style in _MARKS and (inner.op != "num" or style != "underline"):
+            return sym(f"{style}({ex.show(inner)})") if not self.at("_") else self.name(f"{style}({ex.show(inner)})")
+        return self.name(inner.name) if inner.op == "sym" and (self.at("_") or self.at("'")) else inner
+
+    # functions, fractions, roots, sums and integrals
 
     def function(self, name: str) -> Expr:
         base: Expr | None = None
@@ -106,8 +327,6 @@ class FunctionRules(Cursor):
             return self.integral()
         if name == "lim":
             return self.limit()
-        if name == "overline":
-            return self.styled("overline")
         raise AnswerParseError(f"\\{name}")
 
     def big_operator(self, name: str) -> Expr:
@@ -181,66 +400,7 @@ class FunctionRules(Cursor):
             return 3 if self.tokens[at + 2].kind == "sym" else 0
         return 0
 
-
-def _differentiates(top: Expr, below: Expr) -> tuple[Expr, int] | None:
-    """Return the variable and the order of d/dx, d²/dx²."""
-    if top == sym("d") and below.op == "mul" and len(below.args) == 2:
-        order, letter = 1, below.args[1]
-    elif top.op == "pow" and top.args[0] == sym("d") and below.op == "mul" and len(below.args) == 2:
-        letter, exponent = below.args[1].args if below.args[1].op == "pow" else (below.args[1], ex.ONE)
-        if exponent != top.args[1] or exponent.op != "num" or not 1 <= exponent.value <= 4:
-            return None
-        order = int(exponent.value)
-    else:
-        return None
-    return (letter, order) if below.args[0] == sym("d") and letter.op == "sym" else None
-
-
-def _in_order(expr: Expr) -> Expr:
-    """Return an expression with its terms and factors sorted."""
-    args = tuple(_in_order(arg) for arg in expr.args)
-    if expr.op in ("add", "mul"):
-        args = tuple(sorted(args, key=ex.show))
-    return Expr(expr.op, args, expr.name, expr.value, expr.places)
-
-
-def _apply(name: str, base: Expr | None, args: list[Expr]) -> Expr:
-    first = args[0]
-    if len(args) > 1 and name == "log" and base is None:
-        base, first, args = args[1], args[0], args[:1]
-    if len(args) == 1 and name in _OF_MANY:
-        return sym(f"{name}({ex.show(first)})")
-    if len(args) > 1 and name not in _OF_MANY:
-        raise AnswerParseError(f"{name} of {len(args)} arguments")
-    if name in ("log", "ln", "lg"):
-        below = base or (TEN if name == "lg" else None)
-        top = fn("ln", first)
-        return top if below is None or below == const("e") else divide(top, fn("ln", below))
-    if base is not None:
-        raise AnswerParseError(f"{name} with a subscript")
-    if name == "exp":
-        return power(const("e"), first)
-    if name == "sqrt":
-        return power(first, HALF)
-    if name == "cbrt":
-        return power(first, num(Fraction(1, 3)))
-    return fn(name, *args)
-
-
-_STARTS = frozenset(("(", "{", "[", "⌊", "⌈", "|("))
-
-
-def parse_expression(tokens: list[Token]) -> Expr:
-    """Return the expression that all of ``tokens`` is."""
-    parser = ExpressionParser(tokens)
-    expression = parser.sum_or_fraction()
-    if parser.position != len(parser.tokens):
-        raise AnswerParseError(f"it ends where more is expected, or at {parser.peek().text[:40]!r}")
-    return expression
-
-
-class ExpressionParser(NameRules, FunctionRules):
-    """Parses a list of tokens once; its methods are the grammar's rules."""
+    # sums, products, powers and brackets
 
     def sum(self) -> Expr:
         terms = [self.signed()]
@@ -293,9 +453,6 @@ class ExpressionParser(NameRules, FunctionRules):
         if self.at("-"):
             self.position += 1
             return neg(self.signed_factor())
-        if self.at("+"):
-            self.position += 1
-            return self.signed_factor()
         return self.factor()
 
     def denominator(self) -> Expr:
@@ -331,9 +488,6 @@ class ExpressionParser(NameRules, FunctionRules):
                     base = fn("factorial2", base)
                 else:
                     base = fn("factorial", base)
-            elif self.at("%"):
-                self.position += 1
-                base = mul(base, num(Fraction(1, 100)))
             elif self.at("°"):
                 self.position += 1
                 base = mul(base, const("deg"))
@@ -350,9 +504,6 @@ class ExpressionParser(NameRules, FunctionRules):
         if base.op == "sym" and self.peek().kind == "num" and self.peek(1).text == "_":
             exponent = num(int(self.next().text)) if self.peek().text.isdigit() else self.atom()
             return power(self.name(base.name), exponent)
-        if self.at("'"):
-            self.position += 1
-            return sym(f"{ex.show(base)}'")
         return power(base, self.exponent())
 
     def exponent(self) -> Expr:
@@ -435,6 +586,63 @@ class ExpressionParser(NameRules, FunctionRules):
         self.depth -= 1
         self.expect(closer)
         return {"⌊": fn("floor", inner), "⌈": fn("ceil", inner), "|(": fn("abs", inner)}.get(text, inner)
+
+
+_INDEX_SUM = re.compile(r"[-+]?\w+(?:[-+]\w+)+")
+
+
+def _index_in_order(index: str) -> str:
+    """Return a subscript with its sum sorted: letters, then numbers."""
+    if not _INDEX_SUM.fullmatch(index):
+        return index
+    terms = re.findall(r"[-+]\w+", index if index[0] in "+-" else f"+{index}")
+    ordered = sorted(terms, key=lambda term: (term[1:].isdigit(), term[0] == "-", term))
+    return "".join(ordered).removeprefix("+")
+
+
+def _differentiates(top: Expr, below: Expr) -> tuple[Expr, int] | None:
+    """Return the variable and the order of d/dx, d²/dx²."""
+    if top == sym("d") and below.op == "mul" and len(below.args) == 2:
+        order, letter = 1, below.args[1]
+    elif top.op == "pow" and top.args[0] == sym("d") and below.op == "mul" and len(below.args) == 2:
+        letter, exponent = below.args[1].args if below.args[1].op == "pow" else (below.args[1], ex.ONE)
+        if exponent != top.args[1] or exponent.op != "num" or not 1 <= exponent.value <= 4:
+            return None
+        order = int(exponent.value)
+    else:
+        return None
+    return (letter, order) if below.args[0] == sym("d") and letter.op == "sym" else None
+
+
+def _in_order(expr: Expr) -> Expr:
+    """Return an expression with its terms and factors sorted."""
+    args = tuple(_in_order(arg) for arg in expr.args)
+    if expr.op in ("add", "mul"):
+        args = tuple(sorted(args, key=ex.show))
+    return Expr(expr.op, args, expr.name, expr.value, expr.places)
+
+
+def _apply(name: str, base: Expr | None, args: list[Expr]) -> Expr:
+    first = args[0]
+    if len(args) > 1 and name == "log" and base is None:
+        base, first, args = args[1], args[0], args[:1]
+    if len(args) == 1 and name in _OF_MANY:
+        return sym(f"{name}({ex.show(first)})")
+    if len(args) > 1 and name not in _OF_MANY:
+        raise AnswerParseError(f"{name} of {len(args)} arguments")
+    if name in ("log", "ln", "lg"):
+        below = base or (TEN if name == "lg" else None)
+        top = fn("ln", first)
+        return top if below is None or below == const("e") else divide(top, fn("ln", below))
+    if base is not None:
+        raise AnswerParseError(f"{name} with a subscript")
+    if name == "exp":
+        return power(const("e"), first)
+    if name == "sqrt":
+        return power(first, HALF)
+    if name == "cbrt":
+        return power(first, num(Fraction(1, 3)))
+    return fn(name, *args)
 
 
 def is_modulus(token: Token) -> bool:

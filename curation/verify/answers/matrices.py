@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-from curation.verify.answers.expr import Expr, add, mul, neg, num, rename, sym, symbols
+from curation.verify.answers.expr import Expr, add, const, mul, neg, num, rename, replaced, sym, symbols
 from curation.verify.answers.forms import Matrix
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.samevalue import compare_expressions
 from curation.verify.answers.tokens import AnswerParseError, Token, split_tokens
 
-MAX_DETERMINANT_SIZE = 4
 Rows = tuple[tuple[Expr, ...], ...]
 _DIRECTION = re.compile(r"(?:(?:vec|hat|widehat|overrightarrow|bar|overline|underline)\()?([ijk]|imath|jmath)\)?")
 _AXES = {"i": 0, "imath": 0, "j": 1, "jmath": 1, "k": 2}
@@ -51,7 +50,7 @@ def _read_product(tokens: list[Token]) -> Rows:
             position += 1
             continue
         end = next((at for at in range(position, len(tokens)) if tokens[at].kind == "endenv"), None)
-        if end is None or ("matrix" not in token.text and token.text != "array"):
+        if end is None or token.text == "vmatrix" or ("matrix" not in token.text and token.text != "array"):
             raise AnswerParseError(f"environment {token.text}")
         body = tokens[position + 1 : end]
         matrix = _cells(body, token.text)
@@ -84,19 +83,6 @@ def _count(tokens: list[Token], sign: str) -> int:
     return sum(token.text == sign for token in tokens)
 
 
-def determinant(rows: Rows) -> Expr:
-    """Return the determinant. Raises `AnswerParseError` if it is not square, or too large."""
-    if len(rows) != len(rows[0]) or len(rows) > MAX_DETERMINANT_SIZE:
-        raise AnswerParseError("a determinant")
-    if len(rows) == 1:
-        return rows[0][0]
-    terms = []
-    for at, cell in enumerate(rows[0]):
-        minor = mul(cell, determinant(tuple(row[:at] + row[at + 1 :] for row in rows[1:])))
-        terms.append(neg(minor) if at % 2 else minor)
-    return add(*terms)
-
-
 def _cells(body: list[Token], environment: str) -> Rows:
     if environment == "array" and body and body[0].text == "{":
         close = next((at for at, token in enumerate(body) if token.text == "}"), 0)
@@ -124,7 +110,8 @@ def components(expr: Expr, size: int = 0) -> tuple[Expr, ...] | None:
     axes = {name: _AXES[match.group(1)] for name in symbols(expr) if (match := _DIRECTION.fullmatch(name))}
     if 1 not in axes.values() or len(set(axes.values())) != len(axes):
         return None
-    expr = _restore_letter_i(expr) if 0 not in axes.values() else expr
+    if 0 not in axes.values():  # i was read as the imaginary unit
+        expr = replaced(expr, lambda node: sym("i") if node == const("i") else None)
     names = {axis: name for name, axis in axes.items()} | ({0: "i"} if 0 not in axes.values() else {})
     zero = {name: num(0) for name in names.values()}
     parts = []
@@ -132,12 +119,3 @@ def components(expr: Expr, size: int = 0) -> tuple[Expr, ...] | None:
         parts.append(rename(expr, zero | {names[axis]: num(1)}) if axis in names else num(0))
     rebuilt = add(*(mul(part, sym(names[axis])) for axis, part in enumerate(parts) if axis in names))
     return tuple(parts) if compare_expressions(expr, rebuilt).is_equal else None
-
-
-def _restore_letter_i(expr: Expr) -> Expr:
-    """Replace the imaginary unit by the letter i."""
-    if expr.op == "const" and expr.name == "i":
-        return sym("i")
-    if not expr.args:
-        return expr
-    return Expr(expr.op, tuple(_restore_letter_i(arg) for arg in expr.args), expr.name, expr.value, expr.places)

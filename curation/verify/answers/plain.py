@@ -6,18 +6,11 @@ Safe in any process: regular expressions of bounded length, no recursion, no sym
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from fractions import Fraction
 
 from curation.languages.vocabulary import languages
 from curation.records import Outcome
-from curation.verify.answers.policy import (
-    DEFAULT_POLICY,
-    AnswerComparison,
-    ApproximationPolicy,
-    WrittenNumber,
-    compare_rounded,
-)
+from curation.verify.answers.policy import AnswerComparison, Rounding, WrittenNumber, compare_rounded
 from curation.verify.answers.question import read_question
 
 MAX_QUICK_CHARS = 200
@@ -73,13 +66,14 @@ def quick_compare(
     answer: str,
     *,
     lang: str = "en",
-    policy: ApproximationPolicy = DEFAULT_POLICY,
     statement: str | None = None,
+    rounding: Rounding | None = None,
 ) -> AnswerComparison | None:
     """Return the quick tier's verdict, or None if it cannot decide.
 
     Args:
         statement: the problem, which may ask for a rounding.
+        rounding: what it asks for, if it was read before.
     """
     if len(reference) <= 31 and len(answer) <= 31 and _INTEGER.fullmatch(reference) and _INTEGER.fullmatch(answer):
         same = int(reference) == int(answer)
@@ -92,15 +86,9 @@ def quick_compare(
         return None
     if statement and left.value != right.value and not (left.is_exact and right.is_exact):
         rounding = read_question(statement, lang).rounding
-        policy = policy if rounding is None else replace(policy, rounding=rounding)
-    return compare_numbers(left, right, policy)
-
-
-def compare_numbers(reference: WrittenNumber, answer: WrittenNumber, policy: ApproximationPolicy) -> AnswerComparison:
-    """Return the verdict on two numbers."""
-    forms = (str(reference.value), str(answer.value))
-    if reference.value == answer.value:
+    forms = (str(left.value), str(right.value))
+    if left.value == right.value:
         return AnswerComparison(Outcome.CORRECT, "number", *forms, False)
-    equal, doubtful = compare_rounded(reference, answer, policy)
+    equal, doubtful = compare_rounded(left, right, rounding)
     method = "approximation" if equal else "number"
     return AnswerComparison(Outcome.CORRECT if equal else Outcome.WRONG, method, *forms, doubtful and not equal)

@@ -1,25 +1,33 @@
 """When a rounded number counts as the number itself, and the result of a comparison.
 
-The statement's ``rounding`` goes first. The other rules count significant digits (`ApproximationPolicy`):
+The statement's ``rounding`` goes first. The other rules count significant digits:
 
   - two exact numbers must be equal (5042 is not 15840/π), and no decimal approximates an integer reference;
-  - an exact reference against a decimal: the answer must be the reference rounded (cut, from ``truncation_digits`` on)
-    and have ``answer_digits``;
+  - an exact reference against a decimal: the answer must be the reference rounded (cut, from `TRUNCATION_DIGITS` on)
+    and have `ANSWER_DIGITS`;
   - a decimal reference against an exact answer: the reference must be the answer rounded and have
-    ``reference_digits``, or ``float_digits`` if the answer is an integer;
-  - two decimals: the answer must round to the reference, which has ``decimal_digits`` and no more places;
-  - a reference of ``float_digits`` is a float's print-out: an answer rounded to ``float_answer_digits`` counts;
-  - the last digit of a decimal of ``print_out_digits`` may be off by two.
+    `REFERENCE_DIGITS`, or `FLOAT_DIGITS` if the answer is an integer;
+  - two decimals: the answer must round to the reference, which has `DECIMAL_DIGITS` and no more places;
+  - a reference of `FLOAT_DIGITS` is a float's print-out: an answer rounded to `FLOAT_ANSWER_DIGITS` counts;
+  - the last digit of a decimal of `PRINT_OUT_DIGITS` may be off by two.
 
 A near number that a rule refuses is WRONG and doubtful.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from curation.records import Outcome
+
+ANSWER_DIGITS = 3
+REFERENCE_DIGITS = 3
+DECIMAL_DIGITS = 4
+TRUNCATION_DIGITS = 4
+FLOAT_DIGITS = 10
+FLOAT_ANSWER_DIGITS = 5
+PRINT_OUT_DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +49,6 @@ class Rounding:
         power = len(str(size.numerator)) - len(str(size.denominator))
         power -= size < Fraction(10) ** power
         return self.digits - 1 - power
-
-
-@dataclass(frozen=True, slots=True)
-class ApproximationPolicy:
-    """The significant digits that the rules of this module ask for."""
-
-    enabled: bool = True
-    answer_digits: int = 3
-    reference_digits: int = 3
-    decimal_digits: int = 4
-    truncation_digits: int = 4
-    float_digits: int = 10
-    float_answer_digits: int = 5
-    print_out_digits: int = 15
-    rounding: Rounding | None = None
-    """What the statement asks for; it goes before the other rules."""
-
-
-DEFAULT_POLICY = ApproximationPolicy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,47 +87,45 @@ class WrittenNumber:
         return self.places is None
 
 
-def rounds_to(value: Fraction, rounded: WrittenNumber, policy: ApproximationPolicy) -> bool:
+def rounds_to(value: Fraction, rounded: WrittenNumber) -> bool:
     """Return whether ``value`` rounded to the digits of ``rounded`` (or cut, if these suffice) equals it."""
     unit = Fraction(1, 10) ** (rounded.places or 0)
     error = abs(value) - abs(rounded.value)
     if (value < 0) != (rounded.value < 0):
         return False
-    if rounded.significant_digits >= policy.print_out_digits and (value / unit).denominator > 1:
+    if rounded.significant_digits >= PRINT_OUT_DIGITS and (value / unit).denominator > 1:
         return abs(error) <= 2 * unit
-    return abs(error) <= unit / 2 or (0 <= error < unit and rounded.significant_digits >= policy.truncation_digits)
+    return abs(error) <= unit / 2 or (0 <= error < unit and rounded.significant_digits >= TRUNCATION_DIGITS)
 
 
-def compare_rounded(reference: WrittenNumber, answer: WrittenNumber, policy: ApproximationPolicy) -> tuple[bool, bool]:
+def compare_rounded(
+    reference: WrittenNumber, answer: WrittenNumber, rounding: Rounding | None = None
+) -> tuple[bool, bool]:
     """Return (counts as equal, doubtful) for two different numbers."""
-    if policy.rounding is not None and policy.enabled:
-        decided = _compare_as_asked(reference, answer, policy, policy.rounding)
+    if rounding is not None:
+        decided = _compare_as_asked(reference, answer, rounding)
         if decided is not None:
             return decided
-    if not policy.enabled or (reference.is_exact and answer.is_exact):
+    if reference.is_exact and answer.is_exact:
         return False, False
-    if reference.is_exact or (reference.significant_digits >= policy.float_digits and not answer.is_exact):
-        near = rounds_to(reference.value, answer, policy)
-        least = policy.answer_digits if reference.is_exact else policy.float_answer_digits
+    if reference.is_exact or (reference.significant_digits >= FLOAT_DIGITS and not answer.is_exact):
+        near = rounds_to(reference.value, answer)
+        least = ANSWER_DIGITS if reference.is_exact else FLOAT_ANSWER_DIGITS
         if reference.is_exact and reference.value.denominator == 1:
             return False, near
         return near and answer.significant_digits >= least, near
-    near = rounds_to(answer.value, reference, policy)
+    near = rounds_to(answer.value, reference)
     if answer.is_exact:
-        integer = answer.value.denominator == 1
-        least = policy.float_digits if integer else policy.reference_digits
+        least = FLOAT_DIGITS if answer.value.denominator == 1 else REFERENCE_DIGITS
         return near and reference.significant_digits >= least, near
     if (answer.places or 0) < (reference.places or 0):
-        return False, rounds_to(reference.value, answer, policy)
-    return near and reference.significant_digits >= policy.decimal_digits, near
+        return False, rounds_to(reference.value, answer)
+    return near and reference.significant_digits >= DECIMAL_DIGITS, near
 
 
-def _compare_as_asked(
-    reference: WrittenNumber, answer: WrittenNumber, policy: ApproximationPolicy, rounding: Rounding
-) -> tuple[bool, bool] | None:
+def _compare_as_asked(reference: WrittenNumber, answer: WrittenNumber, rounding: Rounding) -> tuple[bool, bool] | None:
     """Return (counts as equal, doubtful) by the statement's rounding; None if it does not decide."""
-    without = compare_rounded(reference, answer, replace(policy, rounding=None))
-    doubtful = any(without)
+    doubtful = any(compare_rounded(reference, answer))
     if rounding.exact:
         return (False, doubtful) if not answer.is_exact else None
     places = rounding.places_of(reference.value)

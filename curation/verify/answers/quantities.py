@@ -36,9 +36,6 @@ _IN_BASE = re.compile(
 
 def parse_value(tokens: list[Token]) -> Value:
     """Return an expression with the known unit or counted thing after it. Raises `AnswerParseError`."""
-    compound = parse_compound(tokens)
-    if compound is not None:
-        return compound
     at = _unit_start(tokens)
     if at is None:
         at = len(tokens)

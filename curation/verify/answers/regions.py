@@ -8,14 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from curation.verify.answers.balls import real_ball
-from curation.verify.answers.constants import difference
-from curation.verify.answers.expr import INFINITY, Expr, divide, has, neg, num, rename, symbols
+from curation.verify.answers.expr import INFINITY, Expr, difference, divide, has, neg, num, rename, symbols
 from curation.verify.answers.forms import Form, Relation, Sequence, Union, Value, Words, without_unit
 from curation.verify.answers.labels import is_label
 from curation.verify.answers.samevalue import compare_expressions
 
 MAX_INTERVALS = 100
-_FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "=": "="}
+FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!=", "=": "="}
 _NAMING = ("=", "in", ":")
 MINUS_INFINITY = neg(INFINITY)
 
@@ -69,7 +68,7 @@ def subjects(form: Form) -> list[Expr]:
     """Return the formulas, not mere names, that a region's inequalities are about."""
     if isinstance(form, Union):
         return [subject for part in form.parts for subject in subjects(part)]
-    if not isinstance(form, Relation) or form.ops[0] not in _FLIP:
+    if not isinstance(form, Relation) or form.ops[0] not in FLIP:
         return []
     sides = [side for item in form.items if (side := without_unit(item)) is not None]
     try:
@@ -181,12 +180,12 @@ def _find_unknown(sides: list[Expr]) -> Expr:
 
 def _solve(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Interval]:
     if left == unknown or right == unknown:
-        op, bound = (op, right) if left == unknown else (_FLIP.get(op, op), left)
+        op, bound = (op, right) if left == unknown else (FLIP.get(op, op), left)
         return _ray(op, bound)
     if left.op == "fn" and left.name == "abs" and left.args[0] == unknown:
         return _solve_absolute(op, right)
     if right.op == "fn" and right.name == "abs" and right.args[0] == unknown:
-        return _solve_absolute(_FLIP.get(op, op), left)
+        return _solve_absolute(FLIP.get(op, op), left)
     if unknown.op != "sym":
         raise UnsolvedRegion("an inequality that is not solved")
     inside = difference(left, right)
@@ -197,7 +196,7 @@ def _solve(left: Expr, op: str, right: Expr, unknown: Expr) -> list[Interval]:
     sign = _to_float(slope)
     if sign == 0:
         raise NotARegion("an inequality without its unknown")
-    return _ray(op if sign > 0 else _FLIP.get(op, op), divide(neg(at[0]), slope))
+    return _ray(op if sign > 0 else FLIP.get(op, op), divide(neg(at[0]), slope))
 
 
 def _ray(op: str, bound: Expr) -> list[Interval]:
@@ -276,15 +275,7 @@ def merge_intervals(pieces: list[Interval]) -> list[Interval]:
 def _intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> list[Interval]:
     if any(symbols(end) for piece in (*left_pieces, *right_pieces) for end in (piece.low, piece.high)):
         return _symbolic_intersection(left_pieces, right_pieces)
-    overlaps = []
-    for left in left_pieces:
-        for right in right_pieces:
-            low, high = _to_float(left.low), _to_float(left.high)
-            right_low, right_high = _to_float(right.low), _to_float(right.high)
-            lower = left if (low, not left.includes_low) >= (right_low, not right.includes_low) else right
-            upper = left if (high, left.includes_high) <= (right_high, right.includes_high) else right
-            overlaps.append(Interval(lower.low, upper.high, lower.includes_low, upper.includes_high))
-    return merge_intervals(overlaps)
+    return _complement(_complement(left_pieces) + _complement(right_pieces))
 
 
 def _symbolic_intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> list[Interval]:

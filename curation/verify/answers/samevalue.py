@@ -1,7 +1,7 @@
 r"""Decides whether two expressions are the same number or function: proved equal, refuted, or unproved.
 
   - Rational numbers are compared exactly; balls of growing precision refute others if their difference excludes zero.
-  - Constants with overlapping balls are equal only if `constants` shows it.
+  - Constants are equal if they agree to `CONSTANT_BITS`, and twice the bits by which a term is below a large one.
   - Functions that agree at all `trial_points` count as equal. For polynomials, quotients and roots, an error needs a
     zero at every point (Schwartz-Zippel: at most degree/2400 each). Others must agree to `AGREEMENT_BITS`, and twice
     the bits by which a term is below a large one.
@@ -10,14 +10,13 @@ Variables are real. Complex values count only if i is written, or real points do
 are compared by logarithms.
 
 Points are from 10⁻⁹ to 10⁹ of both signs, the same on every machine. Integers are used in factorials, \bmod, bounds of
-sums and similar positions, and for n, k, m and the like inside ⌊⌋ and ⌈⌉, with the residues of the denominators.
-Branches (|·|, max, min, ⌊⌋, ⌈⌉, sgn) get points on and around the changes found.
+sums and similar positions, and for n, k, m and the like inside ⌊⌋ and ⌈⌉. Branches (|·|, max, min, ⌊⌋, ⌈⌉, sgn) get
+points along each variable.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 import random
 from collections.abc import Iterator
 from enum import Enum
@@ -40,31 +39,45 @@ from curation.verify.answers.balls import (
     rational_value,
     real_ball,
 )
-from curation.verify.answers.constants import (
-    difference,
-    generalised,
-    in_basic_functions,
-    is_vanishing_sum,
-    logarithm,
-    same_algebraic_number,
+from curation.verify.answers.expr import (
+    INFINITY,
+    ONE,
+    Expr,
+    add,
+    const,
+    divide,
+    fn,
+    has,
+    mul,
+    neg,
+    num,
+    rename,
+    symbols,
+    walk,
 )
-from curation.verify.answers.expr import INFINITY, Expr, add, divide, has, neg, num, rename, symbols, walk
 from curation.verify.answers.policy import WrittenNumber
-
-MAX_PERIOD = 720
-"""Residues that are all tried."""
 
 _SCALES = (0, 0, 1, -1, 3, -4, 9, -9, 2)
 """Powers of ten of a trial's values; the first points are ordinary, so that most differences show at once."""
 
 _WHOLE_LETTERS = frozenset("abcdijklmnpqMNKL")
-_GRID = sorted(
-    sign * value
-    for value in (1e-6, 0.01, 0.5, 1, 1.5, 2, 3, 7, 10, 30, 100, 365, 1e3, 1e4, 1e6, 1e9)
+_COUNTS = tuple(
+    fmpq(at)
+    for at in sorted(
+        {*range(-12, 61), *(base**exponent + step for base in (2, 3, 10) for exponent in (5, 8) for step in (-1, 0, 1))}
+        | {10**exponent + step for exponent in (2, 3, 6) for step in range(-1, 12)}
+    )
+)
+"""Values of a whole variable if there are branches: all residues of small moduli, and the neighbours of powers."""
+
+_REALS = tuple(fmpq(at, 2) for at in range(-40, 41)) + tuple(
+    fmpq(sign * at, 10**6)
+    for at in (1, 10**4, 3 * 10**7, 10**8, 365 * 10**6, 10**9, 10**12, 10**15)
     for sign in (1, -1)
 )
+"""Values of another variable if there are branches."""
+
 _BRANCHING = frozenset(("abs", "max", "min", "floor", "ceil", "sgn", "mod"))
-_STEPS = frozenset(("floor", "ceil", "mod", "gcd", "lcm"))
 _WHOLE_ARGUMENTS = frozenset(("factorial", "binomial", "factorial2", "mod", "gcd", "lcm"))
 
 
@@ -101,7 +114,7 @@ def trial_points(left: Expr, right: Expr, integers: frozenset[str] = frozenset()
     """Yield points, each with whether all its coordinates are positive; those come first.
 
     Args:
-        integers: variables known to be integers; points run over their residues.
+        integers: variables known to be integers.
     """
     names = tuple(sorted(symbols(left) | symbols(right)))
     whole = integer_names(left) | integer_names(right) | integers & frozenset(names)
@@ -111,12 +124,7 @@ def trial_points(left: Expr, right: Expr, integers: frozenset[str] = frozenset()
     ):
         yield from scattered
         return
-    points = [point for _, point in scattered]
-    if whole:
-        points += _residues(names, whole, _period(left, right))
-    for name in names:
-        if name not in whole:
-            points += _around_breaks(left, right, name, points[0])
+    points = [point for _, point in scattered] + list(_along_each(names, whole))
     for positive in (True, False):
         for point in points:
             if all(value > 0 for value in point.values()) == positive:
@@ -144,116 +152,30 @@ def _scattered(names: tuple[str, ...], whole: frozenset[str]) -> tuple[tuple[boo
     return tuple(points)
 
 
-def _period(left: Expr, right: Expr) -> int:
-    """Return a common multiple, up to `MAX_PERIOD`, of denominators and moduli inside steps."""
-    period = 1
-    for side in (left, right):
-        for node in walk(side):
-            if node.op != "fn" or node.name not in _STEPS:
-                continue
-            for inner in itertools.chain.from_iterable(walk(arg) for arg in node.args):
-                number = inner.value if inner.op == "num" else None
-                for part in (number.numerator, number.denominator) if number is not None else ():
-                    if part and math.lcm(period, abs(part)) <= MAX_PERIOD:
-                        period = math.lcm(period, abs(part))
-    return period
-
-
-def _residues(names: tuple[str, ...], whole: frozenset[str], period: int) -> Iterator[dict[str, fmpq]]:
-    """Yield points that run over the residues, and the neighbours of powers."""
-    powers = [base**exponent for base in (2, 3, 10) for exponent in (1, 2, 3, 5, 8)]
-    lone = sorted({power + step for power in powers for step in (-1, 0, 1)} | set(range(min(period + 2, 60))))
-    large = [10**6 + at for at in range(0, period, 1 + period // 30)]
-    for at, value in enumerate(
-        dict.fromkeys((*lone, *range(60, period + 2), *large, *(-1 - at for at in range(min(period, 12)))))
-    ):
-        point = {}
-        for position, name in enumerate(names):
+def _along_each(names: tuple[str, ...], whole: frozenset[str]) -> Iterator[dict[str, fmpq]]:
+    """Yield points along each variable, the others at random."""
+    for name in names:
+        for value in _COUNTS if name in whole else _REALS:
             dice = random.Random(f"{name}/{value}")
-            other = fmpq(
-                dice.randint(-period - 2, 2 * period + 9) if name in whole else dice.randint(300, 2700),
-                1 if name in whole else 997,
-            )
-            own = name in whole and (len(whole) == 1 or at % len(names) == position)
-            point[name] = fmpq(value) if own else other
-        yield point
-
-
-def _around_breaks(left: Expr, right: Expr, name: str, base: Point) -> Iterator[dict[str, fmpq]]:
-    """Yield points on, around and between one variable's changes of branch."""
-    breaks = sorted(
-        {place for edge in _edges(left, right) if name in symbols(edge) for place in _zeros(edge, name, base)}
-    )
-    middles = [(one + two) / 2 for one, two in itertools.pairwise(breaks)]
-    for value in itertools.chain(breaks, middles):
-        yield {**base, name: value}
-    step = fmpq(1, 1000)
-    for value in breaks:
-        for near in (value - step * (1 + abs(value)), value + step * (1 + abs(value))):
-            yield {**base, name: near}
-
-
-def _edges(left: Expr, right: Expr) -> Iterator[Expr]:
-    """Yield expressions that are zero where a branch changes."""
-    for node in itertools.chain(walk(left), walk(right)):
-        if node.op != "fn" or node.name not in _BRANCHING:
-            continue
-        if node.name in ("abs", "sgn"):
-            yield node.args[0]
-        elif node.name in ("max", "min"):
-            yield from (add(one, neg(two)) for one, two in itertools.combinations(node.args, 2))
-        else:
-            yield from (add(node.args[0], num(-whole)) for whole in _WHOLE_EDGES)
-
-
-_WHOLE_EDGES = tuple(Fraction(at) for at in (-2, -1, 0, 1, 2, 5))
-
-
-def _zeros(edge: Expr, name: str, base: Point) -> list[fmpq]:
-    """Return approximate zeros of an expression along one variable."""
-    signs = [
-        (fmpq(round(value * 10**6), 10**6), _sign_at(edge, {**base, name: fmpq(round(value * 10**6), 10**6)}))
-        for value in _GRID
-    ]
-    found = [value for value, sign in signs if sign == 0]
-    for (low, low_sign), (high, high_sign) in itertools.pairwise(signs):
-        if low_sign * high_sign < 0:
-            for _ in range(30):
-                middle = (low + high) / 2
-                sign = _sign_at(edge, {**base, name: middle})
-                low, high = (middle, high) if sign == low_sign else (low, middle)
-            found.append(_simplest(low, high))
-    return found
-
-
-def _simplest(low: fmpq, high: fmpq) -> fmpq:
-    """Return an interval's fraction of smallest denominator, up to 60, or its middle."""
-    for denominator in range(1, 61):
-        numerator = (low * denominator).ceil()
-        if numerator <= high * denominator:
-            return fmpq(numerator, denominator)
-    return (low + high) / 2
-
-
-def _sign_at(edge: Expr, point: Point) -> int:
-    """Return the sign at a point, or 2 if there is none."""
-    with precision(64):
-        evaluation = Evaluation(point, real=True)
-        try:
-            return evaluation.sign(evaluation.value(edge))
-        except (Undefined, Undecided):
-            return 2
+            others = {
+                other: fmpq(dice.randint(-62, 129)) if other in whole else fmpq(dice.randint(300, 2700), 997)
+                for other in names
+            }
+            yield {**others, name: value}
 
 
 FIRST_BITS = 64
 AGREEMENT_BITS = 160
+"""Bits to which two functions must agree at each point."""
+
+CONSTANT_BITS = 8_000
+"""Bits to which two constants must agree: different ones that people write differ long before."""
+
 MAX_BITS = 20_000
 """Precision beyond which magnitudes are too far apart to decide."""
 
 MIN_AGREEMENTS = 2
 """Points at which two functions must have a value."""
-
-IDENTITY_TRIALS = 3
 
 
 class Equivalence(Enum):
@@ -290,39 +212,14 @@ def compare_expressions(left: Expr, right: Expr, integers: frozenset[str] = froz
 
 def _compare_constants(left: Expr, right: Expr) -> Equivalence:
     try:
-        near = _agree_at(left, right, {}, real=False)
+        same = _agree_at(left, right, {}, real=False, agreement_bits=CONSTANT_BITS)
     except MagnitudeTooLarge:
         raise
     except Undefined:
         return Equivalence.UNPROVED
-    if near is False:
-        return Equivalence.DIFFERENT
-    left, right = in_basic_functions(left), in_basic_functions(right)
-    same = same_algebraic_number(left, right)
-    if same is not None:
-        return Equivalence.PROVED if same else Equivalence.DIFFERENT
-    if near is None:
+    if same is None:
         return Equivalence.UNPROVED
-    if is_vanishing_sum(difference(left, right)):
-        return Equivalence.PROVED
-    return Equivalence.IDENTITY if _is_value_of_identity(left, right) else Equivalence.UNPROVED
-
-
-def _is_value_of_identity(left: Expr, right: Expr) -> bool:
-    """Return whether two constants are values of functions (`generalised`) that agree nearby."""
-    (left_function, left_names), (right_function, right_names) = generalised(left), generalised(right)
-    centre = left_names | right_names
-    if not centre:
-        return False
-    try:
-        for trial in range(IDENTITY_TRIALS):
-            dice = random.Random(trial)
-            point = {name: value * fmpq(dice.randint(900, 1100), 997) for name, value in sorted(centre.items())}
-            if _agree_at(left_function, right_function, point, real=False) is not True:
-                return False
-    except Undefined:
-        return False
-    return True
+    return Equivalence.IDENTITY if same else Equivalence.DIFFERENT
 
 
 def _compare_functions(left: Expr, right: Expr, integers: frozenset[str]) -> Equivalence:
@@ -373,7 +270,9 @@ def agree_within_rounding(left: Expr, right: Expr) -> bool:
     return agreements >= (MIN_AGREEMENTS if symbols(left) else 1)
 
 
-def _agree_at(left: Expr, right: Expr, point: Point, *, real: bool) -> bool | None:
+def _agree_at(
+    left: Expr, right: Expr, point: Point, *, real: bool, agreement_bits: int = AGREEMENT_BITS
+) -> bool | None:
     """Return whether two values agree, None if undecided; False is proved.
 
     Raises `Undefined` if one has no value.
@@ -393,7 +292,7 @@ def _agree_at(left: Expr, right: Expr, point: Point, *, real: bool) -> bool | No
             if gap != 0:
                 return False
             agreement = _agreement_bits(values, gap)
-            needed = AGREEMENT_BITS + 2 * evaluation.absorbed_bits
+            needed = agreement_bits + 2 * evaluation.absorbed_bits
             if agreement >= needed:
                 return True
         bits = max(2 * bits, needed + bits - agreement + 32)
@@ -417,6 +316,28 @@ def _compare_logarithms(left: Expr, right: Expr) -> Equivalence:
         except MagnitudeTooLarge:
             continue
     return Equivalence.UNPROVED
+
+
+def logarithm(inside: Expr) -> Expr:
+    """Return ln of a positive constant, expanded into logarithms of its factors."""
+    if inside == const("e"):
+        return ONE
+    if inside.op == "mul" and all(_is_positive(factor) for factor in inside.args):
+        return add(*(logarithm(factor) for factor in inside.args))
+    if inside.op == "pow" and _is_positive(inside.args[0]):
+        return mul(inside.args[1], logarithm(inside.args[0]))
+    if inside.op == "fn" and inside.name == "factorial":
+        return fn("lgamma", add(inside.args[0], ONE))
+    return fn("ln", inside)
+
+
+def _is_positive(expr: Expr) -> bool:
+    if expr.op == "num":
+        return expr.value > 0
+    if expr.op in ("mul", "pow"):
+        return all(_is_positive(factor) for factor in (expr.args if expr.op == "mul" else expr.args[:1]))
+    ball = real_ball(expr)
+    return (expr.op == "fn" and expr.name == "factorial") or (ball is not None and bool(ball > 0))
 
 
 def written_number(expr: Expr) -> WrittenNumber | None:

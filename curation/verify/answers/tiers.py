@@ -1,4 +1,12 @@
-"""Compares a pair by all tiers: strings, choices, words and times, then pairs of readings, the likeliest first."""
+r"""Compares a pair by all tiers: strings, choices, words and times, then pairs of readings, the likeliest first.
+
+What the question asks for (`question.QuestionForm`) is applied before and after:
+
+    options     the letter of an option is its text, and the reverse
+    quantity    "m+n = 113" is 113 if m+n is asked for; "m = 113" and the unworked "\\binom{8}{4}" are doubtful
+
+A refusal because of the form is doubtful.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +14,22 @@ import itertools
 import re
 from dataclasses import replace
 from functools import lru_cache
+from itertools import takewhile
 
 from curation.languages.vocabulary import one_of
 from curation.records import Outcome
-from curation.verify.answers.asked import compare_as_asked
 from curation.verify.answers.expr import BINDERS
 from curation.verify.answers.forms import Form, Reading, Relation, Words, describe, names_in, parts
+from curation.verify.answers.grammar import GREEK
 from curation.verify.answers.labels import NO_NAME
 from curation.verify.answers.matching import Matcher
-from curation.verify.answers.names import GREEK
 from curation.verify.answers.plain import quick_compare
-from curation.verify.answers.policy import AnswerComparison, ApproximationPolicy
-from curation.verify.answers.question import NOTHING_ASKED, QuestionForm
+from curation.verify.answers.policy import AnswerComparison
+from curation.verify.answers.question import NOTHING_ASKED, WORDS, QuestionForm, compact, stem
 from curation.verify.answers.reading import parse_readings
 from curation.verify.answers.text import normalise_latex, strip_wrappers
 from curation.verify.answers.tokens import FUNCTIONS
+from curation.verify.answers.units import is_known, is_unit, normalise_unit
 from curation.verify.answers.words import (
     NAMES_OF_NUMBERS,
     is_remark,
@@ -32,11 +41,14 @@ from curation.verify.answers.words import (
     split_boolean,
 )
 from curation.verify.boxes import strip_boxes
-from curation.verify.prose import has_words, is_prose
+from curation.verify.prose import TELLING, has_words, is_prose
 
 MAX_SHOWN_CHARS = 300
 MAX_READ_CHARS = 4000
 """Characters of an answer that is read at all; longer ones are only compared as strings."""
+
+MAX_FORMULA_CHARS = 400
+"""Characters of an answer that may begin with the quantity asked for, or repeat it."""
 
 MAX_SENTENCE_CHARS = 400
 """Characters of a text in which the letter of an option is looked for."""
@@ -54,35 +66,41 @@ _ARTICLE = re.compile(r"(^|[.!?:]\s+)A(?=\s+[a-z])")
 _LETTER = re.compile(r"(?<![A-Za-z'\\])([A-HJ])(?![A-Za-z'])")
 
 
-def compare_answers(
-    reference: str,
-    answer: str,
-    lang: str,
-    policy: ApproximationPolicy,
-    question: QuestionForm = NOTHING_ASKED,
-) -> AnswerComparison:
+def compare_answers(reference: str, answer: str, lang: str, question: QuestionForm = NOTHING_ASKED) -> AnswerComparison:
     """Return the verdict on two final answers to a question."""
     if question is NOTHING_ASKED:
-        return _compare_answers(reference, answer, lang, policy, question)
-    return compare_as_asked(reference, answer, lang, policy, question, _compare_answers)
+        return _compare(reference, answer, lang, question)
+    left, right = without_quantity(reference, question), without_quantity(answer, question)
+    comparison = _compare_by_option(left, right, lang, question)
+    if comparison is None:
+        comparison = _compare(left, right, lang, question)
+    if comparison.outcome is not Outcome.CORRECT:
+        bare = without_words(left, question), without_words(right, question)
+        comparison = _compare(*bare, lang, question) if bare != (left, right) else comparison
+    if comparison.outcome is not Outcome.CORRECT and (value := stated_value(right, question)) is not None:
+        stated = _compare(left, value, lang, question)
+        comparison = stated if stated.outcome is Outcome.CORRECT else comparison
+    if comparison.outcome is Outcome.CORRECT and question.quantity is not None:
+        objection = _objection(reference, answer, question.quantity)
+        if objection is not None:
+            return replace(comparison, outcome=Outcome.WRONG, method=objection, doubtful=True)
+    return comparison
 
 
-def _compare_answers(
-    reference: str, answer: str, lang: str, policy: ApproximationPolicy, question: QuestionForm
-) -> AnswerComparison:
+def _compare(reference: str, answer: str, lang: str, question: QuestionForm) -> AnswerComparison:
     left, right = reference.strip(), answer.strip()
     if not left or not right:
         return _verdict(False, "empty", left, right)
     if left == right:
         return _verdict(True, "identical", left, right)
     if max(len(left), len(right)) > MAX_READ_CHARS:
-        verdict = _verdict(_is_same_digit_string(left, right), "string", left, right)
-        return replace(verdict, doubtful=verdict.outcome is Outcome.WRONG and not (left + right).isdigit())
+        return replace(_verdict(False, "string", left, right), doubtful=True)
     left, right = clean_answer(left), clean_answer(right)
     if left == right and left:
         return _verdict(True, "identical", left, right)
-    comparison = quick_compare(left, right, lang=lang, policy=policy) or _compare_as_words(left, right, lang, policy)
-    return comparison or compare_readings(parse_readings(left, lang), parse_readings(right, lang), policy, question)
+    comparison = quick_compare(left, right, lang=lang, rounding=question.rounding)
+    comparison = comparison or _compare_as_words(left, right, lang, question)
+    return comparison or compare_readings(parse_readings(left, lang), parse_readings(right, lang), question)
 
 
 @lru_cache(maxsize=4096)
@@ -91,17 +109,8 @@ def clean_answer(text: str) -> str:
     return strip_wrappers(strip_boxes(normalise_latex(text)))
 
 
-def _is_same_digit_string(left: str, right: str) -> bool:
-    """Return whether two long texts are the same digits without leading zeros and separators."""
-    left, right = (text.replace(",", "").replace(" ", "").strip("$") for text in (left, right))
-    return left.lstrip("0") == right.lstrip("0") and left.isdigit() and right.isdigit()
-
-
 def compare_readings(
-    references: tuple[Reading, ...],
-    answers: tuple[Reading, ...],
-    policy: ApproximationPolicy,
-    question: QuestionForm = NOTHING_ASKED,
+    references: tuple[Reading, ...], answers: tuple[Reading, ...], question: QuestionForm = NOTHING_ASKED
 ) -> AnswerComparison:
     """Return CORRECT if any pair of readings is the same answer and left out the same text."""
     doubtful = False
@@ -117,7 +126,7 @@ def compare_readings(
         if both_words and (reference is fallbacks[0] or answer is fallbacks[1]):
             continue
         arbitrary = frozenset(name for name, _ in (*reference.declared, *answer.declared))
-        matcher = Matcher(policy, arbitrary, question)
+        matcher = Matcher(arbitrary, question)
         if matcher.match(reference.form, answer.form):
             if _say_the_same_beside(reference, answer):
                 forms = _short_description(reference.form), _short_description(answer.form)
@@ -169,10 +178,10 @@ def _is_wordy(words: Words) -> bool:
     return is_text and any(len(word) > 2 for word in words.text.split())
 
 
-def _compare_as_words(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
+def _compare_as_words(reference: str, answer: str, lang: str, question: QuestionForm) -> AnswerComparison | None:
     """Compare yes and no, times, dates, reversed sums, lists of words and lettered options; None for anything else."""
     if len(reference) > 1 or len(answer) > 1:
-        truth = _compare_truths(reference, answer, lang, policy)
+        truth = _compare_truths(reference, answer)
         if truth is not None:
             return truth
     clocks = parse_time(reference), parse_time(answer)
@@ -186,7 +195,7 @@ def _compare_as_words(reference: str, answer: str, lang: str, policy: Approximat
     parts = parse_word_list(reference), parse_word_list(answer)
     if parts[0] and parts[1]:
         return _verdict(parts[0] == parts[1], "words", ", ".join(parts[0]), ", ".join(parts[1]))
-    return _compare_as_choice(reference, answer, lang, policy)
+    return _compare_as_choice(reference, answer, lang, question)
 
 
 _TERM = re.compile(r"[-+]?(?:\{[^{}]*\}|\([^()]*\)|\\[A-Za-z]+|[^-+{}()\\,;=<>&|\[\]])+")
@@ -200,7 +209,7 @@ def _terms(text: str) -> list[str]:
     return signed if "".join(terms) == flat and len(terms) > 2 else [text]
 
 
-def _compare_truths(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
+def _compare_truths(reference: str, answer: str) -> AnswerComparison | None:
     """Compare yes and no, and the text after them; None for anything else."""
     left, right = split_boolean(reference), split_boolean(answer)
     if left is None or right is None:
@@ -209,12 +218,10 @@ def _compare_truths(reference: str, answer: str, lang: str, policy: Approximatio
     remark = (not more and is_remark(more_there)) or (not more_there and is_remark(more))
     if truth != other or more == more_there or remark:
         return _verdict(truth == other, "truth", truth, other)
-    if more and more_there and compare_answers(more, more_there, lang, policy).outcome is Outcome.CORRECT:
-        return _verdict(True, "truth", reference, answer)
     return replace(_verdict(False, "partly read", reference, answer), doubtful=True)
 
 
-def _compare_as_choice(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
+def _compare_as_choice(reference: str, answer: str, lang: str, question: QuestionForm) -> AnswerComparison | None:
     """Compare a lettered option with a letter or its text; None if undecided."""
     letters = parse_choice_letters(reference), parse_choice_letters(answer)
     reference_choice, answer_choice = parse_choice(reference), parse_choice(answer)
@@ -223,19 +230,19 @@ def _compare_as_choice(reference: str, answer: str, lang: str, policy: Approxima
     if reference_choice is None:
         if answer_choice is None or not answer_choice[1] or reference.isalpha():
             return None
-        comparison = compare_answers(reference, answer_choice[1], lang, policy)
+        comparison = _compare(reference, answer_choice[1], lang, question)
         return comparison if comparison.outcome is Outcome.CORRECT else None
     if letters[1] and not reference_choice[1]:
         return _verdict(False, "choices", reference, answer)
     if answer_choice is not None:
         same = reference_choice[0] == answer_choice[0]
         if same and reference_choice[1] and answer_choice[1]:
-            contents = compare_answers(reference_choice[1], answer_choice[1], lang, policy)
+            contents = _compare(reference_choice[1], answer_choice[1], lang, question)
             if contents.outcome is Outcome.WRONG:
                 return replace(contents, method="the letter's content", doubtful=True)
         return _verdict(same, "choice", reference_choice[0], answer_choice[0])
     if reference_choice[1]:
-        comparison = compare_answers(reference_choice[1], answer, lang, policy)
+        comparison = _compare(reference_choice[1], answer, lang, question)
         if comparison.outcome is Outcome.CORRECT:
             return comparison
     return None
@@ -270,3 +277,166 @@ def named_option(text: str) -> str | None:
         return None  # "C or D" takes nothing back
     letters = set(_LETTER.findall(_ARTICLE.sub(r"\1", _NEGATED.sub(" ", _TAKEN_BACK.sub(" ", text)))))
     return letters.pop() if len(letters) == 1 else None
+
+
+def without_quantity(text: str, question: QuestionForm) -> str:
+    """Return an answer without "quantity asked for =" in front."""
+    if question.quantity is None or "=" not in text or len(text) > MAX_FORMULA_CHARS:
+        return text
+    clean = clean_answer(text)
+    for match in _EQUALS.finditer(clean):
+        value = clean[match.end() :].strip()
+        if value and _is_same_formula(compact(clean[: match.start()]), question.quantity):
+            return value
+    return text
+
+
+def without_words(text: str, question: QuestionForm) -> str:
+    """Return an answer's value and unit if its other words are in the statement or change nothing."""
+    if len(text) > MAX_FORMULA_CHARS:
+        return text
+    clean = _TEXT.sub(r" \1 ", clean_answer(text)).replace("**", " ").replace("\\ ", " ").strip()
+    value = _VALUE.match(clean)
+    tail = clean[value.end() :].replace("\\money", " ") if value is not None else ""
+    if value is None or not tail.strip() or _NO_WORDS.search(tail):
+        return text
+    words = WORDS.findall(tail)
+    if not all(_is_understood(word, before, question) for before, word in zip(["", *words], words, strict=False)):
+        return text
+    units = " ".join(takewhile(lambda word: is_unit(word) and word not in _FILLERS, () if "&" in tail else words))
+    return f"{value['money'] or ''}{value['number']} {value['unit'] or units}".rstrip()
+
+
+def stated_value(text: str, question: QuestionForm) -> str | None:
+    """Return the one value that a sentence adds to the statement, or its only value.
+
+    None if arithmetic, a negation, or a word next to it may change its meaning.
+    """
+    clean = _TEXT.sub(r" \1 ", clean_answer(text)).replace("**", " ") if len(text) <= MAX_FORMULA_CHARS else ""
+    clean = _THOUSANDS.sub("", clean)
+    values = {match["number"].rstrip("\\%"): match for match in _STATED.finditer(clean)}
+    fresh = [match for number, match in values.items() if number not in question.words] or [*values.values()]
+    words = [word.lower() for word in WORDS.findall(clean.replace("\\money", " "))]
+    is_sentence = sum(len(word) > 1 and word.isalpha() and not is_unit(word) for word in words) > 1
+    if (
+        len(fresh) != 1
+        or not is_sentence
+        or _NO_PROSE.search(clean)
+        or not question.asking_words.issuperset(_DENYING.intersection(words))
+    ):
+        return None
+    (value,) = fresh
+    before, behind = WORDS.findall(clean[: value.start()]), WORDS.findall(clean[value.end() :])
+    near = map(str.lower, (*before[-3:], *behind[:2]))
+    telling = [word for word in near if word in _COMPARING or (word in TELLING and not is_unit(word))]
+    if not all(
+        stem(word) in (question.words if word in NAMES_OF_NUMBERS else question.asking_words) for word in telling
+    ):
+        return None
+    units = takewhile(lambda word: is_unit(word) and word not in _FILLERS, behind)
+    return f"{value['money'] or ''}{value['number']} {' '.join(units)}".rstrip()
+
+
+def _is_understood(word: str, before: str, question: QuestionForm) -> bool:
+    """Return whether a word after a value does not change it."""
+    word = word.lower()
+    if word[0].isdigit():
+        return word.replace(",", "") in question.words and before.lower() not in _JOINING
+    if word == "than":
+        return not question.asking_words.isdisjoint(map(stem, _COMPARING))
+    if word in _FILLERS or ((unit := normalise_unit(word)) and is_known(unit)):
+        return True
+    if word in TELLING or word in _COMPARING:
+        return word not in _OPEN and stem(word) in question.asking_words
+    return is_unit(word) or stem(word) in question.words
+
+
+_TEXT = re.compile(r"\\(?:text|mathrm|mbox|textbf|textit|textrm)\s*\{([^{}]*)\}")
+_VALUE = re.compile(
+    r"(?P<money>\\money\s*)?(?P<unit>euros|pounds|yuan|rupees)?\s*"
+    r"(?P<number>[-−]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:\s?/\s?\d+)?(?:\s?\\?%)?|\\[dt]?frac\{\d+\}\{\d+\}))"
+    r"(?=[\s~,(]|/[A-Za-z]|$)"
+)
+_STATED = re.compile(rf"(?<![\w.,:/^-])(?<!\d\s){_VALUE.pattern[:-3]}|-[A-Za-z]|[.;:!?)](?!\d)|$)")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_NO_PROSE = re.compile(r"[<=>^_|{}\[\]+*×÷]|\\(?!money|%)|\s[-−/]\s|\d\s*(?:,|;|-|and|or|to)\s*[$]?\d")
+_DENYING = frozenset("not no never cannot nor without wrong false maybe perhaps instead t".split())
+_NO_WORDS = re.compile(r"[^\w\s~.,'’()/&-]|_|[-/]\s*\d|\d\s*[-/]|\.\s*\S|&(?![A-Za-z])")
+_FILLERS = frozenset(
+    "a all altogether an and are as at be been both by combined day during each every exactly for from had has have he "
+    "her him his i in is it its just left more of on only our out over overall per person remaining she so still that "
+    "the their them then there they this to together total totally was we were which who whole will with would worth "
+    "after before".split()
+)
+_COMPARING = frozenset("more less fewer greater smaller larger bigger longer farther further older extra than".split())
+_OPEN = frozenset("or either maybe perhaps wrong false instead".split())
+_JOINING = frozenset(("", "or", "and", "to", "of", "out", "plus", "minus", "times", "over", "by", "not"))
+
+
+_EQUALS = re.compile(r"(?<![<>!=\\:])=(?!=)")
+_SUM = re.compile(r"[A-Za-z0-9+]+")
+
+
+def _is_same_formula(left: str, right: str) -> bool:
+    """Return whether two formulas are spelled alike, apart from a sum's order."""
+    if left == right or left == f"({right})":
+        return bool(left)
+    sums = _SUM.fullmatch(left) and _SUM.fullmatch(right)
+    return bool(sums) and sorted(left.split("+")) == sorted(right.split("+"))
+
+
+_OPERATION = re.compile(r"[+*/^!]|(?<=.)-|\\[a-zA-Z]{2,}|\d[A-Za-z(]|[a-z]{2}")
+_NAME = re.compile(r"[A-Za-z](?:_\{?\w\}?)?")
+_COMBINATION = re.compile(r"\d*[A-Za-z](?:_\{?\w\}?)?(?:[+*-]?\d*[A-Za-z](?:_\{?\w\}?)?)+")
+
+
+def _objection(reference: str, answer: str, quantity: str) -> str | None:
+    """Return why an answer of the right value has the wrong form, or None."""
+    if len(answer) > MAX_FORMULA_CHARS:
+        return None
+    formula = compact(clean_answer(answer))
+    if formula == quantity and _OPERATION.search(quantity) and compact(clean_answer(reference)) != formula:
+        return "repeats the question"
+    label, equals, _ = formula.partition("=")
+    if not equals or not _COMBINATION.fullmatch(quantity) or _is_same_formula(label, quantity):
+        return None
+    is_part = _NAME.fullmatch(label) is not None and label in quantity
+    return "not the quantity asked for" if is_part or _COMBINATION.fullmatch(label) else None
+
+
+def _compare_by_option(reference: str, answer: str, lang: str, question: QuestionForm) -> AnswerComparison | None:
+    """Compare an option's letter with a text by the option's text; None unless equal."""
+    if not question.options or reference.strip() == answer.strip():
+        return None
+    texts = _option_text(reference, question.options), _option_text(answer, question.options)
+    if (texts[0] is None) == (texts[1] is None) or parse_choice(
+        clean_answer(answer if texts[1] is None else reference)
+    ):
+        return None  # two letters, none, or a letter next to a letter with its text
+    comparison = _compare(texts[0] or reference, texts[1] or answer, lang, question)
+    if comparison.outcome is not Outcome.CORRECT:
+        return None
+    chosen, other = (texts[0], answer) if texts[0] is not None else (texts[1] or "", reference)
+    rivals = [option for option in question.options if option != chosen]
+    if compact(clean_answer(chosen)) == compact(clean_answer(other)):
+        return replace(comparison, method="the option's text")
+    names = {compact(option.partition("=")[0]) for option in question.options}
+    is_part = "=" in chosen and "=" not in other and len(names) > 1  # -5, where f(5) = -5 is one of several statements
+    if is_part or any(_compare(rival, other, lang, question).outcome is Outcome.CORRECT for rival in rivals):
+        return replace(comparison, outcome=Outcome.WRONG, method="options", doubtful=True)
+    return replace(comparison, method=f"the option's text, {comparison.method}")
+
+
+def _option_text(text: str, options: tuple[str, ...]) -> str | None:
+    """Return the texts of the options that an answer names by capital letters alone."""
+    if len(text) > MAX_FORMULA_CHARS:
+        return None
+    text = clean_answer(text)
+    letters = parse_choice_letters(text)
+    if letters is None:
+        choice = parse_choice(text)
+        if choice is None or choice[1] or choice[0] not in text:
+            return None
+        letters = choice[0]
+    places = [ord(letter) - ord("A") for letter in letters]
+    return ", ".join(options[place] for place in places) if max(places) < len(options) else None

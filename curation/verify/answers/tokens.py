@@ -39,7 +39,7 @@ _IGNORED = frozenset(
 )
 _SPACES = frozenset(("quad", "qquad", "enspace", "hspace", "newline", "linebreak"))
 _STYLES = frozenset(
-    "mathbf mathit mathsf mathtt mathcal mathfrak mathscr boldsymbol bm vec hat widehat tilde widetilde bar "
+    "mathbf mathit mathsf mathtt mathcal mathfrak mathscr boldsymbol bm vec hat widehat tilde widetilde bar overline "
     "overrightarrow overleftarrow dot ddot underline cancel boxed fbox ensuremath pmb mathbb".split()
 )
 _TEXTS = frozenset(
@@ -159,8 +159,6 @@ def _add_text(tokens: list[Token], content: str) -> None:
         tokens.append(Token("sym", stripped))
     elif re.fullmatch(r"[-+]?\d+(?:\.\d+)?", stripped):
         tokens.append(Token("num", stripped)) if stripped[0].isdigit() else tokens.append(Token("text", stripped))
-    elif re.fullmatch(r"[,;]?\s*(and|or)\s*", lower):
-        tokens.append(Token("op", "and" if "and" in lower else "or"))
     else:
         _split_text(tokens, stripped)
 
@@ -194,7 +192,7 @@ def _add_word(tokens: list[Token], word: str) -> None:
         tokens.append(Token("cmd", "mod"))
     elif word in _CONSTANTS:
         tokens.append(Token("const", _CONSTANTS[word]))
-    elif word in ("union", "U") and tokens:
+    elif word == "union" and tokens:
         tokens.append(Token("op", "∪"))
     elif word.isascii():
         tokens.append(Token("word", word))
@@ -216,8 +214,6 @@ def _add_command(tokens: list[Token], name: str, text: str, position: int) -> in
         return position
     if name in _SPACES:
         tokens.append(Token("op", "space"))
-        if name == "hspace" and text[position : position + 1] == "{":
-            return text.find("}", position) + 1 or len(text)
     elif name in _COMMAND_OPS:
         tokens.append(Token("op", _COMMAND_OPS[name]))
     elif name in _CONSTANTS and name != "Pi":
@@ -248,7 +244,7 @@ def _add_command(tokens: list[Token], name: str, text: str, position: int) -> in
 
 
 _SAME_COMMANDS = {"dfrac": "frac", "tfrac": "frac", "cfrac": "frac", "dbinom": "binom", "tbinom": "binom"}
-_COMMANDS = frozenset("frac dfrac tfrac cfrac sqrt root binom dbinom tbinom sum prod int lim over choose overline not "
+_COMMANDS = frozenset("frac dfrac tfrac cfrac sqrt root binom dbinom tbinom sum prod int lim over choose not "
                       "mod bmod pmod operatorname iint oint partial stackrel overset underset "
                       "xrightarrow sideset".split())  # fmt: skip
 

@@ -6,11 +6,25 @@ from dataclasses import replace
 from fractions import Fraction
 
 from curation.verify.answers.balls import rational_value
-from curation.verify.answers.constants import difference
-from curation.verify.answers.expr import Expr, add, const, divide, fn, has, mul, num, rename, sym, symbols, walk
+from curation.verify.answers.expr import (
+    Expr,
+    add,
+    const,
+    difference,
+    divide,
+    fn,
+    has,
+    mul,
+    num,
+    rename,
+    replaced,
+    sym,
+    symbols,
+    walk,
+)
 from curation.verify.answers.forms import Form, Sequence, Value, names_in
-from curation.verify.answers.policy import ApproximationPolicy, WrittenNumber, compare_rounded
-from curation.verify.answers.question import NOTHING_ASKED, QuestionForm
+from curation.verify.answers.policy import WrittenNumber, compare_rounded
+from curation.verify.answers.question import QuestionForm
 from curation.verify.answers.samevalue import (
     Equivalence,
     agree_within_rounding,
@@ -21,17 +35,15 @@ from curation.verify.answers.samevalue import (
 from curation.verify.answers.symbolic import evaluate_symbolically, needs_sympy
 from curation.verify.answers.units import conversion_factor, is_known, is_power_of, normalise_unit
 
+RADIANS = divide(const("pi"), num(180))
+MIN_COEFFICIENT_DIGITS = 5
+"""Digits from which a decimal inside a formula is taken for a rounded coefficient."""
 
-class ComparisonState:
-    """The state of one comparison; ``method`` is the tier that decided last."""
 
-    def __init__(
-        self,
-        policy: ApproximationPolicy,
-        arbitrary_names: frozenset[str] = frozenset(),
-        question: QuestionForm = NOTHING_ASKED,
-    ) -> None:
-        self.policy = policy
+class Values:
+    """Compares single values, for `matching.Matcher`; ``method`` is the tier that decided last."""
+
+    def __init__(self, arbitrary_names: frozenset[str], question: QuestionForm) -> None:
         self.question = question
         self.arbitrary_names = arbitrary_names
         """Names that a text calls arbitrary: "for some integer t"."""
@@ -55,9 +67,216 @@ class ComparisonState:
         """Return whether two forms are the same answer."""
         raise NotImplementedError
 
+    def match_values(self, reference: Value, answer: Value) -> bool:
+        """Return whether two values are the same, with units omitted, converted, or implied."""
+        shares = [side.unit.startswith("% ") for side in (reference, answer)]
+        if any(shares) and reference.unit != answer.unit:
+            self.doubtful |= all(shares)
+            bare = [
+                Value(side.expr, "%") if share else side
+                for side, share in zip((reference, answer), shares, strict=True)
+            ]
+            return not all(shares) and self.match_values(*bare)
+        if self.question.unit is not None:
+            same = self._match_in_unit(reference, answer, self.question.unit)
+            if same is not None:
+                return same
+        if is_known(reference.unit) and reference.unit and not answer.unit:
+            answer = _with_unit_letter(answer)
+        elif is_known(answer.unit) and answer.unit and not reference.unit:
+            reference = _with_unit_letter(reference)
+        reference_unit, answer_unit = reference.unit, answer.unit
+        if reference_unit == answer_unit == "deg" and symbols(reference.expr):
+            return self.is_same(mul(reference.expr, RADIANS), mul(answer.expr, RADIANS))
+        if reference_unit == answer_unit:
+            return self.is_same(reference.expr, answer.expr)
+        return any(self.is_same(left, right) for left, right in self._conversions(reference, answer))
 
-class Families(ComparisonState):
-    """Compares formulas with parameters, for `matching.Matcher`."""
+    def _conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
+        """Return pairs of expressions without units, of which one must match."""
+        reference_unit, answer_unit = reference.unit, answer.unit
+        plain = (reference.expr, answer.expr)
+        if "%" in (reference_unit, answer_unit):
+            return self._percent_conversions(reference, answer)
+        if reference_unit == "deg" and answer_unit in ("", "rad"):
+            radians = (mul(reference.expr, RADIANS), answer.expr)
+            return [radians] if answer_unit == "rad" or _in_radians(answer.expr) else [plain]
+        if answer_unit == "deg" and reference_unit in ("", "rad"):
+            radians = (reference.expr, mul(answer.expr, RADIANS))
+            return [radians] if reference_unit == "rad" or _in_radians(reference.expr) else [plain]
+        if reference_unit in ("", "ratio") or answer_unit in ("", "ratio"):
+            return [plain]
+        factor = conversion_factor(answer_unit, reference_unit)
+        if factor is not None:
+            return [(reference.expr, _scale(answer.expr, num(factor)))]
+        self.doubtful = True
+        return []
+
+    def _match_in_unit(self, reference: Value, answer: Value, unit: str) -> bool | None:
+        """Return whether values are the same if the one without a unit is in ``unit``; None if that does not decide.
+
+        Equal numbers in different units are doubtful.
+        """
+        reference, answer = _with_unit_letter(reference), _with_unit_letter(answer)
+        if (reference.unit == "") == (answer.unit == ""):
+            return None
+        other, bare = (reference, answer) if reference.unit else (answer, reference)
+        if symbols(bare.expr) or other.unit == "%" or (unit == "deg" and _in_radians(bare.expr)):
+            return None
+        if {other.unit, unit} == {"deg", "rad"}:
+            converted = mul(other.expr, RADIANS) if unit == "rad" else divide(other.expr, RADIANS)
+        else:
+            factor = conversion_factor(other.unit, unit)
+            if factor is None:
+                is_power = is_power_of(other.unit, unit)
+                self.doubtful |= is_power and self.is_same(reference.expr, answer.expr)
+                return False if is_power else None
+            converted = _scale(other.expr, num(factor))
+        sides = (converted, answer.expr) if reference.unit else (reference.expr, converted)
+        if self.is_same(*sides):
+            return True
+        self.doubtful |= self.is_same(reference.expr, answer.expr)
+        return False
+
+    def _percent_conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
+        """Return the pairs to compare: 28% is 0.28 or a bare 28, but the reference 0.5 is not 0.5%."""
+        hundredth = num(Fraction(1, 100))
+        bare = answer if reference.unit == "%" else reference
+        if bare.unit not in ("", "ratio"):
+            return []
+        plain = (reference.expr, answer.expr)
+        is_asked = self.question.is_percent
+        if bare is answer:
+            converted = (_scale(reference.expr, hundredth), answer.expr)
+            if is_asked is None:
+                return [plain, converted]
+            return self._only(plain, converted) if is_asked else self._only(converted, plain)
+        converted = (reference.expr, _scale(answer.expr, hundredth))
+        number = written_number(bare.expr)
+        if is_asked is False:
+            return self._only(converted, plain)
+        return [converted] if number is not None and abs(number.value) < 1 else [converted, plain]
+
+    def _only(self, pair: tuple[Expr, Expr], other: tuple[Expr, Expr]) -> list[tuple[Expr, Expr]]:
+        """Return one pair alone; doubtful if the other would match."""
+        self.doubtful |= self.is_same(*other) and not self.is_same(*pair)
+        return [pair]
+
+    def is_same(self, reference: Expr, answer: Expr) -> bool:
+        """Return whether two expressions are the same exactly or by the rules of rounding."""
+        if needs_sympy(reference) or needs_sympy(answer):
+            return self._match_computed(reference, answer)
+        numbers = written_number(reference), written_number(answer)
+        if numbers[0] is not None and numbers[1] is not None:
+            if numbers[0].value == numbers[1].value:
+                return self.decide("number", True)
+            return self._match_rounded(numbers[0], numbers[1])
+        if has(reference, "fn", "residue") or has(answer, "fn", "residue"):
+            return self._match_residues(reference, answer)
+        if has(reference, "fn", "base") or has(answer, "fn", "base"):
+            return self._match_base(reference, answer)
+        if has(reference, "const", "deg") != has(answer, "const", "deg"):
+            # 180° - 2α against 180 - 2α: the sign left out; against π - 2α: converted.
+            bare = [
+                replaced(side, lambda node: num(1) if node == const("deg") else None) for side in (reference, answer)
+            ]
+            if not has(bare[0], "const", "pi") and compare_expressions(bare[0], bare[1]).is_equal:
+                return self.decide("degrees", True)
+        equivalence = compare_expressions(reference, answer)
+        if equivalence.is_equal:
+            return self.decide(equivalence.value, True)
+        if (
+            equivalence is Equivalence.EQUAL_ON_POSITIVE
+            and symbols(reference) | symbols(answer) <= self.question.positive
+        ):
+            return self.decide("equal on positive numbers", True)
+        integers = self.question.integers & (symbols(reference) | symbols(answer))
+        if integers and (_varies_by_integers(reference) or _varies_by_integers(answer)):
+            equivalence = compare_expressions(reference, answer, integers)
+            if equivalence.is_equal:
+                return self.decide(f"{equivalence.value} of integers", True)
+        if equivalence in (Equivalence.EQUAL_ON_POSITIVE, Equivalence.UNPROVED):
+            self.doubtful = True
+            self.method = equivalence.value
+        if equivalence is Equivalence.UNPROVED:
+            return False
+        if symbols(reference) or symbols(answer):
+            return self.same_with_parameters(reference, answer) or self._rounded_coefficients(reference, answer)
+        return self._match_approximation(numbers, reference, answer) or self._rounded_coefficients(reference, answer)
+
+    def _match_computed(self, reference: Expr, answer: Expr) -> bool:
+        """Compare expressions after sympy has evaluated their integrals, limits, derivatives and sums."""
+        if reference == answer:
+            return self.decide("exact", True)
+        reference_value = evaluate_symbolically(reference) if needs_sympy(reference) else reference
+        answer_value = evaluate_symbolically(answer) if needs_sympy(answer) else answer
+        if reference_value is None or answer_value is None or needs_sympy(reference_value) or needs_sympy(answer_value):
+            self.doubtful = True
+            return self.decide("not computed", False)
+        if has(reference_value, "const", "inf") or has(answer_value, "const", "inf"):
+            return self.decide("computed", reference_value == answer_value)
+        equal = self.is_same(reference_value, answer_value)
+        return self.decide(f"computed, {self.method}", equal)
+
+    def _match_rounded(self, reference: WrittenNumber, answer: WrittenNumber) -> bool:
+        equal, doubtful = compare_rounded(reference, answer, self.question.rounding)
+        self.doubtful |= doubtful and not equal
+        return self.decide("approximation" if equal else "number", equal)
+
+    def _match_approximation(
+        self, numbers: tuple[WrittenNumber | None, WrittenNumber | None], reference: Expr, answer: Expr
+    ) -> bool:
+        """Return whether a decimal approximates an exact constant."""
+        reference_number, answer_number = numbers
+        if (reference_number is None) == (answer_number is None):
+            return False
+        if reference_number is None:
+            value = constant_value(reference)
+            reference_number = WrittenNumber(value, None) if value is not None else None
+        if answer_number is None:
+            value = constant_value(answer)
+            answer_number = WrittenNumber(value, None) if value is not None else None
+        return (
+            reference_number is not None
+            and answer_number is not None
+            and self._match_rounded(reference_number, answer_number)
+        )
+
+    def _match_residues(self, reference: Expr, answer: Expr) -> bool:
+        """Return whether a (mod m) and b (mod m) are one class; a plain number is doubtful."""
+        if not reference.name == answer.name == "residue":
+            self.doubtful = True
+            return False
+        (left, modulus), (right, other) = reference.args, answer.args
+        gap = rational_value(divide(difference(left, right), modulus))
+        same = compare_expressions(left, right).is_equal or (gap is not None and gap.denominator == 1)
+        return self.decide("residue", same and compare_expressions(modulus, other).is_equal)
+
+    def _match_base(self, reference: Expr, answer: Expr) -> bool:
+        """Return whether numbers have the same digits and base; a bare number needs the statement's, or is doubtful."""
+        if reference.op == answer.op == "fn":
+            return self.decide("base", reference == answer)
+        based, bare = (reference, answer) if reference.op == "fn" else (answer, reference)
+        if self.question.base is not None and based.args[1:] == (num(self.question.base),):
+            return self.decide("base", bare == num(int(based.args[0].name)) if based.args[0].name.isdigit() else False)
+        self.doubtful = True
+        return False
+
+    def _rounded_coefficients(self, reference: Expr, answer: Expr) -> bool:
+        """Return whether formulas agree if long decimals that only one of them has are rounded."""
+        if symbols(reference) != symbols(answer):
+            return False
+        decimals = [_long_decimals(side) for side in (reference, answer)]
+        if decimals[0] == decimals[1]:
+            return False
+        left = _with_rounding(reference, decimals[0] - decimals[1])
+        right = _with_rounding(answer, decimals[1] - decimals[0])
+        same = self.decide("approximation", agree_within_rounding(left, right))
+        is_refused = self.question.rounding is not None and self.question.rounding.exact and bool(decimals[1])
+        self.doubtful |= same and is_refused
+        return same and not is_refused
+
+    # formulas with parameters
 
     def same_with_parameters(self, reference: Expr, answer: Expr) -> bool:
         only_one, only_two = symbols(reference) - symbols(answer), symbols(answer) - symbols(reference)
@@ -173,222 +392,6 @@ def _is_case(form: Form) -> bool:
     return isinstance(form, Sequence) and len(form.items) == 2 and not isinstance(form.items[1], Value | Sequence)
 
 
-RADIANS = divide(const("pi"), num(180))
-MIN_COEFFICIENT_DIGITS = 5
-"""Digits from which a decimal inside a formula is taken for a rounded coefficient."""
-
-
-class Values(Families):
-    """Compares single values, for `matching.Matcher`."""
-
-    def match_values(self, reference: Value, answer: Value) -> bool:
-        """Return whether two values are the same, with units omitted, converted, or implied."""
-        shares = [side.unit.startswith("% ") for side in (reference, answer)]
-        if any(shares) and reference.unit != answer.unit:
-            self.doubtful |= all(shares)
-            bare = [
-                Value(side.expr, "%") if share else side
-                for side, share in zip((reference, answer), shares, strict=True)
-            ]
-            return not all(shares) and self.match_values(*bare)
-        if self.question.unit is not None:
-            same = self._match_in_unit(reference, answer, self.question.unit)
-            if same is not None:
-                return same
-        if is_known(reference.unit) and reference.unit and not answer.unit:
-            answer = _with_unit_letter(answer)
-        elif is_known(answer.unit) and answer.unit and not reference.unit:
-            reference = _with_unit_letter(reference)
-        reference_unit, answer_unit = reference.unit, answer.unit
-        if reference_unit == answer_unit == "deg" and symbols(reference.expr):
-            return self.is_same(mul(reference.expr, RADIANS), mul(answer.expr, RADIANS))
-        if reference_unit == answer_unit:
-            return self.is_same(reference.expr, answer.expr)
-        return any(self.is_same(left, right) for left, right in self._conversions(reference, answer))
-
-    def _conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
-        """Return pairs of expressions without units, of which one must match."""
-        reference_unit, answer_unit = reference.unit, answer.unit
-        plain = (reference.expr, answer.expr)
-        if "%" in (reference_unit, answer_unit):
-            return self._percent_conversions(reference, answer)
-        if reference_unit == "deg" and answer_unit in ("", "rad"):
-            radians = (mul(reference.expr, RADIANS), answer.expr)
-            return [radians] if answer_unit == "rad" or _in_radians(answer.expr) else [plain]
-        if answer_unit == "deg" and reference_unit in ("", "rad"):
-            radians = (reference.expr, mul(answer.expr, RADIANS))
-            return [radians] if reference_unit == "rad" or _in_radians(reference.expr) else [plain]
-        if reference_unit in ("", "ratio") or answer_unit in ("", "ratio"):
-            return [plain]
-        factor = conversion_factor(answer_unit, reference_unit)
-        if factor is not None:
-            return [(reference.expr, _scale(answer.expr, num(factor)))]
-        self.doubtful = True
-        return []
-
-    def _match_in_unit(self, reference: Value, answer: Value, unit: str) -> bool | None:
-        """Return whether values are the same if the one without a unit is in ``unit``; None if that does not decide.
-
-        Equal numbers in different units are doubtful.
-        """
-        reference, answer = _with_unit_letter(reference), _with_unit_letter(answer)
-        if (reference.unit == "") == (answer.unit == ""):
-            return None
-        other, bare = (reference, answer) if reference.unit else (answer, reference)
-        if symbols(bare.expr) or other.unit == "%" or (unit == "deg" and _in_radians(bare.expr)):
-            return None
-        if {other.unit, unit} == {"deg", "rad"}:
-            converted = mul(other.expr, RADIANS) if unit == "rad" else divide(other.expr, RADIANS)
-        else:
-            factor = conversion_factor(other.unit, unit)
-            if factor is None:
-                is_power = is_power_of(other.unit, unit)
-                self.doubtful |= is_power and self.is_same(reference.expr, answer.expr)
-                return False if is_power else None
-            converted = _scale(other.expr, num(factor))
-        sides = (converted, answer.expr) if reference.unit else (reference.expr, converted)
-        if self.is_same(*sides):
-            return True
-        self.doubtful |= self.is_same(reference.expr, answer.expr)
-        return False
-
-    def _percent_conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
-        """Return the pairs to compare: 28% is 0.28 or a bare 28, but the reference 0.5 is not 0.5%."""
-        hundredth = num(Fraction(1, 100))
-        bare = answer if reference.unit == "%" else reference
-        if bare.unit not in ("", "ratio"):
-            return []
-        plain = (reference.expr, answer.expr)
-        is_asked = self.question.is_percent
-        if bare is answer:
-            converted = (_scale(reference.expr, hundredth), answer.expr)
-            if is_asked is None:
-                return [plain, converted]
-            return self._only(plain, converted) if is_asked else self._only(converted, plain)
-        converted = (reference.expr, _scale(answer.expr, hundredth))
-        number = written_number(bare.expr)
-        if is_asked is False:
-            return self._only(converted, plain)
-        return [converted] if number is not None and abs(number.value) < 1 else [converted, plain]
-
-    def _only(self, pair: tuple[Expr, Expr], other: tuple[Expr, Expr]) -> list[tuple[Expr, Expr]]:
-        """Return one pair alone; doubtful if the other would match."""
-        self.doubtful |= self.is_same(*other) and not self.is_same(*pair)
-        return [pair]
-
-    def is_same(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether two expressions are the same under the approximation policy."""
-        if needs_sympy(reference) or needs_sympy(answer):
-            return self._match_computed(reference, answer)
-        numbers = written_number(reference), written_number(answer)
-        if numbers[0] is not None and numbers[1] is not None:
-            if numbers[0].value == numbers[1].value:
-                return self.decide("number", True)
-            return self._match_rounded(numbers[0], numbers[1])
-        if has(reference, "fn", "residue") or has(answer, "fn", "residue"):
-            return self._match_residues(reference, answer)
-        if has(reference, "fn", "base") or has(answer, "fn", "base"):
-            return self._match_base(reference, answer)
-        if has(reference, "const", "deg") != has(answer, "const", "deg"):
-            # 180° - 2α against 180 - 2α: the sign left out; against π - 2α: converted.
-            bare = [_without_degrees(side) for side in (reference, answer)]
-            if not has(bare[0], "const", "pi") and compare_expressions(bare[0], bare[1]).is_equal:
-                return self.decide("degrees", True)
-        equivalence = compare_expressions(reference, answer)
-        if equivalence.is_equal:
-            return self.decide(equivalence.value, True)
-        if (
-            equivalence is Equivalence.EQUAL_ON_POSITIVE
-            and symbols(reference) | symbols(answer) <= self.question.positive
-        ):
-            return self.decide("equal on positive numbers", True)
-        integers = self.question.integers & (symbols(reference) | symbols(answer))
-        if integers and (_varies_by_integers(reference) or _varies_by_integers(answer)):
-            equivalence = compare_expressions(reference, answer, integers)
-            if equivalence.is_equal:
-                return self.decide(f"{equivalence.value} of integers", True)
-        if equivalence in (Equivalence.EQUAL_ON_POSITIVE, Equivalence.UNPROVED):
-            self.doubtful = True
-            self.method = equivalence.value
-        if equivalence is Equivalence.UNPROVED:
-            return False
-        if symbols(reference) or symbols(answer):
-            return self.same_with_parameters(reference, answer) or self._rounded_coefficients(reference, answer)
-        return self._match_approximation(numbers, reference, answer) or self._rounded_coefficients(reference, answer)
-
-    def _match_computed(self, reference: Expr, answer: Expr) -> bool:
-        """Compare expressions after sympy has evaluated their integrals, limits, derivatives and sums."""
-        if reference == answer:
-            return self.decide("exact", True)
-        reference_value = evaluate_symbolically(reference) if needs_sympy(reference) else reference
-        answer_value = evaluate_symbolically(answer) if needs_sympy(answer) else answer
-        if reference_value is None or answer_value is None or needs_sympy(reference_value) or needs_sympy(answer_value):
-            self.doubtful = True
-            return self.decide("not computed", False)
-        if has(reference_value, "const", "inf") or has(answer_value, "const", "inf"):
-            return self.decide("computed", reference_value == answer_value)
-        equal = self.is_same(reference_value, answer_value)
-        return self.decide(f"computed, {self.method}", equal)
-
-    def _match_rounded(self, reference: WrittenNumber, answer: WrittenNumber) -> bool:
-        equal, doubtful = compare_rounded(reference, answer, self.policy)
-        self.doubtful |= doubtful and not equal
-        return self.decide("approximation" if equal else "number", equal)
-
-    def _match_approximation(
-        self, numbers: tuple[WrittenNumber | None, WrittenNumber | None], reference: Expr, answer: Expr
-    ) -> bool:
-        """Return whether a decimal approximates an exact constant."""
-        reference_number, answer_number = numbers
-        if (reference_number is None) == (answer_number is None):
-            return False
-        if reference_number is None:
-            value = constant_value(reference)
-            reference_number = WrittenNumber(value, None) if value is not None else None
-        if answer_number is None:
-            value = constant_value(answer)
-            answer_number = WrittenNumber(value, None) if value is not None else None
-        return (
-            reference_number is not None
-            and answer_number is not None
-            and self._match_rounded(reference_number, answer_number)
-        )
-
-    def _match_residues(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether a (mod m) and b (mod m) are one class; a plain number is doubtful."""
-        if not reference.name == answer.name == "residue":
-            self.doubtful = True
-            return False
-        (left, modulus), (right, other) = reference.args, answer.args
-        gap = rational_value(divide(difference(left, right), modulus))
-        same = compare_expressions(left, right).is_equal or (gap is not None and gap.denominator == 1)
-        return self.decide("residue", same and compare_expressions(modulus, other).is_equal)
-
-    def _match_base(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether numbers have the same digits and base; a bare number needs the statement's, or is doubtful."""
-        if reference.op == answer.op == "fn":
-            return self.decide("base", reference == answer)
-        based, bare = (reference, answer) if reference.op == "fn" else (answer, reference)
-        if self.question.base is not None and based.args[1:] == (num(self.question.base),):
-            return self.decide("base", bare == num(int(based.args[0].name)) if based.args[0].name.isdigit() else False)
-        self.doubtful = True
-        return False
-
-    def _rounded_coefficients(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether formulas agree if long decimals that only one of them has are rounded."""
-        if not self.policy.enabled or symbols(reference) != symbols(answer):
-            return False
-        decimals = [_long_decimals(side) for side in (reference, answer)]
-        if decimals[0] == decimals[1]:
-            return False
-        left = _with_rounding(reference, decimals[0] - decimals[1])
-        right = _with_rounding(answer, decimals[1] - decimals[0])
-        same = self.decide("approximation", agree_within_rounding(left, right))
-        is_refused = self.policy.rounding is not None and self.policy.rounding.exact and bool(decimals[1])
-        self.doubtful |= same and is_refused
-        return same and not is_refused
-
-
 def _long_decimals(expr: Expr) -> frozenset[Expr]:
     """Return the decimals with `MIN_COEFFICIENT_DIGITS` or more."""
     return frozenset(
@@ -402,12 +405,12 @@ def _long_decimals(expr: Expr) -> frozenset[Expr]:
 
 def _with_rounding(expr: Expr, decimals: frozenset[Expr]) -> Expr:
     """Return an expression with these decimals uncertain by half a unit of their last place."""
-    if expr in decimals:
-        return fn("rounded", expr, num(Fraction(49, 100) / Fraction(10) ** (expr.places or 0)))
-    if not expr.args:
-        return expr
-    args = tuple(_with_rounding(arg, decimals) for arg in expr.args)
-    return Expr(expr.op, args, expr.name, expr.value, expr.places)
+
+    def uncertain(node: Expr) -> Expr | None:
+        error = Fraction(49, 100) / Fraction(10) ** (node.places or 0)
+        return fn("rounded", node, num(error)) if node in decimals else None
+
+    return replaced(expr, uncertain)
 
 
 def _with_unit_letter(value: Value) -> Value:
@@ -435,14 +438,6 @@ def _varies_by_integers(expr: Expr) -> bool:
         (node.op == "fn" and node.name in periodic) or (node.op == "pow" and bool(symbols(node.args[1])))
         for node in walk(expr)
     )
-
-
-def _without_degrees(expr: Expr) -> Expr:
-    if expr.op == "const" and expr.name == "deg":
-        return num(1)
-    if not expr.args:
-        return expr
-    return Expr(expr.op, tuple(_without_degrees(arg) for arg in expr.args), expr.name, expr.value, expr.places)
 
 
 def _scale(expr: Expr, factor: Expr) -> Expr:

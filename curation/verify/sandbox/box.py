@@ -78,7 +78,7 @@ class Sandbox:
         self.tools = tools
         self.rung, self.description, first, self._library = choose_rung(rung, allow_none)
         self.forks, self.owns = bool(first.facts["forks"]), bool(first.facts["owns"])
-        self._idle: dict[str, list[Slot]] = {"std": [first], "numpy": [], "compile": []}
+        self._idle: dict[str, list[Slot]] = {"std": [first], "numpy": [], "tasks": [], "compile": []}
         self._busy: set[Slot] = set()
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(self.workers)
@@ -143,16 +143,18 @@ class Sandbox:
         args: Sequence[str] = (),
         files: Files | None = None,
         numpy: bool = False,
+        tasks: bool = False,
         forks: bool = False,
     ) -> Iterator[RunResult]:
         """Return an iterator over one isolated run per input.
 
-        ``files``: read-only, for all inputs or one mapping each. ``numpy``: load it first. ``forks``: allow child
-        processes if ``Sandbox.forks``; slower. Raises VerifierError if numpy is missing.
+        ``files``: read-only, for all inputs or one mapping each. ``numpy``: load it first. ``tasks``: load numpy and
+        sympy first, and show reasoning-gym. ``forks``: allow child processes if ``Sandbox.forks``; slower. Raises
+        VerifierError if numpy is missing.
         """
         if numpy and numpy_site_packages() is None:
             raise VerifierError("a program needs numpy, which is not installed here; install numpy")
-        job = _Job("numpy" if numpy else "std", "python", source.encode(), limits, args, forks)
+        job = _Job("tasks" if tasks else "numpy" if numpy else "std", "python", source.encode(), limits, args, forks)
         return self._run(job, _tests(stdins, files))
 
     def run_binary(

@@ -28,7 +28,7 @@ from curation.verify.sandbox.view import build_view, interpreter
 START_S = 600.0
 ANSWER_S = 600.0
 """Wall seconds; a supervisor that ends before is seen at once."""
-SCRATCH_MB = {"std": 256, "numpy": 256, "compile": 2048}
+SCRATCH_MB = {"std": 256, "numpy": 256, "tasks": 256, "compile": 2048}
 FIRST_UID = 0x70000000
 """User ids from here on belong to no one on an ordinary machine (and no account range reaches them)."""
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
@@ -143,7 +143,7 @@ def read_file(descriptor: int, max_bytes: int) -> bytes:
 
 
 class Slot:
-    """A warm supervisor of kind ``std``, ``numpy`` or ``compile``."""
+    """A warm supervisor of kind ``std``, ``numpy``, ``tasks`` or ``compile``."""
 
     def __init__(self, rung: str, kind: str, tools: Path | None = None, library: Path | None = None) -> None:
         self.rung, self.kind, self.usable = rung, kind, True

@@ -12,6 +12,8 @@ LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64",
 ZONES = "/usr/share/zoneinfo"
 COMPILERS = ("/bin", "/usr/bin", "/usr/libexec", "/usr/include", "/usr/local/bin", "/usr/local/include")
 LINKS = ("/etc/alternatives",)
+TASKS = "reasoning_gym"
+"""Package whose scorers import others: slots of kind ``tasks`` see the whole folder that it is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,11 @@ def interpreter() -> str:
 
 def numpy_site_packages() -> Path | None:
     """Return the packages folder with numpy or None, without importing it."""
-    spec = importlib.util.find_spec("numpy")
+    return _site_packages("numpy")
+
+
+def _site_packages(name: str) -> Path | None:
+    spec = importlib.util.find_spec(name)
     return Path(spec.origin).parent.parent if spec and spec.origin else None
 
 
@@ -45,16 +51,16 @@ def _without_nested(paths: list[str]) -> tuple[str, ...]:
 
 
 def build_view(kind: str, tools: Path | None) -> SandboxView:
-    """Return the view for a kind of slot: ``std``, ``numpy`` or ``compile``."""
+    """Return the view for a kind of slot: ``std``, ``numpy``, ``tasks`` or ``compile``."""
     base = Path(sys.base_prefix)
     names = {name: str(base) for name in ("base", "platbase", "installed_base", "installed_platbase")}
     stdlib = [sysconfig.get_path(name, vars=names) for name in ("stdlib", "platstdlib")]
     paths = [*LIBRARIES, ZONES, *stdlib]
     if base != Path("/usr"):
         paths.append(str(base / "lib"))
-    packages = numpy_site_packages() if kind == "numpy" else None
+    packages = numpy_site_packages() if kind == "numpy" else _site_packages(TASKS) if kind == "tasks" else None
     if packages is not None:
-        paths += [str(packages / "numpy"), str(packages / "numpy.libs")]
+        paths += [str(packages)] if kind == "tasks" else [str(packages / "numpy"), str(packages / "numpy.libs")]
     if kind == "compile":
         paths += [*COMPILERS, *LINKS, *([str(tools.resolve())] if tools else [])]
     places = [*(f"{folder}/site-packages" for folder in dict.fromkeys(stdlib)), "/usr/lib/python3/dist-packages"]

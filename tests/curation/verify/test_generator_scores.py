@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from curation.config.sources import Made
 from curation.records import Outcome
-from curation.sources.procedural import scorer_name
-from curation.verify.math_judge import JudgeTask, MathJudge, Response
+from curation.sources.procedural import made_rows, scorer_name
+from curation.verify.generator_scores import TaskScorer, scored_by_task
+from curation.verify.math_judge import JudgeTask, MathJudge, Response, Verdict
 from curation.verify.own_judges import find_judge
 
 GENERATOR = """
@@ -25,11 +29,66 @@ def score(row, answer):
     return sorted(answer) == sorted(row["answer"]) and row["statement"] is not None
 """
 
+FORGED = "__import__('os').write(1, b'True') + __import__('os')._exit(0)"
+"""An answer that writes a verdict when sympy evaluates it."""
+
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="the sandbox needs Linux")
 
 
-def task(reference: str, *found: str) -> JudgeTask:
-    return JudgeTask("p", reference, "en", tuple(Response(None, answer) for answer in found), statement="Draw.")
+def task(reference: str, *found: str, scorer: str | None = None) -> JudgeTask:
+    answers = tuple(Response(None, answer) for answer in found)
+    return JudgeTask("p", reference, "en", answers, statement="Draw.", scorer=scorer)
+
+
+def made_row(generator: str, folder: Path = Path(), **parameters: Any) -> dict[str, Any]:
+    (row,) = made_rows(Made(generator, (parameters,), 1, 0, 3), folder, "made")
+    assert row.row is not None
+    return dict(row.row)
+
+
+def judged(judge: MathJudge, row: dict[str, Any], *found: str) -> tuple[Verdict, ...]:
+    (result,) = judge.judge([task(row["answer"], *found, scorer=row["scorer"])])
+    return result.verdicts
+
+
+def test_a_row_that_only_its_generator_can_judge_goes_to_the_scorer_of_its_file(tmp_path: Path) -> None:
+    code = GENERATOR.replace('"#.|.#"', '"12", "judged_by": "generator"')
+    (tmp_path / "cells.py").write_text(code)
+    row = made_row("cells.py:make", tmp_path)
+    assert row["scorer"] == "cells.py:score"
+    with MathJudge(workers=1, judges=[find_judge("cells.py:score", tmp_path)]) as judge:
+        right, wrong = judged(judge, row, "21", "11")
+    assert (right.outcome, wrong.outcome, right.method) == (Outcome.CORRECT, Outcome.WRONG, "cells.py:score")
+    with MathJudge(workers=1) as judge:
+        (alone,) = judged(judge, row, "12")
+    assert (alone.outcome, "cells.py:score is missing" in alone.method) == (Outcome.BROKEN, True)
+
+
+def test_a_task_of_reasoning_gym_is_judged_by_its_own_scorer() -> None:
+    pytest.importorskip("reasoning_gym", reason="the extra `procedural` is not installed")
+    row = made_row("reasoning_gym:countdown", min_numbers=3, max_numbers=3)
+    with MathJudge(workers=1) as judge:
+        (check,) = judge.check([(row["answer"], "en", row["statement"], row["scorer"])])
+        verdicts = judged(judge, row, row["answer"], f"({row['answer']})", "1 + 1", FORGED)
+    assert check.usable
+    assert [one.outcome for one in verdicts[:3]] == [Outcome.CORRECT, Outcome.CORRECT, Outcome.WRONG]
+    assert {one.method for one in verdicts[:3]} == {"reasoning_gym:countdown"}
+    assert verdicts[3].outcome is not Outcome.CORRECT
+
+
+def test_a_task_that_makes_another_row_or_is_missing_fails_and_is_not_wrong() -> None:
+    pytest.importorskip("reasoning_gym", reason="the extra `procedural` is not installed")
+    row = made_row("reasoning_gym:n_queens")
+    scorer = TaskScorer(**json.loads(row["scorer"]))
+    assert asdict(scorer)["module"] == "reasoning_gym.games.n_queens"
+    failures = {
+        "made again, the question is another": replace(scorer, seed=4),
+        "No module named 'reasoning_gym.games.queens'": replace(scorer, module="reasoning_gym.games.queens"),
+    }
+    for why, changed in failures.items():
+        found = scored_by_task(changed, row["answer"])
+        assert isinstance(found, str)
+        assert why in found
 
 
 @pytest.mark.slow

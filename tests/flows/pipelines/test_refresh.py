@@ -15,7 +15,7 @@ from flows.cli.commands import show_status
 from flows.cli.refresh import refresh_run
 from flows.pipelines.refresh import RefreshResult
 from flows.pipelines.refresh_inputs import read_trained, with_policy
-from flows.publish.versions import decisions_of, newest_run, stored_versions
+from flows.publish.versions import newest_run, scan_decisions, stored_versions
 from flows.run.run_folder import open_run
 from flows.stages.export import EXPORT
 from tests.flows.conftest import TINY, Tiny, goldilocks, stamps, tries, write_jsonl
@@ -103,7 +103,7 @@ def test_a_run_again_makes_no_version_and_keeps_the_day(tiny_copy: Tiny) -> None
 def test_only_what_became_uncertain_is_judged_again(refreshed_once: tuple[Tiny, RefreshResult]) -> None:
     tiny, done = refreshed_once
     assert done.is_new
-    rates = {row["problem"]: row for row in decisions_of(tiny.folder, 2).iter_rows(named=True)}
+    rates = {row["problem"]: row for row in scan_decisions(tiny.folder, 2).collect().iter_rows(named=True)}
     assert rates[NAMES["half"]]["policy"] == "strong@2"
     assert rates[NAMES["half"]]["reason"] == "too_easy"
     assert rates[NAMES["strong only"]]["policy"] == "strong@1"
@@ -181,7 +181,7 @@ def test_the_status_is_that_of_the_newest_version(
     said = capsys.readouterr().out
     assert "version 2 of" in said
     assert "retired 1" in said
-    kept = decisions_of(tiny.folder, 2)["published"].sum()
+    kept = scan_decisions(tiny.folder, 2).collect()["published"].sum()
     assert EXPORT.folder_in(newest_run(tiny.folder)).parent.name == "0002"
     assert kept == tiny.table("data").height
 

@@ -11,7 +11,7 @@ import pytest
 from curation.records import PolicyError, problem_id
 from flows.cli.refresh import refresh_run
 from flows.pipelines.refresh import RefreshResult
-from flows.publish.versions import decisions_of, stored_versions
+from flows.publish.versions import scan_decisions, stored_versions
 from tests.curation.difficulty.simulated import simulated_rates
 from tests.flows.conftest import Tiny, goldilocks, stamps, tries, write_jsonl
 
@@ -107,7 +107,7 @@ def test_a_collapsed_checkpoint_publishes_nothing_unless_it_is_accepted(collapse
         refresh_run(run.folder, policy)
     result = refresh_run(run.folder, policy, accept=True)
     assert result.is_new
-    assert "suspected_wrong_label" not in decisions_of(run.folder, 2)["reason"].to_list()
+    assert "suspected_wrong_label" not in scan_decisions(run.folder, 2).collect()["reason"].to_list()
 
 
 def full_judgement(tiers: Tiny, home: Path) -> dict[str, str | None]:
@@ -117,7 +117,7 @@ def full_judgement(tiers: Tiny, home: Path) -> dict[str, str | None]:
     recipe.write_text(text.replace("attempts = 16,", "attempts = 16, max_pass_rate = 0.99,"))
     said = goldilocks("run", recipe, "--out", home / "full")
     assert said.status == 0, said.err
-    return dict(decisions_of(home / "full", 1).select("problem", "reason").iter_rows())
+    return dict(scan_decisions(home / "full", 1).collect().select("problem", "reason").iter_rows())
 
 
 def test_what_was_never_solved_comes_back_without_a_share_for_it(
@@ -128,20 +128,20 @@ def test_what_was_never_solved_comes_back_without_a_share_for_it(
     assert refreshed.anchor.anchor.shift == pytest.approx(2.0, abs=0.6)
     assert refreshed.chosen.keys() == {"anchor", "shifted"}
     assert refreshed.cost["problems"] < 0.95 * PROBLEMS
-    full, made = full_judgement(tiers, tmp_path), decisions_of(tiers.folder, 2)
+    full, made = full_judgement(tiers, tmp_path), scan_decisions(tiers.folder, 2).collect()
     inside = {name for name, reason in full.items() if reason is None}
     missed = inside - set(made.filter("keep")["problem"])
     assert len(missed) <= 0.03 * len(inside)
     differ = [name for name, reason in made.select("problem", "reason").iter_rows() if full[name] != reason]
     assert len(differ) <= 0.04 * PROBLEMS
-    before = dict(decisions_of(tiers.folder, 1).select("problem", "reason").iter_rows())
+    before = dict(scan_decisions(tiers.folder, 1).collect().select("problem", "reason").iter_rows())
     assert sum(before[name] == "never_solved" for name in inside) > 10
 
 
 def test_judged_problems_have_the_new_policys_rates_and_others_keep_theirs(
     tiers: Tiny, refreshed: RefreshResult
 ) -> None:
-    made = decisions_of(tiers.folder, 2)
+    made = scan_decisions(tiers.folder, 2).collect()
     assert made["policy"].value_counts().sort("policy").rows() == [
         ("tier@1", PROBLEMS - refreshed.cost["problems"]),
         ("tier@2", refreshed.cost["problems"]),

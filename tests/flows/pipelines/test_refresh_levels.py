@@ -15,7 +15,7 @@ from curation.plugins import load_plugin
 from curation.storage.stages import read_json
 from flows.cli.refresh import refresh_run
 from flows.pipelines.refresh_levels import DRAWN, LEVELS, RETIRED, WAITS
-from flows.publish.versions import decisions_of
+from flows.publish.versions import scan_decisions
 from tests.flows.conftest import ROOT, goldilocks, published, write_jsonl
 
 ROWS, ATTEMPTS = 30, 8
@@ -96,7 +96,7 @@ def test_rows_in_reserve_are_not_measured_and_are_accounted_for(run: Path) -> No
     assert reserved.height == 4 * 2 * ROWS
     assert all(json.loads(meta)["seed"] >= ROWS for meta in reserved["meta"])
     assert dropped.height + published(run, "data").height == 4 * 3 * ROWS
-    decisions = decisions_of(run, 1, ["problem", "reason", "attempts"])
+    decisions = scan_decisions(run, 1).collect()
     assert decisions.filter(pl.col("reason") == "reserved")["attempts"].to_list() == [0] * (4 * 2 * ROWS)
 
 

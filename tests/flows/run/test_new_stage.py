@@ -15,8 +15,7 @@ import pytest
 from curation.records import Domain, DropReason, problem_id
 from curation.storage.stages import Shard, read_manifest, read_shard
 from flows.cli.plan import plan_recipe
-from flows.pipelines.by_recipe import PIPELINES
-from flows.pipelines.curate_math import CURATE_MATH
+from flows.pipelines.by_recipe import CURATE_MATH, PIPELINES
 from flows.run import pipeline
 from flows.run.pipeline import Pipeline
 from flows.run.run_folder import Run, open_run

@@ -16,7 +16,7 @@ from curation.difficulty import refresh
 from curation.policies.excerpt import excerpt
 from curation.records import problem_id
 from curation.storage.stages import read_table
-from flows.publish.versions import decisions_of, stored_versions
+from flows.publish.versions import scan_decisions, stored_versions
 from flows.run import retries
 from tests.flows.conftest import Tiny, goldilocks, published, stamps, tries, write_jsonl
 
@@ -187,7 +187,7 @@ def test_a_refresh_judges_again_itself_and_takes_back_what_the_next_run_would(sl
     said = goldilocks("refresh", slow.folder, "--policy", policy)
     assert said.status == 0, said.err
     assert said.out.startswith("judged again: 1 problems (unsettled 1) with 4 new attempts")
-    rows = {row["problem"]: row for row in decisions_of(slow.folder, 2).iter_rows(named=True)}
+    rows = {row["problem"]: row for row in scan_decisions(slow.folder, 2).collect().iter_rows(named=True)}
     row = rows[problem_id(SLOW)]
     assert (row["policy"], row["reason"], row["correct"], row["judged"]) == ("weak@2", None, 1, 4)
     before = slow.table("data")

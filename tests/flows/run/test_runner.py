@@ -15,8 +15,7 @@ from curation.verify.math_judge import JudgeTask, Response
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem, CodeTest
-from flows.pipelines.curate_code import CURATE_CODE
-from flows.pipelines.curate_math import CURATE_MATH
+from flows.pipelines.by_recipe import CURATE_CODE, CURATE_MATH
 from flows.run.pipeline import run_pipeline
 from flows.run.run_folder import new_run
 from flows.run.runner import LocalRunner, computing_on, current_runner

@@ -12,8 +12,7 @@ from curation.questions import overlaps
 from curation.questions.overlaps import near_pairs, overlap_request
 from curation.records import ConfigError
 from curation.storage.stages import read_table
-from flows.pipelines.by_recipe import check_inputs
-from flows.pipelines.curate_code import CURATE_CODE
+from flows.pipelines.by_recipe import CURATE_CODE, check_inputs
 from flows.run.pipeline import run_stage
 from flows.run.run_folder import new_run
 from flows.run.stage import Results

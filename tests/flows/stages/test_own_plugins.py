@@ -99,10 +99,11 @@ def test_mistakes_of_plugins_name_the_file_the_line_and_the_row(recipe: Path, tm
 
 CELLS = """
 def make(level, seed):
-    return {"statement": f"Draw {seed} empty cells and {seed} full ones.", "answer": "#." * seed}
+    row = {"statement": f"Draw {seed} empty cells and {seed} full ones.", "answer": "#." * seed}
+    return row if seed < 4 else {**row, "answer": "##__", "judged_by": "generator"}
 
 def score(row, answer):
-    return len(answer) == len(row["answer"]) and set(answer) <= set("#.")
+    return sorted(answer) == sorted(row["answer"])
 """
 
 
@@ -110,13 +111,15 @@ def score(row, answer):
 def test_made_rows_that_the_verifier_cannot_read_are_judged_by_their_generators_scorer(tmp_path: Path) -> None:
     recipe = tmp_path / "cells.toml"
     (tmp_path / "cells.py").write_text(CELLS)
-    settings = 'kind = "procedural"\ngenerator = "cells.py:make"\nrows_per_level = 2\nfirst_seed = 2\nlicense = "MIT"\n'
+    settings = 'kind = "procedural"\ngenerator = "cells.py:make"\nrows_per_level = 3\nfirst_seed = 2\nlicense = "MIT"\n'
     models = "[stage1]" + TINY_RECIPE.partition("[stage2]")[0].partition("[stage1]")[2]
     recipe.write_text(f'name = "cells"\nworkers = 1\n[[sources]]\nname = "cells"\n{settings}{models}')
-    made = {seed: f"Draw {seed} empty cells and {seed} full ones." for seed in (2, 3)}
-    finals = {2: "..## #..# #.# x", 3: "... ## # ."}
+    made = {seed: f"Draw {seed} empty cells and {seed} full ones." for seed in (2, 3, 4)}
+    finals = {2: "..## #..# #.# x", 3: "... ## # .", 4: "__## ##__ x y"}
     write_jsonl(tmp_path / "weak.jsonl", [tries(made[seed], None, finals[seed]) for seed in made])
     assert goldilocks("run", recipe, "--out", tmp_path / "run").status == 0
-    assert published(tmp_path / "run", "data").select("answer", "pass_rate").rows() == [("#.#.", 0.5)]
+    rates = published(tmp_path / "run", "data").select("answer", "pass_rate").rows()
+    assert rates == [("#.#.", 0.5), ("##__", 0.5)]
     verdicts = pl.read_parquet(tmp_path / "run" / "verdicts" / "stage1" / "*" / "verdicts" / "*.parquet")
-    assert set(verdicts.filter(problem=problem_id(made[2]))["method"]) == {"cells.py:score"}
+    of_scorer = verdicts.filter(pl.col("problem").is_in([problem_id(made[2]), problem_id(made[4])]))
+    assert set(of_scorer["method"]) == {"cells.py:score"}

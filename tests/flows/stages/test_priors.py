@@ -11,7 +11,7 @@ import pytest
 
 from curation.storage.stages import read_table
 from flows.cli.refresh import refresh_run
-from flows.publish.versions import decisions_of
+from flows.publish.versions import scan_decisions
 from flows.run import stage_priors
 from flows.run.progress import read_metrics
 from flows.run.sampling_session import LEARNT
@@ -130,6 +130,6 @@ def test_a_refresh_starts_its_policy_once_and_spends_less_than_a_full_judgement(
         assert result.anchor.priors is not None
         assert strong.requests == result.cost["attempts"]
         assert strong.requests < 0.75 * weak.requests
-    foreseen = decisions_of(tmp_path / "run", 2).filter(pl.col("evidence").str.contains("foreseen at"))
+    foreseen = scan_decisions(tmp_path / "run", 2).collect().filter(pl.col("evidence").str.contains("foreseen at"))
     assert foreseen.height > 20
     assert set(foreseen["policy"]) == {"strong@1"}

@@ -14,6 +14,7 @@ PROBLEMS = pl.DataFrame(
         "answer": ["31", "12"],
         "lang": ["en", "en"],
         "raw_answer": [None, "B"],
+        "meta": pl.Series([None, None], dtype=pl.String),
         "statement": ["How long is the rope in metres?", "Find $m+n$."],
     }
 )

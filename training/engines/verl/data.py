@@ -50,6 +50,7 @@ def _exported(task: TrainingTask, prompt: Prompt, number: int) -> ExportedProble
         "answer": task.reference_answer,
         "raw_answer": task.raw_answer,
         "accepted": task.accepted,
+        "scorer": task.scorer,
     }
     # verl's own scorers would read the tests there; ours has the record
     tests: list[dict[str, str]] | None = None if task.code_problem is None else []

@@ -82,8 +82,8 @@ def preload(plan: Plan) -> Library | None:
         site.sethelper()
     if plan.packages:
         sys.path.append(plan.packages)
-    if plan.kind == "numpy":
-        importlib.import_module("numpy")
+    for name in {"numpy": ("numpy",), "tasks": ("numpy", "sympy")}.get(plan.kind, ()):
+        importlib.import_module(name)
     sys.stdin.close()
     return Library(plan.library) if plan.library else None
 

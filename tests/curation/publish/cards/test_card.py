@@ -13,12 +13,13 @@ import yaml
 
 from curation.publish.cards.card import render, write_card
 from curation.publish.cards.facts import (
+    FATES,
+    RATES,
     CardFacts,
     FunnelRow,
-    SourceFacts,
+    StageComparison,
     StageFacts,
-    add_comparisons,
-    add_rates,
+    add_counts,
     as_rates,
     compare_stages,
 )
@@ -86,7 +87,8 @@ def facts(stages: int, kept: int = 4) -> CardFacts:
         license="mit",
         version="0.1.0",
         funnel=tuple(funnel),
-        sources=(SourceFacts("sheet", "https://example.org/sheet", "MIT", 12, kept),),
+        sources=1,
+        origins=("Of sheet: all.",),
         curated=curated.lazy(),
         stages=tuple(
             StageFacts(*stage, counted(table, kept)) for stage, table in zip(named[:stages], rates, strict=True)
@@ -126,8 +128,9 @@ def test_stages_are_compared_problem_by_problem_and_in_parts_as_in_whole() -> No
     last = decided(a="", b=wrong, c=never, d="", e=easy, f=easy, g="", h="")
     published = pl.Series(["a", "d", "h"])
     parts = [(first[at : at + 3], last[at : at + 3]) for at in (6, 0, 3)]
-    summed = add_comparisons(compare_stages(*part, published) for part in parts)
-    assert summed == compare_stages(first, last, published)
+    fates = add_counts(FATES, (compare_stages(*part, published) for part in parts))
+    assert fates.equals(compare_stages(first, last, published))
+    summed = StageComparison(fates)
     assert (summed.never_solved, summed.rescued, summed.alone, summed.both) == (4, 1, 2, 1)
     assert dict(summed.dropped) == {never: 1, wrong: 1, "over_quota": 1}  # g is over the size asked for
     assert dict(summed.lost) == {never: 1, wrong: 1}
@@ -139,7 +142,7 @@ def test_stages_are_compared_problem_by_problem_and_in_parts_as_in_whole() -> No
         (True, 16, 0, 0.0, None, 1),
         (True, 16, 3, 0.1875, None, 2),
     ]
-    assert add_rates(as_rates(rates[at : at + 2], published) for at in (4, 0, 2)).equals(whole)
+    assert add_counts(RATES, (as_rates(rates[at : at + 2], published) for at in (4, 0, 2))).equals(whole)
 
 
 def test_a_funnel_that_does_not_add_up_is_refused(tmp_path: Path) -> None:

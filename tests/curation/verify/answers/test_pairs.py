@@ -67,14 +67,6 @@ def test_a_reference_is_usable_or_refused_with_a_reason() -> None:
     assert all(defect is None or defect for _, defect in found)
 
 
-def test_the_policy_on_approximations_is_an_argument() -> None:
-    strict = answers.ApproximationPolicy(enabled=False)
-    loose = answers.ApproximationPolicy(answer_digits=2)
-    assert answers.compare(r"\frac{1}{3}", "0.333").outcome is Outcome.CORRECT
-    assert answers.compare(r"\frac{1}{3}", "0.333", policy=strict).outcome is Outcome.WRONG
-    assert answers.compare(r"\frac{1}{3}", "0.33", policy=loose).outcome is Outcome.CORRECT
-
-
 def test_quick_decides_numbers_and_leaves_the_rest() -> None:
     right, wrong = answers.quick_compare("18", "$18.00"), answers.quick_compare("1/2", "1/3")
     assert right is not None
