@@ -87,8 +87,9 @@ class ModelSession:
         self._models, self._is_local = models, isinstance(settings, VllmModel | TorchModel)
         self._opens = settings, folder, prompt
         self._name = model_key(settings, folder)
-        self._started: Any = models.running(self._name)
-        self.policy: Policy = open_policy(*self._opens) if self._started is None else self._started.asking(prompt)
+        running: Any = models.running(self._name)
+        self._started: Policy | None = running
+        self.policy: Policy = running.asking(prompt) if running is not None else open_policy(*self._opens)
 
     @property
     def is_open(self) -> bool:
