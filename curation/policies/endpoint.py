@@ -5,7 +5,6 @@ Invariant: a problem without room for `max_tokens` is refused, since `vllm serve
 
 from __future__ import annotations
 
-import copy
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -15,17 +14,17 @@ from typing import Any, Self
 from curation.config import EndpointModel
 from curation.policies.client import ServerClient, ServerResponse, message
 from curation.policies.completions import FINISHED
-from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
+from curation.policies.seeds import LivePolicy, seed_of
 from curation.policies.servers import Server, TemporaryFailure
 from curation.prompts import Prompt
-from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, RequestRefused
-from curation.thinking import THINK, ThinkingTags, response_text
+from curation.records import Completion, PolicyError, PromptRequest, RequestRefused
+from curation.thinking import THINK, response_text
 
 _TOO_LONG = ("maximum context length", "context_length_exceeded", "max_tokens must be at least 1")
 _PATH = "/chat/completions"
 
 
-class Endpoint:
+class Endpoint(LivePolicy):
     """OpenAI-compatible servers as a `Policy`.
 
     Raises:
@@ -34,19 +33,16 @@ class Endpoint:
 
     def __init__(self, settings: EndpointModel, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike
         self.settings = settings
-        self.key: AttemptKey = key_of(settings, settings.name, prompt)
         self.in_flight = settings.in_flight * len(settings.urls)
         self._prompts = self._prompt_tokens = 0
-        self._no_room: dict[str, str] = {}
+        super().__init__(settings, settings.name, prompt)
         self._client = ServerClient(settings, settings.model, welcome=self._welcome)
         self.servers = self._client.servers
-        self._prompt = prompt or prompt_of(settings)
-        self._tags = ThinkingTags.of(settings.thinking)
 
     @property
     def about(self) -> Mapping[str, Any]:
         """Return what the store notes."""
-        return {**about_of(self.settings, self._prompt), "revision": self.settings.revision}
+        return {**super().about, "revision": self.settings.revision}
 
     @property
     def health(self) -> Mapping[str, float]:
@@ -58,12 +54,9 @@ class Endpoint:
         """Return the mean tokens of prompts."""
         return self._prompt_tokens / self._prompts if self._prompts else None
 
-    def asking(self, prompt: Prompt | None) -> Endpoint:
-        """Return the same policy with another prompt."""
-        other = copy.copy(self)
-        other.key = key_of(self.settings, self.settings.name, prompt)
-        other._prompt, other._no_room = prompt or prompt_of(self.settings), {}
-        return other
+    def _ask_with(self, prompt: Prompt | None) -> None:
+        super()._ask_with(prompt)
+        self._no_room: dict[str, str] = {}
 
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()

@@ -34,7 +34,7 @@ _OF_PROBLEM = "SELECT text, answer, label, refused FROM attempts WHERE problem =
 _MODELS_OF_PROBLEM = "SELECT model FROM attempts WHERE problem = ? ORDER BY rowid"
 _COUNT_OF_PROBLEM = "SELECT count(*) FROM attempts WHERE problem = ?"
 
-_Stored = tuple[str | None, str | None, bool | None, str | None]
+_Stored = tuple[str | None, str | None, int | None, str | None]
 """Text, answer and label of an attempt, and why its text cannot be read."""
 
 
@@ -108,15 +108,14 @@ class Recorded:
         """
         rows = self._loaded()
         if self._last_problem is None or self._last_problem[0] != problem.id:
-            found = rows.execute(_OF_PROBLEM, (problem.id,)).fetchall()
-            self._last_problem = problem.id, [(text, answer, _truth(label), why) for text, answer, label, why in found]
+            self._last_problem = problem.id, rows.execute(_OF_PROBLEM, (problem.id,)).fetchall()
         attempts = self._last_problem[1]
         if not 0 <= index < len(attempts):
             return None
         text, answer, label, refused = attempts[index]
         if refused is not None:
             raise RequestRefused("unusable", refused)
-        return Completion(text, None, None, answer, label)
+        return Completion(text, None, None, answer, None if label is None else bool(label))
 
     def _loaded(self) -> sqlite3.Connection:
         """Return the attempts in a temporary database."""
@@ -135,22 +134,48 @@ class Recorded:
         columns = self._settings.columns
         first: list[Row] = []
         for number, row in enumerate(read_rows(self.path)):
+            where = f"{self.path}, row {number}"
             if len(first) < _FIRST_ROWS:
                 first.append(row)
             statement = value_at(row, columns.problem)
             if not isinstance(statement, str):
                 self._check(first)
-                raise PolicyError(f"{self.path}, row {number}: `{columns.problem}` is not text: {statement!r:.80}.")
-            options = value_at(row, columns.choices) if columns.choices is not None else None
-            problem = problem_id(statement, parse_options(options, f"{self.path}, row {number}"), self._settings.domain)
+                raise PolicyError(f"{where}: `{columns.problem}` is not text: {statement!r:.80}.")
+            options = parse_options(_value(row, columns.choices), where)
+            problem = problem_id(statement, options, self._settings.domain)
             for attempt in self._attempt_list(row, number):
-                answer, label = self._answer(attempt, number), self._label(attempt, number)
-                named = self._model(attempt, row)
+                answer, label = self._answer(attempt, where), self._label(attempt, where)
+                model = _value(attempt, columns.model) or _value(row, columns.model)
+                text: str | None = None
+                refused: str | None = None
                 try:
-                    yield problem, self._text(attempt, number), answer, label, None, named
-                except RequestRefused as refused:
-                    yield problem, None, None, label, refused.reason, named
+                    text = self._text(attempt, where)
+                except RequestRefused as why:
+                    answer, refused = None, why.reason
+                yield problem, text, answer, label, refused, None if model is None else str(model)
         self._check(first)
+
+    def _text(self, attempt: Row, where: str) -> str | None:
+        """Return the response with `THINK` tags."""
+        path = self._settings.columns.text
+        value = _value(attempt, path)
+        if isinstance(value, int | float):
+            value = str(value)
+        return None if value is None else response_text(value, self._tags, f"{where}, `{path}`")
+
+    def _answer(self, attempt: Row, where: str) -> str | None:
+        path = self._settings.columns.answer
+        value = _value(attempt, path)
+        if value is None or isinstance(value, str | int | float):
+            return None if value is None else str(value)
+        raise PolicyError(f"{where}: `{path}` should be text, but is {value!r:.80}.")
+
+    def _label(self, attempt: Row, where: str) -> bool | None:
+        path = self._settings.columns.label
+        value = _value(attempt, path)
+        if value is None or (isinstance(value, int | float) and value in (0, 1)):
+            return None if value is None else bool(value)
+        raise PolicyError(f"{where}: `{path}` should be true or false, but is {value!r:.80}.")
 
     def _attempt_list(self, row: Row, number: int) -> Sequence[Row]:
         path = self._settings.columns.attempts
@@ -176,39 +201,6 @@ class Recorded:
             if path is not None:
                 require_path(attempts, path, where)
 
-    def _text(self, attempt: Row, number: int) -> str | None:
-        """Return the response with `THINK` tags."""
-        path = self._settings.columns.text
-        value = value_at(attempt, path) if path is not None else None
-        if value is None:
-            return None
-        if isinstance(value, int | float):
-            value = str(value)
-        return response_text(value, self._tags, f"{self.path}, row {number}, `{path}`")
 
-    def _answer(self, attempt: Row, number: int) -> str | None:
-        path = self._settings.columns.answer
-        value = value_at(attempt, path) if path is not None else None
-        if value is None or isinstance(value, str):
-            return value
-        if isinstance(value, int | float):
-            return str(value)
-        raise PolicyError(f"{self.path}, row {number}: `{path}` should be text, but is {value!r:.80}.")
-
-    def _model(self, attempt: Row, row: Row) -> str | None:
-        path = self._settings.columns.model
-        value = None if path is None else value_at(attempt, path) or value_at(row, path)
-        return None if value is None else str(value)
-
-    def _label(self, attempt: Row, number: int) -> bool | None:
-        path = self._settings.columns.label
-        value = value_at(attempt, path) if path is not None else None
-        if isinstance(value, int | float) and value in (0, 1):
-            value = bool(value)
-        if value is None or isinstance(value, bool):
-            return value
-        raise PolicyError(f"{self.path}, row {number}: `{path}` should be true or false, but is {value!r:.80}.")
-
-
-def _truth(label: int | None) -> bool | None:
-    return None if label is None else bool(label)
+def _value(row: Row, path: str | None) -> Any:
+    return None if path is None else value_at(row, path)

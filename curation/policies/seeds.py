@@ -1,13 +1,14 @@
-"""Keys and seeds of live policies' attempts.
+"""What live policies share: prompt, key, and seeds of attempts.
 
 Invariants: (problem, index) determines the attempt's seed; whatever else changes a draw changes the key.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from curation.config import LiveModel
 from curation.prompts import Prompt, solving_prompt
@@ -27,29 +28,44 @@ def prompt_of(settings: LiveModel) -> Prompt:
     return solving_prompt(settings.prompt, ThinkingTags.of(settings.thinking), examples)
 
 
-def key_of(settings: LiveModel, name: str, prompt: Prompt | None = None, **further: str) -> AttemptKey:
-    """Return the key of a live policy's attempts.
+class LivePolicy:
+    """A model with one prompt.
 
     Args:
+        name: the model's in the key.
         further: what else changes requests.
     """
-    prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)
-    if tags != THINK:  # the same tokens are another text
-        further["thinking"] = f"{tags.open} {tags.close}"
-    parts = "|".join([settings.decoding.digest(), *(f"{key}={value}" for key, value in sorted(further.items()))])
-    sampling = hashlib.blake2b(parts.encode(), digest_size=6).hexdigest()
-    return AttemptKey(name, prompt.version, sampling)
 
+    def __init__(self, settings: LiveModel, name: str, prompt: Prompt | None, **further: str) -> None:
+        self._live, self._key_name, self._further = settings, name, further
+        self._tags = ThinkingTags.of(settings.thinking)
+        self._ask_with(prompt)
 
-def about_of(settings: LiveModel, prompt: Prompt | None = None) -> Mapping[str, Any]:
-    """Return what the store notes."""
-    prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)
-    return {
-        "kind": settings.model_dump()["kind"],
-        "model": settings.model,
-        "prompt": prompt.version,
-        "system": prompt.system,
-        **({"thinking": settings.thinking} if tags != THINK else {}),
-        **({"examples": [list(example) for example in prompt.examples]} if prompt.examples else {}),
-        **settings.decoding.model_dump(mode="json"),
-    }
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Return what the store notes."""
+        settings, prompt = self._live, self._prompt
+        return {
+            "kind": settings.model_dump()["kind"],
+            "model": settings.model,
+            "prompt": prompt.version,
+            "system": prompt.system,
+            **({"thinking": settings.thinking} if self._tags != THINK else {}),
+            **({"examples": [list(example) for example in prompt.examples]} if prompt.examples else {}),
+            **settings.decoding.model_dump(mode="json"),
+        }
+
+    def asking(self, prompt: Prompt | None) -> Self:
+        """Return the same running model with another prompt."""
+        other = copy.copy(self)
+        other._ask_with(prompt)
+        return other
+
+    def _ask_with(self, prompt: Prompt | None) -> None:
+        self._prompt = prompt or prompt_of(self._live)
+        further = dict(self._further)
+        if self._tags != THINK:  # the same tokens are another text
+            further["thinking"] = f"{self._tags.open} {self._tags.close}"
+        parts = "|".join([self._live.decoding.digest(), *(f"{key}={value}" for key, value in sorted(further.items()))])
+        sampling = hashlib.blake2b(parts.encode(), digest_size=6).hexdigest()
+        self.key = AttemptKey(self._key_name, self._prompt.version, sampling)

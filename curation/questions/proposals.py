@@ -65,7 +65,7 @@ class Proposal(Generic[T]):
 
     result: pl.Schema
     select: Callable[..., Selected]
-    apply: Callable[..., dict[str, pl.DataFrame]]
+    apply: Callable[..., dict[str, pl.DataFrame]] = lambda *_: {}
     """From the question, the shard's rows, the proposals and the tables that `select` has, to the stage's tables."""
 
     each: int = 1

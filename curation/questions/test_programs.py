@@ -122,9 +122,9 @@ class TestPrograms:
     wrong: tuple[str, ...] = ()
 
 
-def programs_in(response: str) -> TestPrograms | None:
+def programs_in(response: str | None) -> TestPrograms | None:
     """Return a response's programs after its thoughts, or None."""
-    blocks = [block.code for block in code_blocks(response) if LANGUAGES.get(block.name) is CodeLang.PYTHON]
+    blocks = [block.code for block in code_blocks(response or "") if LANGUAGES.get(block.name) is CodeLang.PYTHON]
     return TestPrograms(blocks[0], blocks[1] if len(blocks) > 1 else None, tuple(blocks[2:])) if blocks else None
 
 
@@ -144,19 +144,14 @@ def wrong_programs_in(responses: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(code for one in programs if one is not None for code in one.wrong))
 
 
-def _read(text: str | None) -> TestPrograms | None:
-    return programs_in(text) if text is not None else None
-
-
 TEST_PROGRAMS = Proposal(
     name="test_programs",
     title="Test programs by a model",
     prompt=PROMPT,
-    read=_read,
+    read=programs_in,
     accept=lambda *_: {},
     result=pl.Schema(),
     select=needing_programs,
-    apply=lambda *_: {},
     each=2,
     tries=2,
     nothing="no Python block",

@@ -10,7 +10,7 @@ from curation.publish.cards import FunnelRow
 from curation.storage.stages import add_counts, finished_shards, stage_inputs
 from flows.run.pipeline import Pipeline, read_result
 from flows.run.run_folder import Run
-from flows.run.stage import Kind, Stage, StageResult
+from flows.run.stage import Kind, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,13 @@ def status(run: Run, pipeline: Pipeline, verifier: str) -> list[StageStatus]:
             statuses.append(StageStatus(stage, FunnelRow(stage.name, stage.title, 0, 0, {}), False, 0, total))
             continue
         result = read_result(stage, run, verifier)
-        statuses.append(_finished(result) if result is not None else _unfinished(stage, folder, total))
-        if result is not None:
-            digests[stage.name] = result.manifest.digest
-            total = result.manifest.shards
+        if result is None:
+            statuses.append(_unfinished(stage, folder, total))
+            continue
+        digests[stage.name], total = result.manifest.digest, result.manifest.shards
+        statuses.append(
+            StageStatus(stage, result.funnel_row, True, result.manifest.shards, total, result.manifest.notes)
+        )
     return statuses
 
 
@@ -55,11 +58,6 @@ def _is_current(folder: Path, digests: Mapping[str, str]) -> bool:
         digests: by stage, if finished.
     """
     return all(digests.get(name, digest) == digest for name, digest in stage_inputs(folder).items())
-
-
-def _finished(result: StageResult) -> StageStatus:
-    shards = result.manifest.shards
-    return StageStatus(result.stage, result.funnel_row, True, shards, shards, result.manifest.notes)
 
 
 def _unfinished(stage: Stage, folder: Path, total: int | None) -> StageStatus:

@@ -43,7 +43,9 @@ def recorded(folder: Path, command: str) -> Iterator[None]:
         yield
     finally:
         error = sys.exception()
-        end = {"state": FINISHED} if error is None else {"state": FAILED, "error": _told(error)}
+        end = {"state": FINISHED}
+        if error is not None:
+            end = {"state": FAILED, "error": public_text(f"{type(error).__name__}: {error}")}
         _reused.reset(token)
         _write(folder, {"command": command, **end, "seconds": _since(begun), **counts})
 
@@ -87,7 +89,8 @@ def last_command(folder: Path) -> str | None:
         words += ", still running" if is_locked(folder) else ", killed before it ended"
     slowest = sorted(stages, key=lambda line: -line["seconds"])[:SLOWEST]
     if slowest:
-        words += f"; {len(stages)} stages worked, longest {', '.join(_took(line) for line in slowest)}"
+        longest = ", ".join(f"{line['stage']} {line['seconds']:,.1f} s" for line in slowest)
+        words += f"; {len(stages)} stages worked, longest {longest}"
     if end is not None and not stages and end["reused"]:
         words += f"; all {end['reused']} stages were finished before"
     return words + (f"; {end['error']}" if end is not None and "error" in end else "")
@@ -103,14 +106,6 @@ def last_lines(folder: Path) -> list[dict[str, Any]]:
     lines = _lines(folder)
     first = next((at for at in reversed(range(len(lines))) if lines[at]["state"] == "begun"), None)
     return lines[first:] if first is not None else []
-
-
-def _told(error: BaseException) -> str:
-    return public_text(f"{type(error).__name__}: {error}")
-
-
-def _took(line: dict[str, Any]) -> str:
-    return f"{line['stage']} {line['seconds']:,.1f} s"
 
 
 def _since(begun: float) -> float:

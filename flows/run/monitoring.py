@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from flows.run.progress import read_metrics
@@ -14,19 +15,8 @@ if TYPE_CHECKING:
     from training.evaluation.monitors import Monitor
 
 
-class _Shown:
-    """A run's monitors and next step."""
-
-    def __init__(self, monitors: list[Monitor], step: int) -> None:
-        self.monitors, self.step = monitors, step
-
-    def show(self, numbers: Mapping[str, float]) -> None:
-        for monitor in self.monitors:
-            monitor.log(self.step, numbers)
-        self.step += 1
-
-
-_shown: ContextVar[_Shown | None] = ContextVar("monitors", default=None)
+_shown: ContextVar[tuple[list[Monitor], Iterator[int]] | None] = ContextVar("monitors", default=None)
+"""The run's monitors, and its further steps."""
 
 
 @contextmanager
@@ -46,7 +36,7 @@ def monitored(run: Run) -> Iterator[None]:
     monitors = list(open_monitors(settings, run.recipe.name, run.folder, table))
     history = run.folder / "history.jsonl"
     lines = history.read_bytes().count(b"\n") if history.exists() else 0
-    token = _shown.set(_Shown(monitors, len(read_metrics(run.folder)) + lines))
+    token = _shown.set((monitors, count(len(read_metrics(run.folder)) + lines)))
     try:
         yield
     finally:
@@ -57,11 +47,12 @@ def monitored(run: Run) -> Iterator[None]:
 
 def show(group: str, numbers: Mapping[str, Any]) -> None:
     """Show a table's numbers under the group's name."""
-    if (shown := _shown.get()) is not None:
-        shown.show(
-            {
-                f"{group}/{name}": float(value)
-                for name, value in numbers.items()
-                if isinstance(value, int | float) and not isinstance(value, bool)
-            }
-        )
+    monitors, steps = _shown.get() or ((), count())
+    shown = {
+        f"{group}/{name}": float(value)
+        for name, value in numbers.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    step = next(steps)
+    for monitor in monitors:
+        monitor.log(step, shown)

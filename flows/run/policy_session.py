@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from curation.config import ModelSettings, RecordedModel, TorchModel, VllmModel
-from curation.difficulty.unanswered import ResponseTally
+from curation.difficulty.unanswered import ResponseTally, UselessResponses
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
 from curation.records import ATTEMPT, Completion, Policy, PromptRequest, RequestRefused
@@ -52,7 +52,7 @@ class OpenModels:
         if is_local:
             self.end_local()
             self._local.add(name)
-        self.run(_enter(policy))
+        self.run(policy.__aenter__())
         self._running[name] = policy
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
@@ -64,7 +64,7 @@ class OpenModels:
     def end_except(self, names: Collection[str]) -> None:
         """End all models but these."""
         for name in [name for name in self._running if name not in names]:
-            self.run(_leave(self._running.pop(name)))
+            self.run(self._running.pop(name).__aexit__(None, None, None))
 
     def end_local(self) -> None:
         """End this machine's models, to free its GPUs."""
@@ -80,14 +80,6 @@ class OpenModels:
                 runner.close()
 
 
-async def _enter(policy: Policy) -> None:
-    await policy.__aenter__()
-
-
-async def _leave(policy: Policy) -> None:
-    await policy.__aexit__(None, None, None)
-
-
 class ModelSession:
     """A model with one prompt; `open` may replace ``policy``."""
 
@@ -95,10 +87,9 @@ class ModelSession:
         self._models, self._is_local = models, isinstance(settings, VllmModel | TorchModel)
         self._opens = settings, folder, prompt
         self._name = model_key(settings, folder)
-        self._started: Policy | None = None
-        self.policy: Policy
-        if not self._join():
-            self.policy = open_policy(*self._opens)
+        running: Any = models.running(self._name)
+        self._started: Policy | None = running
+        self.policy: Policy = running.asking(prompt) if running is not None else open_policy(*self._opens)
 
     @property
     def is_open(self) -> bool:
@@ -113,19 +104,14 @@ class ModelSession:
         """
         if not isinstance(self._opens[0], RecordedModel):
             refuse_offline(f"this needs answers of {self.policy.key.policy}")
-        if self.is_open or self._join():
-            return
-        if self._started is not None:
-            self.policy = open_policy(*self._opens)
-        self._models.start(self._name, self.policy, is_local=self._is_local)
-        self._started = self.policy
-
-    def _join(self) -> bool:
-        """Use the running model, if any; return whether it runs."""
         running: Any = self._models.running(self._name)
-        if running is not None:
+        if running is None:
+            if self._started is not None:  # it has ended since
+                self.policy = open_policy(*self._opens)
+            self._models.start(self._name, self.policy, is_local=self._is_local)
+            self._started = self.policy
+        elif running is not self._started:
             self._started, self.policy = running, running.asking(self._opens[2])
-        return running is not None
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run work in the model's event loop."""
@@ -182,7 +168,6 @@ class ResponseWatch:
 
     def __init__(self, run: Run, stage: str, model: str, is_readable: Callable[[str], bool]) -> None:
         self._run, self._stage, self._model = run, stage, model
-        self._kind = run.recipe.models[model].kind
         self._is_readable = is_readable
         self._responses = ResponseTally()
         self._examples: dict[str, str] = {}  # by kind
@@ -209,8 +194,18 @@ class ResponseWatch:
     def _warn(self) -> None:
         self._has_warned = True
         alarm = self._responses.alarm(self._examples[self._responses.main_kind])
-        advice = response_advice(alarm.kind, self._kind, self._model)
-        warn(self._run.folder, self._stage, alarm.sentence(advice))
+        warn_of_responses(self._run, self._stage, self._model, alarm)
+
+
+def failure_budget(run: Run, problems: int) -> FailureBudget:
+    """Return the budget of work without a share of its own: stage 1's."""
+    return FailureBudget(run.recipe.stage1.sampling.max_failed, problems, "stage1.sampling.max_failed")
+
+
+def warn_of_responses(run: Run, stage: str, model: str, responses: UselessResponses) -> None:
+    """Warn that most responses of a model are useless, with the setting to check."""
+    advice = response_advice(responses.kind, run.recipe.models[model].kind, model)
+    warn(run.folder, stage, responses.sentence(advice))
 
 
 class PolicySession:
@@ -235,7 +230,8 @@ class PolicySession:
     ) -> None:
         self._watch = ResponseWatch(run, work, model, is_readable)
         self._budget = budget
-        self._refused: set[str] = set()
+        self.refused: set[str] = set()
+        """The refused requests since the caller last cleared them."""
         self._stack = ExitStack()
         self._session = self._stack.enter_context(model_session(run.recipe.models[model], run.recipe_folder, prompt))
         self._store = AttemptStore(run.folder / "attempts", self.policy.key, self.policy.about)
@@ -244,11 +240,6 @@ class PolicySession:
     def policy(self) -> Policy:
         """Return what is asked."""
         return self._session.policy
-
-    @property
-    def refused(self) -> set[str]:
-        """Return the refused requests since the caller last cleared them."""
-        return self._refused
 
     def __enter__(self) -> PolicySession:
         return self
@@ -266,9 +257,9 @@ class PolicySession:
         """Compute the stage, and shards with refused requests again in a due retry round."""
 
         def noting(round_number: int, index: int) -> Shard:
-            self._refused.clear()
+            self.refused.clear()
             shard = work(index)
-            notes = retries.failure_notes(len(self._refused), round_number, retries.REFUSED)
+            notes = retries.failure_notes(len(self.refused), round_number, retries.REFUSED)
             return replace(shard, notes={**shard.notes, **notes})
 
         @contextmanager
@@ -300,7 +291,7 @@ class PolicySession:
                 try:
                     completion = await self.policy.answer(request, index)
                 except RequestRefused as refused:
-                    self._refused.add(request.id)
+                    self.refused.add(request.id)
                     self._store.add_refusals([(request.id, index, refused)])
                     self._budget.count_refusal(request.id, refused)
                     continue

@@ -16,8 +16,6 @@ PATHS = ("path", "model", "recipe", "train")
 SERVER = "http://your-server/v1"
 """What a printed recipe has instead of the addresses of servers."""
 
-"""An absolute path within a changed setting, as in ``data.folders=["/a/b"]``."""
-
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     """Read and check a recipe, with changed settings (``stage1.band.attempts=8``)."""

@@ -35,8 +35,7 @@ from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard
 from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge
 from flows.run import monitoring, retries
-from flows.run.policies import response_advice
-from flows.run.policy_session import ModelSession
+from flows.run.policy_session import ModelSession, warn_of_responses
 from flows.run.progress import METRICS, note, warn
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Stage, StageResult, shard_counts
@@ -295,10 +294,8 @@ class SamplingSession:
         note(progress_phrase(progress), None if progress.total is None else progress.total - progress.problems)
 
     def _warn(self, responses: UselessResponses) -> None:
-        recipe = self._run.recipe
-        name = difficulty_stage(recipe, self._stage.part).model
-        advice = response_advice(responses.kind, recipe.models[name].kind, name)
-        warn(self._run.folder, self._stage.name, responses.sentence(advice))
+        model = difficulty_stage(self._run.recipe, self._stage.part).model
+        warn_of_responses(self._run, self._stage.name, model, responses)
 
 
 def sampling_requests(

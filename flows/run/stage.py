@@ -59,22 +59,6 @@ REFUSAL_RETRIES = RetryRule(
 )
 
 
-def _always(_run: Run) -> bool:
-    return True
-
-
-def _no_check(_run: Run) -> None:
-    return None
-
-
-def _no_lines(_run: Run) -> Iterable[str]:
-    return ()
-
-
-def _no_evidence(_run: Run, _folder: Path, _problem: str) -> Iterable[str]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
     """One stage of a pipeline.
@@ -98,19 +82,19 @@ class Stage:
     """Domains whose pipelines it may be in."""
 
     kind: Kind = Kind.FILTER
-    enabled: Callable[[Run], bool] = _always
+    enabled: Callable[[Run], bool] = lambda _run: True
     """Whether a run has it."""
 
     asks: str = ""
     """The setting that names the model it asks, as in `questions.premises.model`."""
 
-    check: Callable[[Run], None] = _no_check
+    check: Callable[[Run], None] = lambda _run: None
     """Refuses inputs that can be seen to be wrong before anything runs."""
 
-    describe: Callable[[Run], Iterable[str]] = _no_lines
+    describe: Callable[[Run], Iterable[str]] = lambda _run: ()
     """Lines for ``goldilocks run --dry``: what it would read, and whom it would ask."""
 
-    explain: Callable[[Run, Path, str], Iterable[str]] = _no_evidence
+    explain: Callable[[Run, Path, str], Iterable[str]] = lambda _run, _folder, _problem: ()
     """Lines for `goldilocks explain` besides rows kept and dropped: of a run, the stage's folder and a problem's id."""
 
     is_planned: bool = True
@@ -160,8 +144,8 @@ class Step:
     name: str
     work: Callable[[Run, Results], None]
     domains: frozenset[Domain] = EVERY_DOMAIN
-    enabled: Callable[[Run], bool] = _always
-    check: Callable[[Run], None] = _no_check
+    enabled: Callable[[Run], bool] = lambda _run: True
+    check: Callable[[Run], None] = lambda _run: None
 
     @property
     def task_name(self) -> str:

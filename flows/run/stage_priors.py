@@ -35,7 +35,7 @@ _RATES = pl.Schema(
 
 _COUNTS = pl.Schema({name: _RATES[name] for name in ("problem", "policy", "correct", "judged")})
 
-RATES = ("problem", "policy", "correct", "judged", "top_wrong_votes")
+RATES = tuple(_RATES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,7 @@ def train(
         ConfigError: the recipe is invalid or missing.
         StoreError: ``out`` holds no run to resume, or an unexpected one.
     """
-    settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
-    folder = (out or Path("runs") / settings.name).absolute()
+    settings, recipe_folder, folder = _opened(recipe, out, overrides, resume=resume)
     if settings.engine == "verl":
         from training.engines.verl.run import train as train_by_verl
 
@@ -76,8 +75,7 @@ def train_apart(
     from training.engines.embedded.ranks import train_in_ranks
     from training.engines.embedded.servers import generator_servers
 
-    settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
-    folder = (out or Path("runs") / settings.name).absolute()
+    settings, recipe_folder, folder = _opened(recipe, out, overrides, resume=resume)
     if settings.engine == "verl":
         return train(recipe, folder, overrides, resume=resume)
     if placement is None:
@@ -115,16 +113,14 @@ def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str,
         ConfigError: the recipe is invalid.
     """
     settings = load_train_recipe(recipe, overrides)
-    if settings.engine != "embedded":
-        return ()
-    return settings.warnings()
+    return settings.warnings() if settings.engine == "embedded" else ()
 
 
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
     """Return whether several processes are needed, and torchrun started none."""
     from curation.policies.vllm.placement import visible_gpus
 
-    settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
+    settings, recipe_folder, _ = _opened(recipe, out, overrides, resume=resume)
     if settings.engine != "embedded" or "WORLD_SIZE" in os.environ or not settings.compute.device.startswith("cuda"):
         return False
     placement = placed(settings, recipe_folder, visible_gpus())
@@ -141,7 +137,7 @@ def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), 
     from training.checks.results import ModelCheckError, format_results
     from training.engines.embedded import run
 
-    settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
+    settings, recipe_folder, _ = _opened(recipe, out, overrides, resume=resume)
     if settings.engine == "verl":
         return _check_verl(settings, recipe_folder)
     results = run.check(settings, recipe_folder)
@@ -155,13 +151,11 @@ def _check_verl(settings: TrainRecipe, recipe_folder: Path) -> list[str]:
     """Check the recipe with verl; return verl's differences."""
     import tempfile
 
-    from training.engines.verl.differences import refuse_what_differs, replacements
-    from training.engines.verl.environment import require_interpreter
+    from training.engines.verl.differences import replacements
     from training.engines.verl.run import check_configuration, prepare, write_job
     from training.engines.verl.stages import all_stages
 
-    refuse_what_differs(settings)
-    interpreter = require_interpreter()
+    interpreter = _require_verl(settings)
     with tempfile.TemporaryDirectory() as name:
         out = Path(name)
         prepare(settings, recipe_folder, out)
@@ -173,21 +167,32 @@ def _check_verl(settings: TrainRecipe, recipe_folder: Path) -> list[str]:
     ]
 
 
+def _require_verl(settings: TrainRecipe) -> Path:
+    """Return verl's interpreter, refusing a recipe that verl cannot run."""
+    from training.engines.verl.differences import refuse_what_differs
+    from training.engines.verl.environment import require_interpreter
+
+    refuse_what_differs(settings)
+    return require_interpreter()
+
+
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _recipe_of(
+def _opened(
     recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool
-) -> tuple[TrainRecipe, Path]:
-    """Return the recipe or resumed run's, and the base of its paths."""
+) -> tuple[TrainRecipe, Path, Path]:
+    """Return the recipe or resumed run's, the base of its paths, and the run's folder."""
     if resume:
         if out is None:
-            raise ConfigError("to resume a run, say which: give its folder")
-        return read_run(out, overrides)
-    if recipe is None:
+            raise ConfigError("to resume a run, give its folder")
+        settings, home = read_run(out, overrides)
+    elif recipe is None:
         raise ConfigError("give a recipe to train by, or a run's folder to resume")
-    return load_train_recipe(recipe, overrides), recipe.parent.absolute()
+    else:
+        settings, home = load_train_recipe(recipe, overrides), recipe.parent.absolute()
+    return settings, home, (out or Path("runs") / settings.name).absolute()
 
 
 def default_folder(recipe: Path | None, overrides: Sequence[str] = ()) -> Path:
@@ -196,7 +201,7 @@ def default_folder(recipe: Path | None, overrides: Sequence[str] = ()) -> Path:
     Raises:
         ConfigError: the recipe is invalid or missing.
     """
-    return Path("runs") / _recipe_of(recipe, None, overrides, resume=False)[0].name
+    return Path("runs") / _opened(recipe, None, overrides, resume=False)[0].name
 
 
 def from_attempts(recipe: Path | None, overrides: Sequence[str] = (), data: str = "attempts") -> list[str]:
@@ -240,11 +245,7 @@ def check_train_recipe(path: Path, overrides: Sequence[str] = ()) -> None:
     """
     settings = load_train_recipe(path, overrides)
     if settings.engine == "verl":
-        from training.engines.verl.differences import refuse_what_differs
-        from training.engines.verl.environment import require_interpreter
-
-        refuse_what_differs(settings)
-        require_interpreter()
+        _require_verl(settings)
 
 
 def read_run(folder: Path, overrides: Sequence[str] = ()) -> tuple[TrainRecipe, Path]:

@@ -24,7 +24,16 @@ from curation.difficulty.pass_rates import has_failed, is_doubtful, replace_fail
 from curation.difficulty.priors import as_priors
 from curation.option_letters import option_letter
 from curation.policies.recorded import Recorded
-from curation.records import DECISION, VERDICT, AttemptKey, DropReason, Policy, StoreError
+from curation.records import (
+    DECISION,
+    VERDICT,
+    AttemptKey,
+    Domain,
+    DropReason,
+    Policy,
+    PromptRequest,
+    StoreError,
+)
 from curation.sources.procedural import made_meta
 from curation.storage import attempts
 from curation.storage.stages import (
@@ -42,11 +51,11 @@ from curation.verify.math_judge import Judge, JudgeTask, Response
 from flows.run import retries
 from flows.run.offline import is_offline
 from flows.run.policies import model_title
-from flows.run.policy_session import model_session
+from flows.run.policy_session import PolicySession, model_session
 from flows.run.progress import warn
 from flows.run.run_folder import Run, difficulty_stage, stage_model
 from flows.run.runner import current_runner
-from flows.run.sampling_session import SamplingSession, read_priors
+from flows.run.sampling_session import SamplingSession, read_priors, request_details
 from flows.run.stage import Kind, RetryRule, Stage, StageResult, StageRun
 from flows.run.stage_priors import RATES, PriorLearner, prior_learner, wants_learner
 from flows.stages.judging import open_judge
@@ -268,6 +277,30 @@ def judge_rows(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> 
         )
         .select(VERDICT.names())
     )
+
+
+def measure_rows(
+    run: Run, judge: Judge, solver: PolicySession, rows: pl.DataFrame, judged_as: str = "id"
+) -> pl.DataFrame:
+    """Return the last difficulty stage's decisions on added `PROBLEM` rows, by attempts made at them now.
+
+    Args:
+        judged_as: the column that names the problem whose tests judge a row's programs.
+    """
+    part = run.parts[-1]
+    band = difficulty_stage(run.recipe, part).band
+    asked = rows.select("id", "statement", "domain", "lang", "meta").iter_rows()
+    requests = [
+        PromptRequest(name, statement, Domain(domain), lang, request_details(domain, meta))
+        for name, statement, domain, lang, meta in asked
+    ]
+    made = solver.ask(requests, band.attempts)
+    names = rows.select(problem="id", judged=judged_as)
+    judged = made.join(names, on="problem", how="inner", maintain_order="left").drop("problem")
+    verdicts = judge_rows(judge, rows.with_columns(id=judged_as), judged.rename({"judged": "problem"}))
+    named = verdicts.join(names, left_on="problem", right_on="judged", how="inner", maintain_order="left")
+    verdicts = named.drop("problem").rename({"problem_right": "problem"}).select(verdicts.columns)
+    return pass_rates.decide(pass_rates.pass_rates(rows["id"], verdicts, solver.policy.key.policy), band, part)
 
 
 def stage_learner(

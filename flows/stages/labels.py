@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -223,29 +223,28 @@ class LabelShards:
 
 @dataclass(frozen=True, slots=True)
 class _KeptLabels:
-    """Labels computed in a block, by their inputs."""
+    """Labels computed in a block, by their inputs, and the folders that hold them."""
 
     labels: dict[tuple[str, ...], LabelShards] = field(default_factory=dict)
-    folders: list[ScratchFolder] = field(default_factory=list)
+    folders: ExitStack = field(default_factory=ExitStack)
 
 
 _KEPT: ContextVar[_KeptLabels | None] = ContextVar("kept_labels", default=None)
 
 
 @contextmanager
-def keep_labels() -> Iterator[None]:
+def keep_labels() -> Iterator[_KeptLabels]:
     """Compute labels once within the outermost such block."""
-    if _KEPT.get() is not None:
-        yield
+    if (outer := _KEPT.get()) is not None:
+        yield outer
         return
     kept = _KeptLabels()
     token = _KEPT.set(kept)
     try:
-        yield
+        yield kept
     finally:
         _KEPT.reset(token)
-        for folder in kept.folders:
-            folder.remove()
+        kept.folders.close()
 
 
 @contextmanager
@@ -258,34 +257,28 @@ def label_shards(run: Run, filters: Results, verifier: str) -> Iterator[LabelSha
         filters: results of the run's filters.
         verifier: whose verdicts are read.
     """
-    folder = filters.problems.folder
-    count = len(shard_counts(folder))
     if (stored := _stored_labels(run, verifier)) is not None:
+        count = len(shard_counts(filters.problems.folder))
         yield LabelShards(count, _decides(stored), partial(read_shard, stored, "labels"))
         return
-    kept = _KEPT.get()
-    if kept is None:
-        with _computed(run, filters, verifier) as computed:
-            yield computed
-        return
-    name = _computed_from(run, filters, verifier)
-    if name not in kept.labels:
-        kept.folders.append(scratch := ScratchFolder("labels"))
-        with _computed(run, filters, verifier) as computed:
-            kept.labels[name] = _in_files(computed, Path(scratch.path))
-    yield kept.labels[name]
+    with keep_labels() as kept:
+        name = _computed_from(run, filters, verifier)
+        if name not in kept.labels:
+            scratch = ScratchFolder("labels")
+            kept.folders.callback(scratch.remove)
+            kept.labels[name] = _computed(run, filters, verifier, Path(scratch.path))
+        yield kept.labels[name]
 
 
-@contextmanager
-def _computed(run: Run, filters: Results, verifier: str) -> Iterator[LabelShards]:
-    """Open `label_shards` that are computed when read."""
+def _computed(run: Run, filters: Results, verifier: str, into: Path) -> LabelShards:
+    """Compute `label_shards`, and write them into a folder by shard."""
     folder, others = filters.problems.folder, other_references(filters.get(NEAR_DEDUP))
+    count = len(shard_counts(folder))
     with weighing(run, _stored_verdicts(run, verifier), accepted_references(run), others) as weighed:
-
-        def read(index: int) -> pl.DataFrame:
-            return weighed.labels(read_shard(folder, "kept", index, ["id"])["id"])
-
-        yield LabelShards(len(shard_counts(folder)), weighed.decides, read)
+        for index in range(count):
+            labels = weighed.labels(read_shard(folder, "kept", index, ["id"])["id"])
+            labels.write_parquet(into / f"{index:05}.parquet")
+    return LabelShards(count, weighed.decides, lambda index: pl.read_parquet(into / f"{index:05}.parquet", glob=False))
 
 
 def _computed_from(run: Run, filters: Results, verifier: str) -> tuple[str, ...]:
@@ -297,20 +290,6 @@ def _computed_from(run: Run, filters: Results, verifier: str) -> tuple[str, ...]
     band = difficulty_stage(recipe, run.parts[-1]).band
     rule = f"{recipe.weighs_labels} {recipe.seed} {band.wrong_label_share} {WRONG_LABEL_VOTES}"
     return (recipe.labels.digest(), rule, *read, *map(str, verdicts), *digests, *accepted_references(run))
-
-
-def _in_files(labels: LabelShards, folder: Path) -> LabelShards:
-    """Write labels into a folder by shard, and return them to be read from there."""
-
-    def file(index: int) -> Path:
-        return folder / f"{index:05}.parquet"
-
-    def read(index: int) -> pl.DataFrame:
-        return pl.read_parquet(file(index), glob=False)
-
-    for index in range(labels.count):
-        labels.read(index).write_parquet(file(index))
-    return LabelShards(labels.count, labels.decides, read)
 
 
 def _stored_labels(run: Run, verifier: str) -> Path | None:

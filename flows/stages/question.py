@@ -15,7 +15,6 @@ import polars as pl
 
 from curation import questions
 from curation.plugins import load_plugin
-from curation.policies.failure_budget import FailureBudget
 from curation.questions import QUESTIONS
 from curation.questions.proposals import Proposal
 from curation.questions.votes import UNREADABLE, Request, Vote
@@ -23,7 +22,7 @@ from curation.records import ConfigError, Domain, PromptRequest
 from curation.storage.stages import Shard, finished_shards, read_shard
 from flows.run.lookup import rows_of
 from flows.run.policies import model_title
-from flows.run.policy_session import PolicySession
+from flows.run.policy_session import PolicySession, failure_budget
 from flows.run.run_folder import Run
 from flows.run.stage import EVERY_DOMAIN, REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun
 
@@ -138,9 +137,7 @@ def _ask(job: StageRun, name: str, given: Inputs) -> StageResult:
     settings, problems = job.recipe.questions[name], job.problems.folder
     prompt, each = question.prompt, question.number
     assert settings.model is not None, name
-    budget = FailureBudget(
-        job.recipe.stage1.sampling.max_failed, job.problems.manifest.kept, "stage1.sampling.max_failed"
-    )
+    budget = failure_budget(job.run, job.problems.manifest.kept)
     with PolicySession(job.run, job.stage.name, settings.model, budget, prompt, question.is_readable) as session:
         version = f"question@1 {prompt.version} {question.version} {digest} {given.version}"
         settings_text = f"{session.policy.key} {settings.digest()} {given.settings}"

@@ -14,14 +14,12 @@ from pathlib import Path
 import polars as pl
 
 from curation.config import TranslationSettings
-from curation.difficulty import pass_rates
-from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
 from curation.publish import export
 from curation.publish.cards.words import capital, count_phrase, language_names
 from curation.publish.pages import Section, Table, cell
 from curation.questions.votes import UNREADABLE
-from curation.records import AttemptKey, Domain, PromptRequest
+from curation.records import AttemptKey, Domain
 from curation.storage.stages import Shard, finished_shards, read_shard, read_table
 from curation.translation.invariants import kept_texts
 from curation.translation.questions import MADE_BY, READING_VOTE, SUBJECTS, Tools
@@ -31,11 +29,10 @@ from curation.translation.selection import chosen
 from flows.run import retries
 from flows.run.lookup import rows_of
 from flows.run.policies import model_title
-from flows.run.policy_session import PolicySession
+from flows.run.policy_session import PolicySession, failure_budget
 from flows.run.run_folder import Run, difficulty_stage
-from flows.run.sampling_session import request_details
 from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun
-from flows.stages.attempts import judge_rows
+from flows.stages.attempts import measure_rows
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.judging import open_judge
 from flows.stages.sources import SOURCES
@@ -81,8 +78,7 @@ class _Work:
 
     def _session(self, model: str, prompt: Prompt | None, is_readable: Callable[[str], bool]) -> PolicySession:
         """Return a model's session, one for all questions to recorded answers."""
-        max_failed = self._job.recipe.stage1.sampling.max_failed
-        budget = FailureBudget(max_failed, len(self.targets), "stage1.sampling.max_failed")
+        budget = failure_budget(self._job.run, len(self.targets))
         session = PolicySession(self._job.run, STAGE, model, budget, prompt, is_readable)
         if (same := self._sessions.get(session.policy.key)) is not None:
             return same
@@ -110,8 +106,9 @@ class _Work:
         read_by = self._reader.policy.key.policy
         rows = translated_rows(originals.drop("shard"), proposals, by, read_by)
         rows, proposals = without_repeated(rows, proposals, self._taken(indices))
-        measured = self._measured(rows)
-        if measured is not None:
+        measured = None
+        if self._solver is not None:
+            measured = measure_rows(self._job.run, self._judge, self._solver, rows, "translation_of")
             rows = rows.with_columns(pass_rate_of=pl.lit(None, pl.String))
         is_refused = any(session.refused for session in (self._translator, self._reader))
         unmeasured = self._solver.refused if self._solver is not None else set()
@@ -157,27 +154,6 @@ class _Work:
             unchanged=pl.Series(kept, dtype=pl.List(pl.String)),
         )
         return subjects.select(SUBJECTS.names()).cast(SUBJECTS)
-
-    def _measured(self, rows: pl.DataFrame) -> pl.DataFrame | None:
-        """Return decisions on translations by their own attempts; None if not measured."""
-        if self._solver is None:
-            return None
-        part = self._job.run.parts[-1]
-        settings = difficulty_stage(self._job.recipe, part)
-        asked = rows.select("id", "statement", "domain", "lang", "meta").iter_rows()
-        requests = [
-            PromptRequest(name, statement, Domain(domain), lang, request_details(domain, meta))
-            for name, statement, domain, lang, meta in asked
-        ]
-        attempts = self._solver.ask(requests, settings.band.attempts)
-        names = rows.select(problem="id", original="translation_of")
-        of_originals = attempts.join(names, on="problem", how="inner", maintain_order="left")
-        of_originals = of_originals.drop("problem").rename({"original": "problem"})  # programs are judged by its tests
-        verdicts = judge_rows(self._judge, rows.with_columns(id="translation_of"), of_originals)
-        renamed = verdicts.join(names, left_on="problem", right_on="original", how="inner", maintain_order="left")
-        verdicts = renamed.drop("problem").rename({"problem_right": "problem"}).select(verdicts.columns)
-        rates = pass_rates.pass_rates(rows["id"], verdicts, self._solver.policy.key.policy)
-        return pass_rates.decide(rates, settings.band, part)
 
 
 def _notes(proposals: pl.DataFrame, kept: pl.DataFrame, tools: Tools) -> dict[str, int]:

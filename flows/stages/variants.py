@@ -9,18 +9,16 @@ from functools import cache
 
 import polars as pl
 
-from curation.difficulty import pass_rates
 from curation.filters.decontamination import HIT
-from curation.policies.failure_budget import FailureBudget
 from curation.questions.variants import STAGE, VariantChecks
-from curation.records import Domain, PromptRequest
+from curation.records import Domain
 from curation.sources.reading import source_digest
 from curation.storage.stages import read_table
 from flows.run.policies import model_title
-from flows.run.policy_session import PolicySession
+from flows.run.policy_session import PolicySession, failure_budget
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import MATH, Kind, StageRun
-from flows.stages.attempts import judge_rows
+from flows.stages.attempts import measure_rows
 from flows.stages.decontamination import DECONTAMINATION, benchmark_index, benchmarks_of, overlap_settings
 from flows.stages.judging import open_judge
 from flows.stages.question import Inputs, question_stage
@@ -31,27 +29,21 @@ _OF_THE_SET = ["id", "source", "row", "statement", "answer", "lang"]
 @contextmanager
 def _checks(job: StageRun) -> Iterator[Inputs]:
     """Yield what compares and measures variants."""
-    recipe, part = job.recipe, job.run.parts[-1]
-    settings, writer = difficulty_stage(recipe, part), recipe.questions[STAGE].model
+    recipe = job.recipe
+    settings, writer = difficulty_stage(recipe, job.run.parts[-1]), recipe.questions[STAGE].model
     assert settings.model is not None
     assert writer is not None
     kept = job.problems
-    budget = FailureBudget(recipe.stage1.sampling.max_failed, kept.manifest.kept, "stage1.sampling.max_failed")
+    budget = failure_budget(job.run, kept.manifest.kept)
     problems = read_table(kept.folder, "kept", _OF_THE_SET)
     with open_judge(job.run) as judge, PolicySession(job.run, STAGE, settings.model, budget, None, bool) as solver:
         policy = solver.policy.key.policy
         index = cache(lambda: benchmark_index(job.run, problems["statement"]))
 
         def measure(rows: pl.DataFrame) -> pl.DataFrame:
-            asked = rows.select("id", "statement", "lang").iter_rows()
-            requests = [PromptRequest(name, statement, Domain.MATH, lang) for name, statement, lang in asked]
-            attempts = solver.ask(requests, settings.band.attempts)
-            verdicts = judge_rows(
-                judge,
-                rows.with_columns(pl.lit(None, pl.String).alias(name) for name in ("raw_answer", "meta")),
-                attempts,
-            )
-            return pass_rates.decide(pass_rates.pass_rates(rows["id"], verdicts, policy), settings.band, part)
+            none = pl.lit(None, pl.String)
+            rows = rows.with_columns(domain=pl.lit(Domain.MATH.value), meta=none, raw_answer=none)
+            return measure_rows(job.run, judge, solver, rows)
 
         def overlaps(statements: pl.Series) -> Sequence[str | None]:
             found: list[str | None] = [None] * len(statements)

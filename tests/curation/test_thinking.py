@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from curation.config.policies import TorchModel
-from curation.policies.seeds import about_of, key_of
+from curation.policies.seeds import LivePolicy
 from curation.records import RequestRefused
 from curation.thinking import THINK, ThinkingTags, response_text, split_response
 from tests.curation.tables import check_refused, check_table
@@ -65,12 +65,12 @@ def test_a_closing_tag_alone_says_that_the_template_opened_it() -> None:
 
 def test_attempts_of_other_tags_have_other_keys() -> None:
     plain = TorchModel(model="m")
-    assert "thinking" not in about_of(plain)
+    assert "thinking" not in LivePolicy(plain, "m@1", None).about
     own = TorchModel(model="m", prompt="plain", thinking="[THINK]")
-    assert own.model_dump(mode="json")["thinking"] == about_of(own)["thinking"] == "[THINK]"
-    keys = {key_of(one, "m@1") for one in (plain, own, own.model_copy(update={"thinking": "<think>"}))}
+    assert own.model_dump(mode="json")["thinking"] == LivePolicy(own, "m@1", None).about["thinking"] == "[THINK]"
+    keys = {LivePolicy(one, "m@1", None).key for one in (plain, own, own.model_copy(update={"thinking": "<think>"}))}
     assert len(keys) == 3  # the texts of other tags are other attempts, also under the same prompt
-    assert key_of(plain, "m@1").prompt == "solve@1"
+    assert LivePolicy(plain, "m@1", None).key.prompt == "solve@1"
 
 
 WRITTEN = "<think>\n2 + 2\n</think>\n4"

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from curation.prompts.translating import ask
 from curation.translation.invariants import ProblemText, broken
-from curation.translation.questions import original_text, read_both, translation_request
+from curation.translation.questions import ask, original_text, read_both, translation_request
 
 TRANSLATIONS = {
     ("fr", "What is the remainder when 70 is divided by 9?"): "Quel est le reste de la division de 70 par 9 ?",

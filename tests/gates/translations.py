@@ -25,11 +25,9 @@ from typing import NamedTuple
 from curation.config.languages import TARGETS
 from curation.languages.names import NAMES
 from curation.prompts import Prompt
-from curation.prompts.reading import READING, reading_request
-from curation.prompts.translating import TRANSLATE, read_reply
 from curation.records import Domain, PromptRequest, problem_id
 from curation.translation.invariants import ProblemText, broken
-from curation.translation.questions import READING_VOTE
+from curation.translation.questions import READING, READING_VOTE, TRANSLATE, read_both, read_translation
 from curation.verify.math_judge import MathJudge
 from tests.gates.base import Limit, Measured, gate, shared, shared_rows, wilson
 from tests.gates.corrupting_meaning import MEANING_CORRUPTIONS
@@ -83,7 +81,7 @@ class Case:
     @property
     def request(self) -> PromptRequest:
         """Return what the reader is asked."""
-        return reading_request(self.pair.original, self.pair.translated, self.pair.target)
+        return read_both(ProblemText(self.pair.original), ProblemText(self.pair.translated), self.pair.target)
 
 
 def parallel_problems(path: Path) -> list[Pair]:
@@ -155,7 +153,8 @@ def written() -> list[Case]:
     for kind, asked in (("careless", careless_prompts()), ("true", true_prompts())):
         replies = answers_to(f"translations-{kind}", [rendered(*one) for one in asked])
         for (_, request), texts in zip(asked, replies, strict=True):
-            translated = read_reply(texts[0])[0] or ""
+            reply = read_translation(texts[0])
+            translated = reply.statement if reply is not None else ""
             target = request.details["target"]
             pair = Pair(f"{kind}/{request.id}", request.statement, translated, target, None, {})
             cases.append(Case(kind, pair))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import torch
 
@@ -15,10 +13,9 @@ from curation.config.policies import TorchModel
 from curation.policies.chat_templates import apply_chat_template, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.policies.completions import ResponseReader
-from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
+from curation.policies.seeds import LivePolicy, seed_of
 from curation.prompts import Prompt
 from curation.records import Completion, PolicyError, PromptRequest
-from curation.thinking import ThinkingTags
 from training.generation.generators import TorchGenerator
 from training.optimisation.model import load_tokenizer, require_model
 
@@ -26,7 +23,7 @@ IN_FLIGHT = 128
 """Requests that are decoded together."""
 
 
-class TorchPolicy:
+class TorchPolicy(LivePolicy):
     """A causal language model of a folder, sampled with torch.
 
     Raises:
@@ -39,22 +36,10 @@ class TorchPolicy:
         self._settings = settings
         self._folder = folder / Path(settings.model).expanduser()
         require_model(self._folder)
-        self._tags = ThinkingTags.of(settings.thinking)
         self.in_flight = in_flight
-        self._revision = folder_revision(self._folder)
         self._generator: TorchGenerator | None = None
-        self._ask_with(prompt)
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        """Return what the attempt store records next to the key."""
-        return about_of(self._settings, self._prompt)
-
-    def asking(self, prompt: Prompt | None) -> TorchPolicy:
-        """Return a policy with another prompt for the same running model."""
-        other = copy.copy(self)
-        other._ask_with(prompt)
-        return other
+        name = f"{self._folder.resolve().name}@{folder_revision(self._folder)}"
+        super().__init__(settings, name, prompt, engine="torch", dtype="float32")
 
     async def __aenter__(self) -> Self:
         torch.set_num_threads(1)
@@ -99,8 +84,3 @@ class TorchPolicy:
         )
         text = self._reader.text(made.prompt_ids, made.token_ids, made.text)
         return Completion(self._tags.house_form(text), made.finish, len(made.token_ids))
-
-    def _ask_with(self, prompt: Prompt | None) -> None:
-        self._prompt = prompt or prompt_of(self._settings)
-        name = f"{self._folder.resolve().name}@{self._revision}"
-        self.key = key_of(self._settings, name, self._prompt, engine="torch", dtype="float32")

@@ -5,7 +5,6 @@ Invariant: a prompt without room for `max_tokens` is refused.
 
 from __future__ import annotations
 
-import copy
 import itertools
 import sys
 from collections.abc import Mapping
@@ -16,18 +15,17 @@ from curation.config import VllmModel
 from curation.policies.chat_templates import apply_chat_template, stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.policies.completions import ResponseReader
-from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
+from curation.policies.seeds import LivePolicy, seed_of
 from curation.policies.vllm.engine import Launch, VllmEngine, sampling_params, vllm_version
 from curation.policies.vllm.placement import visible_gpus
 from curation.prompts import Prompt, plain_text
-from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, RequestRefused
-from curation.thinking import ThinkingTags
+from curation.records import Completion, PolicyError, PromptRequest, RequestRefused
 
 _PROMPTS = 4096
 """Prompts whose tokens are remembered; a problem's attempts would have it tokenised n times."""
 
 
-class Vllm:
+class Vllm(LivePolicy):
     """vLLM's engine as a `Policy`.
 
     Args:
@@ -47,10 +45,7 @@ class Vllm:
             )
         copies = settings.copies(len(visible_gpus()) if settings.data_parallel == "auto" else 0)
         self.in_flight = settings.in_flight * copies
-        self.key: AttemptKey = key_of(settings, self._name(), prompt)
-        self._prompt = prompt or prompt_of(settings)
-        self._tags = ThinkingTags.of(settings.thinking)
-        self._prompts: dict[tuple[str, ...], list[int]] = {}
+        super().__init__(settings, self._name(), prompt)
         self._added_stops: tuple[int, ...] = ()
         launch = Launch(
             str(self._local or settings.model),
@@ -65,18 +60,15 @@ class Vllm:
     def about(self) -> Mapping[str, Any]:
         """Return what the store notes."""
         return {
-            **about_of(self.settings, self._prompt),
+            **super().about,
             "dtype": self.settings.dtype,
             "max_model_len": self.settings.max_model_len,
             "engine": f"vllm {vllm_version() or 'not installed'}",
         }
 
-    def asking(self, prompt: Prompt | None) -> Vllm:
-        """Return the same policy with another prompt."""
-        other = copy.copy(self)
-        other.key = key_of(self.settings, self._name(), prompt)
-        other._prompt, other._prompts = prompt or prompt_of(self.settings), {}
-        return other
+    def _ask_with(self, prompt: Prompt | None) -> None:
+        super()._ask_with(prompt)
+        self._prompts: dict[tuple[str, ...], list[int]] = {}
 
     async def __aenter__(self) -> Self:
         self._require_gpus()

@@ -1,6 +1,6 @@
 """Reads what a statement asks of its answer's form: the quantity, its unit, rounding, options.
 
-`read_question` finds explicit wording of the language (`curation.languages.vocabulary.questions`); fields that it does
+`read_question` finds explicit wording of the language (`curation.languages.vocabulary`); fields that it does
 not find change no comparison.
 
 Invariants: a pure function of the statement and its language; it reads at most `MAX_STATEMENT_CHARS`.
@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache, lru_cache
 
-from curation.languages.vocabulary import Language, languages, one_of
-from curation.languages.vocabulary.questions import Questions
+from curation.languages.vocabulary import Language, Questions, languages, one_of
 from curation.options import split_options, tidy_option
 from curation.verify.answers.policy import Rounding
 from curation.verify.answers.text import normalise_latex

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from curation.config.languages import LANGUAGES
-from curation.languages.vocabulary import Language, languages, neighbours
-from curation.languages.vocabulary.loading import FOLDER, read
+from curation.languages.vocabulary import FOLDER, Language, languages, neighbours, read
 from curation.records import ConfigError
 from tests.places import ROOT
 
@@ -45,7 +44,7 @@ def test_every_language_has_a_file_with_every_field() -> None:
         ('joiners = ["und"]\n', "", "de.toml, numerals: joiners is missing"),
         ('joiners = ["und"]', 'joiners = ["und"]\nzahlen = []', "de.toml, numerals: zahlen is no field"),
         ('joiners = ["und"]', 'joiners = "und"', "de.toml, numerals, joiners: 'und' is not of the type"),
-        ('script = "latin"', 'script = "runes"', "de.toml: script is 'runes'"),
+        ('script = "latin"', 'script = "runes"', "de.toml, script: 'runes' is not of the type"),
     ],
 )
 def test_a_file_with_a_fault_is_refused(tmp_path: Path, before: str, after: str, complaint: str) -> None:
@@ -127,8 +126,8 @@ def test_a_new_language_is_a_new_file(tmp_path: Path) -> None:
     (tmp_path / "data" / "pl.toml").write_text(text)
     script = f"""
 from pathlib import Path
-from curation.languages.vocabulary import loading
-loading.FOLDER = Path({str(tmp_path / "data")!r})
+from curation.languages import vocabulary
+vocabulary.FOLDER = Path({str(tmp_path / "data")!r})
 import polars as pl
 from curation.prompts.solving import BOXED
 from curation.filters.statements import rules

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from curation.config.policies import TorchModel
-from curation.policies.seeds import about_of, key_of
+from curation.policies.seeds import LivePolicy
 
 
 def policy(**settings: object) -> TorchModel:
@@ -14,7 +14,7 @@ def test_worked_examples_change_the_key_and_are_noted() -> None:
     plain = policy()
     shown = policy(examples=({"statement": "What is 1 + 1?", "response": "2"},))
     other = policy(examples=({"statement": "What is 1 + 1?", "response": "two"},))
-    keys = [key_of(settings, "m@1") for settings in (plain, shown, other)]
+    keys = [LivePolicy(settings, "m@1", None).key for settings in (plain, shown, other)]
     assert len({key.prompt for key in keys}) == 3
     assert len({key.sampling for key in keys}) == 1
-    assert about_of(shown)["examples"] == [["What is 1 + 1?", "2"]]
+    assert LivePolicy(shown, "m@1", None).about["examples"] == [["What is 1 + 1?", "2"]]

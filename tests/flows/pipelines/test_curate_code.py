@@ -11,13 +11,12 @@ import polars as pl
 import pytest
 
 from curation.programs import execution_matrix
-from curation.prompts.translating import ask
 from curation.publish.export_formats import export_set
 from curation.records import JUDGING, TEST, Domain, SourceError, StoreError
 from curation.scoring.record import read_record
 from curation.storage.stages import read_manifest, read_table
 from curation.translation.invariants import ProblemText, broken
-from curation.translation.questions import original_text, read_both, translation_request
+from curation.translation.questions import ask, original_text, read_both, translation_request
 from curation.verify.programs.files import problem_of_row
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeLang, CodeVerdict, Submission

@@ -67,7 +67,7 @@ def test_missing_and_damaged_files(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"recipe": {}, "recipe_folder": "."}))
     with pytest.raises(StoreError, match="no training run"):
         read_run(tmp_path)
-    with pytest.raises(ConfigError, match="which"):
+    with pytest.raises(ConfigError, match="give its folder"):
         train(None, None, resume=True)
     with pytest.raises(ConfigError, match="give a recipe"):
         train(None)
