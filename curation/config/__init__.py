@@ -11,7 +11,6 @@ from curation.config.base import Settings, to_plain
 from curation.config.bench import Bench
 from curation.config.coding import CodeSettings
 from curation.config.difficulty import Band, DifficultyStage, LabelSettings, RefreshSettings, SamplingSettings
-from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
     DecontaminationSettings,
     NearDedupSettings,
@@ -24,17 +23,18 @@ from curation.config.policies import (
     AttemptColumns,
     Decoding,
     EndpointModel,
+    EngineSettings,
     LiveModel,
     ModelFile,
     ModelSettings,
     NamedModels,
     RecordedModel,
+    ServerSettings,
     TorchModel,
     VllmModel,
 )
-from curation.config.questions import QuestionSettings
-from curation.config.recipe import ExportSettings, Recipe
-from curation.config.schedule import ScheduleSettings, StatedCosts
+from curation.config.recipe import ExportSettings, QuestionSettings, Recipe
+from curation.config.schedule import CurationCosts, ScheduleSettings, TrainingCosts
 from curation.config.sources import Column, Pick, ProblemColumns, Source
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "Bench",
     "CodeSettings",
     "Column",
+    "CurationCosts",
     "Decoding",
     "DecontaminationSettings",
     "DifficultyStage",
@@ -67,9 +68,9 @@ __all__ = [
     "ServerSettings",
     "Settings",
     "Source",
-    "StatedCosts",
     "StatementSettings",
     "TorchModel",
+    "TrainingCosts",
     "TranslationSettings",
     "VerifySettings",
     "VllmModel",

@@ -244,7 +244,7 @@ class StoppingRule:
             return DropReason.SUSPECTED_WRONG_LABEL
         if correct < band.min_correct:
             return DropReason.NEVER_SOLVED
-        return DropReason.TOO_EASY if correct > self._max_correct(judged) else None
+        return DropReason.TOO_EASY if correct > self.max_correct(judged) else None
 
     def is_certain(self, correct: int, top_wrong: int, unknown: int, total: int) -> bool:
         """Return whether every outcome of ``unknown`` attempts leads to the same decision."""
@@ -254,7 +254,7 @@ class StoppingRule:
             return False
         if correct < self.band.min_correct:
             return correct + unknown < self.band.min_correct
-        max_correct = self._max_correct(total)
+        max_correct = self.max_correct(total)
         return correct > max_correct or correct + unknown <= max_correct
 
     def is_decided(self, counts: OutcomeCounts) -> bool:
@@ -400,7 +400,8 @@ class StoppingRule:
         band = self.band
         return top_wrong >= WRONG_LABEL_VOTES and top_wrong > band.wrong_label_share * judged + _TOLERANCE
 
-    def _max_correct(self, judged: int) -> int:
+    def max_correct(self, judged: int) -> int:
+        """Return a kept problem's max number of correct attempts."""
         return int(judged * self.band.max_pass_rate + _TOLERANCE)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -58,33 +58,6 @@ class VotePatterns:
     def frequency(self) -> Array:
         """Return [patterns] how many problems have each."""
         return np.bincount(self.pattern, minlength=len(self.answers)).astype(np.float64)
-
-    def pieces(self, size: int) -> Iterator[tuple[int, VotePatterns]]:
-        """Yield ``size`` patterns at a time with their first index, without problems."""
-        for first in range(0, len(self.answers), size):
-            last = min(first + size, len(self.answers))
-            cell, end_cell = np.searchsorted(self.cell_pattern, (first, last))
-            ballot, end_ballot = np.searchsorted(self.ballot_pattern, (first, last))
-            cells, ballots = slice(cell, end_cell), slice(ballot, end_ballot)
-            yield (
-                first,
-                replace(
-                    self,
-                    problems=self.problems.clear(),
-                    pattern=self.pattern[:0],
-                    classes=self.classes.clear(),
-                    answers=self.answers[first:last],
-                    is_settled=self.is_settled[first:last],
-                    cell_pattern=self.cell_pattern[cells] - first,
-                    cell_place=self.cell_place[cells],
-                    cell_votes=self.cell_votes[cells],
-                    cell_ballot=self.cell_ballot[cells] - ballot,
-                    ballot_pattern=self.ballot_pattern[ballots] - first,
-                    ballot_policy=self.ballot_policy[ballots],
-                    ballot_judged=self.ballot_judged[ballots],
-                    ballot_answered=self.ballot_answered[ballots],
-                ),
-            )
 
 
 def vote_patterns(votes: pl.DataFrame, problems: pl.Series, settled: Sequence[str] = ()) -> VotePatterns:

@@ -17,7 +17,6 @@ from pydantic.json_schema import SkipJsonSchema
 from curation.config import Pick, Recipe
 from curation.config.base import ByKind
 from curation.config.mistakes import kinds_of, tables_in
-from curation.config.reasons import SETTINGS_OF
 from curation.publish.cards.words import REASON_WORDS
 from curation.records import ConfigError, DropReason
 from flows.run.terminal import SafeConsole
@@ -74,6 +73,11 @@ def display_key(key: str) -> str:
     return re.sub(r"\(\w+\)", "", key)
 
 
+def deciding_settings(reason: DropReason) -> list[Setting]:
+    """Return the settings of a recipe whose meaning names a drop reason."""
+    return [row for row in settings_of() if f"`{reason}`" in row.meaning]
+
+
 def find_settings(key: str, *, train: bool = False) -> list[Setting]:
     """Return the settings whose key begins with ``key``, or that decide for a drop reason of this name, else those that
     have it in their key or meaning.
@@ -85,7 +89,7 @@ def find_settings(key: str, *, train: bool = False) -> list[Setting]:
     rows = list(settings_of(recipe))
     found = [row for row in rows if row.key.startswith(key) or display_key(row.key).startswith(key)]
     if not found and not train and key in {*DropReason}:
-        found = [row for row in rows if row.key in SETTINGS_OF[DropReason(key)]]
+        found = deciding_settings(DropReason(key))
         if not found:
             raise ConfigError(f"no setting decides which rows leave as {key} ({REASON_WORDS[DropReason(key)]}).")
     if not found:
