@@ -10,11 +10,9 @@ here. `loading` reads them from TOML, and `mistakes` explains what is wrong with
 from curation.config.base import Settings, to_plain
 from curation.config.bench import Bench
 from curation.config.coding import CodeSettings
-from curation.config.difficulty import Band, DifficultyStage, LabelSettings, RefreshSettings, SamplingSettings
+from curation.config.difficulty import Band, DifficultyStage, LabelSettings, RefreshSettings
 from curation.config.filters import (
     DecontaminationSettings,
-    NearDedupSettings,
-    ResponseFormat,
     StatementSettings,
     VerifySettings,
 )
@@ -33,8 +31,8 @@ from curation.config.policies import (
     TorchModel,
     VllmModel,
 )
-from curation.config.recipe import ExportSettings, QuestionSettings, Recipe
-from curation.config.schedule import CurationCosts, ScheduleSettings, TrainingCosts
+from curation.config.recipe import Recipe
+from curation.config.schedule import TrainingCosts
 from curation.config.sources import Column, Pick, ProblemColumns, Source
 
 __all__ = [
@@ -43,28 +41,21 @@ __all__ = [
     "Bench",
     "CodeSettings",
     "Column",
-    "CurationCosts",
     "Decoding",
     "DecontaminationSettings",
     "DifficultyStage",
     "EndpointModel",
     "EngineSettings",
-    "ExportSettings",
     "LabelSettings",
     "LiveModel",
     "ModelFile",
     "ModelSettings",
     "NamedModels",
-    "NearDedupSettings",
     "Pick",
     "ProblemColumns",
-    "QuestionSettings",
     "Recipe",
     "RecordedModel",
     "RefreshSettings",
-    "ResponseFormat",
-    "SamplingSettings",
-    "ScheduleSettings",
     "ServerSettings",
     "Settings",
     "Source",

@@ -5,9 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, NonNegativeFloat, PrivateAttr, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    NonNegativeFloat,
+    PrivateAttr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic.json_schema import SkipJsonSchema
 
 from curation.config.base import Settings, Url
@@ -24,9 +32,7 @@ def _check_tags(thinking: str | tuple[str, str]) -> str | tuple[str, str]:
 Thinking = Annotated[
     str | tuple[str, str],
     AfterValidator(_check_tags),
-    Field(
-        description="Tags of the model's thoughts: the opening one, as `[THINK]`, both as a list, or `none`.",
-    ),
+    Field(description="Tags of the model's thoughts: the opening one, as `[THINK]`, both as a list, or `none`."),
 ]
 """A setting that `ThinkingTags.of` takes."""
 
@@ -38,6 +44,18 @@ class PromptFile(Settings):
     """Its file, relative to the recipe's folder."""
     text: SkipJsonSchema[str] = Field(min_length=1)
     """What it holds; read with the recipe."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, table: Any, info: ValidationInfo) -> Any:
+        """Read the file, unless an earlier run has done so."""
+        if not isinstance(table, Mapping) or "text" in table or not isinstance(file := table.get("file"), str):
+            return table
+        path = (info.context or {}).get("folder", Path()) / Path(file).expanduser()
+        try:
+            return {**table, "text": path.read_text(encoding="utf-8").strip()}
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} cannot be read ({error}); name a text file") from error
 
 
 SolvingPrompt = Annotated[Literal["solve", "plain"] | PromptFile, Field(union_mode="left_to_right")]
@@ -51,15 +69,6 @@ class WorkedExample(Settings):
     """The problem."""
     response: str = Field(min_length=1)
     """The whole response with its final answer."""
-
-
-Examples = Annotated[
-    tuple[WorkedExample, ...],
-    Field(
-        description="Few-shot examples, as earlier turns of the chat.",
-    ),
-]
-"""A setting for `solving_prompt`."""
 
 
 class AttemptColumns(Settings):
@@ -138,7 +147,8 @@ class LiveModel(Settings):
     """`solve`: the reasoning prompt; `plain`: the statement alone; `{ file = "prompt.txt" }`: a system prompt of
     yours."""
     thinking: Thinking = OPEN
-    examples: Examples = ()
+    examples: tuple[WorkedExample, ...] = ()
+    """Few-shot examples, as earlier turns of the chat."""
     decoding: Decoding = Decoding()
     """Sampling of tokens."""
 

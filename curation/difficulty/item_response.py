@@ -282,8 +282,12 @@ class ItemResponseModel:
         """Return [grid] slopes."""
         return np.tile(np.array(self.slopes), len(DIFFICULTIES))
 
-    def ability(self, policy: str) -> float:
-        """Return a policy's ability.
+    def in_domain(self, domain: str | None) -> ItemResponseModel:
+        """Return the domain's model, or this one."""
+        return self if domain is None else self.domains.get(domain, self)
+
+    def means(self, policy: str) -> Array:
+        """Return [grid] the expected pass rates of a policy.
 
         Raises:
             GoldilocksError: the model has seen no attempt of it.
@@ -291,15 +295,7 @@ class ItemResponseModel:
         if policy not in self.abilities:
             known = ", ".join(sorted(self.abilities)) or "none"
             raise GoldilocksError(f"the item response model has seen no attempt of {policy}; it knows {known}")
-        return self.abilities[policy]
-
-    def in_domain(self, domain: str | None) -> ItemResponseModel:
-        """Return the domain's model, or this one."""
-        return self if domain is None else self.domains.get(domain, self)
-
-    def means(self, policy: str) -> Array:
-        """Return [grid] the expected pass rates of a policy."""
-        return _means(self.ability(policy), self.difficulty, self.slope)
+        return _means(self.abilities[policy], self.difficulty, self.slope)
 
 
 def fit(

@@ -238,7 +238,7 @@ class VoteParts:
             votes.match_to_schema(VOTES).write_parquet(self._file("votes", self._count))
             answers.match_to_schema(ANSWERS).write_parquet(self._file("answers", self._count))
             places.append(votes.select(pl.col("problem").unique(), part=pl.lit(self._count, pl.UInt32)))
-            self.top = max(self.top, _top(votes))
+            self.top = max([self.top, *votes["answer_class"].drop_nulls()])
             self._count += 1
         self._places = pl.concat(places).sort("problem")
 
@@ -268,7 +268,3 @@ class VoteParts:
 
     def _file(self, table: str, part: int) -> Path:
         return self._folder / f"{table}-{part:05}.parquet"
-
-
-def _top(votes: pl.DataFrame) -> int:
-    return int(votes["answer_class"].max() or 0)  # type: ignore[arg-type]

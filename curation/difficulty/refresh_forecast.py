@@ -13,13 +13,13 @@ import numpy as np
 import polars as pl
 
 from curation.difficulty.early_stopping import AttemptOutcome, ProblemPrior, StoppingRule
-from curation.difficulty.item_response import MOST_PROBLEMS, Array, ItemResponseModel, fit
+from curation.difficulty.item_response import Array, ItemResponseModel, fit
 from curation.difficulty.priors import (
     PRIOR,
     SIDES,
     Calibration,
     Replay,
-    agreement_of_votes,
+    agreement_prior,
     as_priors,
     beta_sides,
     calibration,
@@ -52,13 +52,12 @@ def anchored(counts: pl.DataFrame, policy: str, before: str) -> Anchor | None:
     """Return the anchor's results, or None if nothing was judged.
 
     Args:
-        counts: of all policies; from `FEW` anchor problems on, only their rows are read.
+        counts: of all policies; from `FEW` anchor problems on, those on the anchor are enough.
     """
     own = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))
     if not own.height:
         return None
-    met = counts.join(own.select("problem"), on="problem", how="semi")
-    model = fit(met if own.height >= FEW else counts, always=own["problem"], most_problems=MOST_PROBLEMS)
+    model = fit(counts, always=own["problem"])
     abilities = model.abilities
     shift = abilities[policy] - abilities[before] if before in abilities else None
     return Anchor(policy, before, own.height, shift, calibration(model, counts, policy), model, counts)
@@ -261,7 +260,7 @@ def foresee_refresh(
     """
     votes = [wrong_votes(part.decisions.filter(pl.col("judged") > 0)) for part in parts]
     summed = pl.concat(votes).group_by("agree", "others").agg(pl.col("problems").sum()).sort("agree", "others")
-    agreement = agreement_of_votes(summed)
+    agreement = agreement_prior(summed)
     own = anchor.counts.filter(pl.col("policy") == anchor.policy)
     names = own["problem"].unique()
     correction = recalibrate(problem_priors(anchor.model, anchor.counts, anchor.policy, names, agreement, 0.0), own)
