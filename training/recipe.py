@@ -189,23 +189,22 @@ class TrainRecipe(NamedModels):
     @property
     def trained(self) -> LiveModel:
         """Return the trained model's table."""
-        model = self.models[self.model]
-        assert isinstance(model, LiveModel)  # others are refused
-        return model
+        return self._live(self.model)
 
     @property
     def reference_model(self) -> str:
         """Return the folder of the reference model."""
-        model = self.models[self.reference or self.model]
-        assert isinstance(model, LiveModel)
-        return model.model
+        return self._live(self.reference or self.model).model
 
     @property
     def teacher_model(self) -> str:
         """Return the teacher's folder; by default the trained model's."""
-        model = self.models[self.teacher or self.model]
-        assert isinstance(model, LiveModel)
-        return model.model
+        return self._live(self.teacher or self.model).model
+
+    def _live(self, name: str) -> LiveModel:
+        model = self.models[name]
+        assert isinstance(model, LiveModel)  # others are refused
+        return model
 
     @property
     def tensor_parallel(self) -> int:
@@ -286,19 +285,15 @@ class TrainRecipe(NamedModels):
             raise ValueError("problems without a verifier are no stored ones; leave the table [stored] out")
         if latent and getattr(self.data, "hard", False):
             raise ValueError("data.hard is of curated sets; leave it out")
-        if (fault := _unsuited_texts(self.data, self.evaluation)) is not None:
-            raise ValueError(fault)
-        if (fault := _unsuited_reference(self.reference, self.objective)) is not None:
-            raise ValueError(fault)
-        if (fault := _unsuited_teacher(self.teacher, self.data, self.objective, self.engine)) is not None:
-            raise ValueError(fault)
-        if self.stored is not None and (fault := _unsuited(self.stored, self.objective)) is not None:
-            raise ValueError(fault)
-        if self.evaluation.keep_best and self.evaluation.data is None:
-            raise ValueError("evaluation.keep_best = true needs held-out problems; give evaluation.data")
-        unsuited = self.objective.unsuited(self.collector.group_size)
-        if unsuited is not None:
-            raise ValueError(unsuited)
+        faults = (
+            _unsuited_evaluation(self.data, self.evaluation),
+            _unsuited_reference(self.reference, self.objective),
+            _unsuited_teacher(self.teacher, self.data, self.objective, self.engine),
+            _unsuited_stored(self.stored, self.objective),
+            self.objective.unsuited(self.collector.group_size),
+        )
+        if any(faults):
+            raise ValueError(next(filter(None, faults)))
         return self
 
     def warnings(self) -> tuple[str, ...]:
@@ -333,9 +328,11 @@ def _unread(table: Settings, read: Collection[str]) -> list[str]:
     ]
 
 
-def _unsuited_texts(data: DataSettings, evaluation: EvaluationSettings) -> str | None:
-    """Return why held-out problems without a verifier do not suit the recipe."""
+def _unsuited_evaluation(data: DataSettings, evaluation: EvaluationSettings) -> str | None:
+    """Return why the held-out problems do not suit the recipe."""
     asked = evaluation.data
+    if asked is None and evaluation.keep_best:
+        return "evaluation.keep_best = true needs held-out problems; give evaluation.data"
     if asked is None or asked.kind != "latent":
         return None
     if data.kind != "latent":
@@ -374,10 +371,12 @@ def _unsuited_teacher(teacher: str | None, data: DataSettings, objective: Object
     return None
 
 
-def _unsuited(stored: StoredSettings, objective: ObjectiveSettings) -> str | None:
+def _unsuited_stored(stored: StoredSettings | None, objective: ObjectiveSettings) -> str | None:
     """Return why an objective does not suit stored attempts."""
     from training.objectives.registry import objective_of
 
+    if stored is None:
+        return None
     if stored.general is not None and objective.kind != "sft":
         return f"stored.general has no reward, so it needs objective.kind = sft, not {objective.kind}; leave it out"
     if stored.max_distance is not None and objective_of(objective).second_pass is None:

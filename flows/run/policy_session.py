@@ -208,9 +208,9 @@ class ResponseWatch:
 
     def _warn(self) -> None:
         self._has_warned = True
-        alarm = self._responses.alarm(self._examples[self._responses.main_kind])
-        advice = response_advice(alarm.kind, self._kind, self._model)
-        warn(self._run.folder, self._stage, alarm.sentence(advice))
+        kind = self._responses.main_kind
+        advice = response_advice(kind, self._kind, self._model)
+        warn(self._run.folder, self._stage, self._responses.sentence(advice, self._examples[kind]))
 
 
 class PolicySession:

@@ -25,7 +25,7 @@ from curation.difficulty.sampling import (
     stored_answers,
     verdict_frame,
 )
-from curation.difficulty.unanswered import UselessResponses
+from curation.difficulty.unanswered import ResponseTally
 from curation.option_letters import option_letter
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts.solving import FENCE
@@ -293,11 +293,11 @@ class SamplingSession:
         monitoring.show(self._stage.name, progress.row())
         note(progress_phrase(progress), None if progress.total is None else progress.total - progress.problems)
 
-    def _warn(self, responses: UselessResponses) -> None:
+    def _warn(self, responses: ResponseTally, example: str | None) -> None:
         recipe = self._run.recipe
         name = difficulty_stage(recipe, self._stage.part).model
-        advice = response_advice(responses.kind, recipe.models[name].kind, name)
-        warn(self._run.folder, self._stage.name, responses.sentence(advice))
+        advice = response_advice(responses.main_kind, recipe.models[name].kind, name)
+        warn(self._run.folder, self._stage.name, responses.sentence(advice, example))
 
 
 def sampling_requests(
