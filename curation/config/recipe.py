@@ -37,7 +37,8 @@ class QuestionSettings(Settings):
     undigested: ClassVar[frozenset[str]] = frozenset({"model"})
 
     model: ModelName | None = None
-    """The model to ask; if missing, it is skipped: each `multiple_choice` leaves, and there is `no_variant`."""
+    """The model to ask; without one the question is skipped, each `multiple_choice` leaves, and there is
+    `no_variant`."""
     use: str | None = None
     """A `Vote` of your own: `my_file.py:NAME` or `package.module:NAME`."""
     threshold: float | None = Field(None, gt=0, le=1)

@@ -206,19 +206,19 @@ def rounded(mean: Array, size: Array) -> tuple[Array, Array]:
     return mean * size, (1 - mean) * size
 
 
-def wrong_votes(rates: pl.DataFrame) -> pl.DataFrame:
-    """Return the number of ``problems`` by their votes (agree, others), from correct, judged and top_wrong_votes."""
-    return (
+def agreement_prior(rates: pl.DataFrame) -> tuple[float, float]:
+    """Return the likeliest Beta distribution of agreement on the top wrong answer.
+
+    Args:
+        rates: correct, judged and top_wrong_votes of problems.
+    """
+    votes = (
         rates.select(agree="top_wrong_votes", others=pl.col("judged") - pl.col("correct"))
         .filter(pl.col("others") > 0)
         .group_by("agree", "others")
         .agg(problems=pl.len())
         .sort("agree", "others")
     )
-
-
-def agreement_prior(votes: pl.DataFrame) -> tuple[float, float]:
-    """Return the likeliest Beta distribution of agreement on the top wrong answer, from all `wrong_votes`."""
     means, sizes = (grid.ravel() for grid in np.meshgrid(_AGREE_MEANS, _AGREE_SIZES))
     fit = -0.5 * np.log(sizes) ** 2 - 2 * (means - 0.5) ** 2
     if votes.height:
@@ -337,7 +337,7 @@ def learn_priors(
     """
     tried = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))["problem"]
     model = fit(counts, always=tried)
-    agreement = agreement_prior(wrong_votes(rates))
+    agreement = agreement_prior(rates)
     of_anchor = problem_priors(model, counts, policy, pl.Series("problem", list(attempts)), agreement, error_rate)
     replayed = replay(exact.given(as_priors(of_anchor)), exact, attempts, error_rate)
     others = problems.filter(~problems.is_in(list(attempts)))

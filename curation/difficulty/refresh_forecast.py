@@ -27,7 +27,6 @@ from curation.difficulty.priors import (
     problem_priors,
     replay,
     rounded,
-    wrong_votes,
 )
 from curation.difficulty.refresh import expected_side
 from curation.records import DropReason
@@ -271,9 +270,8 @@ def foresee_refresh(
         attempts: of the anchor, in order, up to their stops.
         error_rate: max share of decisions that may differ from a full judgement's.
     """
-    votes = [wrong_votes(part.decisions.filter(pl.col("judged") > 0)) for part in parts]
-    summed = pl.concat(votes).group_by("agree", "others").agg(pl.col("problems").sum()).sort("agree", "others")
-    agreement = agreement_prior(summed)
+    rates = pl.concat([part.decisions.select("correct", "judged", "top_wrong_votes") for part in parts])
+    agreement = agreement_prior(rates.filter(pl.col("judged") > 0))
     own = anchor.counts.filter(pl.col("policy") == anchor.policy)
     names = own["problem"].unique()
     correction = recalibrate(problem_priors(anchor.model, anchor.counts, anchor.policy, names, agreement, 0.0), own)
