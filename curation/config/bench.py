@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
 from curation.config.filters import VerifySettings
-from curation.config.policies import Decoding, ModelName, NamedModels, with_domain
+from curation.config.policies import Decoding, ModelName, NamedModels
 from curation.config.sources import Source
 
 
@@ -79,11 +79,6 @@ class Bench(NamedModels):
     def asked(self) -> dict[str, str]:
         """Return the name of the model that each setting refers to, by the setting's key."""
         return {"model": self.model} if self.model is not None else {}
-
-    @model_validator(mode="after")
-    def _recorded_in_the_domain(self) -> Self:
-        self.__dict__["models"] = with_domain(self.models, self.domain)
-        return self
 
     @property
     def domain(self) -> str:

@@ -274,6 +274,11 @@ class NamedModels(Settings):
         return {}
 
     @property
+    def domain(self) -> str:
+        """Return the domain of the problems."""
+        return "math"
+
+    @property
     def unused_models(self) -> list[str]:
         """Return the names of models that no setting refers to."""
         return [name for name in self.models if name not in self.asked.values()]
@@ -285,6 +290,7 @@ class NamedModels(Settings):
                 defined = f"defined: {', '.join(self.models)}" if self.models else "no model is defined"
                 near = did_you_mean(name, self.models)
                 raise ValueError(f"{key} = {name!r}: there is no table [models.{name}]{near or ';'} {defined}")
+        self.__dict__["models"] = with_domain(self.models, self.domain)  # set despite the frozen model
         return self
 
 

@@ -21,7 +21,7 @@ from curation.config.difficulty import (
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.languages import TranslationSettings
 from curation.config.mistakes import did_you_mean
-from curation.config.policies import ModelName, NamedModels, with_domain
+from curation.config.policies import ModelName, NamedModels
 from curation.config.schedule import CurationCosts, MonitorSettings, ScheduleSettings, StorageSettings
 from curation.config.sources import License, Source
 from curation.licenses import OTHER
@@ -139,11 +139,6 @@ class Recipe(NamedModels):
     def domain(self) -> str:
         """Return the domain of the problems."""
         return self.flow.removeprefix("curate-")
-
-    @model_validator(mode="after")
-    def _recorded_in_the_domain(self) -> Self:
-        self.__dict__["models"] = with_domain(self.models, self.domain)
-        return self
 
     @model_validator(mode="before")
     @classmethod
