@@ -108,10 +108,10 @@ def print_settings(key: str, *, train: bool = False) -> None:
     """Print the settings that `find_settings` finds: of a recipe, or of a trainer's. Two lines each, or more."""
     rows = find_settings(key, train=train)
     console = SafeConsole()
-    width = min(console.width, WIDEST)
+    wrapper = textwrap.TextWrapper(min(console.width, WIDEST), INDENT, INDENT, break_on_hyphens=False)
     for row in rows:
         console.print(f"{row.key}  {row.kind}{DEFAULT_WORDS.get(row.default, f', {row.default} by default')}")
-        console.print(textwrap.fill(row.meaning, width, initial_indent=INDENT, subsequent_indent=INDENT))
+        console.print(wrapper.fill(row.meaning))
     if any("(" in row.key for row in rows):
         console.print("\ntable(kind).key is written table.key, where table.kind is that kind")
     if any(row.kind == COLUMN for row in rows):
