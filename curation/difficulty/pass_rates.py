@@ -265,8 +265,8 @@ def decide(
     named = dict(failures.iter_rows()) if failures is not None else {}
     reasons, evidence = [], []
     columns = ("problem", "correct", "top_wrong_votes", "judged", "attempts", "skipped", "top_wrong_answer")
-    for problem, *numbers, skipped, rival in rates.select(columns).iter_rows():
-        counts = OutcomeCounts(*numbers, band.attempts - (skipped or 0))
+    for problem, correct, top_wrong, judged, attempts, skipped, rival in rates.select(columns).iter_rows():
+        counts = OutcomeCounts(correct, top_wrong, judged, attempts, band.attempts - (skipped or 0))
         reason, why = _decision(problem, counts, skipped, rival, by_counts, foreseeing)
         if reason == DropReason.VERIFIER_FAILED and problem in named:
             why += f": {named[problem]}"
