@@ -32,7 +32,7 @@ from curation.config.policies import (
     VllmModel,
 )
 from curation.config.recipe import Recipe
-from curation.config.schedule import TrainingCosts
+from curation.config.schedule import StatedCosts
 from curation.config.sources import Column, Pick, ProblemColumns, Source
 
 __all__ = [
@@ -59,9 +59,9 @@ __all__ = [
     "ServerSettings",
     "Settings",
     "Source",
+    "StatedCosts",
     "StatementSettings",
     "TorchModel",
-    "TrainingCosts",
     "TranslationSettings",
     "VerifySettings",
     "VllmModel",

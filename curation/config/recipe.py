@@ -22,7 +22,7 @@ from curation.config.filters import DecontaminationSettings, NearDedupSettings, 
 from curation.config.languages import TranslationSettings
 from curation.config.mistakes import did_you_mean
 from curation.config.policies import ModelName, NamedModels
-from curation.config.schedule import CurationCosts, MonitorSettings, ScheduleSettings, StorageSettings
+from curation.config.schedule import MonitorSettings, ScheduleSettings, StatedCosts, StorageSettings
 from curation.config.sources import License, Source
 from curation.licenses import OTHER
 from curation.questions import QUESTIONS
@@ -114,7 +114,7 @@ class Recipe(NamedModels):
     """Other places for metrics."""
     storage: StorageSettings = StorageSettings()
     """Copies of results and logs."""
-    costs: CurationCosts | None = None
+    costs: StatedCosts | None = None
     """Assumed costs, for `plan --stated`."""
 
     @property
@@ -226,6 +226,8 @@ class Recipe(NamedModels):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        if self.costs is not None:
+            self.costs.require(training=False)
         if self.labels.rule == "posterior" and self.flow != "curate-math":
             raise ValueError('labels.rule = "posterior": programs have tests, no reference; only `curate-math` has it')
         return self

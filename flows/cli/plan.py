@@ -172,7 +172,7 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
         plan = plan_stage(
             part,
             policy_name(model),
-            costs.problems,
+            costs.problems or 0,
             [(attempts, attempts * tokens)],
             tokens_per_s=gpus * speed,
             devices=gpus,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from curation.config import EndpointModel, TrainingCosts, VllmModel
+from curation.config import EndpointModel, StatedCosts, VllmModel
 from curation.policies.vllm.placement import gpu_shares
 from curation.records import ConfigError
 from training.embedded_model import resolve_model
@@ -133,7 +133,7 @@ def _shortest(
     return chosen, why
 
 
-def _fits(recipe: TrainRecipe, costs: TrainingCosts, shape: ModelShape | None, trainers: int) -> bool:
+def _fits(recipe: TrainRecipe, costs: StatedCosts, shape: ModelShape | None, trainers: int) -> bool:
     """Return whether the estimated memory of the trainers suffices."""
     return shape is None or trainer_memory(recipe, shape, trainers) <= costs.gpu_gb * 1e9
 
@@ -154,7 +154,7 @@ def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> flo
     ).total
 
 
-def model_shape(recipe: TrainRecipe, costs: TrainingCosts, folder: Path) -> ModelShape:
+def model_shape(recipe: TrainRecipe, costs: StatedCosts, folder: Path) -> ModelShape:
     """Return the model's sizes, stated or from its folder; ``folder`` is the recipe's.
 
     Raises:
