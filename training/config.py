@@ -18,26 +18,19 @@ from training.own_rewards import pinned
 class RewardSettings(Settings):
     """What a rollout is worth in addition to the format and a correct answer (paper, section 2.2)."""
 
-    language: float = Field(
-        0.1, ge=0, description="Bonus if problem, thoughts and answer are in one language; 0: off. Paper: 0.1."
-    )
-    length_penalty: float = Field(0.1, ge=0, description="Max penalty for length; 0: off. Paper: 0.1.")
-    max_length: int = Field(20_480, gt=0, description="l_max, the max tokens of a rollout.")
-    length_cache: int | None = Field(
-        None,
-        gt=0,
-        description="l_cache: tokens before `max_length` over which the penalty grows; a fifth if missing.",
-    )
-    code: Literal["all_tests", "proportional"] = Field(
-        "all_tests",
-        description="`all_tests`: a program must pass every test (paper); `proportional`: by the share of tests "
-        "passed.",
-    )
+    language: float = Field(0.1, ge=0)
+    """Bonus if problem, thoughts and answer are in one language; 0: off. Paper: 0.1."""
+    length_penalty: float = Field(0.1, ge=0)
+    """Max penalty for length; 0: off. Paper: 0.1."""
+    max_length: int = Field(20_480, gt=0)
+    """l_max, the max tokens of a rollout."""
+    length_cache: int | None = Field(None, gt=0)
+    """l_cache: tokens before `max_length` over which the penalty grows; a fifth if missing."""
+    code: Literal["all_tests", "proportional"] = "all_tests"
+    """`all_tests`: a program must pass every test (paper); `proportional`: by the share of tests passed."""
 
-    components: tuple[str, ...] = Field(
-        (),
-        description="Components of your own, as `brief.py:BRIEF` (docs/how-to/plug-ins.md).",
-    )
+    components: tuple[str, ...] = ()
+    """Components of your own, as `brief.py:BRIEF` (docs/how-to/plug-ins.md)."""
 
     @field_validator("components")
     @classmethod
@@ -64,22 +57,18 @@ class DoubtSettings(Settings):
     The model is asked as by `[questions.doubtful_verdicts]` in curation.
     """
 
-    judges: tuple[str, ...] = Field(
-        (),
-        description="Judges of the sets, as `chem.py:FORMULA` (docs/how-to/plug-ins.md).",
-    )
+    judges: tuple[str, ...] = ()
+    """Judges of the sets, as `chem.py:FORMULA` (docs/how-to/plug-ins.md)."""
 
-    model: str | None = Field(
-        None,
-        min_length=1,
-        description="Model for doubtful answers, of the kind `endpoint`; they count as wrong if missing.",
-    )
+    model: str | None = Field(None, min_length=1)
+    """Model for doubtful answers, of the kind `endpoint`; they count as wrong if missing."""
 
 
 class ObjectiveSettings(Settings):
     """The part that every objective's table has; the rest is in the objective's own file (`training.objectives`)."""
 
-    kind: str = Field(description="Which objective.")
+    kind: str
+    """Which objective."""
 
     def unsuited(self, _group_size: int, /) -> str | None:
         """Return why groups of this size do not suit the objective; None if they do."""
@@ -89,11 +78,10 @@ class ObjectiveSettings(Settings):
 class PackingSettings(Settings):
     """How sequences become micro-batches."""
 
-    micro_batch_tokens: int = Field(32_768, gt=0, description="Tokens per micro-batch, at least the longest sequence.")
-    single: bool = Field(
-        False,
-        description="One sequence per micro-batch, if packing fails its check.",
-    )
+    micro_batch_tokens: int = Field(32_768, gt=0)
+    """Tokens per micro-batch, at least the longest sequence."""
+    single: bool = False
+    """One sequence per micro-batch, if packing fails its check."""
 
 
 ADAM_BETAS = (0.9, 0.95)
@@ -109,8 +97,10 @@ MAX_GRAD_NORM = 1.0
 class OptimSettings(Settings):
     """The optimiser: AdamW without weight decay, with a constant rate after a warm-up (paper, section 6.3)."""
 
-    learning_rate: float = Field(1e-6, gt=0, description="Learning rate after the warm-up.")
-    warmup_steps: int = Field(10, ge=0, description="Steps over which the rate rises linearly.")
+    learning_rate: float = Field(1e-6, gt=0)
+    """Learning rate after the warm-up."""
+    warmup_steps: int = Field(10, ge=0)
+    """Steps over which the rate rises linearly."""
 
     def learning_rate_at(self, step: int) -> float:
         """Return the learning rate of an optimiser step, counted from 0."""
@@ -122,15 +112,19 @@ class OptimSettings(Settings):
 class ComputeSettings(Settings):
     """Where the trainer computes, and in which precision. Weights and optimiser state are always fp32."""
 
-    device: str = Field("cpu", min_length=1, description="`cpu`, or `cuda`: one GPU for each process.")
-    dtype: Literal["float32", "bfloat16"] = Field("float32", description="Type of activations and computing weights.")
-    activation_checkpointing: bool = Field(False, description="Keep only each layer's input and recompute the rest.")
+    device: str = Field("cpu", min_length=1)
+    """`cpu`, or `cuda`: one GPU for each process."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Type of activations and computing weights."""
+    activation_checkpointing: bool = False
+    """Keep only each layer's input and recompute the rest."""
 
 
 class LoraSettings(Settings):
     """Adapters of low rank, with frozen weights, by peft (`pip install 'goldilocks-rl[lora]'`)."""
 
-    rank: int = Field(16, ge=1, description="Rank of the adapters.")
+    rank: int = Field(16, ge=1)
+    """Rank of the adapters."""
 
 
 LONGEST = 8
@@ -140,17 +134,16 @@ LONGEST = 8
 class CollectorSettings(Settings):
     """The asynchronous collector (paper, sections 3 and 6.3)."""
 
-    group_size: int = Field(16, ge=2, description="G, rollouts per problem.")
-    n_async: int = Field(4096, ge=1, description="Rollouts generated at once. Paper: 4096 in its 3B ablation.")
-    n_batch: int = Field(2048, ge=1, description="Rollouts between two updates of the generators. Paper: 8k, 4k, 2k.")
-    n_minibatch: int | None = Field(
-        None, ge=1, description="Rollouts per optimiser step; `n_batch` if missing, as in the paper."
-    )
-    max_staleness: int = Field(
-        16,
-        ge=0,
-        description="Max updates between a group's first rollout and training on it; 0: generators wait.",
-    )
+    group_size: int = Field(16, ge=2)
+    """G, rollouts per problem."""
+    n_async: int = Field(4096, ge=1)
+    """Rollouts generated at once. Paper: 4096 in its 3B ablation."""
+    n_batch: int = Field(2048, ge=1)
+    """Rollouts between two updates of the generators. Paper: 8k, 4k, 2k."""
+    n_minibatch: int | None = Field(None, ge=1)
+    """Rollouts per optimiser step; `n_batch` if missing, as in the paper."""
+    max_staleness: int = Field(16, ge=0)
+    """Max updates between a group's first rollout and training on it; 0: generators wait."""
 
     @property
     def minibatch_size(self) -> int:
@@ -199,20 +192,19 @@ class CollectorSettings(Settings):
 class StageSettings(Settings):
     """One stage of a run. What it does not name stays as the stage before left it."""
 
-    until: Literal["steps", "reward", "length"] = Field(
-        "steps",
-        description="The stage ends when the reward is flat, when the length is flat because of its "
-        "limit, or after `steps`. Paper: by eye.",
-    )
-    steps: int | None = Field(None, ge=1, description="Max steps of the stage.")
-    lengths: int | None = Field(
-        None,
-        ge=1,
-        description="Tokens without a penalty, l_max - l_cache; raised only if the limit binds. Paper: 16k, 24k, 32k.",
-    )
-    n_batch: int | None = Field(None, ge=1, description="Rollouts per batch. Paper: 8k, 4k, 2k.")
-    n_async: int | None = Field(None, ge=1, description="Rollouts generated at once. Paper: lowered with memory.")
-    hard: bool = Field(False, description="Activate all deferred problems, as in the paper.")
+    until: Literal["steps", "reward", "length"] = "steps"
+    """The stage ends when the reward is flat, when the length is flat because of its limit, or after `steps`. Paper: by
+    eye."""
+    steps: int | None = Field(None, ge=1)
+    """Max steps of the stage."""
+    lengths: int | None = Field(None, ge=1)
+    """Tokens without a penalty, l_max - l_cache; raised only if the limit binds. Paper: 16k, 24k, 32k."""
+    n_batch: int | None = Field(None, ge=1)
+    """Rollouts per batch. Paper: 8k, 4k, 2k."""
+    n_async: int | None = Field(None, ge=1)
+    """Rollouts generated at once. Paper: lowered with memory."""
+    hard: bool = False
+    """Activate all deferred problems, as in the paper."""
 
     @model_validator(mode="after")
     def _ends(self) -> Self:
@@ -227,7 +219,8 @@ class StageSettings(Settings):
 class CurriculumSettings(Settings):
     """What changes while training goes on, and when."""
 
-    stages: tuple[StageSettings, ...] = Field((), strict=False, description="Stages, in order.")
+    stages: tuple[StageSettings, ...] = Field((), strict=False)
+    """Stages, in order."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -9,10 +9,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SerializeAsAny, model_validator
 
 from curation.config.base import ByKind, Settings
-from curation.config.engines import EngineSettings, ServerSettings
-from curation.config.policies import LiveModel, ModelName, NamedModels, VllmModel
-from curation.config.schedule import StatedCosts
-from curation.config.storage import MonitorSettings, StorageSettings
+from curation.config.policies import EngineSettings, LiveModel, ModelName, NamedModels, ServerSettings, VllmModel
+from curation.config.schedule import MonitorSettings, StatedCosts, StorageSettings
 from curation.policies.seeds import prompt_of
 from curation.prompts import Prompt
 from curation.thinking import ThinkingTags
@@ -42,23 +40,24 @@ DEFAULT_OBJECTIVE = "grpo"
 class EmbeddedData(Settings):
     """Problems of the embedded family (`training.embedded_model.problems`)."""
 
-    kind: Literal["embedded"] = Field(description="`embedded`: short sums.")
-    problems: int = Field(2000, ge=1, description="Number of sums.")
-    seed: int = Field(1, ge=0, description="Seed of the sums.")
+    kind: Literal["embedded"]
+    """`embedded`: short sums."""
+    problems: int = Field(2000, ge=1)
+    """Number of sums."""
+    seed: int = Field(1, ge=0)
+    """Seed of the sums."""
 
 
 class CuratedData(Settings):
     """Curated sets made by `goldilocks run`, or what they dropped."""
 
-    kind: Literal["curated", "latent"] = Field(
-        description="`curated`: published sets; `latent`: dropped problems that no rule can judge, "
-        "with a reference text, for `jepo`."
-    )
-    folders: tuple[str, ...] = Field(min_length=1, description="Folders of curated sets, relative to the recipe's.")
-    hard: bool = Field(
-        False,
-        description="Later add math problems that were dropped as never_solved, as in the paper.",
-    )
+    kind: Literal["curated", "latent"]
+    """`curated`: published sets; `latent`: dropped problems that no rule can judge, with a reference text, for
+    `jepo`."""
+    folders: tuple[str, ...] = Field(min_length=1)
+    """Folders of curated sets, relative to the recipe's."""
+    hard: bool = False
+    """Later add math problems that were dropped as never_solved, as in the paper."""
 
 
 DataSettings = Annotated[EmbeddedData | CuratedData, Field(discriminator="kind")]
@@ -86,26 +85,27 @@ ObjectiveTable = Annotated[ObjectiveSettings, ByKind(_objectives, DEFAULT_OBJECT
 class EvaluationSettings(Settings):
     """Pass@1 on problems that are not trained on."""
 
-    data: DataSettings | None = Field(None, description="The held-out problems; no evaluation if missing.")
-    every: int = Field(20, ge=1, description="Steps between evaluations.")
-    attempts: int = Field(4, ge=1, description="Rollouts per problem. Paper: 64 for AIME, 16 for LiveCodeBench.")
-    problems: int | None = Field(None, ge=1, description="Only the first problems; all if missing.")
-    keep_best: bool = Field(
-        False,
-        description="Keep the model with the best pass@1 in RUN/best.",
-    )
+    data: DataSettings | None = None
+    """The held-out problems; no evaluation if missing."""
+    every: int = Field(20, ge=1)
+    """Steps between evaluations."""
+    attempts: int = Field(4, ge=1)
+    """Rollouts per problem. Paper: 64 for AIME, 16 for LiveCodeBench."""
+    problems: int | None = Field(None, ge=1)
+    """Only the first problems; all if missing."""
+    keep_best: bool = False
+    """Keep the model with the best pass@1 in RUN/best."""
 
 
 class CheckpointSettings(Settings):
     """Checkpoints to go on from, and published versions for others to load."""
 
-    every: int = Field(20, ge=1, description="Steps between checkpoints.")
-    keep: int = Field(2, ge=1, description="Number of last checkpoints to keep.")
-    trajectory: int | None = Field(
-        None,
-        ge=1,
-        description="Steps between copies of the weights, for `ablate --analyse`; none if missing.",
-    )
+    every: int = Field(20, ge=1)
+    """Steps between checkpoints."""
+    keep: int = Field(2, ge=1)
+    """Number of last checkpoints to keep."""
+    trajectory: int | None = Field(None, ge=1)
+    """Steps between copies of the weights, for `ablate --analyse`; none if missing."""
 
 
 _ASKED = frozenset({"kind", "model", "prompt", "thinking", "examples", "decoding"})
@@ -120,66 +120,60 @@ _READ: Mapping[str, frozenset[str]] = {
 class TrainRecipe(NamedModels):
     """A training run."""
 
-    name: str = Field(
-        "training", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="The run's name; the file's if missing."
-    )
-    description: str = Field("", description="A sentence for the run.")
-    seed: int = Field(0, ge=0, description="Seed of problems and tokens.")
-    steps: int = Field(ge=1, description="Updates of the generators, one batch each.")
-    model: ModelName = Field(description="The model to train; its kind selects the generator.")
-    reference: ModelName | None = Field(
-        None, description="Reference model, of the kind `torch`; the trained one if missing."
-    )
-    teacher: ModelName | None = Field(None, description="Frozen teacher, of the kind `torch`, with the same tokenizer.")
-    engine: Literal["embedded", "verl"] = Field(
-        "embedded",
-        description="`embedded`: one machine; `verl`: a cluster (docs/how-to/clusters.md).",
-    )
-    verl: VerlSettings = Field(
-        default_factory=VerlSettings,
-        description="How verl runs the recipe.",
-    )
-    data: DataSettings = Field(description="The problems to train on.")
-    collector: CollectorSettings = Field(default_factory=CollectorSettings, description="Batches.")
-    rewards: RewardSettings = Field(default_factory=RewardSettings, description="Reward of a rollout.")
-    verify: DoubtSettings = Field(
-        default_factory=DoubtSettings, description="Judges of your own, and doubtful verdicts."
-    )
-    objective: ObjectiveTable = Field(default_factory=_default_objective, description="The loss.")
-    packing: PackingSettings = Field(default_factory=PackingSettings, description="Micro-batches.")
-    optim: OptimSettings = Field(default_factory=OptimSettings, description="The optimiser.")
-    compute: ComputeSettings = Field(default_factory=ComputeSettings, description="Device and precision.")
-    lora: LoraSettings | None = Field(
-        None,
-        description="Train adapters instead of all weights.",
-    )
-    stored: StoredSettings | None = Field(
-        None,
-        description="Train on stored attempts first, then mix them in.",
-    )
-    curriculum: CurriculumSettings | None = Field(None, description="Pools by difficulty, and stages.")
-    evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="Held-out problems.")
-    checkpoints: CheckpointSettings = Field(default_factory=CheckpointSettings, description="Weights kept on disk.")
-    storage: StorageSettings = Field(
-        default_factory=StorageSettings,
-        description="Copies of checkpoints and logs.",
-    )
-    monitor: MonitorSettings = Field(
-        default_factory=MonitorSettings,
-        description="Other places for metrics.",
-    )
-    attempt_store: AttemptStoring = Field(
-        "texts",
-        description="Content of RUN/attempts; `tokens`: also token ids and log-probabilities.",
-    )
-    checks: bool = Field(
-        True,
-        description="Check packing, generators and chat template before the first step.",
-    )
-    costs: StatedCosts | None = Field(
-        None,
-        description="Assumed costs, for `plan --stated`.",
-    )
+    name: str = Field("training", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    """The run's name; the file's if missing."""
+    description: str = ""
+    """A sentence for the run."""
+    seed: int = Field(0, ge=0)
+    """Seed of problems and tokens."""
+    steps: int = Field(ge=1)
+    """Updates of the generators, one batch each."""
+    model: ModelName
+    """The model to train; its kind selects the generator."""
+    reference: ModelName | None = None
+    """Reference model, of the kind `torch`; the trained one if missing."""
+    teacher: ModelName | None = None
+    """Frozen teacher, of the kind `torch`, with the same tokenizer."""
+    engine: Literal["embedded", "verl"] = "embedded"
+    """`embedded`: one machine; `verl`: a cluster (docs/how-to/clusters.md)."""
+    verl: VerlSettings = VerlSettings()
+    """How verl runs the recipe."""
+    data: DataSettings
+    """The problems to train on."""
+    collector: CollectorSettings = CollectorSettings()
+    """Batches."""
+    rewards: RewardSettings = RewardSettings()
+    """Reward of a rollout."""
+    verify: DoubtSettings = DoubtSettings()
+    """Judges of your own, and doubtful verdicts."""
+    objective: ObjectiveTable = Field(default_factory=_default_objective)
+    """The loss."""
+    packing: PackingSettings = PackingSettings()
+    """Micro-batches."""
+    optim: OptimSettings = OptimSettings()
+    """The optimiser."""
+    compute: ComputeSettings = ComputeSettings()
+    """Device and precision."""
+    lora: LoraSettings | None = None
+    """Train adapters instead of all weights."""
+    stored: StoredSettings | None = None
+    """Train on stored attempts first, then mix them in."""
+    curriculum: CurriculumSettings | None = None
+    """Pools by difficulty, and stages."""
+    evaluation: EvaluationSettings = EvaluationSettings()
+    """Held-out problems."""
+    checkpoints: CheckpointSettings = CheckpointSettings()
+    """Weights kept on disk."""
+    storage: StorageSettings = StorageSettings()
+    """Copies of checkpoints and logs."""
+    monitor: MonitorSettings = MonitorSettings()
+    """Other places for metrics."""
+    attempt_store: AttemptStoring = "texts"
+    """Content of RUN/attempts; `tokens`: also token ids and log-probabilities."""
+    checks: bool = True
+    """Check packing, generators and chat template before the first step."""
+    costs: StatedCosts | None = None
+    """Assumed costs, for `plan --stated`."""
 
     @property
     def asked(self) -> dict[str, str]:
@@ -195,23 +189,22 @@ class TrainRecipe(NamedModels):
     @property
     def trained(self) -> LiveModel:
         """Return the trained model's table."""
-        model = self.models[self.model]
-        assert isinstance(model, LiveModel)  # others are refused
-        return model
+        return self._live(self.model)
 
     @property
     def reference_model(self) -> str:
         """Return the folder of the reference model."""
-        model = self.models[self.reference or self.model]
-        assert isinstance(model, LiveModel)
-        return model.model
+        return self._live(self.reference or self.model).model
 
     @property
     def teacher_model(self) -> str:
         """Return the teacher's folder; by default the trained model's."""
-        model = self.models[self.teacher or self.model]
-        assert isinstance(model, LiveModel)
-        return model.model
+        return self._live(self.teacher or self.model).model
+
+    def _live(self, name: str) -> LiveModel:
+        model = self.models[name]
+        assert isinstance(model, LiveModel)  # others are refused
+        return model
 
     @property
     def tensor_parallel(self) -> int:
@@ -294,19 +287,15 @@ class TrainRecipe(NamedModels):
             raise ValueError("problems without a verifier are no stored ones; leave the table [stored] out")
         if latent and getattr(self.data, "hard", False):
             raise ValueError("data.hard is of curated sets; leave it out")
-        if (fault := _unsuited_texts(self.data, self.evaluation)) is not None:
-            raise ValueError(fault)
-        if (fault := _unsuited_reference(self.reference, self.objective)) is not None:
-            raise ValueError(fault)
-        if (fault := _unsuited_teacher(self.teacher, self.data, self.objective, self.engine)) is not None:
-            raise ValueError(fault)
-        if self.stored is not None and (fault := _unsuited(self.stored, self.objective)) is not None:
-            raise ValueError(fault)
-        if self.evaluation.keep_best and self.evaluation.data is None:
-            raise ValueError("evaluation.keep_best = true needs held-out problems; give evaluation.data")
-        unsuited = self.objective.unsuited(self.collector.group_size)
-        if unsuited is not None:
-            raise ValueError(unsuited)
+        faults = (
+            _unsuited_evaluation(self.data, self.evaluation),
+            _unsuited_reference(self.reference, self.objective),
+            _unsuited_teacher(self.teacher, self.data, self.objective, self.engine),
+            _unsuited_stored(self.stored, self.objective),
+            self.objective.unsuited(self.collector.group_size),
+        )
+        if any(faults):
+            raise ValueError(next(filter(None, faults)))
         return self
 
     def warnings(self) -> tuple[str, ...]:
@@ -341,9 +330,11 @@ def _unread(table: Settings, read: Collection[str]) -> list[str]:
     ]
 
 
-def _unsuited_texts(data: DataSettings, evaluation: EvaluationSettings) -> str | None:
-    """Return why held-out problems without a verifier do not suit the recipe."""
+def _unsuited_evaluation(data: DataSettings, evaluation: EvaluationSettings) -> str | None:
+    """Return why the held-out problems do not suit the recipe."""
     asked = evaluation.data
+    if asked is None and evaluation.keep_best:
+        return "evaluation.keep_best = true needs held-out problems; give evaluation.data"
     if asked is None or asked.kind != "latent":
         return None
     if data.kind != "latent":
@@ -382,10 +373,12 @@ def _unsuited_teacher(teacher: str | None, data: DataSettings, objective: Object
     return None
 
 
-def _unsuited(stored: StoredSettings, objective: ObjectiveSettings) -> str | None:
+def _unsuited_stored(stored: StoredSettings | None, objective: ObjectiveSettings) -> str | None:
     """Return why an objective does not suit stored attempts."""
     from training.objectives.registry import objective_of
 
+    if stored is None:
+        return None
     if stored.general is not None and objective.kind != "sft":
         return f"stored.general has no reward, so it needs objective.kind = sft, not {objective.kind}; leave it out"
     if stored.max_distance is not None and objective_of(objective).second_pass is None:

@@ -10,12 +10,9 @@ here. `loading` reads them from TOML, and `mistakes` explains what is wrong with
 from curation.config.base import Settings, to_plain
 from curation.config.bench import Bench
 from curation.config.coding import CodeSettings
-from curation.config.difficulty import Band, DifficultyStage, LabelSettings, RefreshSettings, SamplingSettings
-from curation.config.engines import EngineSettings, ServerSettings
+from curation.config.difficulty import Band, DifficultyStage, LabelSettings, RefreshSettings
 from curation.config.filters import (
     DecontaminationSettings,
-    NearDedupSettings,
-    ResponseFormat,
     StatementSettings,
     VerifySettings,
 )
@@ -24,17 +21,18 @@ from curation.config.policies import (
     AttemptColumns,
     Decoding,
     EndpointModel,
+    EngineSettings,
     LiveModel,
     ModelFile,
     ModelSettings,
     NamedModels,
     RecordedModel,
+    ServerSettings,
     TorchModel,
     VllmModel,
 )
-from curation.config.questions import QuestionSettings
-from curation.config.recipe import ExportSettings, Recipe
-from curation.config.schedule import ScheduleSettings, StatedCosts
+from curation.config.recipe import Recipe
+from curation.config.schedule import StatedCosts
 from curation.config.sources import Column, Pick, ProblemColumns, Source
 
 __all__ = [
@@ -48,22 +46,16 @@ __all__ = [
     "DifficultyStage",
     "EndpointModel",
     "EngineSettings",
-    "ExportSettings",
     "LabelSettings",
     "LiveModel",
     "ModelFile",
     "ModelSettings",
     "NamedModels",
-    "NearDedupSettings",
     "Pick",
     "ProblemColumns",
-    "QuestionSettings",
     "Recipe",
     "RecordedModel",
     "RefreshSettings",
-    "ResponseFormat",
-    "SamplingSettings",
-    "ScheduleSettings",
     "ServerSettings",
     "Settings",
     "Source",

@@ -31,7 +31,9 @@ def names(value: Names | None) -> tuple[str, ...]:
 class Settings(BaseModel):
     """What all recipe tables share: no unknown keys, no silent casts, immutable."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
     undigested: ClassVar[frozenset[str]] = frozenset()
     """Settings that change nothing of what is made under a digest."""

@@ -12,69 +12,73 @@ from pydantic import Field, model_validator
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
 from curation.config.filters import VerifySettings
-from curation.config.policies import Decoding, ModelName, NamedModels, with_domain
+from curation.config.policies import Decoding, ModelName, NamedModels
 from curation.config.sources import Source
 
 
 class BenchWindow(Settings):
     """The rows of a stretch of time, by a column with dates: problems newer than a model's training data."""
 
-    column: str = Field(description="Path of the date, one of `columns.meta`; it begins as 2025-01-31.")
-    since: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$", description="First day, as 2024-08-01; empty: no bound.")
-    until: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$", description="First day that is out; empty: no bound.")
+    column: str
+    """Path of the date, one of `columns.meta`; it begins as 2025-01-31."""
+    since: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
+    """First day, as 2024-08-01; empty: no bound."""
+    until: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
+    """First day that is out; empty: no bound."""
 
 
 class BenchChoices(Settings):
     """Multiple choice with its options in columns: they are shuffled by the seed, and the answer is a letter."""
 
-    right: str = Field(description="Path of the right option, one of `columns.meta`.")
-    wrong: tuple[str, ...] = Field(min_length=1, description="Paths of the wrong options, of `columns.meta` too.")
+    right: str
+    """Path of the right option, one of `columns.meta`."""
+    wrong: tuple[str, ...] = Field(min_length=1)
+    """Paths of the wrong options, of `columns.meta` too."""
 
 
 class Bench(NamedModels):
     """A benchmark."""
 
-    name: str = Field(
-        "bench", pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Name of the benchmark; its file's if missing."
-    )
-    description: str = Field("", description="What it asks, and its authors.")
-    note: str = Field("", description="How to get its rows if they cannot be fetched; shown in errors.")
-    sources: tuple[Source, ...] = Field(min_length=1, strict=False, description="Where its rows come from.")
-    attempts: int = Field(
-        16, ge=1, description="Attempts a problem. 64 for AIME and 16 for LiveCodeBench in the paper."
-    )
-    k: tuple[int, ...] = Field(
-        (), description="The k of pass@k and maj@k, which are shown after pass@1; all attempts if empty."
-    )
-    decoding: Decoding = Field(
-        default_factory=Decoding, description="How a live policy draws tokens here, in place of its own decoding."
-    )
-    verify: VerifySettings = Field(default_factory=VerifySettings, description="How answers are judged.")
-    code: CodeSettings = Field(default_factory=CodeSettings, description="Limits of programs.")
-    language: Literal["python", "cpp"] = Field("python", description="What programs are asked for in.")
-    window: BenchWindow | None = Field(None, description="Only the rows of a stretch of time.")
-    choices: BenchChoices | None = Field(None, description="Options in columns of their own.")
-    pair: str | None = Field(
-        None,
-        description="Path of a value, one of `columns.meta`, that translations of a problem share; "
-        "their position in the sources if missing.",
-    )
-    consistency: bool = Field(
-        True, description="Report the share of attempts with problem, thoughts and answer in one language."
-    )
-    model: ModelName | None = Field(None, description="The model that is asked if the command names none.")
-    seed: int = Field(0, ge=0, description="Seed of the options' order.")
-    workers: int | None = Field(None, ge=1, description="Verifier processes; one per core if missing.")
+    name: str = Field("bench", pattern=r"^[a-z0-9][a-z0-9._-]*$")
+    """Name of the benchmark; its file's if missing."""
+    description: str = ""
+    """What it asks, and its authors."""
+    note: str = ""
+    """How to get its rows if they cannot be fetched; shown in errors."""
+    sources: tuple[Source, ...] = Field(min_length=1, strict=False)
+    """Where its rows come from."""
+    attempts: int = Field(16, ge=1)
+    """Attempts a problem. 64 for AIME and 16 for LiveCodeBench in the paper."""
+    k: tuple[int, ...] = ()
+    """The k of pass@k and maj@k, which are shown after pass@1; all attempts if empty."""
+    decoding: Decoding = Decoding()
+    """How a live policy draws tokens here, in place of its own decoding."""
+    verify: VerifySettings = VerifySettings()
+    """How answers are judged."""
+    code: CodeSettings = CodeSettings()
+    """Limits of programs."""
+    language: Literal["python", "cpp"] = "python"
+    """What programs are asked for in."""
+    window: BenchWindow | None = None
+    """Only the rows of a stretch of time."""
+    choices: BenchChoices | None = None
+    """Options in columns of their own."""
+    pair: str | None = None
+    """Path of a value, one of `columns.meta`, that translations of a problem share; their position in the sources if
+    missing."""
+    consistency: bool = True
+    """Report the share of attempts with problem, thoughts and answer in one language."""
+    model: ModelName | None = None
+    """The model that is asked if the command names none."""
+    seed: int = Field(0, ge=0)
+    """Seed of the options' order."""
+    workers: int | None = Field(None, ge=1)
+    """Verifier processes; one per core if missing."""
 
     @property
     def asked(self) -> dict[str, str]:
         """Return the name of the model that each setting refers to, by the setting's key."""
         return {"model": self.model} if self.model is not None else {}
-
-    @model_validator(mode="after")
-    def _recorded_in_the_domain(self) -> Self:
-        self.__dict__["models"] = with_domain(self.models, self.domain)
-        return self
 
     @property
     def domain(self) -> str:

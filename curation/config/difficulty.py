@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -30,29 +30,17 @@ class Band(Settings):
     The paper removes problems "never solved" or solved "with a high success rate", and prints no number.
     """
 
-    attempts: int = Field(
-        ATTEMPTS,
-        ge=1,
-        description="Max attempts per problem. Paper: 16 (docs/explanation/difficulty.md).",
-    )
-    min_correct: int = Field(
-        ATTEMPTS // 16,
-        ge=0,
-        description="Fewer correct attempts: never_solved. A 16th of `attempts`, at least 1, if missing.",
-    )
-    max_pass_rate: float = Field(0.75, ge=0, le=1, description="Higher: too_easy. 0.875 in stage 2 if missing.")
-    min_judged: int | None = Field(
-        None,
-        ge=1,
-        description="Fewer judged attempts: too_few_attempts. Half of `attempts` if missing.",
-    )
-    wrong_label_share: float = Field(
-        0.5,
-        ge=0.5,
-        le=1,
-        description="suspected_wrong_label if a larger share of the judged attempts (at least 3) "
-        "agree on another answer; 1: off. Paper: a majority.",
-    )
+    attempts: int = Field(ATTEMPTS, ge=1)
+    """Max attempts per problem. Paper: 16 (docs/explanation/difficulty.md)."""
+    min_correct: int = Field(ATTEMPTS // 16, ge=0)
+    """Fewer correct attempts: `never_solved`. A 16th of `attempts`, at least 1, if missing."""
+    max_pass_rate: float = Field(0.75, ge=0, le=1)
+    """Higher: `too_easy`. 0.875 in stage 2 if missing."""
+    min_judged: int | None = Field(None, ge=1)
+    """Fewer judged attempts: `too_few_attempts`. Half of `attempts` if missing."""
+    wrong_label_share: float = Field(0.5, ge=0.5, le=1)
+    """`suspected_wrong_label` if a larger share of the judged attempts (at least 3) agree on another answer; 1: off.
+    Paper: a majority."""
 
     @property
     def least_judged(self) -> int:
@@ -74,49 +62,36 @@ class Band(Settings):
         return self
 
 
-MaxFailed = Annotated[
-    float,
-    Field(
-        ge=0,
-        le=1,
-        description="Max share of problems that servers may refuse; later runs try them again.",
-    ),
-]
-"""A failure budget. Its default is left out of what is written, so that digests stay."""
-
-DEFAULT_MAX_FAILED = 0.01
-
-
 class SamplingSettings(Settings):
     """How many of a band's attempts are made. The paper makes all of them."""
 
-    early_stopping: bool = Field(
-        True,
-        description="Stop once no further attempt can change the decision.",
-    )
-    error_rate: float = Field(
-        0.1,
-        ge=0,
-        le=0.2,
-        description="Stop earlier, once the decision is predicted with probability 1 - `error_rate`; "
-        "0: never (docs/explanation/difficulty.md).",
-    )
-    max_failed: MaxFailed = DEFAULT_MAX_FAILED
+    early_stopping: bool = True
+    """Stop once no further attempt can change the decision."""
+    error_rate: float = Field(0.1, ge=0, le=0.2)
+    """Stop earlier, once the decision is predicted with probability 1 - `error_rate`; 0: never
+    (docs/explanation/difficulty.md)."""
+    max_failed: float = Field(0.01, ge=0, le=1)
+    """Max share of problems that servers may refuse (`sampling_failed`); later runs try them again."""
 
 
 class DifficultyStage(Settings):
     """One pass of difficulty filtering: a model and its band (paper, section 4.1)."""
 
-    model: ModelName = Field(description="Name of a model.")
-    band: Band = Field(default_factory=Band, description="The pass rates that are kept.")
-    sampling: SamplingSettings = Field(default_factory=SamplingSettings, description="When to stop.")
+    model: ModelName
+    """Name of a model."""
+    band: Band = Band()
+    """The pass rates that are kept."""
+    sampling: SamplingSettings = SamplingSettings()
+    """When to stop."""
 
 
 class GraderSettings(Settings):
     """How the grader is trained; stage 2 then runs with it (paper, section 4.1)."""
 
-    recipe: str = Field(description="Training recipe, relative to this recipe's folder.")
-    band: Band = Field(default_factory=Band, description="The pass rates that stage 2 keeps.")
+    recipe: str
+    """Training recipe, relative to this recipe's folder."""
+    band: Band = Band()
+    """The pass rates that stage 2 keeps."""
 
 
 class LabelSettings(Settings):
@@ -128,21 +103,13 @@ class LabelSettings(Settings):
 
     undigested: ClassVar[frozenset[str]] = frozenset({"reviewers"})
 
-    rule: Literal["auto", "votes", "posterior"] = Field(
-        "auto",
-        description="`votes`: a majority of a stage's attempts agrees on another answer (paper); "
-        "`posterior`: probability from the answers of all models; `auto`: the rule that "
-        "finds planted wrong references better.",
-    )
-    drop_above: float = Field(
-        0.5,
-        gt=0,
-        le=1,
-        description="suspected_wrong_label if the reference is wrong with this probability or more.",
-    )
-    reviewers: int = Field(
-        1, ge=1, description="People who must agree on a disputed label; 1: the last decision counts."
-    )
+    rule: Literal["auto", "votes", "posterior"] = "auto"
+    """What makes a `suspected_wrong_label`. `votes`: a majority of a stage's attempts agrees on another answer (paper);
+    `posterior`: probability from the answers of all models; `auto`: the rule that finds planted ones better."""
+    drop_above: float = Field(0.5, gt=0, le=1)
+    """`suspected_wrong_label` if the reference is wrong with this probability or more."""
+    reviewers: int = Field(1, ge=1)
+    """People who must agree on a disputed label; 1: the last decision counts."""
 
     @property
     def queue_above(self) -> float:
@@ -153,18 +120,10 @@ class LabelSettings(Settings):
 class RefreshSettings(Settings):
     """What `goldilocks refresh` judges again; all other problems keep their pass rates."""
 
-    max_pass_rate: float = Field(
-        0.99,
-        ge=0,
-        le=1,
-        description="Max pass rate after a refresh, if the band's is lower; 0: the band's. Paper: 1.",
-    )
-    error_rate: float = Field(
-        0.025,
-        gt=0,
-        le=0.2,
-        description="Share of decisions that may differ from those of judging every problem again.",
-    )
+    max_pass_rate: float = Field(0.99, ge=0, le=1)
+    """Max pass rate after a refresh, if the band's is lower; 0: the band's. Paper: 1."""
+    error_rate: float = Field(0.025, gt=0, le=0.2)
+    """Share of decisions that may differ from those of judging every problem again."""
 
     @property
     def change_probability(self) -> float:

@@ -18,15 +18,13 @@ ResponseFormat = Annotated[str, AfterValidator(checked_format)]
 class StatementSettings(Settings):
     """The format filter: which rules run, and on what."""
 
-    disabled: tuple[str, ...] = Field(
-        (),
-        description="Rules that do not run, as `yes_no` (docs/explanation/format-filter.md).",
-    )
-    languages: tuple[str, ...] = Field((), description="ISO 639-1 codes to keep, all if empty.")
-    rules: tuple[str, ...] = Field(
-        (),
-        description="Rules of your own, as `own.py:RULE` (docs/how-to/plug-ins.md).",
-    )
+    disabled: tuple[str, ...] = ()
+    """Rules that do not run, of `missing_figure`, `proof`, `multi_part`, `yes_no`, `debris`, `textual_answer`,
+    `answer_in_statement` and `multiple_choice` (docs/explanation/format-filter.md)."""
+    languages: tuple[str, ...] = ()
+    """ISO 639-1 codes to keep, all if empty; others are a `wrong_language`."""
+    rules: tuple[str, ...] = ()
+    """Rules of your own (`own_rule`), as `own.py:RULE` (docs/how-to/plug-ins.md)."""
 
 
 RETRY_FACTOR = 4.0
@@ -44,13 +42,10 @@ class VerifySettings(Settings):
         ANY,
         description=f"How responses give their answers: {MEANING}. Other responses have no answer. Paper: `boxed`.",
     )
-    judges: tuple[str, ...] = Field(
-        (),
-        description="Judges of your own, as `chem.py:FORMULA` (docs/how-to/plug-ins.md).",
-    )
-    limit_s: float = Field(
-        2.0, gt=0, description="Seconds for one comparison, then the worker is killed; two later runs allow more."
-    )
+    judges: tuple[str, ...] = ()
+    """Judges of your own, as `chem.py:FORMULA` (docs/how-to/plug-ins.md)."""
+    limit_s: float = Field(2.0, gt=0)
+    """Seconds for one comparison, then the worker is killed (`verifier_failed`); two later runs allow more."""
 
     def limits(self, tries: int) -> tuple[float, int]:
         """Return seconds and MiB of a comparison that failed ``tries`` times before."""
@@ -60,49 +55,30 @@ class VerifySettings(Settings):
 class NearDedupSettings(Settings):
     """Near duplicates: the same problem in slightly other words."""
 
-    enabled: bool = Field(True, description="Drop near duplicates. Not in the paper.")
-    threshold: float = Field(
-        0.75,
-        gt=0,
-        le=1,
-        description="Lowest Jaccard similarity of the token bigrams of two near duplicates; their numbers and signs "
-        "are always the same. Not in the paper.",
-    )
+    enabled: bool = True
+    """Drop each `near_duplicate`. Not in the paper."""
+    threshold: float = Field(0.75, gt=0, le=1)
+    """Lowest Jaccard similarity of the token bigrams of a `near_duplicate` and its kept row; their numbers and signs
+    are always the same. Not in the paper."""
 
 
 class DecontaminationSettings(Settings):
     """Decontamination: problems too close to a benchmark are dropped. Without benchmarks it is skipped."""
 
-    against: tuple[Source, ...] = Field(
-        (), strict=False, description="Benchmarks, as tables of sources; of `columns` only `statement` is read."
-    )
-    benches: tuple[str, ...] = Field(
-        (),
-        description="Further benches: ready ones (`goldilocks evaluate list`), or files relative to the recipe.",
-    )
-    methods: tuple[Literal["ngram", "words", "embedding"], ...] = Field(
-        ("ngram", "words"),
-        min_length=1,
-        description="What counts as overlap: `ngram` (13 shared tokens in a row, or a whole short "
-        "problem), `words` (shared rare words), `embedding` (similar sentence vectors; "
-        "recommended, as it finds paraphrases). Not in the paper.",
-    )
-    embedder: ModelName | None = Field(
-        None,
-        description="Model of sentence vectors, of the kind `endpoint`; all-MiniLM-L6-v2 (extra "
-        "`embeddings`) if missing.",
-    )
-    cosine: float = Field(
-        0.77,
-        gt=0,
-        le=1,
-        description="Min cosine of overlapping vectors; measure it for another model. Not in the paper.",
-    )
-    templates: Literal["report", "drop"] = Field(
-        "report",
-        description="Whether to keep and count, or drop, problems with a benchmark's words but other "
-        "numbers. Not in the paper.",
-    )
+    against: tuple[Source, ...] = Field((), strict=False)
+    """Benchmarks, as tables of sources; of `columns` only `statement` is read."""
+    benches: tuple[str, ...] = ()
+    """Further benches: ready ones (`goldilocks evaluate list`), or files relative to the recipe."""
+    methods: tuple[Literal["ngram", "words", "embedding"], ...] = Field(("ngram", "words"), min_length=1)
+    """What is `contaminated`: `ngram` (13 shared tokens in a row, or a whole short problem), `words` (shared rare
+    words), `embedding` (similar sentence vectors; recommended, as it finds paraphrases). Not in the paper."""
+    embedder: ModelName | None = None
+    """Model of sentence vectors, of the kind `endpoint`; all-MiniLM-L6-v2 (extra `embeddings`) if missing."""
+    cosine: float = Field(0.77, gt=0, le=1)
+    """Min cosine of vectors of a `contaminated` problem; measure it for another model. Not in the paper."""
+    templates: Literal["report", "drop"] = "report"
+    """Whether to keep and count, or drop (`contaminated`), problems with a benchmark's words but other numbers. Not in
+    the paper."""
 
     @model_validator(mode="after")
     def _distinct_names(self) -> Self:

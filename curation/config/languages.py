@@ -22,26 +22,16 @@ class TranslationSettings(Settings):
 
     undigested: ClassVar[frozenset[str]] = frozenset({"model", "reader"})
 
-    share: float = Field(
-        0.1,
-        gt=0,
-        le=1,
-        description="Share of the English problems to translate, as in the paper.",
-    )
-    languages: tuple[str, ...] = Field(
-        TARGETS,
-        min_length=1,
-        description="Target languages, ISO 639-1 codes. Paper: these six.",
-    )
-    model: ModelName = Field(description="The model that translates.")
-    reader: ModelName | None = Field(
-        None,
-        description="The model that checks each translation; `model` if missing.",
-    )
-    measure: bool = Field(
-        False,
-        description="Measure the pass rates of translations.",
-    )
+    share: float = Field(0.1, gt=0, le=1)
+    """Share of the English problems to translate, as in the paper."""
+    languages: tuple[str, ...] = Field(TARGETS, min_length=1)
+    """Target languages, ISO 639-1 codes. Paper: these six."""
+    model: ModelName
+    """The model that translates; a problem that it cannot translate is `untranslated`."""
+    reader: ModelName | None = None
+    """The model that checks each translation (others are `untranslated`); `model` if missing."""
+    measure: bool = False
+    """Measure the pass rates of translations."""
 
     @property
     def reading(self) -> str:

@@ -57,29 +57,11 @@ def parse_settings(
     changed = _copy(table)
     for override in overrides:
         set_value(changed, override)
-    _read_prompts(changed, folder, subject)
     plain = to_plain(changed)
     try:
         return model.model_validate(plain, context={"folder": folder})
     except ValidationError as error:
         raise ConfigError(f"{subject}: " + "\n  ".join(sentences(model, plain, error))) from error
-
-
-def _read_prompts(table: Any, folder: Path, subject: str) -> None:
-    """Put the text of each ``prompt = { file = … }`` next to it, unless an earlier run has done so.
-
-    Raises:
-        ConfigError: there is no such file, or it is not text.
-    """
-    for item in table.values() if isinstance(table, dict) else table if isinstance(table, list) else ():
-        _read_prompts(item, folder, subject)
-    prompt = table.get("prompt") if isinstance(table, dict) else None
-    if isinstance(prompt, dict) and isinstance(prompt.get("file"), str) and "text" not in prompt:
-        path = folder / Path(prompt["file"]).expanduser()
-        try:
-            prompt["text"] = path.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{subject}: prompt.file: {path} cannot be read ({error}); name a text file.") from error
 
 
 def read_toml(path: Path, subject: str) -> dict[str, Any]:

@@ -5,14 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, NonNegativeFloat, PrivateAttr, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    NonNegativeFloat,
+    PrivateAttr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic.json_schema import SkipJsonSchema
 
 from curation.config.base import Settings, Url
-from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.mistakes import did_you_mean
+from curation.public_urls import public_url
 from curation.thinking import OPEN, ThinkingTags
 
 
@@ -24,9 +32,7 @@ def _check_tags(thinking: str | tuple[str, str]) -> str | tuple[str, str]:
 Thinking = Annotated[
     str | tuple[str, str],
     AfterValidator(_check_tags),
-    Field(
-        description="Tags of the model's thoughts: the opening one, as `[THINK]`, both as a list, or `none`.",
-    ),
+    Field(description="Tags of the model's thoughts: the opening one, as `[THINK]`, both as a list, or `none`."),
 ]
 """A setting that `ThinkingTags.of` takes."""
 
@@ -34,8 +40,22 @@ Thinking = Annotated[
 class PromptFile(Settings):
     """A system prompt in a file of its own."""
 
-    file: str = Field(min_length=1, description="Its file, relative to the recipe's folder.")
-    text: SkipJsonSchema[str] = Field(min_length=1, description="What it holds; read with the recipe.")
+    file: str = Field(min_length=1)
+    """Its file, relative to the recipe's folder."""
+    text: SkipJsonSchema[str] = Field(min_length=1)
+    """What it holds; read with the recipe."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, table: Any, info: ValidationInfo) -> Any:
+        """Read the file, unless an earlier run has done so."""
+        if not isinstance(table, Mapping) or "text" in table or not isinstance(file := table.get("file"), str):
+            return table
+        path = (info.context or {}).get("folder", Path()) / Path(file).expanduser()
+        try:
+            return {**table, "text": path.read_text(encoding="utf-8").strip()}
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} cannot be read ({error}); name a text file") from error
 
 
 SolvingPrompt = Annotated[Literal["solve", "plain"] | PromptFile, Field(union_mode="left_to_right")]
@@ -45,36 +65,29 @@ SolvingPrompt = Annotated[Literal["solve", "plain"] | PromptFile, Field(union_mo
 class WorkedExample(Settings):
     """A problem and the response that one would like to see."""
 
-    statement: str = Field(min_length=1, description="The problem.")
-    response: str = Field(min_length=1, description="The whole response with its final answer.")
-
-
-Examples = Annotated[
-    tuple[WorkedExample, ...],
-    Field(
-        description="Few-shot examples, as earlier turns of the chat.",
-    ),
-]
-"""A setting for `solving_prompt`."""
+    statement: str = Field(min_length=1)
+    """The problem."""
+    response: str = Field(min_length=1)
+    """The whole response with its final answer."""
 
 
 class AttemptColumns(Settings):
     """Which column of a file of recorded attempts is what."""
 
-    problem: str = Field("problem", description="Path of the problem's text.")
-    choices: str | None = Field(None, description="Path of the list of options, if they are not in the text.")
-    attempts: str | None = Field(None, description="Path of the list of attempts; the row itself if missing.")
-    text: str | None = Field(
-        None, description="Path of the response inside the attempt; `text` if `answer` is missing too."
-    )
-    answer: str | None = Field(None, description="Path of an extracted final answer inside the attempt.")
-    model: str | None = Field(
-        None,
-        description="Path of the model's name, in the attempt or its row.",
-    )
-    label: str | None = Field(
-        None, description="Path of a true/false label, which is compared with our verdicts but never used."
-    )
+    problem: str = "problem"
+    """Path of the problem's text."""
+    choices: str | None = None
+    """Path of the list of options, if they are not in the text."""
+    attempts: str | None = None
+    """Path of the list of attempts; the row itself if missing."""
+    text: str | None = None
+    """Path of the response inside the attempt; `text` if `answer` is missing too."""
+    answer: str | None = None
+    """Path of an extracted final answer inside the attempt."""
+    model: str | None = None
+    """Path of the model's name, in the attempt or its row."""
+    label: str | None = None
+    """Path of a true/false label, which is compared with our verdicts but never used."""
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
@@ -86,14 +99,14 @@ class AttemptColumns(Settings):
 class RecordedModel(Settings):
     """Attempts made elsewhere, read from a file."""
 
-    kind: Literal["recorded"] = Field(description="`recorded`: attempts of a file.")
-    path: str = Field(description="File (.jsonl, .parquet, also compressed), relative to the recipe's folder.")
-    name: str = Field(
-        "",
-        pattern=r"^([^@\s]+@[^@\s]+)?$",
-        description="`model@revision` of the attempts; by the file's name if missing.",
-    )
-    columns: AttemptColumns = Field(default_factory=AttemptColumns, description="The column map.")
+    kind: Literal["recorded"]
+    """`recorded`: attempts of a file."""
+    path: str
+    """File (.jsonl, .parquet, also compressed), relative to the recipe's folder."""
+    name: str = Field("", pattern=r"^([^@\s]+@[^@\s]+)?$")
+    """`model@revision` of the attempts; by the file's name if missing."""
+    columns: AttemptColumns = AttemptColumns()
+    """The column map."""
     thinking: Thinking = OPEN
     _domain: str = PrivateAttr("math")
 
@@ -113,18 +126,12 @@ class RecordedModel(Settings):
 class Decoding(Settings):
     """How a live policy draws its tokens. Attempts are filed under a digest of these values."""
 
-    temperature: float = Field(
-        0.7,
-        ge=0,
-        description="Sampling temperature. Paper: 0.7 in evaluations, 1.0 in training.",
-    )
-    top_p: float = Field(
-        1.0,
-        gt=0,
-        le=1,
-        description="Nucleus sampling. Paper: 1.0 for math, 0.95 for code.",
-    )
-    max_tokens: int = Field(16384, ge=1, description="Max tokens of one attempt. Paper: 32k to 40k in evaluations.")
+    temperature: float = Field(0.7, ge=0)
+    """Sampling temperature. Paper: 0.7 in evaluations, 1.0 in training."""
+    top_p: float = Field(1.0, gt=0, le=1)
+    """Nucleus sampling. Paper: 1.0 for math, 0.95 for code."""
+    max_tokens: int = Field(16384, ge=1)
+    """Max tokens of one attempt. Paper: 32k to 40k in evaluations."""
 
 
 class LiveModel(Settings):
@@ -133,19 +140,53 @@ class LiveModel(Settings):
     loads_folder: ClassVar[bool] = False
     """Whether ``model`` may be a folder with weights, relative to the recipe's."""
 
-    model: str = Field(
-        min_length=1,
-        description="Folder relative to the recipe's, or `embedded`, the shipped model (`vllm`, `torch`); name on the "
-        "hub (`vllm`) or on the servers (`endpoint`).",
-    )
-    prompt: SolvingPrompt = Field(
-        "solve",
-        description='`solve`: the reasoning prompt; `plain`: the statement alone; `{ file = "prompt.txt" }`: a '
-        "system prompt of yours.",
-    )
+    model: str = Field(min_length=1)
+    """Folder relative to the recipe's, or `embedded`, the shipped model (`vllm`, `torch`); name on the hub (`vllm`) or
+    on the servers (`endpoint`)."""
+    prompt: SolvingPrompt = "solve"
+    """`solve`: the reasoning prompt; `plain`: the statement alone; `{ file = "prompt.txt" }`: a system prompt of
+    yours."""
     thinking: Thinking = OPEN
-    examples: Examples = ()
-    decoding: Decoding = Field(default_factory=Decoding, description="Sampling of tokens.")
+    examples: tuple[WorkedExample, ...] = ()
+    """Few-shot examples, as earlier turns of the chat."""
+    decoding: Decoding = Decoding()
+    """Sampling of tokens."""
+
+
+class EngineSettings(Settings):
+    """vLLM's engine on this machine."""
+
+    dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
+    """Type of weights and activations; `auto`: the checkpoint's."""
+    max_model_len: int | None = Field(None, ge=2)
+    """Max tokens of prompt and answer together; the model's limit if missing."""
+    gpu_memory: float = Field(0.9, gt=0, le=1)
+    """Share of the GPU's memory for the engine."""
+    kv_cache_mb: int | None = Field(None, ge=16)
+    """MiB of the KV cache; the rest of `gpu_memory` if missing, 1024 on a CPU."""
+    tensor_parallel: int = Field(1, ge=1)
+    """GPUs that share the model's layers."""
+
+
+class ServerSettings(Settings):
+    """Servers that hold one model."""
+
+    urls: tuple[Url, ...] = Field(min_length=1)
+    """The servers' base addresses."""
+    api_key_env: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """Environment variable with the key."""
+    in_flight: int = Field(64, ge=1)
+    """Max requests in flight per server; fewer after many 429 or 503."""
+
+    @field_validator("urls")
+    @classmethod
+    def _addresses(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        wrong = [url for url in urls if not url.startswith(("http://", "https://"))]
+        if wrong:
+            raise ValueError(f"{public_url(wrong[0])!r} is no address; write http://host:port/v1")
+        if len({url.rstrip("/").removesuffix("/v1") for url in urls}) < len(urls):
+            raise ValueError("it names one server twice")
+        return urls
 
 
 class VllmModel(EngineSettings, LiveModel):
@@ -153,16 +194,14 @@ class VllmModel(EngineSettings, LiveModel):
 
     loads_folder = True
 
-    kind: Literal["vllm"] = Field(description="`vllm`: an engine on this machine.")
-    revision: str | None = Field(
-        None,
-        description="Commit or tag; required for a model on the hub.",
-    )
-    in_flight: int = Field(256, ge=1, description="Requests in flight per copy.")
-    data_parallel: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        1,
-        description="Copies of the model, each on `tensor_parallel` GPUs; `auto`: as many as fit.",
-    )
+    kind: Literal["vllm"]
+    """`vllm`: an engine on this machine."""
+    revision: str | None = None
+    """Commit or tag; required for a model on the hub."""
+    in_flight: int = Field(256, ge=1)
+    """Requests in flight per copy."""
+    data_parallel: Annotated[int, Field(ge=1)] | Literal["auto"] = 1
+    """Copies of the model, each on `tensor_parallel` GPUs; `auto`: as many as fit."""
 
     def copies(self, gpus: int) -> int:
         """Return how many copies run on a machine with `gpus` GPUs; `auto` is one without GPUs."""
@@ -177,19 +216,14 @@ class VllmModel(EngineSettings, LiveModel):
 class EndpointModel(ServerSettings, LiveModel):
     """A model on OpenAI-compatible servers: `vllm serve`, or any other."""
 
-    kind: Literal["endpoint"] = Field(description="`endpoint`: OpenAI-compatible servers.")
-    urls: tuple[Url, ...] = Field(
-        min_length=1,
-        description="Base addresses, as `http://localhost:8000/v1`. Start `vllm serve` with "
-        "`--generation-config vllm`.",
-    )
-    revision: str = Field(
-        pattern=r"^[^@\s]+$",
-        description="Version of the model on the servers.",
-    )
-    prices: tuple[NonNegativeFloat, NonNegativeFloat] | None = Field(
-        None, description="Prices of a million prompt and generated tokens, for `plan`."
-    )
+    kind: Literal["endpoint"]
+    """`endpoint`: OpenAI-compatible servers."""
+    urls: tuple[Url, ...] = Field(min_length=1)
+    """Base addresses, as `http://localhost:8000/v1`. Start `vllm serve` with `--generation-config vllm`."""
+    revision: str = Field(pattern=r"^[^@\s]+$")
+    """Version of the model on the servers."""
+    prices: tuple[NonNegativeFloat, NonNegativeFloat] | None = None
+    """Prices of a million prompt and generated tokens, for `plan`."""
 
     @property
     def name(self) -> str:
@@ -202,7 +236,8 @@ class TorchModel(LiveModel):
 
     loads_folder = True
 
-    kind: Literal["torch"] = Field("torch", description="`torch`: a small model in this process, without vLLM.")
+    kind: Literal["torch"] = "torch"
+    """`torch`: a small model in this process, without vLLM."""
 
     @property
     def name(self) -> str:
@@ -230,12 +265,18 @@ ModelName = Annotated[str, Field(min_length=1)]
 class NamedModels(Settings):
     """A file that names its models: tables `[models.NAME]`, and settings elsewhere that name one of them."""
 
-    models: dict[str, ModelSettings] = Field({}, description="Models, which other settings name.")
+    models: dict[str, ModelSettings] = Field({})
+    """Models, which other settings name."""
 
     @property
     def asked(self) -> dict[str, str]:
         """Return the name of the model that each setting refers to, by the setting's key."""
         return {}
+
+    @property
+    def domain(self) -> str:
+        """Return the domain of the problems."""
+        return "math"
 
     @property
     def unused_models(self) -> list[str]:
@@ -249,10 +290,12 @@ class NamedModels(Settings):
                 defined = f"defined: {', '.join(self.models)}" if self.models else "no model is defined"
                 near = did_you_mean(name, self.models)
                 raise ValueError(f"{key} = {name!r}: there is no table [models.{name}]{near or ';'} {defined}")
+        self.__dict__["models"] = with_domain(self.models, self.domain)  # set despite the frozen model
         return self
 
 
 class ModelFile(NamedModels):
     """The tables `[models.NAME]` of any file."""
 
-    models: dict[str, ModelSettings] = Field(min_length=1, description="Models by name.")
+    models: dict[str, ModelSettings] = Field(min_length=1)
+    """Models by name."""

@@ -1,9 +1,9 @@
-"""The recipe itself, and the curated set it ends in."""
+"""The recipe itself, its questions to models, and the curated set it ends in."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -21,11 +21,9 @@ from curation.config.difficulty import (
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.languages import TranslationSettings
 from curation.config.mistakes import did_you_mean
-from curation.config.policies import NamedModels, with_domain
-from curation.config.questions import QuestionSettings
-from curation.config.schedule import ScheduleSettings, StatedCosts
+from curation.config.policies import ModelName, NamedModels
+from curation.config.schedule import MonitorSettings, ScheduleSettings, StatedCosts, StorageSettings
 from curation.config.sources import License, Source
-from curation.config.storage import MonitorSettings, StorageSettings
 from curation.licenses import OTHER
 from curation.questions import QUESTIONS
 
@@ -33,79 +31,91 @@ GRADER = "grader"
 """Name of the model that a recipe's grader becomes."""
 
 
+class QuestionSettings(Settings):
+    """A question to a model: who answers it, what decides, and when to stop."""
+
+    undigested: ClassVar[frozenset[str]] = frozenset({"model"})
+
+    model: ModelName | None = None
+    """The model to ask; without one the question is skipped, each `multiple_choice` leaves, and there is
+    `no_variant`."""
+    use: str | None = None
+    """A `Vote` of your own: `my_file.py:NAME` or `package.module:NAME`."""
+    threshold: float | None = Field(None, gt=0, le=1)
+    """Share of the readable votes that decides what is `unusable`, `contaminated` or has `faulty_premises`; the
+    question's own if missing."""
+    max_votes: int | None = Field(None, ge=1)
+    """Max votes of a stage, after which there is `no_variant`; no limit if missing."""
+
+
 class ExportSettings(Settings):
     """The curated set."""
 
-    size: int | None = Field(
-        None, ge=1, description="Max problems, divided among the sources by weight; all if missing."
-    )
-    license: License = Field(
-        OTHER,
-        description="Licence in the card's header: an SPDX expression, or `other`, which rows of any licence suit.",
-    )
-    withhold: tuple[License, ...] = Field(
-        (),
-        strict=False,
-        description="Licences whose rows are published without texts (docs/how-to/publish.md).",
-    )
-    pretty_name: str | None = Field(None, description="Title of the card; the recipe's name if missing.")
+    size: int | None = Field(None, ge=1)
+    """Max problems, divided among the sources by weight; others are `over_quota`. All if missing."""
+    license: License = OTHER
+    """Licence in the card's header: an SPDX expression, or `other`, which rows of any licence suit."""
+    withhold: tuple[License, ...] = Field((), strict=False)
+    """Licences whose rows are published without texts (docs/how-to/publish.md)."""
+    pretty_name: str | None = None
+    """Title of the card; the recipe's name if missing."""
 
 
 class Recipe(NamedModels):
     """A whole run."""
 
-    name: str = Field(
-        "recipe",
-        pattern=r"^[a-z0-9][a-z0-9._-]*$",
-        description="Name of the run and of the set; the file's if missing.",
-    )
-    flow: Literal["curate-math", "curate-code"] = Field("curate-math", description="Which pipeline the recipe runs.")
-    description: str = Field("", description="A sentence for the card.")
-    seed: int = Field(0, ge=0, description="Seed of everything random.")
-    shard_rows: int = Field(2000, ge=1, description="Rows per shard; a killed run loses at most one per stage.")
-    workers: int | None = Field(None, ge=1, description="Verifier processes; one per core if missing.")
-    sources: tuple[Source, ...] = Field(min_length=1, strict=False, description="Where rows come from, in order.")
-    left_out: tuple[str, ...] = Field(
-        (),
-        description="Sources that are not read; the card lists them.",
-    )
-    statements: StatementSettings = Field(default_factory=StatementSettings, description="The format filter.")
-    near_dedup: NearDedupSettings = Field(default_factory=NearDedupSettings, description="Near duplicates.")
-    decontamination: DecontaminationSettings = Field(
-        default_factory=DecontaminationSettings, description="Overlap with benchmarks."
-    )
-    questions: dict[str, QuestionSettings] = Field(
-        {},
-        description="Questions to a model, as `[questions.premises]`.",
-    )
-    verify: VerifySettings = Field(default_factory=VerifySettings, description="How answers are judged.")
-    code: CodeSettings = Field(default_factory=CodeSettings, description="The code pipeline: tests and languages.")
-    stage1: DifficultyStage = Field(description="Difficulty: pass rates of the first model.")
-    grader: GraderSettings | None = Field(
-        None, description="A model trained on the problems that stage 1 keeps, for stage 2."
-    )
-    stage2: DifficultyStage | None = Field(
-        None, description="Difficulty: pass rates of a stronger model on the original set."
-    )
-    labels: LabelSettings = Field(
-        default_factory=LabelSettings, description="When a reference is suspected to be wrong."
-    )
-    translation: TranslationSettings | None = Field(None, description="A share of the problems of the set, translated.")
-    export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
-    runner: Literal["local", "ray"] = Field("local", description="`ray`: filters and judges run on a Ray cluster.")
-    refresh: RefreshSettings = Field(
-        default_factory=RefreshSettings, description="Judging again with a new checkpoint."
-    )
-    schedule: ScheduleSettings = Field(default_factory=ScheduleSettings, description="When the recipe runs by itself.")
-    monitor: MonitorSettings = Field(
-        default_factory=MonitorSettings,
-        description="Other places for metrics.",
-    )
-    storage: StorageSettings = Field(
-        default_factory=StorageSettings,
-        description="Copies of results and logs.",
-    )
-    costs: StatedCosts | None = Field(None, description="Assumed costs, for `plan --stated`.")
+    name: str = Field("recipe", pattern=r"^[a-z0-9][a-z0-9._-]*$")
+    """Name of the run and of the set; the file's if missing."""
+    flow: Literal["curate-math", "curate-code"] = "curate-math"
+    """Which pipeline the recipe runs."""
+    description: str = ""
+    """A sentence for the card."""
+    seed: int = Field(0, ge=0)
+    """Seed of everything random."""
+    shard_rows: int = Field(2000, ge=1)
+    """Rows per shard; a killed run loses at most one per stage."""
+    workers: int | None = Field(None, ge=1)
+    """Verifier processes; one per core if missing."""
+    sources: tuple[Source, ...] = Field(min_length=1, strict=False)
+    """Where rows come from, in order."""
+    left_out: tuple[str, ...] = ()
+    """Sources that are not read; the card lists them."""
+    statements: StatementSettings = StatementSettings()
+    """The format filter."""
+    near_dedup: NearDedupSettings = NearDedupSettings()
+    """Near duplicates."""
+    decontamination: DecontaminationSettings = DecontaminationSettings()
+    """Overlap with benchmarks."""
+    questions: dict[str, QuestionSettings] = Field({})
+    """Questions to a model, as `[questions.premises]`."""
+    verify: VerifySettings = VerifySettings()
+    """How answers are judged."""
+    code: CodeSettings = CodeSettings()
+    """The code pipeline: tests and languages."""
+    stage1: DifficultyStage
+    """Difficulty: pass rates of the first model."""
+    grader: GraderSettings | None = None
+    """A model trained on the problems that stage 1 keeps, for stage 2."""
+    stage2: DifficultyStage | None = None
+    """Difficulty: pass rates of a stronger model on the original set."""
+    labels: LabelSettings = LabelSettings()
+    """When a reference is suspected to be wrong."""
+    translation: TranslationSettings | None = None
+    """A share of the problems of the set, translated."""
+    export: ExportSettings = ExportSettings()
+    """The curated set."""
+    runner: Literal["local", "ray"] = "local"
+    """`ray`: filters and judges run on a Ray cluster."""
+    refresh: RefreshSettings = RefreshSettings()
+    """Judging again with a new checkpoint."""
+    schedule: ScheduleSettings = ScheduleSettings()
+    """When the recipe runs by itself."""
+    monitor: MonitorSettings = MonitorSettings()
+    """Other places for metrics."""
+    storage: StorageSettings = StorageSettings()
+    """Copies of results and logs."""
+    costs: StatedCosts | None = None
+    """Assumed costs, for `plan --stated`."""
 
     @property
     def read_sources(self) -> tuple[Source, ...]:
@@ -129,11 +139,6 @@ class Recipe(NamedModels):
     def domain(self) -> str:
         """Return the domain of the problems."""
         return self.flow.removeprefix("curate-")
-
-    @model_validator(mode="after")
-    def _recorded_in_the_domain(self) -> Self:
-        self.__dict__["models"] = with_domain(self.models, self.domain)
-        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -1,4 +1,4 @@
-"""When a recipe runs by itself, and what a run is assumed to cost if nothing can be measured."""
+"""When a recipe runs by itself, where a run is shown and copied, and what it is assumed to cost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from curation.config.base import Settings
+from curation.config.base import Settings, Url
 from curation.records import ConfigError
 
 CRON_FIELDS = 5
@@ -15,16 +15,14 @@ CRON_FIELDS = 5
 class ScheduleSettings(Settings):
     """What `goldilocks serve` does with the recipe."""
 
-    cron: str | None = Field(
-        None,
-        description="Cron expression in UTC: `0 3 * * *` is 3 a.m.",
-    )
-    train: str | None = Field(
-        None,
-        description="Training recipe, relative to this one; its checkpoints judge the set again.",
-    )
-    rounds: int | None = Field(None, ge=1, description="Max consecutive training stages; no limit if missing.")
-    gpus: int = Field(1, ge=1, description="Max runs on GPUs at once.")
+    cron: str | None = None
+    """Cron expression in UTC: `0 3 * * *` is 3 a.m."""
+    train: str | None = None
+    """Training recipe, relative to this one; its checkpoints judge the set again."""
+    rounds: int | None = Field(None, ge=1)
+    """Max consecutive training stages; no limit if missing."""
+    gpus: int = Field(1, ge=1)
+    """Max runs on GPUs at once."""
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
@@ -35,6 +33,20 @@ class ScheduleSettings(Settings):
         return self
 
 
+class StorageSettings(Settings):
+    """Copies elsewhere of what a run publishes and logs. The run folder itself stays on this machine."""
+
+    mirror: Url | None = None
+    """Folder or URL (`s3://bucket/runs/small`) for copies of published sets, checkpoints and logs."""
+
+
+class MonitorSettings(Settings):
+    """Where a run's numbers are shown other than in its folder (and TensorBoard, of a training run)."""
+
+    wandb: str | None = Field(None, min_length=1)
+    """Project of Weights & Biases; install its package yourself."""
+
+
 Figures = tuple[Annotated[float, Field(gt=0)], ...]
 """Numbers above 0: one for all stages, or one for each."""
 
@@ -43,31 +55,28 @@ _TRAINING = frozenset({"gpu_gb", "shape", "sampled_per_trained", "trained_tokens
 
 
 class StatedCosts(Settings):
-    """What a run, or a training run, is assumed to cost; a figure has one value, or one for each stage."""
+    """What a run is assumed to cost; a figure has one value, or one for each stage."""
 
-    gpus: int = Field(8, ge=1, description="GPUs of the machine, or with verl of each node.")
-    tokens_per_s: Figures = Field(min_length=1, strict=False, description="Generated tokens per second and GPU.")
-    tokens_per_attempt: Figures = Field(min_length=1, strict=False, description="Mean tokens of an attempt.")
-    problems: int | None = Field(None, ge=1, description="Curation: problems that the filters keep; required.")
-    attempts_share: Figures = Field(
-        (1.0,),
-        min_length=1,
-        strict=False,
-        description="Curation: share of a band's attempts left after early stopping.",
-    )
-    gpu_gb: float = Field(80.0, gt=0, description="Training: memory of one GPU, in GB of 10^9 bytes.")
-    shape: Literal["embedded", "1.5B", "7B", "24B"] | None = Field(
-        None, description="Training: the model's size; by its folder if missing."
-    )
-    sampled_per_trained: tuple[Annotated[float, Field(ge=1)], ...] = Field(
-        (1.0,), min_length=1, strict=False, description="Training: rollouts sampled per rollout trained on."
-    )
-    trained_tokens_per_s: Figures = Field(
-        (), strict=False, description="Training: trained tokens per second and GPU; required."
-    )
-    stored_steps: int | None = Field(
-        None, ge=0, description="Training with `[stored]`: steps on stored attempts alone."
-    )
+    gpus: int = Field(8, ge=1)
+    """GPUs of the machine, or with verl of each node."""
+    tokens_per_s: Figures = Field(min_length=1, strict=False)
+    """Generated tokens per second and GPU."""
+    tokens_per_attempt: Figures = Field(min_length=1, strict=False)
+    """Mean tokens of an attempt."""
+    problems: int | None = Field(None, ge=1)
+    """Curation: problems that the filters keep; required."""
+    attempts_share: Figures = Field((1.0,), min_length=1, strict=False)
+    """Curation: share of a band's attempts left after early stopping."""
+    gpu_gb: float = Field(80.0, gt=0)
+    """Training: memory of one GPU, in GB of 10^9 bytes."""
+    shape: Literal["embedded", "1.5B", "7B", "24B"] | None = None
+    """Training: the model's size; by its folder if missing."""
+    sampled_per_trained: tuple[Annotated[float, Field(ge=1)], ...] = Field((1.0,), min_length=1, strict=False)
+    """Training: rollouts sampled per rollout trained on."""
+    trained_tokens_per_s: Figures = Field((), strict=False)
+    """Training: trained tokens per second and GPU; required."""
+    stored_steps: int | None = Field(None, ge=0)
+    """Training with `[stored]`: steps on stored attempts alone."""
 
     def of_stage(self, name: str, number: int, subject: str, stages: int | None = None) -> float:
         """Return a stage's value of a figure, which has one value, or one for each stage.

@@ -26,12 +26,12 @@ _LINK = re.compile(r"(?:https?|ftp|hf|s3|gs|gcs|az|abfss?|file)://\S+")
 class Pick(Settings):
     """Where one column comes from, if a dotted path is not enough."""
 
-    path: str | None = Field(None, description="Dotted path into the row: `meta.level`, `messages.0.content`.")
-    value: str | None = Field(None, description="A constant instead of a path.")
-    take: Literal["all", "hash", "boxed"] = Field(
-        "all",
-        description="`hash`: what follows the last `####` (GSM8K); `boxed`: inside the last \\boxed{}.",
-    )
+    path: str | None = None
+    """Dotted path into the row: `meta.level`, `messages.0.content`."""
+    value: str | None = None
+    """A constant instead of a path."""
+    take: Literal["all", "hash", "boxed"] = "all"
+    r"""`hash`: what follows the last `####` (GSM8K); `boxed`: inside the last \boxed{}."""
 
     @model_validator(mode="after")
     def _one_origin(self) -> Self:
@@ -46,26 +46,31 @@ Column = Annotated[str | Pick, Field(union_mode="left_to_right")]
 class ProblemColumns(Settings):
     """Which column of the source is what."""
 
-    statement: Column = Field("problem", description="The problem's text.")
-    answer: Column | None = Field(None, description="The reference answer.")
-    choices: Column | None = Field(None, description="A list of options, if they are not in the statement.")
-    solution: Column | None = Field(None, description="A worked solution.")
-    lang: Column | None = Field(None, description="ISO 639-1 code; `en` if missing.")
-    license: Column | None = Field(
-        None,
-        description="SPDX expression of each row; the source's if missing.",
-    )
-    meta: tuple[str, ...] = Field((), description="Dotted paths to keep in the column `meta`.")
+    statement: Column = "problem"
+    """The problem's text; a row without it is a `missing_statement`."""
+    answer: Column | None = None
+    """The reference answer; a row without it is a `missing_answer`."""
+    choices: Column | None = None
+    """A list of options, if they are not in the statement."""
+    solution: Column | None = None
+    """A worked solution."""
+    lang: Column | None = None
+    """ISO 639-1 code; `en` if missing."""
+    license: Column | None = None
+    """SPDX expression of each row; the source's if missing."""
+    meta: tuple[str, ...] = ()
+    """Dotted paths to keep in the column `meta`."""
 
 
 class PriorAttempts(Settings):
     """A pass rate that came with the rows: attempts of another policy, a share of a number or two counts."""
 
-    policy: str = Field(min_length=1, description="Name of the policy, the same in all sources.")
-    rate: str = Field(description="Path of the correct share, from 0 to 1, or of the number of correct attempts.")
-    attempts: Annotated[int, Field(ge=1)] | str = Field(
-        8, description="Number of attempts of a share, or path of the number of attempts, of which `rate` are correct."
-    )
+    policy: str = Field(min_length=1)
+    """Name of the policy, the same in all sources."""
+    rate: str
+    """Path of the correct share, from 0 to 1, or of the number of correct attempts."""
+    attempts: Annotated[int, Field(ge=1)] | str = 8
+    """Number of attempts of a share, or path of the number of attempts, of which `rate` are correct."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -88,14 +93,22 @@ def kind_of(path: str) -> FileKind:
 class Join(Settings):
     """A second table whose rows are added to a source's; it is held in memory."""
 
-    path: Url = Field(description="File, glob, folder, URL or hub name, as a source's.")
-    subset: Names | None = Field(None, description="As a source's.")
-    revision: str | None = Field(None, description="As a source's.")
-    on: Names = Field(description="Path of the source's key, or a list of paths.")
-    key: Names | None = Field(None, description="The same in the second table; as `on` if missing.")
-    columns: tuple[str, ...] = Field((), description="Columns to take; all if empty.")
-    into: str = Field(description="Name of the new column, a list of matching rows.")
-    most: int | None = Field(None, ge=1, description="Max matching rows, the first ones.")
+    path: Url
+    """File, glob, folder, URL or hub name, as a source's."""
+    subset: Names | None = None
+    """As a source's."""
+    revision: str | None = None
+    """As a source's."""
+    on: Names
+    """Path of the source's key, or a list of paths."""
+    key: Names | None = None
+    """The same in the second table; as `on` if missing."""
+    columns: tuple[str, ...] = ()
+    """Columns to take; all if empty."""
+    into: str
+    """Name of the new column, a list of matching rows."""
+    most: int | None = Field(None, ge=1)
+    """Max matching rows, the first ones."""
 
     split: ClassVar[Names] = "train"
 
@@ -145,87 +158,59 @@ def _require_files(kind: str, path: str) -> None:
 class Source(Settings):
     """One place that rows come from."""
 
-    name: str = Field(
-        "",
-        pattern=r"^[A-Za-z0-9._/-]+$",
-        description="Name in funnels, ids and cards; the file's if missing.",
-    )
-    kind: Literal["jsonl", "parquet", "csv", "dataset", "kattis", "procedural", "python"] = Field(
-        "dataset",
-        description="`jsonl` (also a .json list), `parquet` and `csv`, also compressed; `dataset`: a "
-        "Hugging Face name or folder; `kattis`: a folder of problem packages; "
-        "`procedural`: rows of `generator`; `python`: rows of your own function, which "
-        "runs with your rights. By the ending of `path` if missing.",
-    )
-    path: Url = Field(
-        description="File, glob or folder relative to the recipe's, URL as "
-        "`s3://bucket/rows-*.jsonl`, or hub name; for `procedural` the `generator`; for "
-        "`python` the function, as `rows.py:rows`."
-    )
-    generator: str | None = Field(
-        None,
-        pattern=r"^.+:[A-Za-z_][A-Za-z0-9_]*$",
-        description="Generator of a procedural source, which runs with your rights: "
-        "`reasoning_gym:TASK`, or `my_file.py:make` (docs/how-to/sources.md).",
-    )
-    levels: Annotated[int, Field(ge=1)] | tuple[dict[str, Any], ...] | None = Field(
-        None,
-        description="Number of levels, or a list of the generator's parameters, as `[{ min_terms = 2 "
-        "}, { min_terms = 4 }]`; 1 if missing.",
-    )
-    rows_per_level: int | None = Field(None, ge=1, description="Rows per level; 100 if missing.")
-    reserve_per_level: int | None = Field(
-        None,
-        ge=0,
-        description="Further rows per level, which refreshes draw; 0 if missing.",
-    )
-    first_seed: int | None = Field(
-        None, ge=0, description="Seed of the first row of each level; the next rows count on. From 0 if missing."
-    )
-    subset: Names | None = Field(None, description="Configurations of a hub data set.")
-    split: Names = Field("train", description="Splits of a hub data set.")
-    revision: str | None = Field(
-        None,
-        description="Commit, branch or tag of a hub data set; pin a commit.",
-    )
-    files: Names | None = Field(
-        None,
-        description="Files of a hub data set instead of `subset`, as `all/train/*.parquet`.",
-    )
-    where: str | None = Field(
-        None,
-        description="SQL condition on the source's columns, as `problem_is_valid = 'Yes'`.",
-    )
-    quota: Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, le=1)] | None = Field(
-        None,
-        description="Draw rows at random, the same in every run: at most this number, or as 0.1 this share; all if "
-        "missing.",
-    )
-    join: Join | None = Field(
-        None,
-        description="A second table to join.",
-    )
-    license: License = Field(UNKNOWN, description="Licence of the source, an SPDX expression, or `unknown`.")
-    url: Url | None = Field(None, description="Link to the source, for the card.")
-    limit: int | None = Field(None, ge=1, description="Read only the first rows.")
-    weight: float = Field(1.0, gt=0, description="Relative share of `export.size`.")
-    bad_rows: int = Field(
-        0,
-        ge=0,
-        description="Max unreadable rows, which are set aside in `stages/01-sources/quarantine`.",
-    )
-    columns: ProblemColumns = Field(
-        default_factory=ProblemColumns, description="The column map. A column is a path, or `{ path | value, take }`."
-    )
-    prior_attempts: tuple[PriorAttempts, ...] = Field(
-        (),
-        description="Pass rates that came with the rows (docs/how-to/sources.md).",
-    )
-    code: CodeColumns | None = Field(None, description="Tests, solutions and limits of a source of code problems.")
-    processes: bool = Field(
-        False,
-        description="Code: programs may start processes.",
-    )
+    name: str = Field("", pattern=r"^[A-Za-z0-9._/-]+$")
+    """Name in funnels, ids and cards; the file's if missing."""
+    kind: Literal["jsonl", "parquet", "csv", "dataset", "kattis", "procedural", "python"] = "dataset"
+    """`jsonl` (also a .json list), `parquet` and `csv`, also compressed; `dataset`: a Hugging Face name or folder;
+    `kattis`: a folder of problem packages; `procedural`: rows of `generator`; `python`: rows of your own function,
+    which runs with your rights. By the ending of `path` if missing."""
+    path: Url
+    """File, glob or folder relative to the recipe's, URL as `s3://bucket/rows-*.jsonl`, or hub name; for `procedural`
+    the `generator`; for `python` the function, as `rows.py:rows`."""
+    generator: str | None = Field(None, pattern=r"^.+:[A-Za-z_][A-Za-z0-9_]*$")
+    """Generator of a procedural source, which runs with your rights: `reasoning_gym:TASK`, or `my_file.py:make`
+    (docs/how-to/sources.md)."""
+    levels: Annotated[int, Field(ge=1)] | tuple[dict[str, Any], ...] | None = None
+    """Number of levels, or a list of the generator's parameters, as `[{ min_terms = 2 }, { min_terms = 4 }]`; 1 if
+    missing."""
+    rows_per_level: int | None = Field(None, ge=1)
+    """Rows per level; 100 if missing."""
+    reserve_per_level: int | None = Field(None, ge=0)
+    """Further rows per level (`reserved`), which refreshes draw; 0 if missing."""
+    first_seed: int | None = Field(None, ge=0)
+    """Seed of the first row of each level; the next rows count on. From 0 if missing."""
+    subset: Names | None = None
+    """Configurations of a hub data set."""
+    split: Names = "train"
+    """Splits of a hub data set."""
+    revision: str | None = None
+    """Commit, branch or tag of a hub data set; pin a commit."""
+    files: Names | None = None
+    """Files of a hub data set instead of `subset`, as `all/train/*.parquet`."""
+    where: str | None = None
+    """SQL condition on the source's columns, as `problem_is_valid = 'Yes'`."""
+    quota: Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, le=1)] | None = None
+    """Draw rows at random, the same in every run: at most this number, or as 0.1 this share; all if missing."""
+    join: Join | None = None
+    """A second table to join."""
+    license: License = UNKNOWN
+    """Licence of the source, an SPDX expression, or `unknown`."""
+    url: Url | None = None
+    """Link to the source, for the card."""
+    limit: int | None = Field(None, ge=1)
+    """Read only the first rows."""
+    weight: float = Field(1.0, gt=0)
+    """Relative share of `export.size`."""
+    bad_rows: int = Field(0, ge=0)
+    """Max unreadable rows (`bad_row`), which are set aside in `stages/01-sources/quarantine`."""
+    columns: ProblemColumns = ProblemColumns()
+    """The column map. A column is a path, or `{ path | value, take }`."""
+    prior_attempts: tuple[PriorAttempts, ...] = ()
+    """Pass rates that came with the rows (docs/how-to/sources.md)."""
+    code: CodeColumns | None = None
+    """Tests, solutions and limits of a source of code problems."""
+    processes: bool = False
+    """Code: programs may start processes."""
 
     @model_validator(mode="before")
     @classmethod

@@ -45,11 +45,6 @@ class Forecast:
     best: tuple[NDArray[np.int8], ...]
     chance: tuple[NDArray[np.float64], ...]
 
-    def likely(self, correct: int, top_wrong: int, judged: int) -> tuple[str | None, float]:
-        """Return the likeliest decision and its probability."""
-        place = self.best[judged][correct, top_wrong]
-        return self.reasons[place], float(self.chance[judged][correct, top_wrong])
-
 
 def forecast(prior: Prior, decide: Decide, judged: int, attempts: int) -> Forecast:
     """Return the forecast for a problem that ends with ``judged`` of ``attempts`` judged."""
@@ -244,7 +239,7 @@ class StoppingRule:
             return DropReason.SUSPECTED_WRONG_LABEL
         if correct < band.min_correct:
             return DropReason.NEVER_SOLVED
-        return DropReason.TOO_EASY if correct > self._max_correct(judged) else None
+        return DropReason.TOO_EASY if correct > self.max_correct(judged) else None
 
     def is_certain(self, correct: int, top_wrong: int, unknown: int, total: int) -> bool:
         """Return whether every outcome of ``unknown`` attempts leads to the same decision."""
@@ -254,7 +249,7 @@ class StoppingRule:
             return False
         if correct < self.band.min_correct:
             return correct + unknown < self.band.min_correct
-        max_correct = self._max_correct(total)
+        max_correct = self.max_correct(total)
         return correct > max_correct or correct + unknown <= max_correct
 
     def is_decided(self, counts: OutcomeCounts) -> bool:
@@ -351,31 +346,30 @@ class StoppingRule:
         if not self.early_stopping:
             return correct / judged
         top_wrong_votes = _running_top_wrong_votes(outcomes)
-        paths, begun_correct = (
-            {0: 1},
-            {0: 0},
-        )  # by correct ones so far: orders that did not stop, and those that begin with a correct attempt
+        orders = {
+            0: (1, 0)
+        }  # by correct ones so far: orders that did not stop, and those that begin with a correct one
         judged_so_far = attempts = 0
         for position, (outcome, _) in enumerate(outcomes, 1):
             attempts += outcome is not None
             if outcome in _JUDGED:
                 judged_so_far += 1
-                first = judged_so_far == 1
-                others = judged - correct
-                paths, begun_correct = _extend_orders(paths, begun_correct, correct, others, judged_so_far, first)
+                orders = _extend_orders(orders, correct, judged - correct, judged_so_far)
             if position < len(outcomes):
-                for solved in list(paths):
+                for solved in list(orders):
                     top_wrong = top_wrong_votes[judged_so_far - solved]
                     now = OutcomeCounts(solved, top_wrong, judged_so_far, attempts, position)
                     if self.should_stop(now):
-                        del paths[solved], begun_correct[solved]
-        return begun_correct[correct] / paths[correct]
+                        del orders[solved]
+        ways, begun_correct = orders[correct]
+        return begun_correct / ways
 
     def likely_decision(self, counts: OutcomeCounts) -> tuple[str | None, float]:
         """Return the likeliest decision of n attempts and its probability."""
         remaining = self.band.attempts - counts.requested
         table = self._forecast(counts.judged + remaining, counts.attempts + remaining)
-        return table.likely(counts.correct, counts.top_wrong, counts.judged)
+        at = counts.correct, counts.top_wrong
+        return table.reasons[table.best[counts.judged][at]], float(table.chance[counts.judged][at])
 
     def expectation(self) -> Expectation:
         """Return the `Expectation` under the rule's prior."""
@@ -400,36 +394,28 @@ class StoppingRule:
         band = self.band
         return top_wrong >= WRONG_LABEL_VOTES and top_wrong > band.wrong_label_share * judged + _TOLERANCE
 
-    def _max_correct(self, judged: int) -> int:
+    def max_correct(self, judged: int) -> int:
+        """Return a kept problem's max number of correct attempts."""
         return int(judged * self.band.max_pass_rate + _TOLERANCE)
 
 
 def _running_top_wrong_votes(outcomes: Sequence[AttemptOutcome]) -> list[int]:
     """Return the top wrong answer's votes after 0, 1, 2, … incorrect attempts."""
-    votes: dict[int, int] = {}
-    leading = [0]
-    for outcome, answer_class in outcomes:
-        if outcome not in _JUDGED or outcome is Outcome.CORRECT:
-            continue
-        top = leading[-1]
-        if answer_class is not None and answer_class > 0:
-            votes[answer_class] = votes.get(answer_class, 0) + 1
-            top = max(top, votes[answer_class])
-        leading.append(top)
-    return leading
+    tally = OutcomeTally()
+    incorrect = [one for one in outcomes if one[0] in _JUDGED and one[0] is not Outcome.CORRECT]
+    return [0, *(tally.add(*one).top_wrong for one in incorrect)]
 
 
 def _extend_orders(
-    paths: dict[int, int], begun_correct: dict[int, int], correct: int, others: int, judged: int, first: bool
-) -> tuple[dict[int, int], dict[int, int]]:
+    orders: Mapping[int, tuple[int, int]], correct: int, others: int, judged: int
+) -> dict[int, tuple[int, int]]:
     """Return the numbers of all orders, and of those that begin correctly, one attempt longer."""
-    new_paths: dict[int, int] = {}
-    new_begun: dict[int, int] = {}
-    for solved, ways in paths.items():
-        if solved < correct:
-            new_paths[solved + 1] = new_paths.get(solved + 1, 0) + ways
-            new_begun[solved + 1] = new_begun.get(solved + 1, 0) + (ways if first else begun_correct[solved])
+    longer: dict[int, tuple[int, int]] = {}
+    for solved, (ways, begun) in orders.items():
+        steps = [(solved + 1, ways if judged == 1 else begun)] if solved < correct else []
         if judged - solved <= others:
-            new_paths[solved] = new_paths.get(solved, 0) + ways
-            new_begun[solved] = new_begun.get(solved, 0) + (0 if first else begun_correct[solved])
-    return new_paths, new_begun
+            steps.append((solved, begun))
+        for at, begun_there in steps:
+            so_far = longer.get(at, (0, 0))
+            longer[at] = so_far[0] + ways, so_far[1] + begun_there
+    return longer

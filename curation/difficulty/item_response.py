@@ -68,16 +68,16 @@ class Observations:
     def summed(self, table: Array, start: int = 0, stop: int | None = None) -> Array:
         """Return [patterns, columns] sums of ``table`` [keys, columns]."""
         first = self.first[start : None if stop is None else stop + 1]
-        return _sums_of_runs(table, self.keys[first[0] : first[-1]], first - first[0])
+        return sums_of_runs(table, self.keys[first[0] : first[-1]], first - first[0])
 
     def summed_by_key(self, table: Array) -> Array:
         """Return [keys, columns] sums of ``table`` [patterns, columns]."""
         order = np.argsort(self.keys, kind="stable")
         sizes = np.bincount(self.keys, minlength=len(self.policy))
-        return _sums_of_runs(table, self.pattern_of_row[order], np.concatenate([[0], np.cumsum(sizes)]))
+        return sums_of_runs(table, self.pattern_of_row[order], np.concatenate([[0], np.cumsum(sizes)]))
 
 
-def _sums_of_runs(table: Array, rows: Indices, first: Indices) -> Array:
+def sums_of_runs(table: Array, rows: Indices, first: Indices) -> Array:
     """Return [runs, columns] sums over ``rows[first[i] : first[i + 1]]``.
 
     Sparse, because matrix products of tiny tables wake BLAS's threads.
@@ -282,8 +282,12 @@ class ItemResponseModel:
         """Return [grid] slopes."""
         return np.tile(np.array(self.slopes), len(DIFFICULTIES))
 
-    def ability(self, policy: str) -> float:
-        """Return a policy's ability.
+    def in_domain(self, domain: str | None) -> ItemResponseModel:
+        """Return the domain's model, or this one."""
+        return self if domain is None else self.domains.get(domain, self)
+
+    def means(self, policy: str) -> Array:
+        """Return [grid] the expected pass rates of a policy.
 
         Raises:
             GoldilocksError: the model has seen no attempt of it.
@@ -291,15 +295,7 @@ class ItemResponseModel:
         if policy not in self.abilities:
             known = ", ".join(sorted(self.abilities)) or "none"
             raise GoldilocksError(f"the item response model has seen no attempt of {policy}; it knows {known}")
-        return self.abilities[policy]
-
-    def in_domain(self, domain: str | None) -> ItemResponseModel:
-        """Return the domain's model, or this one."""
-        return self if domain is None else self.domains.get(domain, self)
-
-    def means(self, policy: str) -> Array:
-        """Return [grid] the expected pass rates of a policy."""
-        return _means(self.ability(policy), self.difficulty, self.slope)
+        return _means(self.abilities[policy], self.difficulty, self.slope)
 
 
 def fit(
@@ -473,19 +469,28 @@ def _weighed(tally: Array, start: Array | float) -> float:
 
 
 def _log_likelihoods(seen: Observations, model: ItemResponseModel) -> Array:
-    """Return [keys, grid] beta-binomial log-likelihoods, up to a constant per key."""
-    table = np.zeros((len(seen.policy), len(model.weights)))
+    return log_likelihoods(model, seen.policies, seen.policy, seen.correct, seen.judged)
+
+
+def log_likelihoods(
+    model: ItemResponseModel, policies: Sequence[str], policy: Indices, correct: Indices, judged: Indices
+) -> Array:
+    """Return [rows, grid] beta-binomial log-likelihoods, up to a constant per row; 0 for policies without ability.
+
+    Args:
+        policy: [rows] indices of ``policies``.
+    """
+    table = np.zeros((len(policy), len(model.weights)))
     k = model.concentration
-    for number, policy in enumerate(seen.policies):
-        chosen = np.flatnonzero(seen.policy == number)
-        if policy not in model.abilities or not len(chosen):
+    for number, name in enumerate(policies):
+        chosen = np.flatnonzero(policy == number)
+        if name not in model.abilities or not len(chosen):
             continue
-        means = model.means(policy)
-        correct, judged = seen.correct[chosen], seen.judged[chosen]
-        most = int(judged.max())
+        means, solved, made = model.means(name), correct[chosen], judged[chosen]
+        most = int(made.max())
         of_correct, of_wrong = rising(means * k, most), rising((1 - means) * k, most)
         of_judged = rising(np.array([k]), most)
-        table[chosen] = of_correct[correct] + of_wrong[judged - correct] - of_judged[judged]
+        table[chosen] = of_correct[solved] + of_wrong[made - solved] - of_judged[made]
     return table
 
 

@@ -17,8 +17,17 @@ import polars as pl
 
 from curation.config import Band
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
-from curation.difficulty.item_response import Array, Indices, ItemResponseModel, fit, rising
+from curation.difficulty.item_response import (
+    Array,
+    Indices,
+    ItemResponseModel,
+    fit,
+    log_likelihoods,
+    rising,
+    sums_of_runs,
+)
 from curation.difficulty.label_votes import REFERENCE, SOURCE, VOTES, VoteParts, VotePatterns, vote_patterns
+from curation.difficulty.pass_rates import overrule
 from curation.records import DropReason
 
 VERSION = "label-trust@3"
@@ -55,8 +64,8 @@ _LURED, _LURED_TOO = 0.03, 0.4
 rightly. No data of few policies tell; set so that one policy's word alone never outweighs a reference."""
 
 _TURNS, _MOST_ROUNDS, _TOLERANCE = 3, 100, 1e-4
-_PIECE = 5_000
-"""Patterns of votes that are weighed at once: some 10 KB each."""
+_PART = 5_000
+"""Problems that are weighed at once: some 10 KB each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +108,17 @@ def label_posteriors(
     model: LabelModel, votes: pl.DataFrame, problems: pl.Series, settled: tuple[str, ...] = ()
 ) -> pl.DataFrame:
     """Return `LABEL` rows in the order of ``problems``; ``settled`` references are right."""
-    seen = vote_patterns(votes, problems, settled)
-    weighed = [_weighed(first, piece, _likelihoods(piece, model.items), model) for first, piece in seen.pieces(_PIECE)]
-    table = _as_labels(seen, weighed)
-    return (
-        problems.alias("problem")
-        .to_frame()
-        .join(table, on="problem", how="left", maintain_order="left")
-        .select(LABEL.names())
-        .cast(LABEL)
-    )
+    ids, parts = problems.alias("problem").to_frame(), [LABEL.to_frame()]
+    for part in ids.iter_slices(_PART):
+        seen = vote_patterns(votes, part["problem"], settled)
+        table = _as_labels(seen, _likelihoods(seen, model.items), model)
+        parts.append(part.join(table, on="problem", how="left", maintain_order="left").cast(LABEL))
+    return pl.concat(parts)
 
 
-def _as_labels(seen: VotePatterns, weighed: list[tuple[Array, pl.DataFrame]]) -> pl.DataFrame:
-    """Return `LABEL` rows of these patterns' problems, in order, from the results of `_weighed`."""
-    right = np.concatenate([np.zeros(0), *(right for right, _ in weighed)])
-    best = pl.concat([_BEST.to_frame(), *(best for _, best in weighed)])
+def _as_labels(seen: VotePatterns, likelihoods: _Likelihoods, model: LabelModel) -> pl.DataFrame:
+    """Return `LABEL` rows of the problems of these patterns, in order."""
+    right, best = _weighed(seen, likelihoods, model)
     return (
         pl.DataFrame({"problem": seen.problems, "pattern": seen.pattern, "wrong_label": 1 - right[seen.pattern]})
         .join(best, on="pattern", how="left")
@@ -124,18 +128,16 @@ def _as_labels(seen: VotePatterns, weighed: list[tuple[Array, pl.DataFrame]]) ->
     )
 
 
-def _weighed(
-    first: int, piece: VotePatterns, likelihoods: _Likelihoods, model: LabelModel
-) -> tuple[Array, pl.DataFrame]:
+def _weighed(seen: VotePatterns, likelihoods: _Likelihoods, model: LabelModel) -> tuple[Array, pl.DataFrame]:
     """Return [patterns] P(reference is right), and each pattern's likeliest rival."""
-    posteriors = _normalised(likelihoods, model, piece)[0]
-    is_rival = (likelihoods.place > REFERENCE) & (likelihoods.place <= piece.answers[likelihoods.pattern])
-    right = np.zeros(len(piece.answers))
+    posteriors = _normalised(likelihoods, model, seen)[0]
+    is_rival = (likelihoods.place > REFERENCE) & (likelihoods.place <= seen.answers[likelihoods.pattern])
+    right = np.zeros(len(seen.answers))
     at = likelihoods.place == REFERENCE
     right[likelihoods.pattern[at]] = posteriors[at].sum(axis=1)
     rivals = pl.DataFrame(
         {
-            "pattern": likelihoods.pattern[is_rival] + first,
+            "pattern": likelihoods.pattern[is_rival],
             "place": likelihoods.place[is_rival].astype(np.int32),
             "rival_right": posteriors[is_rival].sum(axis=1),
         },
@@ -165,7 +167,7 @@ def fit_labels(
         found = _likelihoods(seen, model.items)
         model = _learn(seen, found, model)
         if turn + 1 < _TURNS:
-            labels = _as_labels(seen, [_weighed(0, seen, found, model)])
+            labels = _as_labels(seen, found, model)
             model = replace(model, items=fit(_counts(votes, labels), slopes=True, start=model.items))
     return model
 
@@ -272,27 +274,15 @@ def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell
 
 def _summed(table: Array, places: Indices, size: int) -> Array:
     """Return [size, columns] sums of ``table`` by ``places``, which are sorted."""
-    sums = np.zeros((size, table.shape[1]))
-    starts = np.flatnonzero(np.diff(places, prepend=-1))
-    if len(starts):
-        sums[places[starts]] = np.add.reduceat(table, starts)
-    return sums
+    return sums_of_runs(table, np.arange(len(table)), np.searchsorted(places, np.arange(size + 1)))
 
 
 def _binomials(items: ItemResponseModel, seen: VotePatterns, correct: Indices, ballot: Indices) -> Array:
     """Return [rows, grid] log-likelihoods of ``correct`` votes on a ballot."""
-    table = np.zeros((len(correct), len(items.weights)))
-    judged, policy, k = seen.ballot_judged[ballot], seen.ballot_policy[ballot], items.concentration
-    for number, name in enumerate(seen.policies):
-        chosen = np.flatnonzero(policy == number)
-        if name.startswith(SOURCE):
-            table[chosen] = np.log(np.where(correct[chosen] > 0, 1 - _PRIOR_SHARE, _PRIOR_SHARE))[:, None]
-        if name not in items.abilities or not len(chosen):
-            continue
-        means, most = items.means(name), int(judged[chosen].max())
-        right, wrong = rising(means * k, most), rising((1 - means) * k, most)
-        whole = rising(np.array([k]), most)
-        table[chosen] = right[correct[chosen]] + wrong[(judged - correct)[chosen]] - whole[judged[chosen]]
+    policy = seen.ballot_policy[ballot]
+    table = log_likelihoods(items, seen.policies, policy, correct, seen.ballot_judged[ballot])
+    is_source = np.array([name.startswith(SOURCE) for name in seen.policies], dtype=bool)[policy]
+    table[is_source] = np.log(np.where(correct[is_source] > 0, 1 - _PRIOR_SHARE, _PRIOR_SHARE))[:, None]
     return table
 
 
@@ -354,14 +344,12 @@ def described(labels: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
 
 def suspect_labels(decisions: pl.DataFrame, labels: pl.DataFrame, drop_above: float) -> pl.DataFrame:
     """Return `DECISION` rows with suspected_wrong_label from ``drop_above`` on, except undecided ones."""
-    joined = decisions.select("problem").join(labels, on="problem", how="left", maintain_order="left")
-    undecided = decisions["reason"].is_in([DropReason.TOO_FEW_ATTEMPTS.value, DropReason.VERIFIER_FAILED.value])
-    accused = (joined["wrong_label"] >= drop_above).fill_null(False) & ~undecided.fill_null(False)
-    return decisions.with_columns(
-        pl.when(accused).then(False).otherwise("keep").alias("keep"),
-        pl.when(accused).then(pl.lit(DropReason.SUSPECTED_WRONG_LABEL.value)).otherwise("reason").alias("reason"),
-        pl.when(accused).then(joined["evidence"]).otherwise("evidence").alias("evidence"),
-    )
+    trust = labels.select("problem", "wrong_label", against="evidence")
+    undecided = pl.col("reason").is_in([DropReason.TOO_FEW_ATTEMPTS.value, DropReason.VERIFIER_FAILED.value])
+    accused = (pl.col("wrong_label") >= drop_above).fill_null(False) & ~undecided.fill_null(False)
+    joined = decisions.join(trust, on="problem", how="left", maintain_order="left")
+    judged = overrule(joined, accused, DropReason.SUSPECTED_WRONG_LABEL, pl.col("against"))
+    return judged.drop("wrong_label", "against")
 
 
 LEAST_PROBLEMS = 200

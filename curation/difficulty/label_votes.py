@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -58,33 +58,6 @@ class VotePatterns:
     def frequency(self) -> Array:
         """Return [patterns] how many problems have each."""
         return np.bincount(self.pattern, minlength=len(self.answers)).astype(np.float64)
-
-    def pieces(self, size: int) -> Iterator[tuple[int, VotePatterns]]:
-        """Yield ``size`` patterns at a time with their first index, without problems."""
-        for first in range(0, len(self.answers), size):
-            last = min(first + size, len(self.answers))
-            cell, end_cell = np.searchsorted(self.cell_pattern, (first, last))
-            ballot, end_ballot = np.searchsorted(self.ballot_pattern, (first, last))
-            cells, ballots = slice(cell, end_cell), slice(ballot, end_ballot)
-            yield (
-                first,
-                replace(
-                    self,
-                    problems=self.problems.clear(),
-                    pattern=self.pattern[:0],
-                    classes=self.classes.clear(),
-                    answers=self.answers[first:last],
-                    is_settled=self.is_settled[first:last],
-                    cell_pattern=self.cell_pattern[cells] - first,
-                    cell_place=self.cell_place[cells],
-                    cell_votes=self.cell_votes[cells],
-                    cell_ballot=self.cell_ballot[cells] - ballot,
-                    ballot_pattern=self.ballot_pattern[ballots] - first,
-                    ballot_policy=self.ballot_policy[ballots],
-                    ballot_judged=self.ballot_judged[ballots],
-                    ballot_answered=self.ballot_answered[ballots],
-                ),
-            )
 
 
 def vote_patterns(votes: pl.DataFrame, problems: pl.Series, settled: Sequence[str] = ()) -> VotePatterns:
@@ -265,7 +238,7 @@ class VoteParts:
             votes.match_to_schema(VOTES).write_parquet(self._file("votes", self._count))
             answers.match_to_schema(ANSWERS).write_parquet(self._file("answers", self._count))
             places.append(votes.select(pl.col("problem").unique(), part=pl.lit(self._count, pl.UInt32)))
-            self.top = max(self.top, _top(votes))
+            self.top = max([self.top, *votes["answer_class"].drop_nulls()])
             self._count += 1
         self._places = pl.concat(places).sort("problem")
 
@@ -295,7 +268,3 @@ class VoteParts:
 
     def _file(self, table: str, part: int) -> Path:
         return self._folder / f"{table}-{part:05}.parquet"
-
-
-def _top(votes: pl.DataFrame) -> int:
-    return int(votes["answer_class"].max() or 0)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 import polars as pl
 
 from curation.config import Band
-from curation.difficulty.early_stopping import WRONG_LABEL_VOTES, AttemptOutcome, OutcomeCounts, StoppingRule
+from curation.difficulty.early_stopping import AttemptOutcome, OutcomeCounts, StoppingRule
 from curation.policies.excerpt import excerpt, shortened
 from curation.records import COUNTED_OUTCOMES, DECISION, PASS_RATE, DropReason, Outcome
 from curation.verify.classes import keep_classes
@@ -89,35 +89,32 @@ def _ranges(indices: Sequence[int]) -> str:
     return f"attempt {text}" if len(indices) == 1 else f"attempts {text}"
 
 
+def overrule(decisions: pl.DataFrame, where: pl.Expr, reason: DropReason, evidence: pl.Expr) -> pl.DataFrame:
+    """Return `DECISION` rows that are dropped for another reason where an expression holds."""
+    return decisions.with_columns(
+        keep=pl.when(where).then(False).otherwise("keep"),
+        reason=pl.when(where).then(pl.lit(reason.value)).otherwise("reason"),
+        evidence=pl.when(where).then(evidence).otherwise("evidence"),
+    )
+
+
 def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFrame:
     """Return `DECISION` rows with refused problems (`REFUSAL`) dropped as sampling_failed."""
     evidence = pl.format("attempt {} was refused ({}): {}", "index", "kind", "reason")
     first = refusals.sort("index").unique("problem", keep="first").select("problem", refused=evidence)
     held = decisions.join(first, on="problem", how="left", maintain_order="left")
-    is_refused = pl.col("refused").is_not_null()
-    return held.with_columns(
-        pl.when(is_refused).then(False).otherwise("keep").alias("keep"),
-        pl.when(is_refused).then(pl.lit(DropReason.SAMPLING_FAILED.value)).otherwise("reason").alias("reason"),
-        pl.when(is_refused).then("refused").otherwise("evidence").alias("evidence"),
-    ).select(DECISION.names())
+    return overrule(held, pl.col("refused").is_not_null(), DropReason.SAMPLING_FAILED, pl.col("refused")).drop(
+        "refused"
+    )
 
 
 def hold_reserved(decisions: pl.DataFrame, measured: pl.Series) -> pl.DataFrame:
     """Return `DECISION` rows with problems that are not ``measured`` dropped as reserved."""
     waits = ~pl.col("problem").is_in(measured.implode())
-    return decisions.with_columns(
-        keep=pl.when(waits).then(False).otherwise("keep"),
-        reason=pl.when(waits).then(pl.lit(DropReason.RESERVED.value)).otherwise("reason"),
-        evidence=pl.when(waits).then(pl.lit("made for a later refresh")).otherwise("evidence"),
-    )
+    return overrule(decisions, waits, DropReason.RESERVED, pl.lit("made for a later refresh"))
 
 
 VERSION = "difficulty@5"
-
-_HANGS = (
-    "the verifier failed on {} of {} attempts, which could decide; of {} judged {} are correct, {} agree on another"
-)
-"""Evidence of a problem whose failed verdicts could change its decision."""
 
 Z95 = 1.959963984540054
 """Two-sided 95 % quantile of the normal distribution."""
@@ -263,123 +260,65 @@ def decide(
         rule: that of the pass rates.
         failures: `failed_verdicts`, as evidence for undecided problems.
     """
-    decided = _apply_rules(rates, band)
-    if rule is not None and rule.foresees:
-        decided = _foresee(decided, rule)
-    if failures is not None:
-        named = decided.join(failures, on="problem", how="left", maintain_order="left")
-        is_named = (pl.col("reason") == DropReason.VERIFIER_FAILED.value) & pl.col("failures").is_not_null()
-        evidence = pl.when(is_named).then(pl.format("{}: {}", "evidence", "failures")).otherwise("evidence")
-        decided = named.with_columns(evidence.alias("evidence"))
+    by_counts = StoppingRule(band)
+    foreseeing = rule if rule is not None and rule.foresees else None
+    named = dict(failures.iter_rows()) if failures is not None else {}
+    reasons, evidence = [], []
+    columns = ("problem", "correct", "top_wrong_votes", "judged", "attempts", "skipped", "top_wrong_answer")
+    for problem, correct, top_wrong, judged, attempts, skipped, rival in rates.select(columns).iter_rows():
+        counts = OutcomeCounts(correct, top_wrong, judged, attempts, band.attempts - (skipped or 0))
+        reason, why = _decision(problem, counts, skipped, rival, by_counts, foreseeing)
+        if reason == DropReason.VERIFIER_FAILED and problem in named:
+            why += f": {named[problem]}"
+        reasons.append(reason)
+        evidence.append(why)
     return (
-        decided.with_columns(pl.col("reason").is_null().alias("keep"), pl.lit(stage).alias("stage"))
+        rates.with_columns(pl.Series("reason", reasons, pl.String), pl.Series("evidence", evidence, pl.String))
+        .with_columns(pl.col("reason").is_null().alias("keep"), pl.lit(stage).alias("stage"))
         .select(DECISION.names())
         .cast(DECISION)
     )
 
 
-def _apply_rules(rates: pl.DataFrame, band: Band) -> pl.DataFrame:
-    """Return the pass rates with ``reason``, null if kept, and ``evidence``."""
-    most_correct = most_correct_kept(band)
-    failed = pl.col("timeout") + pl.col("broken")
-    too_few = pl.col("judged") < band.least_judged
-    rules: list[tuple[pl.Expr, DropReason, pl.Expr]] = [
-        (
-            pl.col("skipped").is_null(),
-            DropReason.TOO_FEW_ATTEMPTS,
-            pl.format(
-                "the {} attempts made under other settings do not decide it; `goldilocks run` samples it further",
-                "attempts",
-            ),
-        ),
-        (
-            too_few & (pl.col("attempts") >= band.least_judged),
-            DropReason.VERIFIER_FAILED,
-            pl.format(
-                "the verifier failed on {} of {} attempts; {} judged, {} wanted",
-                failed,
-                "attempts",
-                "judged",
-                pl.lit(band.least_judged),
-            ),
-        ),
-        (
-            too_few,
-            DropReason.TOO_FEW_ATTEMPTS,
-            pl.format("{} attempts judged, {} wanted", "judged", pl.lit(band.least_judged)),
-        ),
-        (
-            pl.lit(_hang_on_failures(rates, band)),
-            DropReason.VERIFIER_FAILED,
-            pl.format(_HANGS, failed, "attempts", "judged", "correct", "top_wrong_votes"),
-        ),
-        (
-            suspected_wrong_label(band),
-            DropReason.SUSPECTED_WRONG_LABEL,
-            pl.format(
-                "{} of {} agree on {}, {} on the reference",
-                "top_wrong_votes",
-                "judged",
-                pl.col("top_wrong_answer").str.head(200),
-                "correct",
-            ),
-        ),
-        (
-            pl.col("correct") < band.min_correct,
-            DropReason.NEVER_SOLVED,
-            pl.format("{} of {} correct, at least {} wanted", "correct", "judged", pl.lit(band.min_correct)),
-        ),
-        (
-            pl.col("correct") > most_correct,
-            DropReason.TOO_EASY,
-            pl.format("{} of {} correct, at most {} wanted", "correct", "judged", most_correct),
-        ),
-    ]
-    reason = pl.coalesce(pl.when(fires).then(pl.lit(name.value)) for fires, name, _ in rules)
-    evidence = pl.coalesce(pl.when(fires).then(numbers) for fires, _, numbers in rules)
-    keeps = pl.format("{} of {} correct", "correct", "judged")
-    return rates.with_columns(reason.alias("reason"), pl.coalesce(evidence, keeps).alias("evidence"))
-
-
-def _hang_on_failures(rates: pl.DataFrame, band: Band) -> pl.Series:
-    """Return for each row whether failed verdicts could change its decision."""
-    rule = StoppingRule(band)
-    rows = rates.select("correct", "top_wrong_votes", "judged", "attempts").iter_rows()
-    hang = [
-        attempts > judged and not rule.is_certain(correct, top_wrong, attempts - judged, attempts)
-        for correct, top_wrong, judged, attempts in rows
-    ]
-    return pl.Series(hang, dtype=pl.Boolean)
-
-
-def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
-    """Replace decisions on counts by the likeliest ones at foreseen stops."""
-    reasons, evidence = decided["reason"].to_list(), decided["evidence"].to_list()
-    columns = ("problem", "correct", "top_wrong_votes", "judged", "attempts", "skipped")
-    for row, (problem, correct, top_wrong, judged, attempts, skipped) in enumerate(decided.select(columns).iter_rows()):
-        now = OutcomeCounts(correct, top_wrong, judged, attempts, rule.band.attempts - (skipped or 0))
-        if not skipped or rule.is_decided(now):
-            continue
-        if now.failed:
-            reasons[row] = DropReason.VERIFIER_FAILED.value
-            evidence[row] = _HANGS.format(now.failed, attempts, judged, correct, top_wrong)
-            continue
-        reason, chance = rule.of(problem).likely_decision(now)
-        reasons[row] = reason
-        known = rule.priors.get(problem)
-        others = f" with {known.informed_by}" if known is not None and known.informed_by else ""
-        evidence[row] = (
-            f"{correct} of {judged} correct, {top_wrong} agree on another answer; foreseen at {chance:.3f}{others}"
+def _decision(
+    problem: str,
+    counts: OutcomeCounts,
+    skipped: int | None,
+    rival: str | None,
+    by_counts: StoppingRule,
+    foreseeing: StoppingRule | None,
+) -> tuple[str | None, str]:
+    """Return why a problem is dropped, None if it is kept, and the numbers that decide."""
+    correct, judged, attempts = counts.correct, counts.judged, counts.attempts
+    if skipped is None:
+        return DropReason.TOO_FEW_ATTEMPTS, (
+            f"the {attempts} attempts made under other settings do not decide it; `goldilocks run` samples it further"
         )
-    return decided.with_columns(pl.Series("reason", reasons, pl.String), pl.Series("evidence", evidence, pl.String))
-
-
-def suspected_wrong_label(band: Band) -> pl.Expr:
-    """Return the paper's rule: most attempts agree on a wrong answer."""
-    majority = pl.col("top_wrong_votes") > band.wrong_label_share * pl.col("judged") + 1e-9
-    return majority & (pl.col("top_wrong_votes") >= WRONG_LABEL_VOTES)
-
-
-def most_correct_kept(band: Band) -> pl.Expr:
-    """Return a kept problem's max number of correct attempts."""
-    return (pl.col("judged") * band.max_pass_rate + 1e-9).floor().cast(pl.Int32)
+    hangs = (
+        f"the verifier failed on {counts.failed} of {attempts} attempts, which could decide; of {judged} judged "
+        f"{correct} are correct, {counts.top_wrong} agree on another"
+    )
+    if foreseeing is not None and skipped and not foreseeing.is_decided(counts):
+        if counts.failed:
+            return DropReason.VERIFIER_FAILED, hangs
+        reason, chance = foreseeing.of(problem).likely_decision(counts)
+        known = foreseeing.priors.get(problem)
+        others = f" with {known.informed_by}" if known is not None and known.informed_by else ""
+        numbers = f"{correct} of {judged} correct, {counts.top_wrong} agree on another answer"
+        return reason, f"{numbers}; foreseen at {chance:.3f}{others}"
+    band, reason = by_counts.band, by_counts.reason(correct, counts.top_wrong, judged, attempts)
+    match reason:
+        case DropReason.TOO_FEW_ATTEMPTS:
+            return reason, f"{judged} attempts judged, {band.least_judged} wanted"
+        case DropReason.VERIFIER_FAILED if judged >= band.least_judged:
+            return reason, hangs
+        case DropReason.VERIFIER_FAILED:
+            failed = f"the verifier failed on {counts.failed} of {attempts} attempts"
+            return reason, f"{failed}; {judged} judged, {band.least_judged} wanted"
+        case DropReason.SUSPECTED_WRONG_LABEL:
+            return reason, f"{counts.top_wrong} of {judged} agree on {str(rival)[:200]}, {correct} on the reference"
+        case DropReason.NEVER_SOLVED:
+            return reason, f"{correct} of {judged} correct, at least {band.min_correct} wanted"
+        case DropReason.TOO_EASY:
+            return reason, f"{correct} of {judged} correct, at most {by_counts.max_correct(judged)} wanted"
+    return reason, f"{correct} of {judged} correct"

@@ -212,22 +212,13 @@ def agreement_prior(rates: pl.DataFrame) -> tuple[float, float]:
     Args:
         rates: correct, judged and top_wrong_votes of problems.
     """
-    return agreement_of_votes(wrong_votes(rates))
-
-
-def wrong_votes(rates: pl.DataFrame) -> pl.DataFrame:
-    """Return the number of ``problems`` by their votes: agree, others."""
-    return (
+    votes = (
         rates.select(agree="top_wrong_votes", others=pl.col("judged") - pl.col("correct"))
         .filter(pl.col("others") > 0)
         .group_by("agree", "others")
         .agg(problems=pl.len())
         .sort("agree", "others")
     )
-
-
-def agreement_of_votes(votes: pl.DataFrame) -> tuple[float, float]:
-    """Return the `agreement_prior` of the `wrong_votes` of all problems."""
     means, sizes = (grid.ravel() for grid in np.meshgrid(_AGREE_MEANS, _AGREE_SIZES))
     fit = -0.5 * np.log(sizes) ** 2 - 2 * (means - 0.5) ** 2
     if votes.height:

@@ -6,7 +6,7 @@ The checkpoint judges an anchor first. Problems whose decision may change, and u
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from math import ceil
@@ -70,51 +70,30 @@ _SIDES = {DropReason.NEVER_SOLVED.value: -1, DropReason.TOO_EASY.value: 1}
 _RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL)
 
 
-def anchor_of_parts(read: Callable[[], Iterable[pl.DataFrame]], version: int, policy: str) -> pl.DataFrame:
+def anchor_of_parts(parts: Iterable[pl.DataFrame], version: int, policy: str) -> pl.DataFrame:
     """Return the anchor as `REFRESH_CHOICE` rows; none if it would be over half of all problems.
 
     Args:
-        read: returns the same decisions, chunk by chunk; it is called twice.
+        parts: all decisions, chunk by chunk.
     """
     is_others = (pl.col("policy") != policy) & pl.col("reason").ne_missing(DropReason.RESERVED.value)
     side = pl.col("reason").replace_strict(_SIDES, default=0, return_dtype=pl.Int8)
     rate = pl.when(pl.col("judged") > 0).then(pl.col("correct") / pl.col("judged")).otherwise(0.0)
-    columns: list[list[np.ndarray]] = [[np.zeros(0, np.int8)], [np.zeros(0)], [np.zeros(0)]]
-    for part in read():
-        others = part.filter(is_others).select("problem", side=side, rate=rate)
-        found = (others["side"].to_numpy(), others["rate"].to_numpy(), _hash_places(others["problem"]))
-        for column, values in zip(columns, found, strict=True):
-            column.append(values)
-    sides, rates, places = (np.concatenate(column) for column in columns)
-    size = max(ceil(ANCHOR_SHARE * len(places)), ANCHOR_LEAST)
-    if 2 * size > len(places):
+    empty = pl.DataFrame(schema={"problem": pl.String, "side": pl.Int8, "rate": pl.Float64})
+    others = pl.concat([empty, *(part.filter(is_others).select("problem", side=side, rate=rate) for part in parts)])
+    size = max(ceil(ANCHOR_SHARE * others.height), ANCHOR_LEAST)
+    if 2 * size > others.height:
         return REFRESH_CHOICE.to_frame()
-    chosen = np.lexsort((places, rates, sides))[_spread(len(places), size, version)]
-    begin, named = 0, [pl.Series("problem", [], pl.String)]
-    ascending = np.sort(chosen)
-    for part in read():
-        names = part.filter(is_others)["problem"]
-        first, last = np.searchsorted(ascending, (begin, begin + len(names)))
-        named.append(names.gather(ascending[first:last] - begin))
-        begin += len(names)
-    anchor = pl.concat(named).gather(np.argsort(np.argsort(chosen)))
+    anchor = spread_sample(others, ("side", "rate"), size, version)
     return pl.DataFrame({"problem": anchor, "why": RefreshCause.ANCHOR.value}, schema=REFRESH_CHOICE)
 
 
 def spread_sample(rows: pl.DataFrame, by: Sequence[str], size: int, version: int) -> pl.Series:
-    """Return ``size`` problems at even distances, ordered by columns and hash."""
-    ordered = rows.with_columns(place=_hash_places(rows["problem"])).sort(*by, "place", "problem")["problem"]
-    return ordered[_spread(len(ordered), size, version)]
-
-
-def _spread(count: int, size: int, version: int) -> list[int]:
-    """Return ``size`` of ``count`` indices at even distances, shifted by version."""
+    """Return ``size`` problems at even distances, ordered by columns and hash, shifted by version."""
+    places = pl.Series("place", [hash_place(problem) for problem in rows["problem"]], pl.Float64)
+    ordered = rows.with_columns(places).sort(*by, "place", "problem")["problem"]
     begin = hash_place(str(version))
-    return [int((number + begin) * count / size) for number in range(size)]
-
-
-def _hash_places(problems: pl.Series) -> np.ndarray:
-    return np.fromiter(map(hash_place, problems), np.float64, len(problems))
+    return ordered[[int((number + begin) * len(ordered) / size) for number in range(size)]]
 
 
 def trained_counts(trained: pl.DataFrame) -> dict[str, tuple[float, float]]:

@@ -7,26 +7,26 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
+from curation.config import Band
 from curation.difficulty.early_stopping import AttemptOutcome, ProblemPrior, StoppingRule
-from curation.difficulty.item_response import MOST_PROBLEMS, Array, ItemResponseModel, fit
+from curation.difficulty.item_response import Array, ItemResponseModel, fit
 from curation.difficulty.priors import (
     PRIOR,
     SIDES,
     Calibration,
     Replay,
-    agreement_of_votes,
+    agreement_prior,
     as_priors,
     beta_sides,
     calibration,
     problem_priors,
     replay,
     rounded,
-    wrong_votes,
 )
 from curation.difficulty.refresh import expected_side
 from curation.records import DropReason
@@ -52,13 +52,12 @@ def anchored(counts: pl.DataFrame, policy: str, before: str) -> Anchor | None:
     """Return the anchor's results, or None if nothing was judged.
 
     Args:
-        counts: of all policies; from `FEW` anchor problems on, only their rows are read.
+        counts: of all policies; from `FEW` anchor problems on, those on the anchor are enough.
     """
     own = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))
     if not own.height:
         return None
-    met = counts.join(own.select("problem"), on="problem", how="semi")
-    model = fit(met if own.height >= FEW else counts, always=own["problem"], most_problems=MOST_PROBLEMS)
+    model = fit(counts, always=own["problem"])
     abilities = model.abilities
     shift = abilities[policy] - abilities[before] if before in abilities else None
     return Anchor(policy, before, own.height, shift, calibration(model, counts, policy), model, counts)
@@ -198,21 +197,33 @@ class ForecastPart:
 
 @dataclass(frozen=True, slots=True)
 class SharedPriors:
-    """The distinct priors of all problems, their [priors, 3] ``sides``, and their indices by chunk."""
+    """The `PRIOR` rows of all problems by chunk, with the index (``prior``) of their ``distinct`` prior.
 
-    table: pl.DataFrame
+    Args:
+        sides: [priors, 3] chances of the sides of the band.
+    """
+
+    of_part: tuple[pl.DataFrame, ...]
+    distinct: pl.DataFrame
     sides: Array
-    of_part: tuple[np.ndarray, ...]
 
     def sides_of(self, part: int, problems: pl.Series) -> pl.DataFrame:
         """Return the `SIDES` rows of a chunk."""
-        found = pl.DataFrame(self.sides[self.of_part[part]], SIDES.names()[1:], orient="row")
+        found = pl.DataFrame(self.sides[self.of_part[part]["prior"].to_numpy()], SIDES.names()[1:], orient="row")
         return found.with_columns(problems.alias("problem")).select(SIDES.names()).cast(SIDES)
 
     def priors_of(self, part: int, problems: pl.Series, error_rate: float) -> pl.DataFrame:
         """Return the `PRIOR` rows of a chunk."""
-        found = self.table[self.of_part[part]]
-        return found.with_columns(problems.alias("problem"), error_rate=error_rate).select(PRIOR.names()).cast(PRIOR)
+        found = self.of_part[part].with_columns(problems.alias("problem"), error_rate=error_rate)
+        return found.select(PRIOR.names()).cast(PRIOR)
+
+
+def share_priors(tables: Sequence[pl.DataFrame], band: Band) -> SharedPriors:
+    """Return the priors of chunks, of which many are the same."""
+    distinct = pl.concat(tables).select(_SHARED).unique(maintain_order=True).with_row_index("prior")
+    sides = beta_sides(distinct["correct"].to_numpy(), distinct["other"].to_numpy(), band)
+    indexed = (table.join(distinct, on=_SHARED, how="left", maintain_order="left") for table in tables)
+    return SharedPriors(tuple(indexed), distinct, sides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,74 +270,41 @@ def foresee_refresh(
         attempts: of the anchor, in order, up to their stops.
         error_rate: max share of decisions that may differ from a full judgement's.
     """
-    votes = [wrong_votes(part.decisions.filter(pl.col("judged") > 0)) for part in parts]
-    summed = pl.concat(votes).group_by("agree", "others").agg(pl.col("problems").sum()).sort("agree", "others")
-    agreement = agreement_of_votes(summed)
+    rates = pl.concat([part.decisions.select("correct", "judged", "top_wrong_votes") for part in parts])
+    agreement = agreement_prior(rates.filter(pl.col("judged") > 0))
     own = anchor.counts.filter(pl.col("policy") == anchor.policy)
     names = own["problem"].unique()
     correction = recalibrate(problem_priors(anchor.model, anchor.counts, anchor.policy, names, agreement, 0.0), own)
-    gathered = _Gathered(attempts)
+    tables = []
     for part in parts:
-        names = part.decisions["problem"]
+        names, reasons = part.decisions["problem"], part.decisions["reason"]
         table = problem_priors(anchor.model, part.counts, anchor.policy, names, agreement, 0.0)
-        gathered.add(part.decisions, correction.applied(table))
-    shared = gathered.shared(rule)
-    outcome = _Outcomes(shared, gathered.classes, rule)
+        where = pl.Series("where", [expected_side(reason) for reason in reasons], pl.Int8)
+        is_decided = reasons.ne_missing(DropReason.RESERVED.value).alias("is_decided")
+        is_anchor = names.is_in(list(attempts)).alias("is_anchor")
+        tables.append(correction.applied(table).with_columns(where, is_decided, is_anchor))
+    shared = share_priors(tables, rule.band)
+    outcome = _Outcomes(shared, rule)
     place = bisect_right(THRESHOLDS, error_rate, lo=1, key=lambda threshold: outcome.of(threshold)[0]) - 1
     threshold = THRESHOLDS[place]
-    known = as_priors(pl.concat(gathered.of_anchor).with_columns(error_rate=pl.lit(threshold)))
+    known = as_priors(pl.concat(tables).filter("is_anchor").with_columns(error_rate=pl.lit(threshold)))
     replayed = replay(rule.given(known), rule, attempts, threshold)
     return RefreshForecast(threshold, shared, *outcome.of(threshold), replayed, correction)
 
 
-@dataclass(slots=True)
-class _Gathered:
-    """Distinct priors, and counts of problems by prior, side of the band and anchor."""
-
-    attempts: Mapping[str, Sequence[AttemptOutcome]]
-    keys: dict[tuple[object, ...], int] = field(default_factory=dict)
-    of_part: list[np.ndarray] = field(default_factory=list)
-    classes: dict[tuple[int, int, bool], int] = field(default_factory=dict)
-    of_anchor: list[pl.DataFrame] = field(default_factory=lambda: [PRIOR.to_frame()])
-
-    def add(self, decisions: pl.DataFrame, table: pl.DataFrame) -> None:
-        """Add a chunk with its `PRIOR` rows in the same order."""
-        columns = [*_SHARED, "informed_by"]
-        unique = table.select(columns).unique(maintain_order=True)
-        unique = unique.with_columns(
-            key=pl.Series([self.keys.setdefault(row, len(self.keys)) for row in unique.iter_rows()], dtype=pl.UInt32)
-        )
-        key = table.join(unique, on=columns, how="left", maintain_order="left")["key"]
-        self.of_part.append(key.to_numpy())
-        is_anchor = table["problem"].is_in(list(self.attempts))
-        self.of_anchor.append(table.filter(is_anchor))
-        where = pl.Series([expected_side(reason) for reason in decisions["reason"]], dtype=pl.Int8)
-        met = pl.DataFrame({"key": key, "where": where, "is_anchor": is_anchor})
-        met = met.filter(decisions["reason"].ne_missing(DropReason.RESERVED.value))  # not decided on yet
-        for *of_class, problems in met.group_by(pl.all()).len().sort(pl.all()).iter_rows():
-            at = tuple(of_class)
-            self.classes[at] = self.classes.get(at, 0) + problems
-
-    def shared(self, rule: StoppingRule) -> SharedPriors:
-        """Return the priors with the chances of each side."""
-        schema = {name: PRIOR[name] for name in (*_SHARED, "informed_by")}
-        table = pl.DataFrame(list(self.keys), schema, orient="row")
-        sides = beta_sides(table["correct"].to_numpy(), table["other"].to_numpy(), rule.band)
-        return SharedPriors(table, sides, tuple(self.of_part))
-
-
 class _Outcomes:
-    """Expected outcomes of thresholds over all classes of problems."""
+    """Expected outcomes of thresholds over all problems."""
 
-    def __init__(self, shared: SharedPriors, classes: Mapping[tuple[int, int, bool], int], rule: StoppingRule) -> None:
-        keys = shared.table.select(_SHARED).unique(maintain_order=True).with_row_index("key")
-        of_prior = shared.table.join(keys, on=_SHARED, how="left", maintain_order="left")["key"].to_numpy()
-        named = keys.with_columns(problem=pl.col("key").cast(pl.String), error_rate=0.0, informed_by=pl.lit(""))
+    def __init__(self, shared: SharedPriors, rule: StoppingRule) -> None:
+        named = shared.distinct.with_columns(
+            problem=pl.col("prior").cast(pl.String), error_rate=0.0, informed_by=pl.lit("")
+        )
         self._priors, self._rule = list(as_priors(named).values()), rule
-        prior, where, is_anchor = (np.array(column) for column in zip(*sorted(classes), strict=True))
-        self._problems = np.array([classes[at] for at in sorted(classes)], dtype=np.float64)
-        self._key, self._is_anchor = of_prior[prior], is_anchor
-        self._change = 1 - shared.sides[prior, 1 + where]
+        decided = pl.concat(shared.of_part).filter("is_decided")
+        classes = decided.group_by("prior", "where", "is_anchor").len("problems").sort("prior", "where", "is_anchor")
+        self._key, self._is_anchor = classes["prior"].to_numpy(), classes["is_anchor"].to_numpy()
+        self._problems = classes["problems"].to_numpy().astype(np.float64)
+        self._change = 1 - shared.sides[self._key, 1 + classes["where"].to_numpy()]
         self._full = _expected(rule, self._priors, 0.0)[0][self._key]
 
     def of(self, threshold: float) -> tuple[float, float]:

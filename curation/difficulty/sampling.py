@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from curation.difficulty.early_stopping import OutcomeTally, StoppingRule
-from curation.difficulty.unanswered import ResponseTally, UselessResponses
+from curation.difficulty.unanswered import ResponseTally
 from curation.policies.failure_budget import FailureBudget
 from curation.records import (
     COUNTED_OUTCOMES,
@@ -251,7 +251,7 @@ class Sampler:
         total: int | None = None,
         expected: float | None = None,
         watch: Callable[[SamplingProgress], None] | None = None,
-        alarm: Callable[[UselessResponses], None] | None = None,
+        alarm: Callable[[ResponseTally, str | None], None] | None = None,
         budget: FailureBudget | None = None,
         doubtful_is_open: bool = False,
     ) -> None:
@@ -437,7 +437,7 @@ class Sampler:
         problem, index = self._responses.examples[self._responses.main_kind]
         attempts = self._store.read([problem], ["problem", "index", "text", "answer"])
         row = attempts.filter(attempts["index"] == index).row(0, named=True)
-        self._alarm(self._responses.alarm(row["text"] if row["text"] is not None else row["answer"]))
+        self._alarm(self._responses, row["text"] if row["text"] is not None else row["answer"])
         self._alarm = None
 
     def _store_completions(self) -> None:

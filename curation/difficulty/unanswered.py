@@ -64,28 +64,16 @@ class ResponseTally:
         """Return the more frequent kind of useless responses."""
         return max(self.useless, key=lambda kind: self.useless[kind])
 
-    def alarm(self, text: str | None) -> UselessResponses:
-        """Return the warning; ``text`` is the example of the main kind."""
-        kind = self.main_kind
-        return UselessResponses(self.judged, dict(self.useless), kind, *self.examples[kind], text)
+    def sentence(self, advice: str, text: str | None) -> str:
+        """Return the warning for users.
 
-
-@dataclass(frozen=True, slots=True)
-class UselessResponses:
-    """Counts of useless responses by kind, and an example of the main kind."""
-
-    judged: int
-    counts: dict[str, int]
-    kind: str
-    problem: str
-    index: int
-    text: str | None
-
-    def sentence(self, advice: str) -> str:
-        """Return a sentence for users; ``advice`` names the setting to check."""
-        total = sum(self.counts.values())
-        counts = ", ".join(f"{kind} {count:,}" for kind, count in self.counts.items() if count)
+        Args:
+            advice: names the setting to check.
+            text: the example of the main kind.
+        """
+        total, (problem, index) = sum(self.useless.values()), self.examples[self.main_kind]
+        counts = ", ".join(f"{kind} {count:,}" for kind, count in self.useless.items() if count)
         return (
             f"{total:,} of the first {self.judged:,} responses ({100 * total / self.judged:.0f} %) are of no use "
-            f"({counts}): {advice}. One of them, problem {self.problem}, attempt {self.index}: {excerpt(self.text)}"
+            f"({counts}): {advice}. One of them, problem {problem}, attempt {index}: {excerpt(text)}"
         )

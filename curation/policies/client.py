@@ -22,7 +22,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import orjson
 
-from curation.config.engines import ServerSettings
+from curation.config import ServerSettings
 from curation.policies.servers import Server, Servers, TemporaryFailure, Unreachable
 from curation.records import PolicyError, RequestRefused
 

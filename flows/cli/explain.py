@@ -14,9 +14,9 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 
-from curation.config.reasons import SETTINGS_OF
 from curation.policies.excerpt import excerpt
 from curation.records import ATTEMPT, VERDICT, DropReason, StoreError
+from flows.cli.settings import deciding_settings
 from flows.pipelines.find_problem import attempt_ids_of, filters_of, find_id
 from flows.publish.curated_set import published_verifier
 from flows.publish.versions import RefreshedRun, Version, newest_run, refreshed_run, scan_decisions, stored_versions
@@ -82,8 +82,8 @@ def _print_export(console: Console, run: Run, attempt_ids: Sequence[str]) -> Non
 
 
 def _print_settings(console: Console, reason: str) -> None:
-    if keys := SETTINGS_OF[DropReason(reason)]:
-        _print_field(console, "settings", ", ".join(keys))
+    if settings := deciding_settings(DropReason(reason)):
+        _print_field(console, "settings", ", ".join(setting.key for setting in settings))
 
 
 def _print_field(console: Console, label: str, text: Any) -> None:

@@ -17,7 +17,6 @@ from pydantic.json_schema import SkipJsonSchema
 from curation.config import Pick, Recipe
 from curation.config.base import ByKind
 from curation.config.mistakes import kinds_of, tables_in
-from curation.config.reasons import SETTINGS_OF
 from curation.publish.cards.words import REASON_WORDS
 from curation.records import ConfigError, DropReason
 from flows.run.terminal import SafeConsole
@@ -74,6 +73,12 @@ def display_key(key: str) -> str:
     return re.sub(r"\(\w+\)", "", key)
 
 
+def deciding_settings(reason: DropReason) -> list[Setting]:
+    """Return the settings of a recipe whose meaning names a drop reason."""
+    named = (row for row in settings_of() if f"`{reason}`" in row.meaning)
+    return [row for row in named if not row.key.startswith("decontamination.against")]  # benchmarks lose no rows
+
+
 def find_settings(key: str, *, train: bool = False) -> list[Setting]:
     """Return the settings whose key begins with ``key``, or that decide for a drop reason of this name, else those that
     have it in their key or meaning.
@@ -85,7 +90,7 @@ def find_settings(key: str, *, train: bool = False) -> list[Setting]:
     rows = list(settings_of(recipe))
     found = [row for row in rows if row.key.startswith(key) or display_key(row.key).startswith(key)]
     if not found and not train and key in {*DropReason}:
-        found = [row for row in rows if row.key in SETTINGS_OF[DropReason(key)]]
+        found = deciding_settings(DropReason(key))
         if not found:
             raise ConfigError(f"no setting decides which rows leave as {key} ({REASON_WORDS[DropReason(key)]}).")
     if not found:
@@ -103,10 +108,10 @@ def print_settings(key: str, *, train: bool = False) -> None:
     """Print the settings that `find_settings` finds: of a recipe, or of a trainer's. Two lines each, or more."""
     rows = find_settings(key, train=train)
     console = SafeConsole()
-    width = min(console.width, WIDEST)
+    wrapper = textwrap.TextWrapper(min(console.width, WIDEST), INDENT, INDENT, break_on_hyphens=False)
     for row in rows:
         console.print(f"{row.key}  {row.kind}{DEFAULT_WORDS.get(row.default, f', {row.default} by default')}")
-        console.print(textwrap.fill(row.meaning, width, initial_indent=INDENT, subsequent_indent=INDENT))
+        console.print(wrapper.fill(row.meaning))
     if any("(" in row.key for row in rows):
         console.print("\ntable(kind).key is written table.key, where table.kind is that kind")
     if any(row.kind == COLUMN for row in rows):

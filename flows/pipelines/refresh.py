@@ -166,7 +166,7 @@ def measure_anchor(run: RefreshedRun, published: _PublishedRun, parts: RefreshPa
     """
     number, policy, part = published.newest.number, policy_of(run), run.parts[-1]
     settings = run.recipe.refresh
-    chosen = anchor_of_parts(parts.decisions, number + 1, policy)
+    chosen = anchor_of_parts(parts.decisions(), number + 1, policy)
     if not chosen.height:
         return None
     anchor_run = replace(run, place=run.place / ANCHOR)
@@ -204,7 +204,7 @@ def choose_problems(
     number = published.newest.number + 1
     threshold, judged = run.recipe.refresh.change_probability, REFRESH_CHOICE.to_frame()
     if anchor is not None:  # its problems are judged already
-        judged = anchor_of_parts(parts.decisions, number, policy)
+        judged = anchor_of_parts(parts.decisions(), number, policy)
         threshold = anchor.threshold(run.recipe.refresh)
     band = difficulty_stage(published.run.recipe, run.parts[-1]).band
     choices, from_levels = drawn_levels(run, parts, anchor, band)

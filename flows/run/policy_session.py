@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from curation.config import ModelSettings, RecordedModel, TorchModel, VllmModel
-from curation.difficulty.unanswered import ResponseTally, UselessResponses
+from curation.difficulty.unanswered import ResponseTally
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
 from curation.records import ATTEMPT, Completion, Policy, PromptRequest, RequestRefused
@@ -193,8 +193,8 @@ class ResponseWatch:
 
     def _warn(self) -> None:
         self._has_warned = True
-        alarm = self._responses.alarm(self._examples[self._responses.main_kind])
-        warn_of_responses(self._run, self._stage, self._model, alarm)
+        example = self._examples[self._responses.main_kind]
+        warn_of_responses(self._run, self._stage, self._model, self._responses, example)
 
 
 def failure_budget(run: Run, problems: int) -> FailureBudget:
@@ -202,10 +202,10 @@ def failure_budget(run: Run, problems: int) -> FailureBudget:
     return FailureBudget(run.recipe.stage1.sampling.max_failed, problems, "stage1.sampling.max_failed")
 
 
-def warn_of_responses(run: Run, stage: str, model: str, responses: UselessResponses) -> None:
+def warn_of_responses(run: Run, stage: str, model: str, responses: ResponseTally, example: str | None) -> None:
     """Warn that most responses of a model are useless, with the setting to check."""
-    advice = response_advice(responses.kind, run.recipe.models[model].kind, model)
-    warn(run.folder, stage, responses.sentence(advice))
+    advice = response_advice(responses.main_kind, run.recipe.models[model].kind, model)
+    warn(run.folder, stage, responses.sentence(advice, example))
 
 
 class PolicySession:

@@ -25,7 +25,7 @@ from curation.difficulty.sampling import (
     stored_answers,
     verdict_frame,
 )
-from curation.difficulty.unanswered import UselessResponses
+from curation.difficulty.unanswered import ResponseTally
 from curation.option_letters import option_letter
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts.solving import FENCE
@@ -293,9 +293,9 @@ class SamplingSession:
         monitoring.show(self._stage.name, progress.row())
         note(progress_phrase(progress), None if progress.total is None else progress.total - progress.problems)
 
-    def _warn(self, responses: UselessResponses) -> None:
+    def _warn(self, responses: ResponseTally, example: str | None) -> None:
         model = difficulty_stage(self._run.recipe, self._stage.part).model
-        warn_of_responses(self._run, self._stage.name, model, responses)
+        warn_of_responses(self._run, self._stage.name, model, responses, example)
 
 
 def sampling_requests(

@@ -239,7 +239,7 @@ def refreshed(
     decisions = pl.DataFrame([{**dict.fromkeys(DECISION), **row} for row in rows], schema=DECISION)
     counts = [(name, "old", correct, made) for name, (_, correct, made) in zip(names, old, strict=True)]
     full = dict(zip(names, new, strict=True))
-    anchor = anchor_of_parts(lambda: [decisions], 2, "new")["problem"].to_list()
+    anchor = anchor_of_parts([decisions], 2, "new")["problem"].to_list()
     counts += [(name, "new", *full[name][1:]) for name in anchor]
     told = anchored(pl.DataFrame(counts, schema=COUNTS, orient="row"), "new", "old")
     assert told is not None

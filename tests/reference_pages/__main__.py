@@ -18,10 +18,10 @@ import polars as pl
 from typer.main import get_command
 
 from curation import records
-from curation.config.reasons import SETTINGS_OF
 from curation.publish import export, merged_copies, review
 from curation.publish.cards.words import COLUMN_WORDS, REASON_WORDS
 from flows.cli import app
+from flows.cli.settings import deciding_settings
 from tests.places import ROOT
 from tests.reference_pages.settings import settings_page
 
@@ -96,7 +96,7 @@ def reasons_page() -> str:
             rows = []
         if reason := re.fullmatch(r'    [A-Z_]+ = "(\w+)"(?:  # (.+))?', line):
             name = records.DropReason(reason[1])
-            settings = ", ".join(f"`{key}`" for key in SETTINGS_OF[name])
+            settings = ", ".join(f"`{setting.key}`" for setting in deciding_settings(name))
             rows.append((f"`{reason[1]}`", REASON_WORDS[name], reason[2] or "", settings))
     return _page([*parts, *_reasons(rows)])
 

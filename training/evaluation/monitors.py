@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from curation.config.storage import MonitorSettings
+from curation.config.schedule import MonitorSettings
 from curation.records import ConfigError
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -133,6 +134,18 @@ def test_one_mistake_is_one_sentence_whatever_the_shape() -> None:
 
 def test_names_that_are_equally_near_are_all_suggested() -> None:
     assert sentences(Recipe, {"stage": {}})[-1].startswith("unknown key `stage`; did you mean `stage1` or `stage2`?")
+
+
+def test_a_prompt_is_read_from_the_recipes_folder_or_its_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "own.txt").write_text("Think.\n")
+
+    def prompt(file: str) -> object:
+        table = {"models": {"m": {"kind": "torch", "model": "embedded", "prompt": {"file": file}}}}
+        return parse_settings(ModelFile, table, "models.toml", folder=tmp_path).models["m"].model_dump()["prompt"]
+
+    assert prompt("own.txt") == {"file": "own.txt", "text": "Think."}
+    with pytest.raises(ConfigError, match=r"models\.m\.prompt: .*none\.txt cannot be read .*; name a text file\."):
+        prompt("none.txt")
 
 
 def test_a_shown_value_has_no_secrets_even_if_it_is_cut() -> None:

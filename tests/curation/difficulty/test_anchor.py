@@ -60,9 +60,9 @@ def sides_of(forecast: RefreshForecast, old: pl.DataFrame) -> pl.DataFrame:
 
 def test_a_forecast_and_an_anchor_in_parts_are_those_of_the_whole() -> None:
     old, new = tiers(1.0, seed=3)
-    anchor = anchor_of_parts(lambda: [old], 2, "new@1")
+    anchor = anchor_of_parts([old], 2, "new@1")
     halves = [old[:111], old[:0], old[111:]]
-    assert anchor_of_parts(lambda: halves, 2, "new@1").equals(anchor)
+    assert anchor_of_parts(halves, 2, "new@1").equals(anchor)
     judged = new.join(anchor, on="problem", how="semi")
     counts = old.select("problem", "policy", "correct", "judged").cast(dict(new.schema))
     told = anchored(counts.vstack(judged), "new@1", "old@1")

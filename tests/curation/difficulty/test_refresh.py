@@ -115,20 +115,20 @@ def many(size: int) -> pl.DataFrame:
 
 def test_the_anchor_is_spread_evenly_over_old_pass_rates_and_moves_on() -> None:
     table = many(2000)
-    anchor = anchor_of_parts(lambda: [table], 2, "new@1")
+    anchor = anchor_of_parts([table], 2, "new@1")
     assert anchor.columns == ["problem", "why"]
     assert set(anchor["why"]) == {"anchor"}
     assert anchor["problem"].n_unique() == anchor.height == 100
     reasons = table.join(anchor, on="problem", how="semi")["reason"].value_counts()
     assert sorted(reasons.iter_rows(), key=str) == [("never_solved", 20), ("too_easy", 20), (None, 60)]
-    assert anchor_of_parts(lambda: [table.reverse()], 2, "new@1").equals(anchor)
-    assert not anchor_of_parts(lambda: [table], 3, "new@1").equals(anchor)
-    assert anchor_of_parts(lambda: [table], 2, "old@1").height == 0  # it has judged all of them already
+    assert anchor_of_parts([table.reverse()], 2, "new@1").equals(anchor)
+    assert not anchor_of_parts([table], 3, "new@1").equals(anchor)
+    assert anchor_of_parts([table], 2, "old@1").height == 0  # it has judged all of them already
 
 
 @pytest.mark.parametrize(("size", "expected"), [(100, 50), (99, 0)])
 def test_there_are_enough_of_them_or_none(size: int, expected: int) -> None:
-    assert anchor_of_parts(lambda: [many(size)], 2, "new@1").height == expected
+    assert anchor_of_parts([many(size)], 2, "new@1").height == expected
 
 
 def test_what_the_policys_strength_says_goes_before_old_pass_rates() -> None:

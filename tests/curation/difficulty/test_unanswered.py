@@ -11,7 +11,7 @@ import pytest
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.sampling import Sampler, SamplingRequest, stored_answers
-from curation.difficulty.unanswered import MIN_RESPONSES, ResponseTally, UselessResponses
+from curation.difficulty.unanswered import MIN_RESPONSES, ResponseTally
 from curation.records import Completion, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge
@@ -33,16 +33,17 @@ class Rambling(Drawn):
         return Completion(RAMBLE, "length" if index % 2 else "stop", 16)
 
 
-def sample(policy: Drawn, folder: Path, count: int = 40) -> list[tuple[UselessResponses, int]]:
-    """Sample, and return each alarm with the number of attempts that had been made."""
+def sample(policy: Drawn, folder: Path, count: int = 40) -> list[tuple[int, int, str]]:
+    """Sample, and return of each alarm the responses judged, the attempts made, and the sentence."""
     store = AttemptStore(folder, KEY)
-    said: list[tuple[UselessResponses, int]] = []
+    said: list[tuple[int, int, str]] = []
     asked = problems(count)
     with MathJudge(1) as judge:
         held = stored_answers(store, [one.id for one in asked], 16, judge)
 
-        def hear(responses: UselessResponses) -> None:
-            said.append((responses, sampler.progress.attempts))
+        def hear(responses: ResponseTally, example: str | None) -> None:
+            assert sum(responses.useless.values()) == responses.judged
+            said.append((responses.judged, sampler.progress.attempts, responses.sentence("raise max_tokens", example)))
 
         sampler = Sampler(policy, store, judge, StoppingRule(Band(attempts=16)), alarm=hear)
 
@@ -57,12 +58,9 @@ def sample(policy: Drawn, folder: Path, count: int = 40) -> list[tuple[UselessRe
 
 
 def test_a_mute_model_is_told_after_some_dozens_of_attempts(tmp_path: Path) -> None:
-    ((responses, attempts),) = sample(Rambling(), tmp_path)
-    assert MIN_RESPONSES <= responses.judged <= attempts < 5 * MIN_RESPONSES
-    assert sum(responses.counts.values()) == responses.judged
-    assert responses.text == RAMBLE
-    sentence = responses.sentence("raise max_tokens")
-    assert f"{responses.judged} of the first {responses.judged} responses (100 %) are of no use (cut off " in sentence
+    ((judged, attempts, sentence),) = sample(Rambling(), tmp_path)
+    assert MIN_RESPONSES <= judged <= attempts < 5 * MIN_RESPONSES
+    assert f"{judged} of the first {judged} responses (100 %) are of no use (cut off " in sentence
     assert "raise max_tokens. One of them, problem p" in sentence
     assert sentence.endswith(': "I do not know how to do this"')
 
@@ -74,8 +72,8 @@ def test_nothing_is_said_where_less_than_half_is_useless(tmp_path: Path) -> None
 
 
 def test_a_small_stage_is_told_at_its_end(tmp_path: Path) -> None:
-    ((responses, attempts),) = sample(Rambling(), tmp_path, count=2)
-    assert attempts == responses.judged == 32
+    ((judged, attempts, _),) = sample(Rambling(), tmp_path, count=2)
+    assert attempts == judged == 32
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from curation.config.engines import ServerSettings
+from curation.config import ServerSettings
 from curation.policies import client as clients
 from curation.policies import servers
 from curation.policies.client import ServerClient, ServerResponse

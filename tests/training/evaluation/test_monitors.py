@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from curation.config.storage import MonitorSettings
+from curation.config.schedule import MonitorSettings
 from curation.records import ConfigError
 from training.evaluation.metrics import MetricsLogger
 from training.evaluation.monitors import open_monitors
