@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from curation.policies.checkpoints import weight_files
 from curation.records import PolicyError
-
-_HEADER_LIMIT = 100_000_000
-"""Max bytes of a file's header."""
 
 
 def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
@@ -20,34 +16,34 @@ def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     Raises:
         PolicyError: a file is invalid.
     """
-    shapes: dict[str, tuple[int, ...]] = {}
-    files = weight_files(folder)
-    if any(path.suffix != ".safetensors" for path in files):
-        return shapes
-    for path in files:
-        try:
-            with path.open("rb") as handle:
-                length = int.from_bytes(handle.read(8), "little")
-                header = json.loads(handle.read(length)) if 0 < length < _HEADER_LIMIT else None
-        except (OSError, ValueError) as error:
-            raise PolicyError(f"model {folder}: {path.name} is no whole safetensors file ({error}).") from error
-        if not isinstance(header, dict):
-            raise PolicyError(f"model {folder}: {path.name} is no whole safetensors file.")
-        shapes |= {name: tuple(of["shape"]) for name, of in header.items() if name != "__metadata__"}
-    return shapes
+    if any(path.suffix != ".safetensors" for path in weight_files(folder)):
+        return {}
+    return {name: tuple(file.get_slice(name).get_shape()) for file in _opened(folder) for name in file.keys()}  # noqa: SIM118
 
 
-def safetensors_files(folder: Path) -> list[Path]:
-    """Return a checkpoint's files of weights.
+def read_tensors(folder: Path) -> Iterator[tuple[str, Any]]:
+    """Yield a checkpoint's names and tensors, always in the same order.
 
     Raises:
-        PolicyError: one is in another format.
+        PolicyError: there are none, or they are in another format.
     """
-    files = weight_files(folder)
-    for path in files:
+    for file in _opened(folder):
+        for name in file.keys():  # noqa: SIM118 - no mapping, whatever it looks like
+            yield name, file.get_tensor(name)
+
+
+def _opened(folder: Path) -> Iterator[Any]:
+    from safetensors import SafetensorError, safe_open
+
+    for path in weight_files(folder):
         if path.suffix != ".safetensors":
             raise PolicyError(f"{folder}: {path.name} is no safetensors file, which is needed here; convert the model")
-    return files
+        try:
+            opened = safe_open(path, framework="pt")
+        except (SafetensorError, OSError) as error:
+            raise PolicyError(f"model {folder}: {path.name} is no whole safetensors file ({error}).") from error
+        with opened as file:
+            yield file
 
 
 def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from torch import Tensor
 
 from curation.records import PolicyError
-from training.generation.checkpoint_tensors import fitting, safetensors_files, tensor_shapes, write_weights
+from training.generation.checkpoint_tensors import fitting, read_tensors, tensor_shapes, write_weights
 from training.generation.generators import Weights
 
 
@@ -53,26 +53,13 @@ class WeightVersion:
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the tensors, always in the same order."""
-        from safetensors import safe_open
-
-        if isinstance(self._weights, Mapping):
-            yield from self._weights.items()
-            return
-        for path in safetensors_files(self._weights):
-            with safe_open(path, framework="pt") as file:
-                for name in file.keys():  # noqa: SIM118 - no mapping, whatever it looks like
-                    yield name, file.get_tensor(name)
+        yield from self._weights.items() if isinstance(self._weights, Mapping) else read_tensors(self._weights)
 
     def _write(self) -> None:
         aside = self._folder.parent / f".aside-{self._folder.name}"
         for place in (self._folder, aside):
             shutil.rmtree(place, ignore_errors=True)
-        if isinstance(self._weights, Path):
-            aside.mkdir()
-            for path in safetensors_files(self._weights):
-                shutil.copyfile(path, aside / path.name)
-        else:
-            write_weights(self._weights, aside)
+        write_weights(dict(self.tensors()), aside)
         aside.rename(self._folder)
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Awaitable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
+
+from pydantic import TypeAdapter
 
 from curation.policies.chat_templates import apply_chat_template
 from curation.policies.completions import ResponseReader, TokenCompletion
@@ -76,27 +78,18 @@ class Rollout:
         }
 
 
+_ROLLOUT = TypeAdapter(Rollout)
+
+
 def encode_rollout(rollout: Rollout) -> dict[str, Any]:
     """Convert a rollout to a table for JSON, without loss."""
-    completion = rollout.completion
-    return {
-        "problem": rollout.problem,
-        "completion": {name: getattr(completion, name) for name in TokenCompletion.__slots__},
-        "reward": asdict(rollout.reward),
-        "outcome": rollout.outcome.value if rollout.outcome is not None else None,
-        "method": rollout.method,
-        "answer": rollout.answer,
-        "reference_ids": rollout.reference_ids,
-    }
+    table: dict[str, Any] = _ROLLOUT.dump_python(rollout)
+    return table
 
 
 def decode_rollout(row: dict[str, Any]) -> Rollout:
     """Read a rollout from `encode_rollout`."""
-    fields = row["completion"].items()
-    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
-    outcome = Outcome(row["outcome"]) if row["outcome"] is not None else None
-    reward, text = Reward(**row["reward"]), tuple(row["reference_ids"])
-    return Rollout(row["problem"], TokenCompletion(**values), reward, outcome, row["method"], row["answer"], text)
+    return _ROLLOUT.validate_python(row)
 
 
 class RolloutRunner:

@@ -156,9 +156,9 @@ def configuration(folder: Path) -> Any:
 
 
 def stored(folder: Path) -> dict[str, Tensor]:
-    from training.generation.generators import read_weights
+    from training.generation.checkpoint_tensors import read_tensors
 
-    return read_weights(folder)
+    return dict(read_tensors(folder))
 
 
 def test_the_page_of_families_has_a_row_for_every_family_and_no_other() -> None:

@@ -10,6 +10,7 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from time import monotonic
@@ -17,14 +18,23 @@ from typing import Any
 
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.heartbeat import EVALUATING
-from training.evaluation.evaluate import EvaluationResult, ask_held_out, summarise_evaluation
-from training.evaluation.held_out_texts import TextEvaluation, summarise_texts, text_samples
-from training.optimisation.best import keep_best
+from training.evaluation.evaluate import (
+    EvaluationResult,
+    TextEvaluation,
+    ask_held_out,
+    summarise_evaluation,
+    summarise_texts,
+    text_samples,
+)
 from training.optimisation.checkpoint import Checkpoint
+from training.optimisation.model import save_model
 from training.optimisation.trainer import TrainingError
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, rollout_origin
 from training.rollouts.rollouts import Rollout
 from training.rollouts.tasks import TrainingTask
+
+BEST, MARK = "best", "best.json"
+"""The folder of the best evaluation's model, the earliest of equal ones, and its step and pass@1."""
 
 Result = EvaluationResult | TextEvaluation
 Work = Callable[..., Awaitable[Any]]
@@ -153,17 +163,33 @@ class Evaluations:
             return await self._texts(asked)
         result = summarise_evaluation(asked)
         if self._settings.keep_best:
-            place, tokenizer = components.out, components.tokenizer
-            await self._on_trainer(keep_best, place, row.step, result, components.trainer, tokenizer)
+            await self._on_trainer(self._keep_best, row.step, result)
         return result
 
     async def _texts(self, asked: Sequence[Sequence[Rollout | None]]) -> TextEvaluation:
         """Have the trainer score the texts after the thoughts."""
-        samples = text_samples(asked)
-        every = [one for group in samples for one in group]
-        scored = await self._on_trainer(self._components.trainer.scorer.logprobs, every) if every else []
-        values = iter(scored)
-        return summarise_texts(asked, [[(one, next(values)) for one in group] for group in samples])
+        samples = [one for group in asked for one in text_samples(group)]
+        scored = await self._on_trainer(self._components.trainer.scorer.logprobs, samples) if samples else []
+        return summarise_texts(asked, scored)
+
+    def _keep_best(self, step: int, result: EvaluationResult) -> None:
+        """Keep the model unless an earlier step's evaluation was as good."""
+        components = self._components
+        path = components.out / BEST / MARK
+        if path.exists():
+            best = json.loads(path.read_text(encoding="utf-8"))
+            if best["step"] < step and best["pass_rate"] >= result.pass_rate:
+                return
+        mark = json.dumps({"step": step, "pass_rate": result.pass_rate}) + "\n"
+        trainer = components.trainer
+        save_model(
+            trainer.model,
+            components.tokenizer,
+            components.out / BEST,
+            asked=trainer.asked,
+            extra_files={MARK: mark},
+            state=trainer.full_state_dict(),
+        )
 
     def _log(self, row: EvaluatedRow, result: Result, waited_s: float) -> None:
         self.results[row.step] = result

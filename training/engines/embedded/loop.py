@@ -1,7 +1,8 @@
 """Train while generators run; with ``max_staleness = 0`` generate, train and update in turn, repeatable on a CPU.
 
 Invariants: each admitted rollout is trained on or dropped with a counted reason, once; a checkpoint's state is taken
-at once between two steps; a failed task ends the run with its own error.
+at once between two steps; an error of its write ends the run at the next step or checkpoint, and the run ends when its
+last checkpoint is whole; a failed task ends the run with its own error.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from time import monotonic
 from typing import Any, NoReturn
+
+from torch import Tensor
 
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError, RequestRefused
@@ -21,11 +25,11 @@ from training.config import ObjectiveSettings
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.evaluating import EvaluatedRow, Evaluations
 from training.engines.embedded.heartbeat import COLLECTING, SAVING, TRAINING, UPDATING
-from training.engines.embedded.saving import CheckpointSaver, save_to_trajectory
 from training.evaluation.metrics import SampledGroupStats, Timer
 from training.generation.decoding_meter import DecodingTotals
 from training.objectives.registry import objective_of
-from training.optimisation.checkpoint import Checkpoint, restore_trainer
+from training.optimisation.checkpoint import Checkpoint, PendingCheckpoint, restore_trainer
+from training.optimisation.model import save_model
 from training.optimisation.packing import TrainingSample
 from training.optimisation.trainer import StepResult, TrainingError
 from training.rollouts.attempt_log import TRAINING_ATTEMPTS, rollout_origin
@@ -69,7 +73,8 @@ class TrainingLoop:
         self._curriculum, self._rollouts = components.curriculum, components.rollouts
         self._checkpoint = checkpoint
         self.step = checkpoint.step if checkpoint is not None else 0
-        self._saver = CheckpointSaver(components, self.step)
+        self._saved_step = self.step
+        self._writing: asyncio.Future[None] | None = None  # of the last checkpoint
         self.evaluations = Evaluations(components, self._on_thread)
         collector, logger = components.recipe.collector, components.metrics_logger
         tasks, draw = len(components.tasks), self._curriculum.draw_problem
@@ -99,10 +104,11 @@ class TrainingLoop:
                 await self._begin()
                 while self.step < self._stored.steps:
                     await self._run_step()
-                    await self._saver.check()
+                    if self._writing is not None and self._writing.done():
+                        await self._settle_checkpoint()
             finally:
                 await self._stop()
-                await self._saver.settle()
+                await self._settle_checkpoint()
         ledger = self.scheduler.ledger()
         if not ledger.balanced:
             raise TrainingError(f"rollouts were lost or made: {ledger}; this is a defect of the loop, please report it")
@@ -235,13 +241,13 @@ class TrainingLoop:
     async def _end_stalled(self) -> NoReturn:
         """Save unsaved steps and end the run with the reason."""
         await self.evaluations.settle()
-        if self.step > self._saver.saved_step:
+        if self.step > self._saved_step:
             await self._save()
-        await self._saver.settle()
+        await self._settle_checkpoint()
         out = self._components.out
         message = (
             f"step {self.step + 1} found nothing to learn from: {self._stall_monitor.report()} Mend the cause, and "
-            f"`goldilocks train --resume {out}` goes on from step {self._saver.saved_step}."
+            f"`goldilocks train --resume {out}` goes on from step {self._saved_step}."
         )
         atomic_write(out / STALLED, json.dumps({"step": self.step, "message": message}, ensure_ascii=False) + "\n")
         raise TrainingError(message)
@@ -344,8 +350,14 @@ class TrainingLoop:
         generator, every = self._components.generator, self._recipe.checkpoints.trajectory
         seconds = await generator.update_weights(state, version) if generator is not None else 0.0
         if every is not None and version % every == 0:
-            await self._on_thread(save_to_trajectory, self._components, version, state)
+            await self._on_thread(self._save_to_trajectory, version, state)
         return seconds
+
+    def _save_to_trajectory(self, version: int, state: Mapping[str, Tensor]) -> None:
+        """Write a version of the weights, unrounded, for `goldilocks ablate --analyse`."""
+        components = self._components
+        folder = components.out / "trajectory" / f"v{version:08}"
+        save_model(components.trainer.model, components.tokenizer, folder, asked=self._recipe.trained, state=state)
 
     def _state(self) -> dict[str, Any]:
         """Return the state of one moment; nothing is awaited meanwhile."""
@@ -358,10 +370,27 @@ class TrainingLoop:
         }
 
     async def _save(self) -> None:
+        """Copy a checkpoint's content between two steps and write it while the run goes on, one at a time."""
         self._heartbeat.begin(self.step, SAVING)
-        state, parts = self._state(), self._components.attempt_log.checkpoint()
-        state["attempt_parts"] = await asyncio.wrap_future(parts)
-        await self._saver.begin(self._thread, self.step, state)
+        components, state = self._components, self._state()
+        state["attempt_parts"] = await asyncio.wrap_future(components.attempt_log.checkpoint())
+        await self._settle_checkpoint()
+        begun = partial(PendingCheckpoint, keep=self._recipe.checkpoints.keep)
+        pending = await self._on_thread(
+            begun, components.out, self.step, components.trainer, state, components.tokenizer
+        )
+        self._writing = asyncio.ensure_future(self._finish(pending))
+
+    async def _finish(self, pending: PendingCheckpoint) -> None:
+        await asyncio.to_thread(pending.finish)
+        self._saved_step = pending.step
+        self._components.mirror.wake()
+
+    async def _settle_checkpoint(self) -> None:
+        """Wait for the current write and raise its error."""
+        if self._writing is not None:
+            writing, self._writing = self._writing, None
+            await writing
 
     async def _stop(self) -> None:
         """Abort what is running and count it as dropped."""
