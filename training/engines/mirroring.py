@@ -6,6 +6,7 @@ an error.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +15,9 @@ from typing import Self
 
 from curation.records import StoreError
 from curation.storage.mirror import Finished, Mirror
-from training.optimisation.checkpoint import whole_checkpoints
+from training.optimisation.checkpoint import whole_checkpoints, write_run_file
+from training.recipe import TrainRecipe
+from training.rollouts.stall_monitor import STALLED
 
 LOGS = ("run.json", *(f"{name}.jsonl" for name in ("metrics", "batches", "changes")), "summary.json")
 MODEL = "model"
@@ -65,3 +68,23 @@ class RunMirror:
             self._mirror.copy_folders("checkpoints", checkpoints)
         if (self._out / "summary.json").exists() and (self._out / MODEL).is_dir():
             self._mirror.copy_folders(MODEL, [Finished("last", self._out / MODEL)])
+
+
+def claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool) -> None:
+    """Claim the folder by writing ``run.json``.
+
+    Raises:
+        StoreError: its content does not fit the recipe and ``resume``.
+    """
+    run_file = out / "run.json"
+    if run_file.exists():
+        name = json.loads(run_file.read_text(encoding="utf-8"))["recipe"]["name"]
+        if name != recipe.name:
+            raise StoreError(f"{out} holds a run of recipe `{name}`, not `{recipe.name}`; give another folder")
+        if not resume:
+            raise StoreError(f"{out} holds a run already; resume it, or give another folder")
+    elif resume:
+        raise StoreError(f"{out} holds no run to resume (no run.json); start one with its recipe")
+    (out / STALLED).unlink(missing_ok=True)
+    table = {"recipe_folder": str(recipe_folder.absolute()), "recipe": recipe.model_dump(mode="json")}
+    write_run_file(out, {"kind": "training", **table})

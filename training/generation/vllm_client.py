@@ -12,8 +12,11 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from curation.config import ServerSettings
 from curation.policies.client import ServerClient, ServerResponse, message
@@ -21,7 +24,6 @@ from curation.policies.completions import FINISHED, TokenCompletion
 from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError
 from training.generation.decoding_meter import RequestMeter
-from training.generation.token_answers import read_answer
 from training.generation.weight_broadcast import WeightBroadcast
 from training.generation.weight_versions import WeightVersion
 
@@ -219,3 +221,63 @@ def _require_weight_updates(response: ServerResponse, url: str) -> None:
         raise PolicyError(f"{url}: refuses a weight update ({response.status} {message(response)}); {_START_HINT}.")
     if response.status == 404:
         raise PolicyError(f"{url}: knows no weight updates (404); {_START_HINT}, or set VLLM_SERVER_DEV_MODE=1.")
+
+
+class _Token(msgspec.Struct, gc=False):
+    logprob: float
+
+
+class _Logprobs(msgspec.Struct):
+    content: list[_Token] | None = None
+
+
+class _Span(msgspec.Struct):
+    version: str
+    start: int
+    end: int
+
+
+class _Choice(msgspec.Struct):
+    finish_reason: str | None
+    weight_versions: list[_Span]
+    token_ids: list[int] | None = None
+    logprobs: _Logprobs | None = None
+
+
+class _Answer(msgspec.Struct):
+    choices: list[_Choice]
+
+
+_DECODER = msgspec.json.Decoder(_Answer)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenAnswer:
+    """A server's response; ``spans`` has the number of tokens by each weights' label."""
+
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    spans: tuple[tuple[str, int], ...]
+    finish: str
+
+
+def read_answer(content: bytes) -> TokenAnswer:
+    """Return the first response of a body.
+
+    Raises:
+        ValueError: it holds none.
+    """
+    try:
+        choices = _DECODER.decode(content).choices
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from error
+    if not choices:
+        raise ValueError("no choice")
+    choice = choices[0]
+    said = choice.logprobs.content if choice.logprobs is not None else None
+    return TokenAnswer(
+        tuple(choice.token_ids or ()),
+        tuple([token.logprob for token in said or ()]),
+        tuple([(span.version, span.end - span.start) for span in choice.weight_versions]),
+        str(choice.finish_reason),
+    )

@@ -33,11 +33,6 @@ from training.rollouts.rollout_scheduler import GroupDecision
 S = TypeVar("S", bound=ObjectiveSettings)
 
 
-def needs_nothing(_: ObjectiveSettings) -> ObjectiveNeeds:
-    """Return that only the policy's and the generator's log-probabilities are needed."""
-    return ObjectiveNeeds()
-
-
 @dataclass(frozen=True, slots=True)
 class Objective(Generic[S]):
     """An objective: its settings, and pure functions of them. Metrics name its statistics ``policy/…``.
@@ -49,7 +44,8 @@ class Objective(Generic[S]):
     loss: Callable[[ObjectiveInputs, S], tuple[Tensor, Mapping[str, Statistic]]]
     credit: Callable[[CreditInputs, S], GroupCredit] = group_credit  # type: ignore[assignment]
     decide: Callable[[Sequence[Reward], S], GroupDecision] = decide_group  # type: ignore[assignment]
-    needs: Callable[[S], ObjectiveNeeds] = needs_nothing
+    needs: Callable[[S], ObjectiveNeeds] = lambda _: ObjectiveNeeds()
+    """What is needed next to the policy's and the generator's log-probabilities."""
     second_pass: Callable[[ScoredGroups, S], GroupWeights] | None = None
     """If it is set, and needed, every step first scores its whole minibatch without gradient."""
     values: Callable[[S, Sequence[MeasuredProblem], RewardSettings, str], ProblemValues | None] | None = None

@@ -130,15 +130,6 @@ def _cross_entropy(rewards: Tensor, errors: Tensor, settings: SoftSettings) -> T
     return -(target * bounded + (1 - target) * torch.log(-torch.expm1(falling)))
 
 
-def soft_needs(settings: SoftSettings) -> ObjectiveNeeds:
-    """Return that a reference is needed, and not the generator's log-probabilities."""
-    return ObjectiveNeeds(
-        uses_reference=True,
-        generator_logprobs=False,
-        second_pass=settings.value != "prior",
-    )
-
-
 def soft_values(
     settings: SoftSettings, tasks: Sequence[MeasuredProblem], rewards: RewardSettings, reference: str
 ) -> ProblemValues | None:
@@ -155,5 +146,13 @@ def soft_values(
 
 
 SOFT = Objective(
-    SoftSettings, soft_loss, soft_credit, soft_decision, soft_needs, second_pass=soft_advantages, values=soft_values
+    SoftSettings,
+    soft_loss,
+    soft_credit,
+    soft_decision,
+    lambda settings: ObjectiveNeeds(
+        uses_reference=True, generator_logprobs=False, second_pass=settings.value != "prior"
+    ),
+    second_pass=soft_advantages,
+    values=soft_values,
 )

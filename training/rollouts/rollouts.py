@@ -22,9 +22,8 @@ from curation.records import Outcome, PolicyError
 from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Verdict
 from training.config import RewardSettings
-from training.rewards import FORMAT, Reward, RewardInputs
+from training.rewards import FORMAT, Reward, RewardInputs, assess
 from training.rollouts.impossible import impossible_positions
-from training.rollouts.judging import assess
 from training.rollouts.tasks import TrainingTask
 from training.rollouts.verifiers import Verifiers
 

@@ -36,8 +36,7 @@ from training.objectives.distil import (
 from training.objectives.grpo import GrpoSettings, grpo_loss
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer
-from training.optimisation.reference import ReferencePolicy
-from training.optimisation.teacher import require_same_tokens
+from training.optimisation.reference import ReferencePolicy, require_same_tokens
 from training.optimisation.trainer import Trainer
 from training.rewards import Reward
 from training.rollouts.rollouts import RolloutRunner

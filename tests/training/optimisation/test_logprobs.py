@@ -17,9 +17,14 @@ from training.config import PackingSettings
 from training.objectives.base import ObjectiveInputs
 from training.objectives.credit import token_weights
 from training.objectives.grpo import GrpoSettings, grpo_loss
-from training.optimisation import block_attention as blocks
-from training.optimisation.attention import attention_kwargs, packed_attention, register_packed_attention
-from training.optimisation.block_attention import AttentionRule, block_attention
+from training.optimisation import attention as blocks
+from training.optimisation.attention import (
+    AttentionRule,
+    attention_kwargs,
+    block_attention,
+    packed_attention,
+    register_packed_attention,
+)
 from training.optimisation.collating import collate, pack_samples
 from training.optimisation.logprobs import PackedPolicy, token_scores
 from training.optimisation.memory import LOGIT_ELEMENTS

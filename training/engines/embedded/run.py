@@ -47,14 +47,13 @@ from training.checks.prompts import without_room
 from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
-from training.engines.claim import claim_folder
 from training.engines.embedded.components import LoopComponents, build_generator, problem_values
 from training.engines.embedded.evaluating import first_row
 from training.engines.embedded.heartbeat import CHECKING, PROGRESS_S, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight, context_of
 from training.engines.embedded.servers import generator_servers
-from training.engines.mirroring import RunMirror
+from training.engines.mirroring import RunMirror, claim_folder
 from training.engines.processes import PATIENCE_S
 from training.evaluation.metrics import MetricsLogger
 from training.evaluation.monitors import open_monitors
@@ -64,8 +63,7 @@ from training.objectives.registry import needs_of
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer, require_model, save_model
-from training.optimisation.reference import ReferencePolicy
-from training.optimisation.teacher import require_same_tokens
+from training.optimisation.reference import ReferencePolicy, require_same_tokens
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
@@ -74,7 +72,7 @@ from training.rollouts.doubtful import MAX_QUESTIONS, DoubtfulVerdicts
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers, verifier_workers
-from training.stored.opening import open_stored
+from training.stored.batches import open_stored
 from training.stored.shown import open_shown
 from training.stored.tokens import TokenWriter
 
