@@ -15,7 +15,7 @@ import functools
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from statistics import fmean, linear_regression
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from training.config import CollectorSettings, CurriculumSettings, ObjectiveSettings, RewardSettings, StageSettings
 
 if TYPE_CHECKING:
+    from training.optimisation.checkpoint import JsonlLog
     from training.recipe import TrainRecipe
     from training.rollouts.tasks import TrainingTask
 
@@ -293,6 +294,24 @@ class CurriculumController:
         self._judged.clear()
         changes = self._next_stage(step, settings) if may_end_stage else []
         return moves, changes + self._add_deferred(step)
+
+    def follow(
+        self, step: int, metrics: Mapping[str, float], log: JsonlLog, *, may_end_stage: bool = True
+    ) -> list[SettingChange]:
+        """Do as `after_step` by a step's metrics, if it sampled; log all changes, and return those of settings."""
+        if "sampled/reward" not in metrics:
+            return []
+        moves, changes = self.after_step(
+            step,
+            metrics["sampled/reward"],
+            metrics["length/sampled_mean"],
+            pass_rate=metrics["sampled/pass_rate"],
+            limited=metrics["length/limited_share"],
+            may_end_stage=may_end_stage,
+        )
+        for change in (*moves, *changes):
+            log.append({"step": step, **asdict(change)})
+        return changes
 
     def begin_stage(self, number: int, reason: str = "") -> list[SettingChange]:
         """Apply a stage's settings; return the changes."""

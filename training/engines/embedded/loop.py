@@ -11,7 +11,6 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from functools import partial
 from time import monotonic
 from typing import Any, NoReturn
@@ -19,6 +18,7 @@ from typing import Any, NoReturn
 from torch import Tensor
 
 from curation.policies.completions import TokenCompletion
+from curation.policies.failure_budget import FailureBudget
 from curation.records import PolicyError, RequestRefused
 from curation.storage.stages import atomic_write
 from training.config import ObjectiveSettings
@@ -45,7 +45,6 @@ from training.rollouts.batches import (
     queue_metrics,
     speed_metrics,
 )
-from training.rollouts.refused_problems import RefusedProblems
 from training.rollouts.rollout_scheduler import (
     REFUSED,
     GroupDecision,
@@ -60,6 +59,12 @@ from training.rollouts.tasks import TrainingTask
 
 GENERATION_FAILED = "generation_failed"
 END_OF_RUN = "end_of_run"
+
+MAX_REFUSED = 0.01
+"""Share of the problems whose prompts the generators may refuse before the run ends."""
+
+_MAX_DRAWS = 1000
+"""Draws in a row that may be refused problems; they are few, unless there are no others."""
 
 LOGGED_ROLLOUTS = 4
 """Rollouts shown as text at each step."""
@@ -77,9 +82,9 @@ class TrainingLoop:
         self._writing: asyncio.Future[None] | None = None  # of the last checkpoint
         self.evaluations = Evaluations(components, self._on_thread)
         collector, logger = components.recipe.collector, components.metrics_logger
-        tasks, draw = len(components.tasks), self._curriculum.draw_problem
-        self._refused = RefusedProblems(tasks, draw, logger.log_message)
-        self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._refused.draw)
+        self._refused: set[str] = set()  # problems; a resumed run asks them again
+        self._refusals = FailureBudget(MAX_REFUSED, len(components.tasks))
+        self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._draw_problem)
         self._groups = SampledGroupStats()
         generator = components.generator
         self._timer = Timer(lambda: generator.decoding if generator is not None else DecodingTotals())
@@ -189,18 +194,7 @@ class TrainingLoop:
 
     def _update_curriculum(self, metrics: Mapping[str, float]) -> None:
         """Show the step to the curriculum, and adopt its rewards."""
-        if "sampled/reward" not in metrics:
-            return
-        pool_changes, setting_changes = self._curriculum.after_step(
-            self.step,
-            metrics["sampled/reward"],
-            metrics["length/sampled_mean"],
-            pass_rate=metrics["sampled/pass_rate"],
-            limited=metrics["length/limited_share"],
-        )
-        for row in (*map(asdict, pool_changes), *map(asdict, setting_changes)):
-            self._components.logs["changes"].append({"step": self.step, **row})
-        for change in setting_changes:
+        for change in self._curriculum.follow(self.step, metrics, self._components.logs["changes"]):
             self._components.metrics_logger.log_message(
                 f"{change.setting}: {change.old:g} -> {change.new:g}, {change.reason}"
             )
@@ -304,7 +298,10 @@ class TrainingLoop:
             )
         except RequestRefused as refusal:
             self._stall_monitor.record_failure(request.problem, str(refusal))
-            self._refused.add(request.problem, refusal)
+            if request.problem not in self._refused:
+                self._components.metrics_logger.log_message(f"problem {request.problem} is left out: {refusal}")
+            self._refused.add(request.problem)
+            self._refusals.count_refusal(request.problem, refusal)
             return REFUSED
         except PolicyError as error:
             self._consecutive_failures += 1
@@ -314,8 +311,13 @@ class TrainingLoop:
                 raise
             return GENERATION_FAILED
         self._consecutive_failures = 0
-        self._refused.count_answer()
+        self._refusals.count_answer()
         return completion
+
+    def _draw_problem(self) -> str | None:
+        """Return the next problem whose prompt was not refused, or None after many draws."""
+        drawn = (self._curriculum.draw_problem() for _ in range(_MAX_DRAWS))
+        return next((problem for problem in drawn if problem not in self._refused), None)
 
     def _record_rollout(self, request: RolloutRequest, rollout: Rollout) -> None:
         row = {"group": request.group, "index": request.index, "step": self.step, "admitted": request.version}

@@ -112,19 +112,8 @@ class GroupLedger:
         if step <= self._step:
             return
         self._step = step
-        metrics = self._metrics()
-        if "sampled/reward" in metrics:
-            moves, changes = self.curriculum.after_step(
-                step,
-                metrics["sampled/reward"],
-                metrics["length/sampled_mean"],
-                pass_rate=metrics["sampled/pass_rate"],
-                limited=metrics["length/limited_share"],
-                may_end_stage=may_end_stage,
-            )
-            for row in (*map(asdict, moves), *map(asdict, changes)):
-                self._logs["changes"].append({"step": step, **row})
-        self._closed = metrics
+        self._closed = self._metrics()
+        self.curriculum.follow(step, self._closed, self._logs["changes"], may_end_stage=may_end_stage)
 
     def state(self) -> dict[str, Any]:
         """Return the state as JSON values, after writing the logs to disk."""
