@@ -72,11 +72,13 @@ def main(arguments_given: Sequence[str]) -> int:
             f"--host {known.host}: anyone who reaches this port may change the weights; set {KEY} to a key here, and "
             "api_key_env of its model in the training recipe to the variable."
         )
-    further += ["--host", known.host]
     on_cpu = "cpu" in require_vllm()
     environment = {**(CPU_ENVIRONMENT if on_cpu else {}), **ENVIRONMENT}
     os.environ.update({name: value for name, value in environment.items() if name not in os.environ})
-    os.execv(sys.executable, [sys.executable, *arguments(arguments_given[0], further, on_cpu=on_cpu)])
+    os.execv(
+        sys.executable,
+        [sys.executable, *arguments(arguments_given[0], ["--host", known.host, *further], on_cpu=on_cpu)],
+    )
 
 
 if __name__ == "__main__":

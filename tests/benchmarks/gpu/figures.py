@@ -14,9 +14,9 @@ import torch
 
 from curation.storage.scratch import memory_folder
 from tests.benchmarks.gpu.models import batch, step_flops, token_answer, trainer_of
+from tests.training.optimisation.packed import pack_samples
 from training.generation.checkpoint_tensors import write_weights
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.collating import pack_samples
 from training.optimisation.memory import GIB, ModelShape, estimate_memory
 from training.optimisation.packing import TrainingSample
 

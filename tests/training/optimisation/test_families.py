@@ -18,12 +18,12 @@ from torch import Tensor
 from curation.records import ConfigError, PolicyError, StoreError
 from tests.places import ROOT
 from tests.training.families import FAMILIES, families_table, make_family, text_model
+from tests.training.optimisation.packed import pack_samples
 from tests.training.optimisation.test_trainer import recipe
 from training.config import PackingSettings
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
 from training.generation.checkpoint_tensors import fitting, tensor_shapes
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.collating import pack_samples
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model, load_tokenizer, save_model

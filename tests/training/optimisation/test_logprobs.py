@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from curation.records import ConfigError
+from tests.training.optimisation.packed import pack_samples
 from training.config import PackingSettings
 from training.objectives.base import ObjectiveInputs
 from training.objectives.credit import token_weights
@@ -25,7 +26,7 @@ from training.optimisation.attention import (
     packed_attention,
     register_packed_attention,
 )
-from training.optimisation.collating import collate, pack_samples
+from training.optimisation.collating import collate
 from training.optimisation.logprobs import PackedPolicy, token_scores
 from training.optimisation.memory import LOGIT_ELEMENTS
 from training.optimisation.packing import TrainingSample
