@@ -29,7 +29,7 @@ from training.optimisation.trainer import Trainer
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-CHECKPOINT_FORMAT = 3
+CHECKPOINT_FORMAT = 4
 """Layout of a checkpoint; another one is refused."""
 
 

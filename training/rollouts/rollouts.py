@@ -12,8 +12,6 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pydantic import TypeAdapter
-
 from curation.policies.chat_templates import apply_chat_template
 from curation.policies.completions import ResponseReader, TokenCompletion
 from curation.prompts import Prompt, plain_text
@@ -75,20 +73,6 @@ class Rollout:
             "reward": self.reward.components(),
             "excluded": self.reward.excluded_by,
         }
-
-
-_ROLLOUT = TypeAdapter(Rollout)
-
-
-def encode_rollout(rollout: Rollout) -> dict[str, Any]:
-    """Convert a rollout to a table for JSON, without loss."""
-    table: dict[str, Any] = _ROLLOUT.dump_python(rollout)
-    return table
-
-
-def decode_rollout(row: dict[str, Any]) -> Rollout:
-    """Read a rollout from `encode_rollout`."""
-    return _ROLLOUT.validate_python(row)
 
 
 class RolloutRunner:

@@ -36,7 +36,7 @@ from training.rollouts.attempt_log import TRAINING_ATTEMPTS, rollout_origin
 from training.rollouts.batches import (
     batch_metrics,
     batch_row,
-    build_minibatches,
+    build_samples,
     check_logprobs,
     estimates_by_problem,
     format_rollouts,
@@ -53,7 +53,7 @@ from training.rollouts.rollout_scheduler import (
     RolloutRequest,
     RolloutScheduler,
 )
-from training.rollouts.rollouts import Rollout, decode_rollout, encode_rollout
+from training.rollouts.rollouts import Rollout
 from training.rollouts.stall_monitor import STALLED, StallMonitor, stall_thresholds
 from training.rollouts.tasks import TrainingTask
 
@@ -122,7 +122,7 @@ class TrainingLoop:
     async def _begin(self) -> None:
         if self._checkpoint is not None:
             await self._on_thread(restore_trainer, self._checkpoint, self._components.trainer)
-            self.scheduler.restore(self._checkpoint.state["collector"], decode_rollout)
+            self.scheduler.restore(self._checkpoint.state["collector"], Rollout)
             await self._update_generators()
             await self.evaluations.restore(self._checkpoint.state.get("evaluation"))
         elif self._components.held_out_tasks:
@@ -138,18 +138,8 @@ class TrainingLoop:
         if (impossible := check_logprobs(batch.groups)).count:
             metrics_logger.log_message(f"step {self.step + 1}: {impossible}; they are left out")
         trainer, objective = self._components.trainer, self._curriculum.objective
-        started_at, distance = monotonic(), recipe.stored.max_distance if recipe.stored is not None else None
-        value_of = self._values.of if self._values is not None else no_value
-        minibatches = await self._on_thread(
-            build_minibatches,
-            batch,
-            self._curriculum.collector,
-            objective,
-            distance,
-            value_of,
-            self._max_tokens,
-            self._components.teacher_prompt,
-        )
+        started_at = monotonic()
+        minibatches = await self._on_thread(self._minibatches, batch, objective)
         self._timer.add_trainer_time(monotonic() - started_at)
         numbers, results = await asyncio.gather(  # what is only counted does not keep the first step waiting
             asyncio.to_thread(batch_metrics, batch.groups, batch.number), self._train(minibatches, objective)
@@ -182,6 +172,20 @@ class TrainingLoop:
         self._timer.restart()
         if self.step % recipe.checkpoints.every == 0 or last:
             await self._save()
+
+    def _minibatches(self, batch: RolloutBatch[Rollout], objective: ObjectiveSettings) -> list[list[TrainingSample]]:
+        """Return the batch's samples by optimiser step."""
+        stored = self._recipe.stored
+        samples_of = partial(
+            build_samples,
+            settings=objective,
+            max_distance=stored.max_distance if stored is not None else None,
+            value_of=self._values.of if self._values is not None else no_value,
+            max_tokens=self._max_tokens,
+            teacher_prompt=self._components.teacher_prompt,
+        )
+        parts = batch.minibatches(self._curriculum.collector)
+        return [samples_of(groups, version=None if place else batch.number) for place, groups in enumerate(parts)]
 
     async def _train(
         self, minibatches: Sequence[Sequence[TrainingSample]], objective: ObjectiveSettings
@@ -364,7 +368,7 @@ class TrainingLoop:
     def _state(self) -> dict[str, Any]:
         """Return the state of one moment; nothing is awaited meanwhile."""
         return {
-            "collector": self.scheduler.state(encode_rollout),
+            "collector": self.scheduler.state(),
             "curriculum": self._curriculum.state(),
             "evaluation": self.evaluations.state(),
             **({"values": self._values.state()} if self._values is not None else {}),
