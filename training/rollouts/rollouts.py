@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from curation.policies.chat_templates import apply_chat_template
 from curation.policies.completions import ResponseReader, TokenCompletion
@@ -28,15 +28,11 @@ from training.rollouts.verifiers import Verifiers
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+    from training.generation.generators import Generator
+
 
 _FEW_TOKENS = 4
 """Tokens of a response from which impossible log-probabilities alone show a broken generator."""
-
-
-class RolloutGenerator(Protocol):
-    """The part of a `Generator` that rollouts use."""
-
-    async def generate(self, prompt_ids: tuple[int, ...], *, seed: int, max_tokens: int) -> TokenCompletion: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +106,7 @@ class RolloutRunner:
         return render_prompt(self._tokenizer, self._prompt, task, self.tags)
 
     async def generate(
-        self, generator: RolloutGenerator, task: TrainingTask, group: int, index: int, max_tokens: int
+        self, generator: Generator, task: TrainingTask, group: int, index: int, max_tokens: int
     ) -> TokenCompletion:
         """Generate rollout ``index`` of a group.
 

@@ -16,12 +16,12 @@ from dataclasses import asdict, dataclass
 from time import monotonic
 from typing import Any
 
+from curation.records import RequestRefused
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.heartbeat import EVALUATING
 from training.evaluation.evaluate import (
     EvaluationResult,
     TextEvaluation,
-    ask_held_out,
     summarise_evaluation,
     summarise_texts,
     text_samples,
@@ -35,6 +35,9 @@ from training.rollouts.tasks import TrainingTask
 
 BEST, MARK = "best", "best.json"
 """The folder of the best evaluation's model, the earliest of equal ones, and its step and pass@1."""
+
+_GROUPS = 1 << 40
+"""Group numbers of evaluations, far above those of training: seeds are always the same."""
 
 Result = EvaluationResult | TextEvaluation
 Work = Callable[..., Awaitable[Any]]
@@ -138,22 +141,9 @@ class Evaluations:
         Raises:
             TrainingError: other weights made some tokens.
         """
-        components, versions = self._components, set[int]()
-        assert components.generator is not None  # what is evaluated is generated
-
-        def record(task: TrainingTask, rollout: Rollout, group: int, index: int) -> None:
-            versions.update(rollout.completion.versions)
-            origin = rollout_origin(EVALUATION_ATTEMPTS, row.step, row.version, rollout, group)
-            components.attempt_log.record(task, rollout, index, origin)
-
-        asked = await ask_held_out(
-            components.rollouts,
-            components.generator,
-            components.held_out_tasks,
-            self._settings.attempts,
-            row.max_tokens,
-            record,
-        )
+        asked = await self._ask(row)
+        found = (one.completion.versions for group in asked for one in group if one is not None)
+        versions = set[int]().union(*found)
         if versions - {row.version}:
             raise TrainingError(
                 f"the evaluation of step {row.step} holds tokens of the versions {sorted(versions)}, not of "
@@ -165,6 +155,28 @@ class Evaluations:
         if self._settings.keep_best:
             await self._on_trainer(self._keep_best, row.step, result)
         return result
+
+    async def _ask(self, row: EvaluatedRow) -> list[list[Rollout | None]]:
+        """Return the rollouts of each problem, None for a refused prompt, after they are logged in order."""
+        components, attempts = self._components, self._settings.attempts
+        rollouts, generator = components.rollouts, components.generator
+        assert generator is not None  # what is evaluated is generated
+
+        async def ask(group: int, task: TrainingTask, index: int) -> Rollout | None:
+            try:
+                completion = await rollouts.generate(generator, task, group, index, row.max_tokens)
+            except RequestRefused:
+                return None
+            return await rollouts.verify(task, completion, group)
+
+        tasks = enumerate(components.held_out_tasks, _GROUPS)
+        jobs = [(group, task, index) for group, task in tasks for index in range(attempts)]
+        results = await asyncio.gather(*(ask(*job) for job in jobs))
+        for (group, task, index), rollout in zip(jobs, results, strict=True):
+            if rollout is not None:
+                origin = rollout_origin(EVALUATION_ATTEMPTS, row.step, row.version, rollout, group)
+                components.attempt_log.record(task, rollout, index, origin)
+        return [results[start : start + attempts] for start in range(0, len(results), attempts)]
 
     async def _texts(self, asked: Sequence[Sequence[Rollout | None]]) -> TextEvaluation:
         """Have the trainer score the texts after the thoughts."""
