@@ -13,11 +13,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
+import pytest
 
 from flows.cli.commands import run_recipe
 from tests.benchmarks.bench_crash import finished_files
 from tests.flows.conftest import DEMO, ROOT
 from tests.waiting import wait_gone, wait_until
+
+pytestmark = pytest.mark.slow
 
 COMMAND = [sys.executable, "-m", "flows.cli", "run", str(DEMO), "--out"]
 

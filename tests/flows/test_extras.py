@@ -33,6 +33,7 @@ def test_a_missing_extra_is_named_in_one_sentence(monkeypatch: pytest.MonkeyPatc
     assert "the page needs the extra `page`" in refusal("page", tiny_run.folder)
 
 
+@pytest.mark.slow
 def test_a_card_without_plots_states_that_they_are_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_recipe: Path
 ) -> None:

@@ -12,6 +12,7 @@ from tests.flows.conftest import Tiny
 FLOWS = ["curate_math", "curate_code", "train", "refresh", "loop"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FLOWS)
 def test_a_flow_is_deployed_by_its_file_and_name(name: str) -> None:
     from prefect.flows import load_flow_from_entrypoint
@@ -25,6 +26,7 @@ def test_a_flow_is_deployed_by_its_file_and_name(name: str) -> None:
     assert {"folder", "policy"} <= set(properties) or {"recipe", "out", "overrides"} <= set(properties)
 
 
+@pytest.mark.slow
 def test_a_flow_run_is_named_after_recipe_and_version(tiny_copy: Tiny, under_prefect: str) -> None:
     from prefect.client.orchestration import get_client
 
@@ -37,6 +39,7 @@ def test_a_flow_run_is_named_after_recipe_and_version(tiny_copy: Tiny, under_pre
     assert run.name == "tiny v1"
 
 
+@pytest.mark.slow
 def test_the_loop_needs_a_trainer_and_resumes_where_it_was(tiny_copy: Tiny, under_prefect: str) -> None:
     from flows.loop import loop
     from flows.serve.unfinished import REFRESHED, training_folder

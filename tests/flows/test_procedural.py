@@ -11,6 +11,8 @@ import pytest
 
 from tests.flows.conftest import ROOT, goldilocks, published
 
+pytestmark = pytest.mark.slow
+
 RECIPE = ROOT / "flows" / "recipes" / "procedural.toml"
 SMALL = ("sources.0.rows_per_level=6", "sources.0.reserve_per_level=2", "shard_rows=6", "stage1.band.attempts=8")
 SET = [part for text in SMALL for part in ("--set", text)]

@@ -18,6 +18,7 @@ PAGE = (ROOT / "docs" / "how-to" / "python.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_every_block_runs_and_prints_what_is_so(
     tiny_copy: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

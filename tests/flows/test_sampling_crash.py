@@ -10,6 +10,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from curation.storage.attempts import AttemptStore
 from curation.storage.journal import Journal
 from tests.curation.drawn import KEY, problems
@@ -43,6 +45,7 @@ KILLS = (20, 60)
 """Requests after which it is killed."""
 
 
+@pytest.mark.slow
 def test_killed_while_sampling(tmp_path: Path) -> None:
     quiet, folder = tmp_path / "quiet", tmp_path / "killed"
     quiet.mkdir()
@@ -70,6 +73,7 @@ def test_killed_while_sampling(tmp_path: Path) -> None:
     assert store.read(names).equals(undisturbed)
 
 
+@pytest.mark.slow
 def test_a_kill_between_a_part_and_the_journal_doubles_nothing(tmp_path: Path) -> None:
     finish(tmp_path)
     store = AttemptStore(tmp_path / "attempts", KEY)

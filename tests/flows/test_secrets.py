@@ -74,6 +74,7 @@ def everything_in(folder: Path) -> str:
     return "\n".join(texts)
 
 
+@pytest.mark.slow
 def test_secrets_of_urls_are_in_the_requests_alone(guarded: Guarded, tiny_run: Tiny, tmp_path: Path) -> None:
     folder = tmp_path / "inputs"
     write_tiny(folder)

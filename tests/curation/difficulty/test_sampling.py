@@ -24,6 +24,7 @@ def judge() -> Iterator[MathJudge]:
         yield judge
 
 
+@pytest.mark.slow
 def test_with_early_stopping_or_without_the_decisions_are_the_same(judge: MathJudge, tmp_path: Path) -> None:
     full, short = StoppingRule(Band(attempts=16), early_stopping=False), StoppingRule(Band(attempts=16))
     everything, sampler = sample(Drawn(), tmp_path / "full", full, problems(), judge=judge)
@@ -128,6 +129,7 @@ class Summing(Drawn):
         return Completion(rf"\boxed{{{final}}}", done.finish, done.tokens)
 
 
+@pytest.mark.slow
 def test_an_answer_on_which_the_verifier_fails_is_compared_once_and_never_ends_the_sampling(tmp_path: Path) -> None:
     rule = StoppingRule(Band(attempts=16))
     policy, (problem,) = Summing(), problems(1)
@@ -156,6 +158,7 @@ class Refusing(Drawn):
         return completion
 
 
+@pytest.mark.slow
 def test_refused_problems_end_alike_however_quick_their_attempts_are(judge: MathJudge, tmp_path: Path) -> None:
     rule, budget = StoppingRule(Band()), FailureBudget(1.0, 40, "max_failed")
     whole, _ = sample(Drawn(), tmp_path / "whole", rule, problems(), judge=judge)

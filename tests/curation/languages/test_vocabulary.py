@@ -110,6 +110,7 @@ assert "pydantic" not in sys.modules, "the verifier's workers start without it"
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_new_language_is_a_new_file(tmp_path: Path) -> None:
     shutil.copytree(FOLDER, tmp_path / "data")
     text = (FOLDER / "es.toml").read_text()

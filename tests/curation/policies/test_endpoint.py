@@ -136,6 +136,7 @@ def test_what_fails_for_now_is_asked_again(start: Start, word: str) -> None:
     assert len(server.seeds("asked")) == 11
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_is_given_up_for_another(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     patient(monkeypatch, answer_s=4.0)
     servers = [start("hang hang"), start()]

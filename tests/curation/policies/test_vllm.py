@@ -21,7 +21,7 @@ from curation.records import Completion, PolicyError, RequestRefused
 from tests.curation.policies.conftest import Running, asked, tiny_settings
 from tests.waiting import until, wait_gone
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 
 def answer(engine: Vllm, run: Running, number: int = 0, index: int = 0) -> Completion:

@@ -54,6 +54,7 @@ def test_a_test_without_expected_output_gets_the_output_that_all_agree_on(runner
     assert made.outputs.select("test", "output").rows() == [(41, "9\n")]
 
 
+@pytest.mark.slow
 def test_failures_are_named_and_a_slow_solution_is_given_up(runner: Runner) -> None:
     asked = problem(*((f"{n}\n", f"{n + 1}\n") for n in range(4)))
     programs = candidates(("while True: pass", False), ("raise SystemExit(3)", True), ("print(", True), (RIGHT, True))

@@ -77,6 +77,7 @@ def test_a_model_s_validator_is_proved_on_examples_and_on_spoiled_inputs(runner:
     assert crashing.by == ""
 
 
+@pytest.mark.slow
 def test_an_input_on_which_a_validator_fails_is_neither_refused_nor_proved(runner: Runner) -> None:
     code = f"{MODEL}if lines[0] == '4': print('x' * (1 << 28))\n"
     texts = [*GIVEN, *[f"2\n{i} {i}\n" for i in range(20)]]

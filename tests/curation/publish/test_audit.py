@@ -39,6 +39,7 @@ def test_there_is_no_share_before_each_stratum_has_a_verdict() -> None:
     assert estimate.low < 0.05 < estimate.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mend", ["", "corrected", "gone"])
 def test_the_interval_covers_the_truth_and_what_is_left_after_mending(mend: str) -> None:
     labels, wrong = planted(1000, 1, 0.7)

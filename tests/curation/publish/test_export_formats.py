@@ -98,6 +98,7 @@ def test_verl(mixed: Path, tmp_path: Path) -> None:
     assert truth == {"inputs": ["1\n", "é\n"], "outputs": ["1\n", "é\n"]}
 
 
+@pytest.mark.slow
 def test_trl_and_its_accuracy_reward(mixed: Path, tmp_path: Path) -> None:
     from math_verify import parse, verify
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import datasets
+import pytest
 
 from curation.publish.export_formats import FORMATS
 from tests.curation.publish.test_export_formats import MATH, OTHER, PROGRAM, curated
@@ -16,6 +17,7 @@ SOLVED = {**PROGRAM, "solution": "n = input()\nif n == n:\n    print(n)"}
 WRONG = {**PROGRAM, "solution": "print(0)"}
 
 
+@pytest.mark.slow
 def test_planted_rows_are_found_in_every_format(tmp_path: Path) -> None:
     sound = curated(tmp_path / "sound", MATH, OTHER, SOLVED)
     planted = curated(tmp_path / "planted", MATH, UNREACHABLE, OTHER, TAKES_ALL, WRONG)

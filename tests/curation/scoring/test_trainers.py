@@ -107,6 +107,7 @@ NEEDED = ("polars", "orjson", "python-flint", "sympy")
 """What the judge imports, as docs/reference/exports.md says; each brings what stands beside it."""
 
 
+@pytest.mark.slow
 def test_the_judge_alone_needs_four_packages(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
     (packages,) = (tmp_path / "venv").glob("lib/python*/site-packages")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from tests.curation.sources.hub_of_files import HubOfFiles, HubSet
 
@@ -65,6 +66,7 @@ def read_each(hub: HubOfFiles, home: Path, sources: list[dict[str, Any]]) -> lis
     return [json.loads(line) for line in done.stdout.splitlines()[-len(sources) :]]
 
 
+@pytest.mark.slow
 def test_a_commit_is_fetched_once_and_then_read_without_the_hub(tmp_path: Path) -> None:
     converted = {"path": "owner/name", "revision": "refs/convert/parquet", "files": "all/train/*.parquet"}
     pinned, branch = {"path": "owner/name", "revision": OLD}, {"path": "owner/name"}
@@ -87,6 +89,7 @@ def test_a_commit_is_fetched_once_and_then_read_without_the_hub(tmp_path: Path) 
         assert (moved["rows"], moved["commit"]) == (["old"], OLD)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_had_is_one_sentence(tmp_path: Path) -> None:
     script = HubSet({NEW: {"script.py": b"import datasets\n", "train.jsonl": b'{"problem": "x"}\n'}}, {"main": NEW})
     gated = HubSet({NEW: {"data/train-0.parquet": parquet("x")}}, {"main": NEW}, gated=True)

@@ -32,6 +32,7 @@ def task(reference: str, *found: str) -> JudgeTask:
     return JudgeTask("p", reference, "en", tuple(Response(None, answer) for answer in found), statement="Draw.")
 
 
+@pytest.mark.slow
 def test_the_scorer_judges_what_the_verifier_cannot_read_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "cells.py").write_text(GENERATOR)
     assert scorer_name(Made("cells.py:make", ({},), 1, 0, 0), tmp_path) == "cells.py:score"

@@ -47,6 +47,7 @@ def test_the_text_is_judged_not_the_recorded_answer() -> None:
     assert [verdict.outcome for verdict in result.verdicts] == [Outcome.WRONG, Outcome.NO_ANSWER]
 
 
+@pytest.mark.slow
 def test_verdicts_do_not_depend_on_the_number_of_workers() -> None:
     tasks = [task(r"x^2-1", "(x-1)(x+1)", "x^2", f"{n}", r"\frac{x^3-x}{x}") for n in range(12)]
     with MathJudge(workers=1) as one, MathJudge(workers=3) as three:
@@ -62,6 +63,7 @@ def test_references_are_checked() -> None:
     assert found[1].reason == "it is empty"
 
 
+@pytest.mark.slow
 def test_a_reference_that_cannot_be_checked_in_time_is_no_bad_reference() -> None:
     long = "+".join(f"x^{{{power}}}y" for power in range(440)) + "=0"
     with MathJudge(workers=1, limit_s=0.01) as judge:
@@ -79,6 +81,7 @@ def die(job: Any, guard: Guard) -> Any:
     os._exit(3)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_the_verifiers_failure_whatever_was_asked() -> None:
     judge = MathJudge(workers=1)
     judge._pool = WorkerPool("tests.curation.verify.test_math_judge:die", 1)
@@ -95,6 +98,7 @@ def test_a_worker_that_dies_is_the_verifiers_failure_whatever_was_asked() -> Non
     assert pairs == [Outcome.BROKEN, Outcome.CORRECT]
 
 
+@pytest.mark.slow
 @needs_data
 def test_recorded_gsm8k_attempts_agree_with_their_labels() -> None:
     rows = [
@@ -116,6 +120,7 @@ def test_recorded_gsm8k_attempts_agree_with_their_labels() -> None:
     assert sum(one == two for one, two in pairs) / len(pairs) >= 0.99
 
 
+@pytest.mark.slow
 def test_a_pairs_file_comes_back_in_order(tmp_path: Path) -> None:
     rows = [
         {"gold": "1/2", "pred": "0.5", "id": 1},

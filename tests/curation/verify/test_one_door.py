@@ -70,6 +70,7 @@ def test_measuring() -> None:
     assert [verdict.outcome for verdict in by_the_judge(ANY)] == [outcome for _, _, outcome in RESPONSES]
 
 
+@pytest.mark.slow
 def test_stored_final_answers_are_judged_as_the_responses_were() -> None:
     """The sampler reads answers first and submits them; failed verdicts are judged again by what the table holds."""
     with MathJudge(1) as judge:
@@ -99,6 +100,7 @@ def test_training() -> None:
     assert asyncio.run(said()) == by_the_judge(BOXED)  # the form that rollouts are asked for
 
 
+@pytest.mark.slow
 def test_answers_that_a_model_accepted_are_right_in_training_and_by_the_record_of_an_export() -> None:
     row = {"id": "p", "domain": "math", "lang": "en", "statement": "Which?", "answer": "ab", "accepted": ["the pair"]}
     texts = [f"<think>?</think>\\boxed{{{answer}}}" for answer in ("the pair", "ab", "17")]
@@ -113,6 +115,7 @@ def test_answers_that_a_model_accepted_are_right_in_training_and_by_the_record_o
     assert exported == asyncio.run(trained()) == [C, C, W]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [ANY, LOOSE])
 def test_files_of_pairs(form: str, tmp_path: Path) -> None:
     """In the loose format only what has no marked answer is read otherwise."""

@@ -36,6 +36,7 @@ def task(reference: str, *found: str) -> JudgeTask:
     return JudgeTask("p", reference, "en", tuple(Response(None, answer) for answer in found))
 
 
+@pytest.mark.slow
 def test_a_judge_decides_what_it_claims_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "chem.py").write_text(CHEMISTRY)
     judges = [find_judge("chem.py:FORMULA", tmp_path)]
@@ -51,6 +52,7 @@ def test_a_judge_decides_what_it_claims_and_nothing_else(tmp_path: Path) -> None
     assert [one.is_doubtful for one in formula.verdicts] == [False, False, False, True]
 
 
+@pytest.mark.slow
 def test_a_notebook_and_verify_answers_take_judges_by_path(tmp_path: Path) -> None:
     (tmp_path / "chem.py").write_text(CHEMISTRY)
     own = f"{tmp_path / 'chem.py'}:FORMULA"
@@ -63,6 +65,7 @@ def test_a_notebook_and_verify_answers_take_judges_by_path(tmp_path: Path) -> No
         assert json.loads((tmp_path / "out.jsonl").read_text())["equal"] is equal
 
 
+@pytest.mark.slow
 def test_what_a_judge_raises_or_never_ends_is_no_wrong_answer(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
         "class Failing:\n"

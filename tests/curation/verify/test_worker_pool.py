@@ -38,6 +38,7 @@ def test_results_come_in_order_and_jobs_are_read_lazily() -> None:
 BAD = {"spin": "timeout", "power": "timeout"} | dict.fromkeys(("memory", "crash", "exit", "raise"), "broken")
 
 
+@pytest.mark.slow
 def test_a_bad_step_is_written_off_and_its_neighbours_are_kept() -> None:
     deeds = [deed for bad in BAD for deed in ("fine", bad)]
     with WorkerPool(f"{DEEDS}:misbehave", 1, WorkerLimits(step_s=0.3)) as pool:
@@ -46,6 +47,7 @@ def test_a_bad_step_is_written_off_and_its_neighbours_are_kept() -> None:
     assert list(reply.value.values()) == expected
 
 
+@pytest.mark.slow
 def test_a_step_that_sleeps_meets_the_wall_guard_and_prints_do_not_disturb() -> None:
     with WorkerPool(f"{DEEDS}:misbehave", 1, WorkerLimits(step_s=0.02)) as pool:
         (reply,) = pool.map([{"deeds": ["sleep"]}])
@@ -55,6 +57,7 @@ def test_a_step_that_sleeps_meets_the_wall_guard_and_prints_do_not_disturb() -> 
     assert reply.value == {"0 print": "done"}
 
 
+@pytest.mark.slow
 def test_a_worker_is_replaced_after_its_jobs() -> None:
     with WorkerPool(f"{DEEDS}:process_id", 1, WorkerLimits(max_jobs=2)) as pool:
         processes = [reply.value for reply in pool.map(range(5))]
@@ -84,6 +87,7 @@ def test_it_works_from_several_threads_at_once() -> None:
     assert found == {start: list(range(start, start + 50)) for start in (0, 1000, 2000)}
 
 
+@pytest.mark.slow
 def test_a_target_that_does_not_import_and_a_closed_pool_are_clear_errors() -> None:
     with WorkerPool("curation.no_such_module:run", 1) as pool, pytest.raises(VerifierError, match="no_such_module"):
         list(pool.map([1]))

@@ -1,7 +1,7 @@
 """Make the live demo's problems: ``python -m tests.demo_data.live.make_data``.
 
-320 problems of the embedded family's training part, each once: 200 as the family draws them, of all levels, and 120
-more of levels 3 and 4, some of which the embedded model never solves before it is trained. The references of 24 are
+160 problems of the embedded family's training part, each once: 100 as the family draws them, of all levels, and 60
+more of levels 3 and 4, some of which the embedded model never solves before it is trained. The references of 12 are
 wrong on purpose (off by a little, as a slip of the pen would be); `planted.jsonl` says which. Same seed, same files.
 """
 
@@ -27,9 +27,9 @@ class Drawn:
     """How the problems are drawn: so many of all levels, so many ``harder`` ones, so many ``wrong`` references."""
 
     seed: int = 2026
-    mixed: int = 200
-    harder: int = 120
-    wrong: int = 24
+    mixed: int = 100
+    harder: int = 60
+    wrong: int = 12
 
 
 def rows(drawn: Drawn) -> tuple[list[Row], list[Row]]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from curation.records import DropReason
 from curation.storage.locks import lock_folder
@@ -99,6 +100,7 @@ def test_off_a_terminal_progress_is_one_plain_line_a_stage(tiny_run: Tiny) -> No
     assert int(lines[0][24:].split()[0]) == len(TINY)
 
 
+@pytest.mark.slow
 def test_a_limit_and_one_stage(tiny_recipe: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_recipe.parent, tmp_path / "in")
     (tmp_path / "in" / "tiny.toml").write_text(tiny_recipe.read_text().partition("[stage2]")[0])
@@ -121,6 +123,7 @@ def test_the_same_run_again_does_nothing(tiny_copy: Tiny) -> None:
     assert "Sources                  was finished before: 11 rows in " in said.err
 
 
+@pytest.mark.slow
 def test_a_new_band_costs_no_verdict(tiny_copy: Tiny) -> None:
     before = stamps(tiny_copy.folder)
     assert tiny_copy.run("stage2.band.max_pass_rate=1").status == 0
@@ -130,6 +133,7 @@ def test_a_new_band_costs_no_verdict(tiny_copy: Tiny) -> None:
     assert made == {"decisions/stage2", STAGES["export"].folder, "versions/0002"}
 
 
+@pytest.mark.slow
 def test_a_changed_source_is_judged_anew_with_the_attempts_there_are(tiny_copy: Tiny) -> None:
     problems = tiny_copy.recipe.parent / "problems.jsonl"
     rows = problems.read_text()
@@ -148,6 +152,7 @@ def test_a_changed_source_is_judged_anew_with_the_attempts_there_are(tiny_copy: 
     assert (new["statement"], new["reason"]) == ("What is 3 times 9?", "too_few_attempts")
 
 
+@pytest.mark.slow
 def test_set_changes_the_recipe_of_the_run(tiny_copy: Tiny) -> None:
     assert tiny_copy.run("export.size=1", "export.pretty_name=The smallest").status == 0
     assert tiny_copy.table("data").height == 1
@@ -159,6 +164,7 @@ def test_set_changes_the_recipe_of_the_run(tiny_copy: Tiny) -> None:
     assert "size = 1" in card
 
 
+@pytest.mark.slow
 def test_a_set_of_which_nothing_is_left_is_not_published(tiny_recipe: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_recipe.parent, tmp_path / "in")
     proofs = [{"question": f"Prove that {number} is odd.", "final": "see above"} for number in (3, 5, 7, 9)]
@@ -190,6 +196,7 @@ ODD: list[tuple[str, Callable[[Path], None], str]] = [
 ]
 
 
+@pytest.mark.slow
 def test_only_what_is_damaged_is_made_again(tiny_run: Tiny, tiny_copy: Tiny) -> None:
     before = stamps(tiny_copy.folder)
     for pattern, damage, _ in ODD:
@@ -220,6 +227,7 @@ def test_lost_attempts_are_made_again_and_damaged_ones_named(tiny_run: Tiny, tin
     assert str(part) in said.err.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_run_that_failed_states_why_in_one_sentence_and_goes_on_when_it_is_mended(
     tiny_recipe: Path, tmp_path: Path
 ) -> None:

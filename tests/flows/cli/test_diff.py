@@ -14,6 +14,7 @@ from flows.cli import diff
 from tests.flows.conftest import Tiny, goldilocks, refusal, stamps, tries, write_jsonl
 
 
+@pytest.mark.slow
 def test_what_became_too_easy_is_retired(
     tiny_copy: Tiny, tiny_run: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,6 +67,7 @@ DIFFERENT = {  # the two verifiers differ on what is right here
 SAME = {"What is 17 + 25?": ("42", "42 42 1 2"), "What is 5 plus 6?": ("11", "11 11 11 11")}
 
 
+@pytest.mark.slow
 def test_another_verifier_judges_stored_attempts_again_and_diff_names_the_verdicts(
     tiny_recipe: Path, tmp_path: Path
 ) -> None:

@@ -135,6 +135,7 @@ def test_an_interrupt_ends_a_command_with_one_sentence(capsys: pytest.CaptureFix
     assert capsys.readouterr().err.endswith("goldilocks: interrupted; run the same command again to go on.\n")
 
 
+@pytest.mark.slow
 def test_a_signal_ends_a_run_with_one_sentence(tmp_path: Path) -> None:
     out = tmp_path / "run"
     command = [sys.executable, "-m", "flows.cli", "run", str(DEMO), "--set", "shard_rows=10", "--out", str(out)]

@@ -68,6 +68,7 @@ def test_a_repeated_problem_shows_all_its_rows(tiny_run: Tiny) -> None:
     assert text.endswith("Curated set: in the curated set\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("final", ["[red]", "[/]", "[a", "\\"])
 def test_text_that_looks_like_markup_is_printed_as_it_is(final: str, tiny_copy: Tiny) -> None:
     for file in tiny_copy.folder.glob("verdicts/stage1/*/verdicts/*.parquet"):
@@ -79,6 +80,7 @@ def test_text_that_looks_like_markup_is_printed_as_it_is(final: str, tiny_copy: 
     assert f"; by {final}; " in text
 
 
+@pytest.mark.slow
 def test_the_beginning_of_an_id_is_enough_if_it_is_of_one_problem(tiny_run: Tiny) -> None:
     ids, name = sorted({name_of(key) for key in TINY}), name_of("half")
     shortest = next(name[:length] for length in range(1, 21) if sum(one.startswith(name[:length]) for one in ids) == 1)
@@ -119,6 +121,7 @@ def test_explaining_writes_nothing_and_needs_neither_input_files_nor_a_finished_
     assert "stage 2: not reached" in text
 
 
+@pytest.mark.slow
 def test_control_characters_of_rows_are_written_out(tmp_path: Path) -> None:
     """A row must not move the cursor, clear the screen or recolour what other rows print, in any command."""
     recipe, folder = write_tiny(tmp_path / "in"), tmp_path / "run"

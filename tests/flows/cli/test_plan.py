@@ -50,8 +50,8 @@ def test_a_plan_in_the_runs_folder_and_what_the_run_took(tiny_copy: Tiny, tmp_pa
 @pytest.mark.slow
 def test_a_plan_by_a_live_pilot(tmp_path: Path) -> None:
     plan, grader = plan_recipe(RECIPES / "demo_loop.toml", tmp_path / "run", pilot=24)
-    assert (plan.stage, plan.problems, plan.pilot) == ("stage1", 320, 24)
-    assert plan.attempts.high < 320 * 16
+    assert (plan.stage, plan.problems, plan.pilot) == ("stage1", 160, 24)
+    assert plan.attempts.high < 160 * 16
     assert plan.tokens.low > 0
     assert plan.hours is not None
     assert (grader.stage, grader.policy) == ("stage2", "grader, by the pilot of stage1")

@@ -14,6 +14,8 @@ from tests.training.engines.embedded.test_run import small
 from training.engines.embedded.run import train
 from training.rollouts.attempt_log import count_attempts, read_attempts
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:

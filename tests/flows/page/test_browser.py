@@ -33,6 +33,7 @@ from tests.waiting import wait_until
 PATIENCE_S = 180.0
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
     pytest.mark.skipif(find_spec("playwright") is None, reason="no Playwright here: pip install -e .[browser]"),
 ]

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from curation.publish.review import read_verdicts
 from curation.storage.locks import lock_folder
 from flows.publish.versions import newest_run
@@ -50,6 +52,7 @@ def test_what_is_sent_twice_is_written_once_and_undo_takes_it_back(planted_copy:
     assert visitor.next("Ada", name) == name
 
 
+@pytest.mark.slow
 def test_a_verdict_that_cannot_be_meant_is_a_sentence(planted_copy: Path) -> None:
     visitor = Visitor(planted_copy)
     name = visitor.next("Ada")

@@ -92,6 +92,7 @@ def test_a_picture_that_leads_elsewhere_is_not_shown(tiny_copy: Tiny) -> None:
     assert visitor.get("/r/run/plots/link.png").status_code == 404
 
 
+@pytest.mark.slow
 def test_hostile_texts_stay_texts_on_every_tab(planted_copy: Path) -> None:
     visitor = Visitor(planted_copy)
     table = pl.read_parquet(planted_copy / "stages" / "01-sources" / "kept" / "*.parquet")

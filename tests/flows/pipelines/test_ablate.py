@@ -63,6 +63,7 @@ values = [{{ name = "high" }}, {{ name = "low", set = ["objective.eps_high=0.2"]
     return path
 
 
+@pytest.mark.slow
 def test_an_ablation_trains_evaluates_and_goes_on(tmp_path: Path) -> None:
     path, out = ablation_file(tmp_path), tmp_path / "out"
     report = ablate(path, out)

@@ -21,6 +21,7 @@ CHANGES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_run_is_analysed_and_what_is_measured_is_not_asked_again(tmp_path: Path) -> None:
     recipe, run = ROOT / "flows" / "recipes" / "train_embedded.toml", tmp_path / "run"
     train(recipe, run, [*CHANGES, "checkpoints.trajectory=1"])

@@ -32,6 +32,8 @@ from tests.demo_data.code.tasks import READ, TASKS
 from tests.flows.conftest import goldilocks
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 RECIPES = ROOT / "flows" / "recipes"
 LINE = "Write the program in Python 3."
 ASK = "Given a whole number $n$, $0 \\le n \\le 1000$, print the whole number that comes right after it, on one line."

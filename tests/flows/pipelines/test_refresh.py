@@ -20,6 +20,8 @@ from flows.run.run_folder import open_run
 from flows.stages.export import EXPORT
 from tests.flows.conftest import TINY, Tiny, goldilocks, stamps, tries, write_jsonl
 
+pytestmark = pytest.mark.slow
+
 NEWER = {"half": "42 42 42 42", "strong only": "221 221 3 4", "easy": "11 11 11 11", "markup": "144 1 2 3"}
 """What the newer checkpoint answers: one problem became too easy, the others stay."""
 

@@ -87,6 +87,7 @@ def rows_of(debates: Debates) -> dict[str, dict[str, Any]]:
     return {names[row["id"]]: row for row in debates.rows.iter_rows(named=True)}
 
 
+@pytest.mark.slow
 def test_disputes_are_judged_and_shown_and_nothing_is_decided(finished: Tiny, tmp_path: Path) -> None:
     debated_run = finished.copy(tmp_path)
     said = goldilocks("review", debated_run.folder, *DEBATE)

@@ -79,6 +79,7 @@ def test_a_push_is_one_commit_of_all_files_with_the_versions_tag(hub: HubDouble,
     assert (there.commits[-1], there.tags) == (contents(curated), {"v1": 1, "v2": 2})
 
 
+@pytest.mark.slow
 def test_a_row_that_fails_its_proof_is_left_out_of_a_push_and_named(hub: HubDouble, tiny_copy: Tiny) -> None:
     curated = tiny_copy.folder / "curated"
     (file,) = (curated / "data").glob("*.parquet")

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import polars as pl
+import pytest
 import yaml
 
 from curation.programs.execution_matrix import MEASURED
@@ -72,6 +73,7 @@ def test_the_card_agrees_with_the_tables(tiny_run: Tiny) -> None:
         assert (curated / link).exists()
 
 
+@pytest.mark.slow
 def test_a_set_that_was_cut_short_or_damaged_is_published_again_in_the_same_bytes(tiny_copy: Tiny) -> None:
     curated, aside = tiny_copy.folder / "curated", tiny_copy.folder / ".aside-curated"
     before = files(curated)
@@ -90,6 +92,7 @@ def test_a_set_that_was_cut_short_or_damaged_is_published_again_in_the_same_byte
         assert files(curated) == before
 
 
+@pytest.mark.slow
 def test_large_shards_and_small_ones_publish_the_same_rows(tiny_run: Tiny, tmp_path: Path) -> None:
     other = Tiny(tiny_run.recipe, tmp_path / "run")
     assert other.run("shard_rows=1000").status == 0

@@ -68,6 +68,7 @@ def edit(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     path.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 
 
+@pytest.mark.slow
 def test_altered_rows_are_named_and_no_receipt_is_written_for_them(tiny_copy: Tiny) -> None:
     name = tiny_copy.table("data")["id"][0]
     rewrite(tiny_copy.folder, first("answer", "7"))
@@ -82,6 +83,7 @@ def test_altered_rows_are_named_and_no_receipt_is_written_for_them(tiny_copy: Ti
     assert "is not what was published, so no receipt is written for it" in refused
 
 
+@pytest.mark.slow
 def test_a_removed_row_an_edited_figure_and_an_edited_page_are_named(tiny_copy: Tiny) -> None:
     def flatter(table: dict[str, Any]) -> None:
         (figure,) = (row for row in table["figures"] if row["name"] == "precision.proof")
@@ -106,6 +108,7 @@ def stored(folder: Path, policy: str) -> Path:
     return next(path for path in sorted(keys[policy].glob("part-*.parquet")) if pl.read_parquet(path).height)
 
 
+@pytest.mark.slow
 def test_a_flipped_attempt_and_a_flipped_verdict_are_named(tiny_copy: Tiny) -> None:
     part = stored(tiny_copy.folder, "strong@1")
     rows = pl.read_parquet(part)
@@ -140,6 +143,7 @@ def test_a_broken_table_and_a_missing_receipt_are_told(tiny_copy: Tiny) -> None:
     assert "no receipt.json there" in refusal("verify", "receipt", tiny_copy.folder)
 
 
+@pytest.mark.slow
 def test_planted_defects_are_measured_once_and_stay(tiny_copy: Tiny) -> None:
     curated = tiny_copy.folder / "curated"
     tables = files(curated / "data")
@@ -199,6 +203,7 @@ def ablation(folder: Path, curated: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_an_ablation_of_the_set_tells_what_it_was_worth(tiny_copy: Tiny, tmp_path: Path) -> None:
     place = ablation(tmp_path / "ablation", tiny_copy.folder / "curated")
     assert goldilocks("-q", "publish", "--receipt", tiny_copy.folder, "--ablation", place).status == 0

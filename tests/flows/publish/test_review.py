@@ -41,6 +41,7 @@ def test_the_queue_is_published_and_printed(tiny_run: Tiny) -> None:
     assert "| Copies of one problem with different references | 1 |" in card
 
 
+@pytest.mark.slow
 def test_accepted_references_go_on_and_rejected_problems_leave(tiny_copy: Tiny) -> None:
     read = tiny_copy.table("data").height + tiny_copy.table("dropped").height
     review(tiny_copy, "--accept", name_of("conflict 1"), "--answer", "56")
@@ -104,6 +105,7 @@ license = "CC0-1.0"
 )
 
 
+@pytest.mark.slow
 def test_overlap_with_a_benchmark_is_dropped_with_its_row(tiny_copy: Tiny) -> None:
     inputs = tiny_copy.recipe.parent
     tiny_copy.recipe.write_text(BENCHMARKED)

@@ -86,6 +86,7 @@ def send(run: Path) -> Path:
     return run / "public"
 
 
+@pytest.mark.slow
 def test_what_is_sent_has_no_withheld_text_in_any_file(run: Path) -> None:
     public = send(run)
     sent = rows(public, "data").sort("row")
@@ -109,6 +110,7 @@ def test_what_is_sent_has_no_withheld_text_in_any_file(run: Path) -> None:
     assert published(run, "data")["statement"].null_count() == 0
 
 
+@pytest.mark.slow
 def test_what_was_withheld_comes_back_as_it_was(run: Path, tmp_path: Path) -> None:
     public = send(run)
     refused = refusal("export", public, "--format", "trl", "--out", tmp_path / "trl")
@@ -140,6 +142,7 @@ def test_a_source_that_changed_is_told_and_its_texts_stay_away(run: Path, tmp_pa
     assert (restored["statement"].null_count(), restored["solution"].null_count()) == (0, 1)
 
 
+@pytest.mark.slow
 def test_a_code_set_is_sent_without_statements_and_given_tests_and_restored_whole(tmp_path: Path) -> None:
     """A few of the demo's programs, whose licence is withheld."""
     code_run, public = tmp_path / "run", tmp_path / "run" / "public"

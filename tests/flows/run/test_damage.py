@@ -24,6 +24,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("damaged", "removed"),
     [
@@ -49,6 +50,7 @@ def test_what_a_run_builds_on_is_named_and_made_again(tiny_copy: Tiny, damaged: 
     assert contents(run / "curated") == whole
 
 
+@pytest.mark.slow
 def test_a_damaged_set_is_not_sent_and_is_written_again(tiny_copy: Tiny) -> None:
     run = tiny_copy.folder
     whole = contents(run / "curated")

@@ -110,6 +110,7 @@ def test_a_stage_in_the_list_is_everywhere(
     assert "exact_dedup, products, near_dedup" in finished
 
 
+@pytest.mark.slow
 def test_the_plan_runs_it_unless_it_is_left_out_of_plans(
     tiny_recipe: Path, tmp_path: Path, longer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

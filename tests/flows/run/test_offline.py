@@ -40,6 +40,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     patient(monkeypatch)
 
 
+@pytest.mark.slow
 def test_a_new_band_is_decided_from_stored_attempts(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "sums.jsonl", [{"question": statement(n), "final": str(answer(n))} for n in range(40)])
     recipe, out = tmp_path / "sums.toml", tmp_path / "run"

@@ -142,6 +142,7 @@ def test_what_a_caller_keeps_open_stays_open_to_the_end_of_its_block(tmp_path: P
     assert LOG[-1] == "end small"
 
 
+@pytest.mark.slow
 def test_a_model_under_two_names_shares_its_attempts(tiny_copy: Tiny) -> None:
     """The name is in no digest: a run whose model is renamed finds all its attempts."""
     assert tiny_copy.run().status == 0

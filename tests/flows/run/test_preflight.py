@@ -60,6 +60,7 @@ def test_a_model_that_cannot_be_asked_is_refused_first(
     assert not (tmp_path / "run/stages").exists()
 
 
+@pytest.mark.slow
 def test_without_its_server_a_run_begins_nothing_and_a_finished_one_only_warns(tmp_path: Path) -> None:
     dead = write_recipe(tmp_path, f"http://127.0.0.1:{free_port()}/v1")
     refused = goldilocks("run", dead, "--out", tmp_path / "run")

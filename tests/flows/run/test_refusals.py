@@ -72,6 +72,7 @@ def data_of(run: Tiny) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (run.folder / "curated" / "data").glob("*.parquet")}
 
 
+@pytest.mark.slow
 def test_one_poisoned_prompt_is_set_aside_and_asked_again(poisoned: Tiny, tmp_path: Path) -> None:
     status = 400
     says(tmp_path, {POISONED: status})
@@ -107,6 +108,7 @@ def test_one_poisoned_prompt_is_set_aside_and_asked_again(poisoned: Tiny, tmp_pa
     assert ours.equals(theirs)
 
 
+@pytest.mark.slow
 def test_what_stays_refused_is_asked_by_so_many_runs_and_changes_nothing(poisoned: Tiny, tmp_path: Path) -> None:
     says(tmp_path, {POISONED: 400})
     assert poisoned.run().status == 0
@@ -122,6 +124,7 @@ def test_what_stays_refused_is_asked_by_so_many_runs_and_changes_nothing(poisone
     assert data_of(poisoned) == before
 
 
+@pytest.mark.slow
 def test_too_many_refused_problems_end_the_run_with_counts_and_an_example(poisoned: Tiny, tmp_path: Path) -> None:
     says(tmp_path, {POISONED: 400, OTHER: 400})
     for _ in range(2):  # again at a restart
@@ -141,6 +144,7 @@ def test_too_many_refused_problems_end_the_run_with_counts_and_an_example(poison
     assert "max_failed = 0 allows (0)" in refused.err
 
 
+@pytest.mark.slow
 def test_votes_of_a_model_are_refused_and_asked_again_too(poisoned: Tiny, tmp_path: Path) -> None:
     policy = RECIPE.partition("[models.student]")[2].replace("URL", poisoned.recipe.read_text().split('"')[-2])
     with poisoned.recipe.open("a") as recipe:
@@ -160,6 +164,7 @@ def test_votes_of_a_model_are_refused_and_asked_again_too(poisoned: Tiny, tmp_pa
     assert "(400 2), more than stage1.sampling.max_failed = 0.01 allows (1)" in ended.err
 
 
+@pytest.mark.slow
 def test_refusals_for_now_are_shown_while_a_run_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     patient(monkeypatch, retries=4)
     home = tmp_path / "inputs"

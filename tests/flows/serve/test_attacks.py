@@ -31,6 +31,8 @@ from tests.flows.conftest import TINY, Tiny, tries, write_jsonl
 from tests.flows.serve.conftest import Service
 from tests.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.slow
+
 SHELL = [{"prefect.deployments.steps.run_shell_script": {"script": "touch pwned"}}]
 
 
@@ -247,7 +249,6 @@ def test_the_pages_key_opens_the_runs_own_page(service: Service) -> None:
         assert visitor.post(f"{PAGE}/enter", content=f"token={service.key}", headers=typed).status_code == 200
 
 
-@pytest.mark.slow
 def test_the_runner_refuses_what_the_api_was_made_to_name(service: Service) -> None:
     """With the service's own key, as if the database were the attacker's."""
     evil, pwned = service.run.parent / "evil.py", service.run.parent / "pwned"

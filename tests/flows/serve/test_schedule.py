@@ -17,6 +17,8 @@ from flows.serve.serving import SERVICE, _served_once, serve_recipes, serving_ap
 from tests.flows.conftest import KEYS, TINY, Tiny, tries, write_jsonl
 from tests.flows.serve.conftest import scheduled
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_recipe_is_served_as_its_line_its_training_and_its_refresh(tmp_path: Path, under_prefect: str) -> None:
     from prefect.client.orchestration import get_client

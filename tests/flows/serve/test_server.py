@@ -21,6 +21,8 @@ from flows.serve.serving import serving_api
 from tests.flows.conftest import KEYS, ROOT, TITLES, Tiny, free_port
 from tests.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.slow
+
 
 def children() -> set[psutil.Process]:
     return set(psutil.Process().children(recursive=True))

@@ -124,6 +124,7 @@ print(sum(numbers))
 """Right if the statement means that the sum is odd, as that of every sample is."""
 
 
+@pytest.mark.slow
 def test_the_reason_why_nothing_was_made_is_stated(runner: Runner) -> None:
     few = {"BATCH": 8, "ROUNDS": 2, "MAX_INPUT_KB": 1}
     generated = made(runner, 3, first=ODD, **few)

@@ -14,6 +14,8 @@ from curation.storage.stages import read_table
 from tests.flows.conftest import TINY_RECIPE, Tiny, goldilocks, published, tries, write_jsonl
 from tests.flows.stages.conftest import asks_judge, run
 
+pytestmark = pytest.mark.slow
+
 SAME = "What is 1 divided by 3?"
 DIFFERENT = "What is the seventh part of a cake?"
 OPEN = "How much is two thirds of a metre, in metres?"

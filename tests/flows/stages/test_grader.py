@@ -18,6 +18,7 @@ from training.engines.verl.environment import VARIABLE
 LOOP = Path(flows.__file__).parent / "recipes" / "demo_loop.toml"
 
 
+@pytest.mark.slow
 def test_the_shipped_recipe_of_a_grader_is_one(tmp_path: Path) -> None:
     shipped, without = (new_run(LOOP.with_name(f"{name}.toml"), [], tmp_path) for name in ("demo_loop", "demo_math"))
     assert (shipped.recipe.grader is None, without.recipe.grader is None) == (False, True)

@@ -10,6 +10,8 @@ import pytest
 from curation.records import problem_id
 from tests.flows.conftest import Tiny, goldilocks, published, refusal, stamps, tries, write_jsonl
 
+pytestmark = pytest.mark.slow
+
 WEAK = ("{0} {0} 1 {0}", "{0} 2 {0} 3", "4 5 {0} 6", "{0} {0} {0} 7")
 
 

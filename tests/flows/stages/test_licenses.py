@@ -76,6 +76,7 @@ def test_what_is_no_licence_is_refused(recipe: Path, tmp_path: Path) -> None:
     assert "line 3: 'free' is no SPDX licence" in goldilocks("run", recipe, "--out", tmp_path / "run").err
 
 
+@pytest.mark.slow
 def test_merged_copies_keep_where_they_stood_and_under_which_licence(recipe: Path, tmp_path: Path) -> None:
     text, value = next(iter(SUMS.items()))
     near = text.replace("What is", "Now what is")

@@ -6,6 +6,7 @@ import json
 import shutil
 
 import polars as pl
+import pytest
 
 from tests.curation.embeddings.embedding_server import embedding_server
 from tests.flows.conftest import TINY_RECIPE, Tiny, goldilocks, stamps, tries, write_jsonl
@@ -49,6 +50,7 @@ def dropped(tiny: Tiny) -> list[tuple[str, int]]:
     return tiny.table("dropped").filter(overlaps).select("stage", "row").rows()
 
 
+@pytest.mark.slow
 def test_a_template_stays_and_thresholds_are_changed_without_measuring_again(tiny_copy: Tiny) -> None:
     prepare(tiny_copy)
     said = tiny_copy.run()
@@ -92,6 +94,7 @@ def prepare_embedded(tiny: Tiny) -> None:
     write_jsonl(tiny.recipe.parent / "exam.jsonl", [{"task": REWORDED}, {"task": TREE}])
 
 
+@pytest.mark.slow
 def test_servers_embed_and_a_benchmark_is_embedded_once(tiny_copy: Tiny) -> None:
     prepare_embedded(tiny_copy)
     with embedding_server() as server:
@@ -109,6 +112,7 @@ def test_servers_embed_and_a_benchmark_is_embedded_once(tiny_copy: Tiny) -> None
     assert dropped(tiny_copy) == [("near_dedup", 1), ("decontamination", 2)]
 
 
+@pytest.mark.slow
 def test_a_text_that_servers_refuse_is_set_aside_and_asked_for_again(tiny_copy: Tiny) -> None:
     prepare_embedded(tiny_copy)
     kept = ("What is 17 + 25?", "42")
@@ -131,6 +135,7 @@ def test_a_text_that_servers_refuse_is_set_aside_and_asked_for_again(tiny_copy: 
     assert dropped(tiny_copy) == [("near_dedup", 1), ("decontamination", 2)]
 
 
+@pytest.mark.slow
 def test_a_benchmark_row_that_servers_refuse_is_told(tiny_copy: Tiny) -> None:
     prepare_embedded(tiny_copy)
     with embedding_server() as server:

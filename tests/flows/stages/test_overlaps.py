@@ -110,6 +110,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_what_enough_votes_call_the_same_leaves_and_a_threshold_asks_nothing(folder: Path) -> None:
     results = filtered(folder)
     found = dropped(results)

@@ -48,6 +48,7 @@ def recipe(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_set_is_made_and_scored_by_the_users_own_files(
     recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +106,7 @@ def score(row, answer):
 """
 
 
+@pytest.mark.slow
 def test_made_rows_that_the_verifier_cannot_read_are_judged_by_their_generators_scorer(tmp_path: Path) -> None:
     recipe = tmp_path / "cells.toml"
     (tmp_path / "cells.py").write_text(CELLS)

@@ -162,6 +162,7 @@ def test_a_new_threshold_decides_again_and_asks_no_model(
     assert set(judged) <= {EASY}  # the only problem whose votes the file lacks
 
 
+@pytest.mark.slow
 def test_what_was_voted_before_a_kill_is_not_asked_again(
     asked_run: tuple[Path, Path, str],
     tmp_path: Path,
@@ -175,6 +176,7 @@ def test_what_was_voted_before_a_kill_is_not_asked_again(
     assert published(killed, "dropped").equals(published(whole, "dropped"))
 
 
+@pytest.mark.slow
 def test_a_budget_ends_the_votes_and_without_a_model_no_question_is_asked(recipe: Path, tmp_path: Path) -> None:
     out = " ".join(run(recipe, tmp_path / "few", "questions.premises.max_votes=15").out.split())
     assert "Premises by votes: 3 questions" in out

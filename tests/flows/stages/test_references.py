@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from tests.flows.conftest import goldilocks, published, write_tiny
 
 
+@pytest.mark.slow
 def test_a_needed_rewriting_that_nothing_proves_goes_to_the_disputes(tmp_path: Path) -> None:
     recipe = write_tiny(tmp_path / "in")
     problems = tmp_path / "in" / "problems.jsonl"

@@ -64,6 +64,7 @@ def recipe(tmp_path: Path) -> Path:
     return tmp_path / "chosen.toml"
 
 
+@pytest.mark.slow
 def test_a_source_that_is_gone_is_a_sentence_and_may_be_left_out(recipe: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     said = refusal("run", recipe, "--out", run)
@@ -92,6 +93,7 @@ def test_names_that_are_no_sources_cannot_be_left_out(recipe: Path, tmp_path: Pa
     assert "nothing would be read" in said
 
 
+@pytest.mark.slow
 def test_bad_rows_are_set_aside_and_counted_next_to_a_source_with_none(recipe: Path, tmp_path: Path) -> None:
     write_jsonl(tmp_path / "gone.jsonl", [{"question": "What is 3 plus 3 plus 30?", "final": "36"}])
     with (tmp_path / "gone.jsonl").open("a") as handle:

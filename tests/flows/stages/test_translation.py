@@ -21,6 +21,8 @@ from tests.flows.conftest import ROOT, Said, goldilocks, published, refusal, wri
 from tests.flows.translator import NEVER, Translator, numbers, recipe, statement, translation
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = 'model = "strong"\nshare = 0.9\nlanguages = ["fr", "de"]'
 COUNT = 16
 

@@ -21,6 +21,7 @@ def warnings(folder: Path) -> list[tuple[str, str]]:
     return [(row["stage"], row["warning"]) for row in rows if "warning" in row]
 
 
+@pytest.mark.slow
 def test_a_stage_that_reads_no_answers_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = write_tiny(tmp_path / "in")
     rows = [json.loads(line) for line in (tmp_path / "in" / "weak.jsonl").read_text().splitlines()]

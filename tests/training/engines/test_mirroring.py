@@ -28,6 +28,7 @@ def own(folder: Path) -> dict[str, bytes]:
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
+@pytest.mark.slow
 def test_checkpoints_model_and_logs_are_copied_and_completed(tmp_path: Path) -> None:
     out, there = tmp_path / "run", tmp_path / "there"
     table = small(

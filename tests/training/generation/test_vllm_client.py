@@ -183,6 +183,7 @@ def test_after_an_update_that_failed_no_token_of_mixed_weights_is_taken(start: S
     assert [one["new_version"].partition("-")[2] for one in server.events("update_weight_version")][:2] == ["mixed"] * 2
 
 
+@pytest.mark.slow
 def test_servers_that_were_started_in_another_way_are_refused(start: Start) -> None:
     with pytest.raises(PolicyError, match=r"training\.generation\.serving"):
         run(settings(start("old")))

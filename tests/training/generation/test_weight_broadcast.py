@@ -80,6 +80,7 @@ def inside(work: Callable[[WeightBroadcast, list[str]], Awaitable[None]]) -> lis
     return said
 
 
+@pytest.mark.slow
 def test_every_worker_of_every_server_gets_every_tensor(tmp_path: Path) -> None:
     state = {name: value.to(torch.bfloat16) for name, value in read_tensors(WEIGHTS)}
     one, other = Server(), Server()

@@ -132,6 +132,7 @@ def test_a_teacher_is_asked_about_the_samples_that_name_a_prompt() -> None:
         assert one.teacher_logprobs == pytest.approx(wanted.tolist(), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_run_follows_its_teacher_where_it_solves_nothing(tmp_path: Path, teacher: Path) -> None:
     made = small(
         objective={"kind": "grpo", "unsolved": "model"},

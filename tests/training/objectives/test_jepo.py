@@ -158,6 +158,7 @@ def test_latent_problems_are_those_dropped_with_a_text(tmp_path: Path) -> None:
     assert {name: task.reference_text for name, task in tasks.items()} == {"a": "3 + 4 = 7", "b": "7"}
 
 
+@pytest.mark.slow
 def test_texts_of_other_sets_are_not_trained_on_and_say_how_likely_thoughts_make_them(tmp_path: Path) -> None:
     rows = [
         {"id": item.id, "statement": item.statement, "answer": f"It is {item.answer}"}

@@ -96,6 +96,7 @@ def test_packed_is_unpacked(folder: Path) -> None:
         torch.testing.assert_close(one.grad / scale, other.grad / scale, atol=1e-3, rtol=0, msg=name)
 
 
+@pytest.mark.slow
 def test_it_is_trained_saved_and_loaded_again(folder: Path, tmp_path: Path) -> None:
     """The saved folder is the checkpoint that was loaded, but for the weights that were trained."""
     values = recipe(optim={"learning_rate": 1e-2, "warmup_steps": 0})

@@ -51,6 +51,7 @@ def plain(trainer: Trainer, folder: Path = WEIGHTS) -> Trainer:
     return other
 
 
+@pytest.mark.slow
 @needs_peft
 def test_the_policy_begins_as_the_model_and_its_merged_weights_say_the_same_after_steps() -> None:
     trainer = adapted()

@@ -92,6 +92,7 @@ def test_a_shared_prompt_micro_batches_and_checkpointed_activations_change_nothi
     assert all(torch.allclose(gradient(one), gradient(trainer), atol=1e-6) for one in (apart, saved))
 
 
+@pytest.mark.slow
 def test_bf16_keeps_fp32_weights_gives_bf16_to_the_generators_and_flips_them_there_and_back() -> None:
     made = recipe(compute={"dtype": "bfloat16"}, optim={"warmup_steps": 0})
     ranks = DistributedContext(made.compute)

@@ -23,6 +23,8 @@ from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import read_attempts
 from training.stored.traces import TRACE
 
+pytestmark = pytest.mark.slow
+
 
 def recipe(teacher: Path, **changes: Any) -> TrainRecipe:
     stored = {"runs": (str(teacher),), **changes.pop("stored", {})}

@@ -149,6 +149,7 @@ def test_a_funnel_that_does_not_add_up_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "README.md").exists()
 
 
+@pytest.mark.slow
 def test_the_same_facts_give_the_same_bytes_whatever_the_users_plot_settings(tmp_path: Path) -> None:
     import matplotlib
     from huggingface_hub import DatasetCard

@@ -76,6 +76,7 @@ def test_an_attack_as_the_reference_ends(judge: MathJudge) -> None:
     assert all(check.usable or check.reason for check in judge.check([(ATTACKS[name], "en") for name in names]))
 
 
+@pytest.mark.slow
 def test_the_parents_memory_stays_flat() -> None:
     """What passes its limit is killed sooner than elsewhere: the parent does the same, and the test waits less."""
     tasks = [JudgeTask(name, "x+1", "en", (Response(None, text),)) for name, text in ATTACKS.items()]

@@ -26,6 +26,7 @@ def outcome(reference: str, answer: str, lang: str) -> Outcome:
         return answers.compare(reference, answer, lang=lang).outcome
 
 
+@pytest.mark.slow
 def test_changed_references_are_refused() -> None:
     changed = [(lang, one) for reference, lang in own_references()[::4] for one in mutations(reference, seed=0)]
     assert len(changed) > 350

@@ -99,6 +99,7 @@ def test_threads_do_not_disturb_one_another() -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 def test_sympy_is_imported_when_something_is_to_be_computed_and_not_before() -> None:
     program = (
         "import sys; from curation.verify import answers, math_judge; answers.compare('x^2-1', '(x-1)(x+1)');"

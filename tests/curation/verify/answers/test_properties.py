@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,6 +52,7 @@ def expressions(draw: st.DrawFn) -> sympy.Expr:
     return sympy.sympify(draw(st.recursive(leaf, grow, max_leaves=6)))
 
 
+@pytest.mark.slow
 @FAST
 @given(expressions(), st.sampled_from(["+1", "+x", "+\\frac{1}{1000}"]))
 def test_a_formula_is_equal_expanded_and_spelled_plainly_and_not_changed(formula: sympy.Expr, change: str) -> None:

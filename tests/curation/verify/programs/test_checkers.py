@@ -75,6 +75,7 @@ CHECKERS = {
 TESTS = tuple(CodeTest(b"%d\n" % n, b"2\n") for n in (12, 30, 100, 64, 18))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHECKERS)
 def test_any_right_output_is_accepted_and_no_other(runner: Runner, name: str) -> None:
     problem = CodeProblem("divisor", TESTS, checker=CHECKERS[name])

@@ -60,6 +60,7 @@ def corpus(runner: Runner) -> dict[str, Style]:
     return {name: style for name, style in STYLES.items() if not NEEDS[name] & lacking}
 
 
+@pytest.mark.slow
 def test_what_a_weaker_rung_cannot_do_is_told_with_the_verdict() -> None:
     tests = (CodeTest(b"", b"3"),)
     with Runner(1, rung="landlock") as runner:
@@ -84,6 +85,7 @@ def test_what_a_weaker_rung_cannot_do_is_told_with_the_verdict() -> None:
     assert owns or "; it may want to change modes or times of files" in shut.how
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", [None], indirect=True, ids=["strongest"])
 def test_what_is_easily_got_wrong_is_as_outside(runner: Runner, bare: Bare) -> None:
     known = corpus(runner)

@@ -32,6 +32,7 @@ def verdict(runner: Runner, problem: CodeProblem, lang: CodeLang, code: str) -> 
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", CodeLang)
 def test_every_way_to_read_and_to_print_is_accepted(runner: Runner, lang: CodeLang) -> None:
     names = {row["name"]: Submission(lang, row["code"]) for row in WAYS if row["lang"] == lang.value}
@@ -55,6 +56,7 @@ def test_trailing_spaces_and_new_lines(runner: Runner) -> None:
         assert verdict(runner, problem, CodeLang.PYTHON, code).verdict is CodeVerdict.WA, code
 
 
+@pytest.mark.slow
 def test_ten_megabytes_in_and_out(runner: Runner) -> None:
     text = b"\n".join(b"%d" % number for number in range(1_400_000)) + b"\n"
     assert len(text) > 10_000_000

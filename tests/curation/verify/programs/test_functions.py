@@ -139,6 +139,7 @@ def rows(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_canonical_solutions_pass(runner: Runner) -> None:
     """A part of each benchmark; `tests/benchmarks/bench_programs.py` judges them whole."""
     jobs = [
@@ -161,6 +162,7 @@ def test_several_functions_may_be_called(runner: Runner) -> None:
     assert verdict(runner, problem, "def f(x): return x + 1") is CodeVerdict.WA
 
 
+@pytest.mark.slow
 def test_what_is_gone_through_may_stand_for_a_list(runner: Runner) -> None:
     problem = CodeProblem("list", function=FunctionTests("f", (FunctionCall((3,), [0, 1, 2]),)))
     for body in (
@@ -211,6 +213,7 @@ def test_whole_numbers_of_any_length_become_text_and_values(runner: Runner) -> N
     assert verdict(runner, asserted, "def f(n): return int('1' + '0' * n)") is CodeVerdict.AC
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["calls", "program"])
 def test_no_submission_can_choose_to_be_broken(runner: Runner, way: str) -> None:
     loops = "n = f(1)\nfor i in range(n if isinstance(n, int) else 0): pass\nassert n + 1 == f(n) == 2\n"
@@ -223,6 +226,7 @@ def test_no_submission_can_choose_to_be_broken(runner: Runner, way: str) -> None
         result.how.encode()
 
 
+@pytest.mark.slow
 def test_calls_without_end_are_the_submissions(runner: Runner) -> None:
     endless = CodeProblem("endless", function=FunctionTests("f", program="while f(1): pass"), cpu_s=0.3)
     assert verdict(runner, endless, "def f(a): return 1") is CodeVerdict.TLE

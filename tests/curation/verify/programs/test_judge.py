@@ -62,6 +62,7 @@ CPP = [
 ]
 
 
+@pytest.mark.slow
 def test_every_verdict(runner: Runner) -> None:
     asked = [*((CodeLang.PYTHON, *row) for row in PYTHON), *((CodeLang.CPP, *row) for row in CPP)]
     results = judge_programs(runner, [(NEXT, Submission(lang, code)) for lang, code, _ in asked])
@@ -145,6 +146,7 @@ def test_a_problem_without_tests_accepts_nothing(runner: Runner) -> None:
     assert run(runner, "print(1)", problem=CodeProblem("none")).verdict is CodeVerdict.BROKEN
 
 
+@pytest.mark.slow
 def test_an_older_program_is_compiled_as_what_it_was_and_that_is_recorded(runner: Runner) -> None:
     old = "#include <cstddef>\n#include <iostream>\nusing namespace std;\ntypedef unsigned char byte;\nstruct E {};\n"
     old += "int f() throw(E) { return 3; }\nint main() { byte b = f(); cout << (int)b; }"

@@ -36,6 +36,7 @@ def curated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_set(tmp_path_factory.mktemp("corpus") / "curated")
 
 
+@pytest.mark.slow
 def test_verify_code(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     verify_code_file(PROBLEMS, RESPONSES, out, workers=2)
@@ -43,6 +44,7 @@ def test_verify_code(tmp_path: Path) -> None:
     assert {row["id"]: row["outcome"] for row in rows} == EXPECTED
 
 
+@pytest.mark.slow
 def test_measuring_and_judging_again(curated: Path, runner: Runner) -> None:
     rules = {row["problem"]: row for row in pl.read_parquet(curated / "judging/*.parquet").iter_rows(named=True)}
     tests: dict[str, list[tuple[str, str]]] = {}

@@ -49,6 +49,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ENDLESS)
 @on(STRONGEST)
 def test_what_compiles_without_end_ends(box: Sandbox, way: str) -> None:
@@ -73,6 +74,7 @@ def test_an_error_is_the_programs_and_told(box: Sandbox) -> None:
     assert "was not declared" in made.log
 
 
+@pytest.mark.slow
 @on(STRONGEST)
 def test_a_long_source_and_one_of_a_hundred_files_compile(box: Sandbox) -> None:
     lines = "\n".join(f"int f{i}(int x){{ return x + {i}; }}" for i in range(1500))

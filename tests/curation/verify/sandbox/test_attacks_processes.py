@@ -58,6 +58,7 @@ def test_what_is_left_behind_ends(box: Sandbox, forking: Runner) -> None:
     assert len(eval(ran.stdout)) <= 2, "the supervisor, and who forks the tests"
 
 
+@pytest.mark.slow
 def test_the_cpu_time_of_all_counts(forking: Runner) -> None:
     waited = "import os\npids = [os.fork() for _ in range(1)]\nif 0 in pids:\n    while True: pass\nos.wait()"
     left = "import os\nif os.fork() == 0:\n    if os.fork() == 0:\n        while True: pass\n    os._exit(0)\nos.wait()\nimport time; time.sleep(600)"
@@ -75,6 +76,7 @@ IN_KERNEL = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", IN_KERNEL)
 def test_what_the_kernel_holds_for_all_counts(forking: Runner, what: str) -> None:
     """Sockets took 2,985 MB under a limit of 300, page tables 2,300: neither is resident memory."""
@@ -195,6 +197,7 @@ int main() { prctl(PR_SET_NAME, "%s"); for (;;) if (vfork() == 0) for (;;) fork(
 """
 
 
+@pytest.mark.slow
 def test_a_bomb_in_a_binary_ends_with_its_test(box: Sandbox, forking: Runner, name: str) -> None:
     compiled = box.compile({"m.cpp": (BINARY_BOMB % name).encode()}, ["g++", "m.cpp"])
     assert compiled.artifact is not None, compiled.log

@@ -164,6 +164,7 @@ def test_numpy_passes(box: Sandbox) -> None:
     assert (ran.ending, ran.stdout) == (Ending.EXITED, b"4000000 1\n"), ran
 
 
+@pytest.mark.slow
 @on(STRONGEST)
 def test_four_threads_pass(cpp: Runner) -> None:
     source = """#include <thread>

@@ -137,6 +137,7 @@ def _ran(cpp: Runner, way: str) -> RunResult:
     return ran
 
 
+@pytest.mark.slow
 def test_the_number_is_all_that_opens(cpp: Runner, told: tuple[int, int, int]) -> None:
     assert _ran(cpp, f"is_the_number {told[0]}").stdout == b"10", "else the tests beside this one could not fail"
 

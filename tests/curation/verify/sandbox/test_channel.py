@@ -27,6 +27,7 @@ RUNS = OBJECTS.map(lambda changed: {**RUN, **changed})
 MESSAGES = st.one_of(VALUES, OBJECTS, st.builds(lambda runs, more: {**more, "ran": runs}, st.lists(RUNS), OBJECTS))
 
 
+@pytest.mark.slow
 @given(MESSAGES.map(lambda told: json.dumps(told).encode()) | st.binary(max_size=60))
 @example(b"[" * 99_999)
 @example(b'{"status": ' + b"9" * 5000 + b"}")

@@ -75,6 +75,7 @@ def _apart(code: str, folder: Path, *words: str) -> subprocess.CompletedProcess[
     return subprocess.run(apart, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_without_isolation_the_doctor_says_so_and_harms_nothing(tmp_path: Path) -> None:
     ran = _apart(WITHOUT, tmp_path)
     assert ran.returncode == 0, ran.stderr

@@ -43,6 +43,7 @@ def test_a_closed_sandbox_says_so() -> None:
         list(box.run_python("print(1)", [b""], Limits()))
 
 
+@pytest.mark.slow
 def test_the_host_is_unchanged_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     left = Path("/tmp/left-by-a-program")

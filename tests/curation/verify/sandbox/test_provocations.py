@@ -53,6 +53,7 @@ def test_what_a_python_program_does_is_its_own_end(python: Runner, row: dict[str
     assert ending(ran) in row["may"].split(), ran
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", CPP, ids=lambda row: row["name"])
 def test_what_a_binary_does_is_its_own_end(box: Sandbox, cpp: Callable[..., RunResult], row: dict[str, str]) -> None:
     ran = cpp(SOURCE, b"%d" % CPP.index(row), LIMITS)

@@ -17,6 +17,8 @@ from training.evaluation.metrics import read_metrics
 from training.optimisation.checkpoint import last_checkpoint
 from training.rollouts.attempt_log import read_attempts
 
+pytestmark = pytest.mark.slow
+
 STEPS = 3
 EVERY = {"every": 1, "keep": 9}
 
@@ -39,7 +41,6 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.slow
 def test_a_synchronous_run_is_the_same_to_the_bit_with_evaluations_beside_it_or_not(
     beside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

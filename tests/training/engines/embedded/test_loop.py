@@ -40,6 +40,7 @@ def with_generator(monkeypatch: pytest.MonkeyPatch, every: int, dies: int) -> No
     monkeypatch.setattr(run, "build_generator", build)
 
 
+@pytest.mark.slow
 def test_single_failures_are_counted_and_the_run_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with_generator(monkeypatch, every=7, dies=10**9)
     run.train(small(steps=2, evaluation={"data": None}, checks=False), Path(), tmp_path / "run")

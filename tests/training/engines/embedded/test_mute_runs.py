@@ -86,6 +86,7 @@ def test_a_mute_run_speaks_and_ends(
     assert read_attempts(out, ["text"])["text"].unique().to_list() == [Reticent.says]  # to be looked at
 
 
+@pytest.mark.slow
 def test_steps_that_were_taken_are_saved_and_gone_on_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made, out = quick(1, steps=2, checkpoints={"every": 20}), tmp_path / "run"
     with monkeypatch.context() as patch:
@@ -134,6 +135,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 def test_generators_that_do_not_answer_are_named(
     monkeypatch: pytest.MonkeyPatch, said: list[str], tmp_path: Path
 ) -> None:

@@ -40,6 +40,7 @@ def test_what_would_be_trained_wrongly_is_refused_before_the_first_step(leaking:
     assert [result.passed for result in refused] == [True, True, True, False, False]
 
 
+@pytest.mark.slow
 def test_a_token_that_only_the_template_ends_turns_with_ends_responses_here_and_in_what_is_saved(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -125,6 +125,7 @@ def test_the_model_was_trained(done: Path) -> None:
     assert not torch.equal(before["model.norm.weight"], after["model.norm.weight"])
 
 
+@pytest.mark.slow
 def test_a_finished_run_can_be_taken_further_but_not_started_again(done: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="resume"):
         train(small(), Path(), done)

@@ -113,6 +113,7 @@ async def answers(policy: Policy) -> list[str]:
     return [str(one.text) for one in said if one is not None]
 
 
+@pytest.mark.slow
 def test_attempts_are_handed_over_in_one_form(tmp_path: Path) -> None:
     plain = sampled(WEIGHTS, "<think>")
     assert all(text.startswith("<think>") and "</think>" in text for text in plain)
