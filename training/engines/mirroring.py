@@ -1,4 +1,4 @@
-"""Copy a run's checkpoints, model and logs to its mirror on a thread.
+"""Claim a run's folder, and copy its checkpoints, model and logs to its mirror on a thread.
 
 Invariants: training never waits for a copy; a failed copy is retried; a successful run ends with a complete mirror or
 an error.
@@ -15,7 +15,8 @@ from typing import Self
 
 from curation.records import StoreError
 from curation.storage.mirror import Finished, Mirror
-from training.optimisation.checkpoint import whole_checkpoints, write_run_file
+from curation.storage.stages import atomic_write
+from training.optimisation.checkpoint import whole_checkpoints
 from training.recipe import TrainRecipe
 from training.rollouts.stall_monitor import STALLED
 
@@ -87,4 +88,6 @@ def claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume:
         raise StoreError(f"{out} holds no run to resume (no run.json); start one with its recipe")
     (out / STALLED).unlink(missing_ok=True)
     table = {"recipe_folder": str(recipe_folder.absolute()), "recipe": recipe.model_dump(mode="json")}
-    write_run_file(out, {"kind": "training", **table})
+    out.mkdir(parents=True, exist_ok=True)
+    content = json.dumps({"kind": "training", **table}, indent=1, ensure_ascii=False)
+    atomic_write(run_file, content + "\n")

@@ -46,11 +46,6 @@ class Comparison:
     remark: str = ""
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    """Return a number as text; a dash if it is unknown."""
-    return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}"
-
-
 def with_interval(estimate: Estimate, *, signed: bool = False) -> str:
     """Return an estimate with its interval: ``0.420 (0.360 to 0.480)``."""
     form = "+.3f" if signed else ".3f"

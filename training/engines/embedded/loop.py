@@ -200,7 +200,7 @@ class TrainingLoop:
         """Show the step to the curriculum, and adopt its rewards."""
         for change in self._curriculum.follow(self.step, metrics, self._components.logs["changes"]):
             self._components.metrics_logger.log_message(
-                f"{change.setting}: {change.old:g} -> {change.new:g}, {change.reason}"
+                f"{change.subject}: {change.old:g} -> {change.new:g}, {change.reason}"
             )
         self._rollouts.rewards = self._curriculum.rewards
 

@@ -52,7 +52,7 @@ from training.engines.verl.environment import process_environment, require_inter
 from training.engines.verl.following import MetricsFollower
 from training.engines.verl.stages import VerlStage, last_step, present_stage
 from training.evaluation.monitors import open_monitors
-from training.optimisation.model import MARK, require_model
+from training.optimisation.model import MARK, replaced, require_model
 from training.recipe import TrainRecipe
 from training.rollouts.tasks import load_tasks
 
@@ -223,14 +223,11 @@ def publish_model(recipe: TrainRecipe, out: Path) -> Path:
             f"{out}: verl ended at step {step} of {recipe.steps} and left no model in {source}; look at "
             f"{out / 'verl' / 'log.txt'}, then resume the run."
         )
-    aside, model = out / f".aside-model-{os.getpid()}", out / "model"
-    shutil.rmtree(aside, ignore_errors=True)
-    shutil.copytree(source, aside)
-    write_asked(aside, recipe.trained, BOXED)
-    revision = folder_revision(aside)
-    (aside / MARK).write_text(json.dumps({"revision": revision}) + "\n", encoding="utf-8")
-    shutil.rmtree(model, ignore_errors=True)
-    aside.rename(model)
+    model = out / "model"
+    with replaced(model) as aside:
+        shutil.copytree(source, aside, dirs_exist_ok=True)
+        write_asked(aside, recipe.trained, BOXED)
+        (aside / MARK).write_text(json.dumps({"revision": folder_revision(aside)}) + "\n", encoding="utf-8")
     return model
 
 
