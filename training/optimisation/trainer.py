@@ -26,7 +26,6 @@ from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM, ObjectiveSettin
 from training.objectives.base import GroupWeights, ObjectiveInputs, ScoredGroups, Statistic
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import (
-    Measure,
     added,
     joined,
     measured_over_ranks,
@@ -74,7 +73,7 @@ class StepResult:
     loss: float
     gradient_norm: float
     learning_rate: float
-    statistics: Mapping[str, Measure]
+    statistics: Mapping[str, Statistic]
     padding_share: float
     micro_batches: int
     model_tokens: int  # of prompts and responses, as the model reads them
@@ -251,7 +250,7 @@ class Trainer:
 
     def _step(
         self, shares: Iterator[MicroBatch], value: tuple[ObjectiveSettings, int]
-    ) -> tuple[float, float, dict[str, Measure]]:
+    ) -> tuple[float, float, dict[str, Statistic]]:
         objective, self.steps_taken = value
         rate = self._recipe.optim.learning_rate_at(self.steps_taken)
         for group in self.optimiser.param_groups:
@@ -375,7 +374,7 @@ _FAR = math.exp(10)
 """A ratio of probabilities that neither rounding nor a few versions of staleness explain."""
 
 
-def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[str, Measure]) -> str:
+def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[str, Statistic]) -> str:
     """Return an error message with the likely cause; ``statistics`` must include `policy_statistics`."""
     begin = f"optimiser step {step}: the gradient's norm is {norm}"
     if not math.isfinite(statistics["kl_generator"].value):
@@ -431,8 +430,7 @@ def reweighed(samples: Sequence[TrainingSample], sums: Mapping[int, float], made
     ]
 
 
-def far_share(samples: Sequence[TrainingSample]) -> Measure:
+def far_share(samples: Sequence[TrainingSample]) -> Statistic:
     """Return the share of stored samples that weigh nothing after the second pass, or NaN."""
     weighs = [one.token_weight > 0 for one in samples if one.max_distance is not None]
-    share = weighs.count(False) / len(weighs) if weighs else math.nan
-    return Measure("mean", share, float(len(weighs)))
+    return Statistic("mean", float(weighs.count(False)), float(len(weighs)))
