@@ -24,16 +24,11 @@ from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError, RequestRefused
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
-from training.generation.checkpoint_tensors import read_tensors
+from training.generation.checkpoint_tensors import Weights, read_tensors
 from training.generation.decoding_meter import DecodingTotals
 from training.optimisation.model import Dtype, load_model, load_tokenizer
 
 T = TypeVar("T")
-
-Weights = Path | Mapping[str, Tensor]
-"""A published folder (`training.optimisation.model.save_model`), or a full state dict under Hugging Face names, on the
-CPU or on the trainer's device. Tensors of a state dict may be changed again once `Generator.update_weights` has
-returned, not before."""
 
 
 class Generator(Protocol):

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -23,9 +23,11 @@ from curation.policies.client import ServerClient, ServerResponse, message
 from curation.policies.completions import FINISHED, TokenCompletion
 from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError
+from training.generation.checkpoint_tensors import WeightVersion
 from training.generation.decoding_meter import RequestMeter
-from training.generation.weight_broadcast import WeightBroadcast
-from training.generation.weight_versions import WeightVersion
+
+if TYPE_CHECKING:
+    from training.generation.endpoint_generators import WeightBroadcast
 
 _MIXED = "mixed"
 """Label of tokens that are made while weights are exchanged: there are none, unless the exchange fails."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from torch import Tensor
 
@@ -26,7 +26,10 @@ from training.objectives.base import (
     Statistic,
 )
 from training.objectives.credit import decide_group, group_credit
-from training.objectives.soft_values import MeasuredProblem, ProblemValues
+
+if TYPE_CHECKING:
+    from training.objectives.soft import MeasuredProblem, ProblemValues
+
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 

@@ -1,4 +1,5 @@
-"""Compute causal attention within each packed sequence.
+"""Compute causal attention within each packed sequence; with sliding windows, sinks or soft-capping in blocks of
+queries, exactly, on any device.
 
 Invariant: it refuses to run without boundaries, so a model set to it cannot run on padded batches by mistake.
 """

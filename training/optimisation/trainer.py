@@ -2,13 +2,15 @@
 
 Weights, gradients and AdamW's state are fp32; with ``dtype = bfloat16`` the passes run in bf16.
 
-Invariants: loss and gradient do not depend on the number of ranks, up to rounding; every sample counts once.
+Invariants: loss and gradient do not depend on the number of ranks, up to rounding; every sample counts once; all
+ranks gather the same tensors in the same order.
 """
 
 from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor import DTensor
 
 from curation.config import LiveModel
 from curation.policies.checkpoints import folder_revision
@@ -31,11 +34,11 @@ from training.objectives.step_statistics import (
     measured_over_ranks,
     policy_statistics,
 )
-from training.optimisation.balancing import waiting_share
+from training.optimisation.checkpoint_names import to_checkpoint_names
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.look_ahead import Arrivals, Collation
-from training.optimisation.lora import Adapters, is_adapter
+from training.optimisation.look_ahead import Arrivals, Collation, waiting_share
+from training.optimisation.lora import Adapters, is_adapter, plain_name
 from training.optimisation.model import checkpoint_layers, load_model
 from training.optimisation.packing import (
     MicroBatch,
@@ -48,7 +51,6 @@ from training.optimisation.reference import ReferencePolicy, with_teacher_scores
 from training.optimisation.scoring import PolicyScorer
 from training.optimisation.sharding import shard
 from training.optimisation.text_part import active_parameters
-from training.optimisation.whole_state import adapter_state, ignore_saving_alone, plain_state
 from training.recipe import TrainRecipe
 
 if TYPE_CHECKING:
@@ -434,3 +436,47 @@ def far_share(samples: Sequence[TrainingSample]) -> Statistic:
     """Return the share of stored samples that weigh nothing after the second pass, or NaN."""
     weighs = [one.token_weight > 0 for one in samples if one.max_distance is not None]
     return Statistic("mean", float(weighs.count(False)), float(len(weighs)))
+
+
+def plain_state(
+    model: PreTrainedModel, adapters: Adapters | None, ranks: DistributedContext, dtype: torch.dtype
+) -> dict[str, Tensor]:
+    """Return on rank 0 the state dict with adapters merged in fp32, under its names on disk.
+
+    Sharded weights are copied in ``dtype``, with several ranks to the host; others may be the tensors in training.
+    """
+    own = model.state_dict()
+    state: dict[str, Tensor] = {}
+    first = {id(value): name for name, value in model.named_parameters()}
+    tied = {name: first[id(value)] for name, value in model.named_parameters(remove_duplicate=False)}
+    for name in own:
+        if is_adapter(name):
+            continue
+        if ranks.sharded and tied.get(name, name) != name:  # gathered already
+            if ranks.is_rank_zero:
+                state[plain_name(name)] = state[plain_name(tied[name])]
+            continue
+        full = adapters.merged(name, own, _whole) if adapters is not None else _whole(own[name])
+        if not ranks.sharded:
+            state[plain_name(name)] = full.detach()
+        elif ranks.is_rank_zero:
+            kept = full.detach().to(dtype if full.is_floating_point() else full.dtype, copy=True)
+            state[plain_name(name)] = kept.cpu() if ranks.world_size > 1 else kept
+    return to_checkpoint_names(model, state) if ranks.is_rank_zero else state
+
+
+def adapter_state(model: PreTrainedModel) -> dict[str, Tensor]:
+    """Return host copies of the adapters' whole tensors, in fp32."""
+    own = model.state_dict()
+    return {name: _whole(value).detach().to("cpu", copy=True) for name, value in own.items() if is_adapter(name)}
+
+
+def _whole(value: Tensor) -> Tensor:
+    """Return the tensor that this one is a shard of; all ranks take part."""
+    full: Tensor = value.full_tensor() if isinstance(value, DTensor) else value
+    return full
+
+
+def ignore_saving_alone() -> None:
+    """Silence torch's warning about saving without process groups, on all threads."""
+    warnings.filterwarnings("ignore", message="torch.distributed is disabled")

@@ -18,8 +18,7 @@ from training.rollouts.rollouts import Rollout, RolloutRunner
 from training.rollouts.tasks import TrainingTask
 from training.stored.general import GENERAL, SHARE, GeneralRows
 from training.stored.settings import StoredSettings
-from training.stored.sources import licences, run_folders, stored_sources
-from training.stored.supply import StoredSupply
+from training.stored.supply import StoredSupply, licences, run_folders, stored_sources
 from training.stored.tokens import TokenWriter
 from training.stored.traces import publish_traces
 

@@ -13,9 +13,8 @@ import torch
 
 from curation.policies.servers import TemporaryFailure
 from training.embedded_model import WEIGHTS
-from training.generation.checkpoint_tensors import read_tensors
-from training.generation.weight_broadcast import WeightBroadcast
-from training.generation.weight_versions import WeightVersion
+from training.generation.checkpoint_tensors import WeightVersion, read_tensors
+from training.generation.endpoint_generators import WeightBroadcast
 
 pytest.importorskip("vllm")
 pytestmark = pytest.mark.vllm

@@ -43,7 +43,7 @@ from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import load_tasks
 from training.rollouts.verifiers import Verifiers
 from training.stored.shown import shown_prompts
-from training.stored.sources import stored_sources
+from training.stored.supply import stored_sources
 from training.stored.tokens import TokenWriter
 
 RIGHT, WRONG, FORMLESS = Reward(format=0.1, correctness=0.9, correct=True), Reward(format=0.1), Reward()

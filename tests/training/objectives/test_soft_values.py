@@ -23,8 +23,16 @@ from training.evaluation.metrics import read_metrics
 from training.generation.checkpoint_tensors import read_tensors
 from training.objectives import soft
 from training.objectives.base import CreditInputs, ObjectiveInputs, ScoredGroups
-from training.objectives.soft import SoftSettings, soft_advantages, soft_credit, soft_decision, soft_loss, soft_values
-from training.objectives.soft_values import ProblemValues, prior_value
+from training.objectives.soft import (
+    ProblemValues,
+    SoftSettings,
+    prior_value,
+    soft_advantages,
+    soft_credit,
+    soft_decision,
+    soft_loss,
+    soft_values,
+)
 from training.optimisation.checkpoint import PendingCheckpoint
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe

@@ -11,7 +11,7 @@ from training.engines.embedded.heartbeat import Heartbeat
 from training.engines.mirroring import RunMirror
 from training.evaluation.metrics import MetricsLogger
 from training.generation.generators import Generator
-from training.objectives.soft_values import ProblemValues
+from training.objectives.soft import ProblemValues
 from training.optimisation.checkpoint import JsonlLog
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe

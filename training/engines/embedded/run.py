@@ -62,7 +62,7 @@ from training.evaluation.monitors import open_monitors
 from training.generation.generators import Generator, TorchGenerator
 from training.generation.weight_transfer import Way, weights_way
 from training.objectives.registry import needs_of, objective_of
-from training.objectives.soft_values import ProblemValues
+from training.objectives.soft import ProblemValues
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer, require_model, save_model
