@@ -182,7 +182,8 @@ class TorchGenerator:
                     why = "was closed"
                     return
                 while self._updates:
-                    await self._exchange(engine, *self._updates.pop(0))
+                    await self._exchange(engine, *self._updates[0])
+                    del self._updates[0]
                 await self._step(engine)
         except RuntimeError as error:  # torch's errors, out of memory among them
             why = f"failed while sampling: {error}"
