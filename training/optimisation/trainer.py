@@ -149,8 +149,10 @@ class Trainer:
     def ask(self, teacher: ReferencePolicy) -> None:
         """Set the teacher; every rank calls this before `follow`."""
         self.teacher = teacher
-        self._teacher = PolicyScorer(teacher.policy, self.ranks, self.packing, self._recipe.temperature, "teacher")
-        self._work |= self._teacher.tasks
+        self.teacher_scorer = PolicyScorer(
+            teacher.policy, self.ranks, self.packing, self._recipe.temperature, "teacher"
+        )
+        self._work |= self.teacher_scorer.tasks
 
     def follow(self) -> None:
         """Run rank 0's tasks until it closes."""
@@ -168,7 +170,7 @@ class Trainer:
         packing = self.packing
         samples, estimates = self._with_second_pass(samples, settings)
         if self.teacher is not None:
-            samples = with_teacher_scores(samples, self._teacher)
+            samples = with_teacher_scores(samples, self.teacher_scorer)
         lengths = [sample.length for sample in samples]
         collation = Collation(samples, packing, self.ranks.world_size)
         dealt = [part for share in collation.shares for part in share]

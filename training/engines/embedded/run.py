@@ -164,7 +164,7 @@ def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
         preflight = Preflight(recipe, folder, trainer, tokenizer, tasks)
         if all(result.passed for result in preflight.before_generation()):
             with _servers(recipe, recipe_folder, ()) as (urls, way):
-                asyncio.run(_check_generator(preflight, _build_generator(recipe, folder, urls, way)))
+                asyncio.run(_check_generator(preflight, build_generator(recipe, folder, urls, way)))
         return preflight.results
     finally:
         context.close()
@@ -265,7 +265,7 @@ def _run_rank_zero(
             held_out,
             trainer,
             tokenizer,
-            _build_generator(recipe, folder, urls, way) if recipe.generates else None,
+            build_generator(recipe, folder, urls, way) if recipe.generates else None,
             rollouts,
             curriculum,
             logs,
@@ -421,7 +421,7 @@ def _attempt_log(
     return AttemptLog(out, recipe.attempt_store, purposes, policy, prompt, verifiers, kept_parts, recipe.tags)
 
 
-def _build_generator(recipe: TrainRecipe, folder: Path, urls: Sequence[str] = (), way: Way | None = None) -> Generator:
+def build_generator(recipe: TrainRecipe, folder: Path, urls: Sequence[str] = (), way: Way | None = None) -> Generator:
     """Build the recipe's generator without starting it.
 
     Args:
