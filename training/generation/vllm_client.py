@@ -12,7 +12,6 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,17 +129,20 @@ class TrainingVllmClient(ServerClient):
             answer = read_answer(response.content)
         except ValueError as error:
             raise TemporaryFailure(f"200, but no tokens: {response.text!r:.120}") from error
-        tokens, versioned = len(answer.token_ids), sum(count for _, count in answer.spans)
-        if answer.finish not in FINISHED or not tokens == len(answer.logprobs) == versioned:
-            raise TemporaryFailure(f"the generation ended as {answer.finish!r}")
-        foreign = [label for label, _ in answer.spans if label.partition("-")[0] != self._run or label.endswith(_MIXED)]
+        tokens, finish = answer.token_ids or (), str(answer.finish_reason)
+        logprobs = tuple([token.logprob for token in (answer.logprobs and answer.logprobs.content) or ()])
+        spans = [(span.version, span.end - span.start) for span in answer.weight_versions]
+        versioned = sum(count for _, count in spans)
+        if finish not in FINISHED or not len(tokens) == len(logprobs) == versioned:
+            raise TemporaryFailure(f"the generation ended as {finish!r}")
+        foreign = [label for label, _ in spans if label.partition("-")[0] != self._run or label.endswith(_MIXED)]
         if foreign:
             self.servers.suspect(server, f"it answered with weights {foreign[0]!r}, which are none of this run's")
             raise TemporaryFailure(server.trouble)
         versions: tuple[int, ...] = ()
-        for label, count in answer.spans:
+        for label, count in spans:
             versions += (int(label.partition("-")[2]),) * count
-        return TokenCompletion(prompt, answer.token_ids, answer.logprobs, versions, "", answer.finish)
+        return TokenCompletion(prompt, tokens, logprobs, versions, "", finish)
 
     async def _bring_up_to_date(self, url: str) -> None:
         """Have a server take the newest weights, if needed.
@@ -239,31 +241,23 @@ class _Span(msgspec.Struct):
     end: int
 
 
-class _Choice(msgspec.Struct):
+class Answer(msgspec.Struct):
+    """A server's response, read with few Python objects."""
+
     finish_reason: str | None
     weight_versions: list[_Span]
-    token_ids: list[int] | None = None
+    token_ids: tuple[int, ...] | None = None
     logprobs: _Logprobs | None = None
 
 
-class _Answer(msgspec.Struct):
-    choices: list[_Choice]
+class _Body(msgspec.Struct):
+    choices: list[Answer]
 
 
-_DECODER = msgspec.json.Decoder(_Answer)
+_DECODER = msgspec.json.Decoder(_Body)
 
 
-@dataclass(frozen=True, slots=True)
-class TokenAnswer:
-    """A server's response; ``spans`` has the number of tokens by each weights' label."""
-
-    token_ids: tuple[int, ...]
-    logprobs: tuple[float, ...]
-    spans: tuple[tuple[str, int], ...]
-    finish: str
-
-
-def read_answer(content: bytes) -> TokenAnswer:
+def read_answer(content: bytes) -> Answer:
     """Return the first response of a body.
 
     Raises:
@@ -275,11 +269,4 @@ def read_answer(content: bytes) -> TokenAnswer:
         raise ValueError(str(error)) from error
     if not choices:
         raise ValueError("no choice")
-    choice = choices[0]
-    said = choice.logprobs.content if choice.logprobs is not None else None
-    return TokenAnswer(
-        tuple(choice.token_ids or ()),
-        tuple([token.logprob for token in said or ()]),
-        tuple([(span.version, span.end - span.start) for span in choice.weight_versions]),
-        str(choice.finish_reason),
-    )
+    return choices[0]
