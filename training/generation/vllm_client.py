@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -24,9 +24,7 @@ from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError
 from training.generation.checkpoint_tensors import WeightVersion
 from training.generation.decoding_meter import RequestMeter
-
-if TYPE_CHECKING:
-    from training.generation.endpoint_generators import WeightBroadcast
+from training.generation.weight_broadcast import WeightBroadcast
 
 _MIXED = "mixed"
 """Label of tokens that are made while weights are exchanged: there are none, unless the exchange fails."""

@@ -10,13 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vllm.distributed.weight_transfer.base import (
-    WeightTransferEngine,
-    WeightTransferInitInfo,
-    WeightTransferUpdateInfo,
-)
-from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
-
 from curation.policies.vllm.worker import Worker
 from training.generation.checkpoint_tensors import read_tensors
 from training.generation.weight_transfer import FOLDER_TRANSFER, Backend, Group, open_group
@@ -131,24 +124,29 @@ def _own_parameters(layer: Any) -> list[Any]:
     return [value for value in layer._parameters.values() if value is not None]
 
 
-@dataclass
-class GroupInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
-    """The group that workers join for broadcasts."""
+def _messages() -> tuple[type[Any], type[Any]]:
+    """Return the types of the trainer's two messages."""
+    from vllm.distributed.weight_transfer.base import WeightTransferInitInfo, WeightTransferUpdateInfo
 
-    backend: Backend
-    address: str
-    port: int
-    world_size: int
+    @dataclass
+    class GroupInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
+        """The group that workers join for broadcasts."""
 
+        backend: Backend
+        address: str
+        port: int
+        world_size: int
 
-@dataclass
-class WeightsInfo(WeightTransferUpdateInfo):  # type: ignore[misc]
-    """A folder of weights, or broadcast tensors."""
+    @dataclass
+    class WeightsInfo(WeightTransferUpdateInfo):  # type: ignore[misc]
+        """A folder of weights, or broadcast tensors."""
 
-    folder: str = ""
-    names: list[str] = field(default_factory=list)
-    dtypes: list[str] = field(default_factory=list)
-    shapes: list[list[int]] = field(default_factory=list)
+        folder: str = ""
+        names: list[str] = field(default_factory=list)
+        dtypes: list[str] = field(default_factory=list)
+        shapes: list[list[int]] = field(default_factory=list)
+
+    return GroupInfo, WeightsInfo
 
 
 def _broadcasts(group: Group | None, info: Any, model: Any, device: Any) -> Iterator[tuple[str, Any]]:
@@ -164,57 +162,63 @@ def _broadcasts(group: Group | None, info: Any, model: Any, device: Any) -> Iter
         yield name, tensor
 
 
-class FolderTransfer(WeightTransferEngine):  # type: ignore[misc]
-    """vLLM's receiver of weights in the checkpoint's format."""
+def _folder_transfer() -> type[Any]:
+    """Return vLLM's receiver of weights in the checkpoint's format."""
+    from vllm.distributed.weight_transfer.base import WeightTransferEngine
 
-    init_info_cls = GroupInfo
-    update_info_cls = WeightsInfo
-    supports_draft_weight_update = False
-    group: Group | None = None
+    group_info, weights_info = _messages()
 
-    def init_transfer_engine(self, init_info: Any) -> None:
-        """Join the group of broadcasts."""
-        self.shutdown()
-        if init_info.backend == "nccl" and self.device.type != "cuda":
-            raise ValueError(f"no NCCL here: this server computes on {self.device.type!r}")
-        own = self.parallel_config
-        rank = 1 + own.data_parallel_index * own.world_size + own.rank
-        where, device = (init_info.address, init_info.port), self.device.index
-        self.group = open_group(init_info.backend, *where, rank, init_info.world_size, device)
+    class FolderTransfer(WeightTransferEngine):  # type: ignore[misc]
+        init_info_cls = group_info
+        update_info_cls = weights_info
+        supports_draft_weight_update = False
+        group: Group | None = None
 
-    def start_weight_update(self) -> None:
-        """Make the model ready."""
-        begin(self.model)
+        def init_transfer_engine(self, init_info: Any) -> None:
+            self.shutdown()
+            if init_info.backend == "nccl" and self.device.type != "cuda":
+                raise ValueError(f"no NCCL here: this server computes on {self.device.type!r}")
+            own = self.parallel_config
+            rank = 1 + own.data_parallel_index * own.world_size + own.rank
+            where, device = (init_info.address, init_info.port), self.device.index
+            self.group = open_group(init_info.backend, *where, rank, init_info.world_size, device)
 
-    def receive_weights(self, update_info: Any) -> None:
-        """Load a folder's weights, or broadcast ones."""
-        if update_info.names:
+        def start_weight_update(self) -> None:
+            begin(self.model)
+
+        def receive_weights(self, update_info: Any) -> None:
+            if update_info.names:
+                group, self.group = self.group, None
+                try:
+                    receive_tensors(self.model, _broadcasts(group, update_info, self.model, self.device))
+                    group, self.group = None, group
+                finally:
+                    if group is not None:
+                        group.close()  # so that the trainer does not wait for this end
+                return
+            receive(self.model, Path(update_info.folder))
+
+        def finish_weight_update(self) -> None:
+            finish(self.model, self.model_config)
+
+        def update_weights(self, update_info: dict[str, Any]) -> None:
+            if self.device.type == "cpu":
+                self.receive_weights(self.parse_update_info(update_info))  # there is no device to wait for
+            else:
+                super().update_weights(update_info)
+
+        def shutdown(self) -> None:
             group, self.group = self.group, None
-            try:
-                receive_tensors(self.model, _broadcasts(group, update_info, self.model, self.device))
-                group, self.group = None, group
-            finally:
-                if group is not None:
-                    group.close()  # so that the trainer does not wait for this end
-            return
-        receive(self.model, Path(update_info.folder))
+            if group is not None:
+                group.close()
 
-    def finish_weight_update(self) -> None:
-        """Put the weights to use."""
-        finish(self.model, self.model_config)
-
-    def update_weights(self, update_info: dict[str, Any]) -> None:
-        """Do as vLLM, without waiting for a device on a CPU."""
-        if self.device.type == "cpu":
-            self.receive_weights(self.parse_update_info(update_info))  # there is no device to wait for
-        else:
-            super().update_weights(update_info)
-
-    def shutdown(self) -> None:
-        """Leave the group."""
-        group, self.group = self.group, None
-        if group is not None:
-            group.close()
+    return FolderTransfer
 
 
-WeightTransferEngineFactory.register_engine(FOLDER_TRANSFER, FolderTransfer)
+def _register() -> None:
+    from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
+
+    WeightTransferEngineFactory.register_engine(FOLDER_TRANSFER, _folder_transfer())
+
+
+_register()

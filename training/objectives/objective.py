@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from torch import Tensor
 
@@ -26,10 +26,6 @@ from training.objectives.base import (
     Statistic,
 )
 from training.objectives.credit import decide_group, group_credit
-
-if TYPE_CHECKING:
-    from training.objectives.soft import MeasuredProblem, ProblemValues
-
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
@@ -51,8 +47,8 @@ class Objective(Generic[S]):
     """What is needed next to the policy's and the generator's log-probabilities."""
     second_pass: Callable[[ScoredGroups, S], GroupWeights] | None = None
     """If it is set, and needed, every step first scores its whole minibatch without gradient."""
-    values: Callable[[S, Sequence[MeasuredProblem], RewardSettings, str], ProblemValues | None] | None = None
-    """(settings, the run's problems, rewards, the reference as model@revision) → values of the problems, or None."""
+    values: Callable[[S, Sequence[Any], RewardSettings, str], Any] | None = None
+    """(settings, the run's problems, rewards, the reference as model@revision) → `ProblemValues`, or None."""
 
     @property
     def kind(self) -> str:

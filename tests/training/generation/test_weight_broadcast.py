@@ -14,7 +14,7 @@ import torch
 from curation.policies.servers import TemporaryFailure
 from training.embedded_model import WEIGHTS
 from training.generation.checkpoint_tensors import WeightVersion, read_tensors
-from training.generation.endpoint_generators import WeightBroadcast
+from training.generation.weight_broadcast import WeightBroadcast
 
 pytest.importorskip("vllm")
 pytestmark = pytest.mark.vllm

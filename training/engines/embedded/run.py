@@ -451,7 +451,7 @@ def _problem_values(
     if objective.values is None or reference is None:
         return None
     name = f"{recipe.reference_model}@{reference.revision}"
-    values = objective.values(recipe.objective, tasks, recipe.rewards, name)
+    values: ProblemValues | None = objective.values(recipe.objective, tasks, recipe.rewards, name)
     if values is not None and checkpoint is not None:
         values.restore(checkpoint.state["values"])
     return values

@@ -1,0 +1,148 @@
+"""Broadcast new weights to vLLM's servers, by NCCL between GPUs (not yet tested) or gloo.
+
+Invariants: a server whose group cannot open, or broke twice, gets folders; tensors go to one server at a time, once,
+in the announced order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import nullcontext
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from curation.policies.servers import TemporaryFailure
+from curation.records import GoldilocksError, PolicyError
+from training.generation.checkpoint_tensors import WeightVersion
+from training.generation.weight_transfer import Backend, Group, open_group
+
+T = TypeVar("T")
+Command = Callable[[str, Mapping[str, Any]], Awaitable[None]]
+"""Makes one call of a server's weight update; raises `TemporaryFailure` where it failed."""
+
+_MOST_BREAKS = 2
+
+
+class WeightBroadcast:
+    """The trainer's ends of all servers' groups; servers reach this machine at ``address``."""
+
+    def __init__(self, backend: Backend, address: str, device: torch.device, say: Callable[[str], None]) -> None:
+        self._backend, self._address, self._device, self._say = backend, address, device, say
+        self._groups: dict[str, Group] = {}
+        self._breaks: dict[str, int] = {}
+        self._turn = asyncio.Lock()
+
+    async def join(self, url: str, workers: Callable[[], Awaitable[int]], command: Command) -> bool:
+        """Open a server's group if needed; return whether it is in one."""
+        if url in self._groups:
+            return True
+        if self._breaks.get(url, 0) >= _MOST_BREAKS:
+            return False
+        try:
+            self._groups[url] = await self._open(await workers() + 1, command)
+        except (TemporaryFailure, PolicyError, RuntimeError, OSError) as error:
+            self._breaks[url] = _MOST_BREAKS
+            self._say(f"{url}: new weights come as folders, not by {self._backend} ({_first_line(error)})")
+            return False
+        return True
+
+    async def send(self, url: str, weights: WeightVersion, command: Command) -> None:
+        """Send the weights to a joined server that has begun an update.
+
+        Raises:
+            TemporaryFailure: they did not arrive; the group is closed.
+        """
+        group = self._groups[url]
+        told = await asyncio.to_thread(weights.sizes)
+
+        async def ours() -> None:
+            async with self._turn:
+                await _on_thread(lambda: self._broadcast(group, weights.tensors()))
+
+        try:
+            await _both(command("update_weights", {"update_info": told}), ours())
+        except (TemporaryFailure, RuntimeError, OSError) as error:
+            self._breaks[url] = self._breaks.get(url, 0) + 1
+            self.leave(url)
+            if self._breaks[url] >= _MOST_BREAKS:
+                self._say(
+                    f"{url}: new weights come as folders from now on ({self._backend} broke {_MOST_BREAKS} times)"
+                )
+            raise TemporaryFailure(f"{self._backend}: {_first_line(error)}") from error
+
+    def leave(self, url: str) -> None:
+        """Close the group of a server that may be a new process."""
+        group = self._groups.pop(url, None)
+        if group is not None:
+            group.close()
+
+    def close(self) -> None:
+        """Close all groups."""
+        for url in list(self._groups):
+            self.leave(url)
+
+    async def _open(self, world_size: int, command: Command) -> Group:
+        port = _free_port(self._address)
+        info = {"backend": self._backend, "address": self._address, "port": port, "world_size": world_size}
+        device = self._device.index if self._device.type == "cuda" else None
+
+        def ours() -> Group:
+            return open_group(self._backend, self._address, port, 0, world_size, device)
+
+        return await _both(command("init_weight_transfer_engine", {"init_info": info}), _on_thread(ours))
+
+    def _broadcast(self, group: Group, tensors: Iterator[tuple[str, Tensor]]) -> None:
+        with torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext():
+            for _, value in tensors:
+                group.broadcast(value.detach().to(self._device).contiguous())
+            if self._device.type == "cuda":
+                torch.cuda.current_stream().synchronize()
+
+
+async def _both(theirs: Awaitable[None], ours: Awaitable[T]) -> T:
+    """Wait for both ends, or for the first failure."""
+    tasks = (asyncio.ensure_future(theirs), asyncio.ensure_future(ours))
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in tasks:
+            if task.done():
+                task.result()
+        return tasks[1].result()
+    finally:
+        for task in tasks:
+            if not task.cancel() and not task.cancelled():
+                task.exception()  # the first failure is the one that is told
+
+
+def _on_thread(work: Callable[[], T]) -> asyncio.Future[T]:
+    """Run on a daemon thread, which may never end."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        future.set_running_or_notify_cancel()
+        try:
+            future.set_result(work())
+        except (RuntimeError, OSError, GoldilocksError) as error:
+            future.set_exception(error)
+        finally:
+            if not future.done():
+                future.set_exception(RuntimeError("it ended by the error printed above"))
+
+    threading.Thread(target=run, name="weight broadcast", daemon=True).start()
+    return asyncio.wrap_future(future)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _free_port(address: str) -> int:
+    with socket.socket() as probe:
+        probe.bind((address, 0))
+        return int(probe.getsockname()[1])
