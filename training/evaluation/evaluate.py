@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -56,7 +56,7 @@ def summarise_evaluation(rollouts_by_problem: Sequence[Sequence[Rollout | None]]
     estimate = mean_interval(rates, 0.0, 1.0)
     lengths = [rollout.tokens for group in groups for rollout in group]
     mean = statistics.fmean(lengths) if lengths else math.nan
-    return EvaluationResult(*astuple(estimate), len(lengths), failed, mean)
+    return EvaluationResult(estimate.mean, estimate.low, estimate.high, estimate.count, len(lengths), failed, mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,4 +110,4 @@ def summarise_texts(
     lengths = [one.tokens for one in asked]
     endless = sum(not one.reference_ids for one in asked)
     mean = statistics.fmean(lengths) if lengths else math.nan
-    return TextEvaluation(*astuple(estimate), len(asked), endless, mean)
+    return TextEvaluation(estimate.mean, estimate.low, estimate.high, estimate.count, len(asked), endless, mean)

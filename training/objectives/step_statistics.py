@@ -35,8 +35,7 @@ def mean_of(values: Tensor, counts: Tensor) -> Statistic:
 
 def sum_of(values: Tensor, counts: Tensor) -> Statistic:
     """Return the sum of the values whose ``counts`` is True."""
-    mean = mean_of(values, counts)
-    return Statistic("sum", mean.total, torch.zeros_like(mean.count))
+    return Statistic("sum", mean_of(values, counts).total, torch.zeros((), device=values.device))
 
 
 def max_of(values: Tensor, counts: Tensor) -> Statistic:
