@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from curation.verify.programs.problem import ProgramResult
 
 POLICIES = {"endpoint": "curation.policies.endpoint:Endpoint", "vllm": "curation.policies.vllm:Vllm"}
-"""Module and class of the models that can be asked here, by their kind."""
+"""Module and class by a model's kind."""
 
 
 def read_set(folder: str | Path) -> pl.DataFrame:
-    """Return the problems of a set or run, with the columns of `CURATED`.
+    """Return a set's or run's problems, with the columns of `CURATED`.
 
     Raises:
         SourceError: there is no set.
@@ -44,7 +44,7 @@ def judge_answers(
     workers: int = 1,
     judges: Sequence[str] = (),
 ) -> list[Verdict]:
-    r"""Return a verdict on each response to a math problem, as a run judges attempts.
+    r"""Judge responses to a math problem as a run judges attempts.
 
     Example: ``judge_answers("1/2", [r"So it is \boxed{0.5}."])[0].outcome`` is ``correct``.
 
@@ -74,7 +74,7 @@ def judge_program(
     memory_mb: int = 300,
     every: bool = False,
 ) -> ProgramResult:
-    """Return the verdict on a program by tests of (input, output), in the sandbox.
+    """Judge a program by tests of (input, output), in the sandbox.
 
     Example: ``judge_program([("1 2", "3")], "print(sum(map(int, input().split())))").verdict`` is ``AC``.
 

@@ -1,4 +1,4 @@
-"""Errors that a user can mend, importable without polars."""
+"""Errors that a user can fix; importable without polars."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from curation.public_urls import public_text
 
 
 class GoldilocksError(Exception):
-    """Whatever a user can mend. Its text states what was wrong, where, the value, and what to do; URLs have no secrets.
+    """An error that a user can fix: what was wrong, where, the value, and what to do, without secrets in URLs.
 
     GoldilocksError
-    ├── ConfigError     a recipe or a setting
-    ├── SourceError     an input file, data set, column or value
-    ├── StoreError      a run folder that is damaged, or was made by something else
-    ├── PolicyError     whoever answers the problems cannot
-    │   └── RequestRefused  … one request; others may well be answered
-    └── VerifierError   the verifier cannot run at all (its failures on single answers are verdicts)
+    ├── ConfigError
+    ├── SourceError
+    ├── StoreError
+    ├── PolicyError
+    │   └── RequestRefused
+    └── VerifierError
     """
 
     def __str__(self) -> str:
@@ -22,15 +22,15 @@ class GoldilocksError(Exception):
 
 
 class ConfigError(GoldilocksError):
-    """A recipe or a setting that cannot be meant."""
+    """An invalid recipe or setting."""
 
 
 class SourceError(GoldilocksError):
-    """An input that is missing, unreadable, or not shaped as the recipe states."""
+    """An input that is missing, unreadable or malformed."""
 
 
 class StoreError(GoldilocksError):
-    """A run folder that cannot be trusted."""
+    """A damaged or foreign run folder."""
 
 
 class PolicyError(GoldilocksError):
@@ -38,9 +38,9 @@ class PolicyError(GoldilocksError):
 
 
 class RequestRefused(PolicyError):
-    """One request that cannot be answered, whoever is asked: an outcome of its problem, not the end of a run.
+    """A refused request: an outcome of its problem, which does not end the run.
 
-    ``kind`` is what `FailureBudget` counts it as: a status such as ``400``, ``too_long`` or ``content_filter``.
+    ``kind`` for `FailureBudget` is a status such as ``400``, ``too_long`` or ``content_filter``.
     """
 
     def __init__(self, kind: str, reason: str) -> None:
@@ -49,4 +49,4 @@ class RequestRefused(PolicyError):
 
 
 class VerifierError(GoldilocksError):
-    """A verifier that cannot be started or keeps dying."""
+    """A verifier that cannot start or keeps dying; failures on single answers are verdicts."""

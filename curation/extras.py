@@ -13,7 +13,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "plots": ("matplotlib",),
     "procedural": ("reasoning_gym",),
 }
-"""Modules of each extra that is imported only if its feature is used."""
+"""Each extra's modules, imported only when used."""
 
 
 def has_extra(extra: str) -> bool:
@@ -22,10 +22,10 @@ def has_extra(extra: str) -> bool:
 
 
 def require_extra(extra: str, feature: str) -> None:
-    """Refuse a feature whose extra is not installed.
+    """Require the extra of a feature.
 
     Raises:
-        ConfigError: it is not.
+        ConfigError: it is not installed.
     """
     if not has_extra(extra):
         raise ConfigError(

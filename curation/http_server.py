@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 MAX_CONNECTIONS = 4096
-"""At once; a request beyond them is answered with 503. Trainers ask for a whole batch at once."""
+"""At once; further requests get 503."""
 
 REQUEST_S = 60
-"""Seconds from the opening of a connection, or its last answer, until the next request must be there as a whole."""
+"""Seconds until a connection's next request must be complete."""
 
 STOP_S = 5
 """Seconds that open requests may take when the server ends."""

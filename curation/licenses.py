@@ -1,4 +1,4 @@
-"""Check whether a card may publish rows of a licence; no legal advice."""
+"""Checks whether a card may publish a licence's rows; no legal advice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ UNKNOWN, OTHER = "unknown", "other"
 
 _COPYLEFT = re.compile(r"(?:A|L)?GPL|ODBL|MPL|EPL|EUPL|CDLA-SHARING")
 _NONE_STATED = frozenset({"", UNKNOWN, OTHER, "educational", "permission"})
-"""What is no licence to everybody; the last two are words of problem packages."""
+"""No permission; the last two are of problem packages."""
 
 
 def checked_license(text: str) -> str:
@@ -43,7 +43,7 @@ def canonical_license(license: str) -> str:
 
 
 def nearest_license(text: str) -> str | None:
-    """Return the SPDX licence with the most similar name."""
+    """Return the most similar SPDX licence."""
     from packaging.licenses._spdx import LICENSES
 
     names = {name: spdx["id"] for name, spdx in LICENSES.items() if not spdx["deprecated"]}
@@ -57,7 +57,7 @@ def nearest_license(text: str) -> str | None:
 def conflict(row: str, card: str) -> str | None:
     """Return why rows of one licence may not be in a card's, or None.
 
-    Of alternatives (`OR`) one must allow it, of joint licences (`AND`) all.
+    One alternative (`OR`) must allow it, and all joint licences (`AND`).
 
     Example: ``conflict("CC-BY-NC-4.0", "Apache-2.0") == "allows non-commercial use only"``
     """
@@ -74,7 +74,6 @@ def conflict(row: str, card: str) -> str | None:
 
 
 def _forbidden(row: str, card: str) -> str | None:
-    """Return why one licence forbids it, or None."""
     if row.lower() in _NONE_STATED:
         return "is not known to allow anything"
     if _name(row) == _name(card):
@@ -94,7 +93,6 @@ def _name(license: str) -> str:
 
 
 def _terms(license: str) -> frozenset[str]:
-    """Return a licence's terms: NC, ND, SA."""
     name = _name(license)
     terms = set(re.split(r"[-.]", name)) & {"NC", "ND", "SA"}
     return frozenset(terms | ({"SA"} if _COPYLEFT.search(name) else set()))

@@ -17,13 +17,13 @@ _ONLY_LETTER = re.compile(r"^[(（\[]?([A-Ja-j])[)）\].．:：、]*$")
 
 
 def without_lead(answer: str) -> str:
-    """Return an answer without words such as "The answer is"."""
+    """Remove words such as "The answer is"."""
     return _LEAD.sub("", answer.strip())
 
 
 @lru_cache(maxsize=4096)
 def named_letter(answer: str) -> str | None:
-    r"""Return the upper-case letter that an answer is or begins with ("B", "B. 12", "\\text{B}")."""
+    r"""Return the capital letter of an answer such as "B", "B. 12", "\\text{B}"."""
     plain = without_lead(answer)
     plain = re.sub(r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\s*\{([^{}]*)\}", r"\1", plain)
     plain = plain.strip("$* \n\\")
@@ -39,7 +39,7 @@ def is_only_letter(answer: str) -> bool:
 
 
 def option_letter(raw_answer: str | None, answer: str) -> str | None:
-    """Return the letter that a rewritten answer was; attempts may use it."""
+    """Return the letter that a rewritten answer had, if responses may name it."""
     if raw_answer is None:
         return None
     letter = named_letter(raw_answer.partition("\\\\")[0])  # up to a LaTeX line break, behind which debris stands

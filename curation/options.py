@@ -1,4 +1,4 @@
-"""Split a statement into question and options, which may be no multiple choice.
+"""Splits a statement into question and options, if labels are found.
 
 Invariants: labels are consecutive from the first and of one style; no option is empty.
 """
@@ -77,7 +77,7 @@ _LAYOUT_AFTER = re.compile(
 
 
 def normalise_layout(statement: str) -> str:
-    """Return a statement with plain labels, also in lists."""
+    """Make labels plain, also in lists."""
     text = statement
     if "\\" in text:
         text = _ITEM_LABEL.sub(r"(\1) ", _LISTED.sub(_lettered, text))
@@ -89,7 +89,6 @@ def normalise_layout(statement: str) -> str:
 
 
 def _lettered(match: re.Match[str]) -> str:
-    """Return a list's items with letters, if there are enough."""
     head, *items = _ITEM.split(match.group(1))
     if not items or len(items) > len(UPPER):
         return match.group()
@@ -99,13 +98,12 @@ def _lettered(match: re.Match[str]) -> str:
 
 
 def _unwrapped(match: re.Match[str]) -> str:
-    """Return a label without its font command."""
     inside = match.group(2).strip()
     return f"{match.group(1)} " + (f"\\text{{{inside}}}" if inside else "")
 
 
 def split_options(statement: str) -> OptionSplit | None:
-    """Return question and options, if there are labels."""
+    """Return question and options, or None without labels."""
     text = normalise_layout(statement)
     best: OptionSplit | None = None
     present = {kind: second.search(text) is not None for kind, second in _SECOND.items()}
@@ -138,7 +136,7 @@ _SOMETHING = re.compile(r"[^\s&$\\~.,;，。．；]")
 
 
 def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
-    """Split at the longest run of labels of one style."""
+    """Split at the longest run of labels of a style."""
     alphabet = _alphabet(kind)
     marks = [(match.group(1), match.start(), match.end()) for match in style.finditer(text)]
     best: list[tuple[str, int, int]] = []
@@ -166,7 +164,7 @@ def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
 
 
 def _last_option(texts: list[str]) -> tuple[str, str]:
-    """Return the last option, cut at its first line unless other options have several lines, and the later text."""
+    """Return the last option, on one line if the others are, and the text after it."""
     last = texts[-1].strip()
     head, newline, rest = last.partition("\n")
     rest = rest.strip()
@@ -185,7 +183,7 @@ def _only_layout(text: str) -> bool:
 
 
 def tidy_question(question: str) -> str:
-    """Return the question without trailing layout and headings."""
+    """Remove trailing layout and headings."""
     text = question.rstrip()
     for _ in range(4):
         before = text
@@ -220,11 +218,11 @@ _CONTENT = re.compile(r"\\(begin|end)\{(array|tabular)\}")
 
 
 _LAYOUT = re.compile(r"[\\&~$;；{}^_]")
-"""Characters of which one is in every text with layout or a formula; most options have none."""
+"""Found in every text with layout or a formula."""
 
 
 def tidy_option(option: str) -> str:
-    """Return an option without layout; a bare formula gets dollars."""
+    """Remove an option's layout; a bare formula gets dollars."""
     if not _LAYOUT.search(option):
         return _FINAL_SIGN.sub("", option.strip())
     text = without_edges(_ENVIRONMENT.sub(" ", option) if not _holds_a_matrix(option) else option)
@@ -248,14 +246,14 @@ def tidy_option(option: str) -> str:
 
 
 def without_frame(option: str) -> str:
-    """Return an option without outer layout and unbalanced environments."""
+    """Remove outer layout and unbalanced environments."""
     begun, ended = (option.count(f"\\{mark}{{") for mark in ("begin", "end"))
     return without_edges(_ENVIRONMENT.sub(" ", option) if begun != ended else option)
 
 
 @lru_cache(maxsize=64)
 def without_edges(text: str) -> str:
-    """Return an option without outer layout."""
+    """Remove an option's outer layout."""
     if not _LAYOUT.search(text):
         return text.strip()
     for _ in range(4):
@@ -267,13 +265,12 @@ def without_edges(text: str) -> str:
 
 
 def _holds_a_matrix(option: str) -> bool:
-    """Return whether an option contains a whole array."""
     marks = _CONTENT.findall(option) if "\\begin" in option else []
     return bool(marks) and marks[0][0] == "begin" and 2 * sum(mark == "begin" for mark, _ in marks) == len(marks)
 
 
 def strip_label(option: str, index: int) -> str:
-    """Return an option without its own label: "A)6" with index 0, "B. 7" with 1."""
+    """Remove an option's own label: "A)6" with index 0, "B. 7" with 1."""
     text = option.translate(_FULL) if option[:1] in "ＡＢＣＤＥＦＧＨＩＪ（" else option
     if text[:1] not in "ABCDEFGHIJ( [":
         return text

@@ -1,4 +1,4 @@
-"""Plant known defects in copies of good rows, to measure filters.
+"""Plants known defects in copies of good rows, to measure filters.
 
 Invariants: at most one defect per row; equal inputs and seed give equal rows.
 """
@@ -20,7 +20,7 @@ from curation.languages.vocabulary import languages
 from curation.records import PROBLEM, DropReason, problem_id
 
 VERSION = "planting@3"
-"""Changed whenever the same rows could give other planted ones."""
+"""Changed when equal rows may give other planted ones."""
 
 Forms = Mapping[str, list[str]]
 
@@ -34,7 +34,7 @@ _LEAST_LETTERS = 6
 
 
 def changed(text: str, recipe: str, draw: random.Random, words: Sequence[str]) -> str:
-    """Return the text, changed by a recipe.
+    """Change a text by a recipe.
 
     Args:
         recipe: ``typography``, ``word`` (one in thirty) or ``number`` (another problem).
@@ -67,14 +67,14 @@ UNSPACED = frozenset(lang.code for lang in languages() if not lang.spaced)
 """Languages without spaces between words."""
 
 FIRST = 1_000_000_000
-"""Planted rows are numbered from here on in their source."""
+"""First row number of planted rows."""
 
 PLANTED = pl.Schema({"source": pl.String(), "row": pl.Int64(), "kind": pl.String()})
 
 
 @dataclass(frozen=True, slots=True)
 class PlantedRows:
-    """`PROBLEM` rows, which of them are planted (`PLANTED`), and each copy's original."""
+    """`PROBLEM` rows, the `PLANTED` ones, and originals by copy."""
 
     rows: pl.DataFrame
     planted: pl.DataFrame
@@ -87,7 +87,7 @@ def plant_rows(
     """Plant each kind of defect in its share of the rows.
 
     Args:
-        rows: those that passed the filters.
+        rows: after the filters.
         benchmarks: their statements.
         most: max rows per kind.
         beside: max rows without a defect.
@@ -129,7 +129,6 @@ def plant_rows(
 
 
 def _words_of(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """Return long words by language."""
     words: dict[str, set[str]] = {}
     for row in rows:
         parts = row["statement"].split(" ")
@@ -150,7 +149,6 @@ def _is_long(row: Row) -> bool:
 
 
 def _can_exchange(row: Row) -> bool:
-    """Return whether a text stays the same problem with a word replaced."""
     parts = row["statement"].split(" ")
     return len(parts) >= 20 and bool(exchangeable(parts))
 
@@ -169,14 +167,12 @@ def _worded(table: Forms, column: str = "statement") -> Spoiler:
 
 
 def _figure(row: Row, number: int, draw: random.Random, _words: Sequence[str]) -> Row:
-    """Replace a number by a mention of a missing figure."""
     forms, text = FIGURES[row["lang"]], row["statement"]
     place = draw.choice(list(_NUMBER.finditer(text)))
     return {**row, "statement": text[: place.start()] + forms[number % len(forms)] + text[place.end() :]}
 
 
 def _cut(row: Row, _number: int, draw: random.Random, _words: Sequence[str]) -> Row:
-    """Keep about the first half of a statement."""
     text, share = row["statement"], draw.uniform(0.4, 0.7)
     parts = text.split(" ")
     cut = " ".join(parts[: int(share * len(parts))]) if len(parts) >= 8 else text[: int(share * len(text))]
@@ -205,7 +201,7 @@ def _copy(recipe: str) -> Spoiler:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of defect; ``reasons`` count as caught."""
+    """A defect, caught if dropped for one of ``reasons``."""
 
     title: str
     spoil: Spoiler

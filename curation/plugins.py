@@ -1,6 +1,6 @@
-"""Load the user's own objects: `my_file.py:name` or `package.module:name`.
+"""Loads a user's objects: `my_file.py:name` or `package.module:name`.
 
-Whatever uses a plug-in needs its digest, which omits imported files, in its fingerprint.
+Invariant: a fingerprint includes the plug-in's digest, which omits imported files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from curation.records import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An object with its file's path and digest."""
+    """An object, its file's path and digest."""
 
     value: Any
     digest: str
@@ -35,7 +35,7 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class PluginRef:
-    """A picklable reference to a plug-in by name and folder."""
+    """A picklable reference to a plug-in."""
 
     name: str
     folder: str
@@ -67,7 +67,7 @@ def load_plugin(name: str, folder: Path) -> Plugin:
     """Return the object that a recipe in this folder names.
 
     Raises:
-        ConfigError: the name is malformed or undefined, its file is missing or outside of the folder, or it fails.
+        ConfigError: the name is malformed or undefined, or its file is missing, outside of the folder, or fails.
     """
     place, _, attribute = name.rpartition(":")
     if not place or not attribute.isidentifier():
@@ -129,7 +129,6 @@ def _from_module(name: str, place: str) -> tuple[ModuleType, Path]:
 
 
 def _location(error: Exception, path: Path | None) -> str:
-    """Return a failure's file and line."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)

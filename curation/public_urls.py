@@ -14,7 +14,7 @@ _PART = re.compile(
     re.DOTALL,
 )
 _NAMED_BEFORE_HOST = frozenset({"abfs", "abfss", "wasb", "wasbs", "git", "github"})
-"""Schemes that write a container or a repository, which is no secret, where others have a user."""
+"""Schemes with a container or repository instead of a user."""
 
 _PUBLIC = frozenset(
     (
@@ -23,13 +23,13 @@ _PUBLIC = frozenset(
         *("revision", "row", "rows", "split", "subset", "table", "version", "versionid"),
     )
 )
-"""Query parameters that name which file is meant. Any other may be a secret, so its name and value are left out."""
+"""Query parameters that name a file; others may be secrets."""
 
 _PLAIN = re.compile(r"[\w./,+ -]*")
 
 
 def public_url(url: str) -> str:
-    """Return a URL, or a chain of them, without secrets.
+    """Remove secrets from a URL, or a chain of them.
 
     >>> public_url("https://me:pw@host/rows.jsonl?id=3&X-Amz-Signature=9f")
     'https://host/rows.jsonl?id=3'
@@ -40,7 +40,7 @@ def public_url(url: str) -> str:
 
 
 def public_text(text: str) -> str:
-    """Return a text with its URLs made public.
+    """Make a text's URLs public.
 
     >>> public_text("GET https://me:pw@host/a?token=1 (403).")
     'GET https://host/a (403).'

@@ -46,7 +46,7 @@ class Outcome(StrEnum):
 
 
 COUNTED_OUTCOMES = (Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER)
-"""Outcomes that count in a pass rate; the others are the verifier's own failures."""
+"""Outcomes in pass rates; others are the verifier's failures."""
 
 
 class DropReason(StrEnum):
@@ -239,7 +239,7 @@ DECISION = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class PromptRequest:
-    """A problem as a policy sees it; ``details`` fill the prompt's further blanks."""
+    """A problem for a policy; ``details`` fill further blanks of the prompt."""
 
     id: str
     statement: str
@@ -275,8 +275,7 @@ class RolloutOrigin:
 class Completion:
     """A policy's answer: a row of `ATTEMPT` without key.
 
-    ``text`` has thoughts in ``<think>`` tags. ``logprobs`` are natural logarithms under the sampling distribution, one
-    per token.
+    ``text`` has thoughts in ``<think>`` tags. ``logprobs`` are natural logarithms under the sampling distribution.
     """
 
     text: str | None
@@ -292,8 +291,8 @@ class Completion:
 class Policy(Protocol):
     """Answers problems; an asynchronous context manager.
 
-    ``answer`` may be called concurrently, best by ``in_flight`` callers; cancelling it aborts its generation. Equal
-    (problem, index) have equal seeds.
+    Best called by ``in_flight`` callers at once; cancelling ``answer`` aborts its generation. Equal (problem, index)
+    have equal seeds.
 
     Raises:
         PolicyError: it cannot answer.
@@ -314,7 +313,7 @@ class Policy(Protocol):
     ) -> None: ...
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """Return one attempt, if there is one of this index."""
+        """Return an attempt, or None if this index has none."""
         ...
 
 
@@ -323,13 +322,13 @@ _QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\u00ad
 
 
 def normalise_text(text: str) -> str:
-    """Return text in NFC, with straight quotes, single spaces and no invisible characters."""
+    """Return NFC with straight quotes, single spaces and no invisible characters."""
     if text.isascii():
         return " ".join(text.split())
     return _SPACE.sub(" ", unicodedata.normalize("NFC", text.translate(_QUOTES))).strip()
 
 
 def problem_id(statement: str, choices: Sequence[str] | None = None, domain: str = Domain.MATH) -> str:
-    """Return 80 bits of BLAKE2b over the normalised problem, as 20 hexadecimal digits; the reference is left out."""
+    """Return 20 hexadecimal digits of BLAKE2b over the normalised problem without its reference."""
     parts = [domain, normalise_text(statement), *(normalise_text(choice) for choice in choices or ())]
     return hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()

@@ -6,7 +6,7 @@ import re
 
 ANY, BOXED, HASHES, CUE, CHOICE, LOOSE = "any", "boxed", "hashes", "cue", "choice", "loose"
 FORMATS = (ANY, BOXED, HASHES, CUE, CHOICE, LOOSE)
-"""The formats that have a name."""
+"""The named formats."""
 
 TAG = re.compile(r"<([A-Za-z][\w-]{0,30})>")
 """A format that is a tag."""
@@ -15,7 +15,7 @@ MEANING = (
     "`boxed`, a tag as `<answer>`, `hashes` (#### 18), `cue` (The answer is 18), `choice` (Choice_C), `any` of these, "
     "or `loose`: else the last number"
 )
-"""What the formats mean, for settings."""
+"""The formats' meaning, for settings."""
 
 
 def checked_format(name: str) -> str:

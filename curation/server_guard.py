@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
-"""Names of this machine."""
+"""This machine's names."""
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -20,7 +20,7 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class KeyGuard:
-    """Wraps an ASGI application to require the key or, if there is none, a local Host and no Origin.
+    """Requires the key or, if there is none, a local Host and no Origin.
 
     The key is a bearer token or a URL's password. ``/health`` is open.
     """

@@ -1,6 +1,6 @@
 """Tags around a model's thoughts.
 
-Invariants: policies return, and stores keep, responses with `THINK` tags. Tags are never guessed from a chat template.
+Invariants: policies return, and stores hold, responses with `THINK` tags. Tags are never guessed from a chat template.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ from curation.records import RequestRefused
 OPEN, CLOSE = "<think>", "</think>"
 
 NONE = "none"
-"""The setting for a model that does not think aloud."""
+"""The setting for a model without thoughts."""
 
 _SETTING = re.compile(r"([<\[])([^<>\[\]/\s]+)([>\]])")
 _MESSAGE = frozenset({"role", "content", "reasoning", "reasoning_content", "refusal", "tool_calls"})
-"""Keys of a chat message, of which a part of a content has none."""
+"""Keys of messages but not of their parts."""
 
 _SPACE_CHARS = 64
-"""White space after an open tag, at the end of a prompt, that is looked through."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingTags:
-    """The tags around a model's thoughts; empty if it has none.
+    """Tags around thoughts; empty without thoughts.
 
     Example: ``ThinkingTags.of("[THINK]") == ThinkingTags("[THINK]", "[/THINK]")``
     """
@@ -37,7 +36,7 @@ class ThinkingTags:
 
     @classmethod
     def of(cls, setting: str | Sequence[str]) -> ThinkingTags:
-        """Return a setting's tags: an opening tag in angle or square brackets, two tags, or `none`.
+        """Return the tags of a setting: a tag in angle or square brackets, two tags, or `none`.
 
         Raises:
             ValueError: it is none of these, or one tag contains the other.
@@ -61,11 +60,11 @@ class ThinkingTags:
 
     @property
     def template_arguments(self) -> dict[str, bool]:
-        """Return chat template arguments that switch thinking off, if tags are unused."""
+        """Return chat template arguments that switch unused thinking off."""
         return {} if self.are_used else {"enable_thinking": False, "thinking": False}
 
     def end_of(self, prompt: str) -> str:
-        """Return the open tag, or empty pair of tags, that ends a prompt, with its white space."""
+        """Return a prompt's final open tag or empty pair, with white space."""
         if not self.are_used:
             return ""
         tail = prompt[-len(self.open) - len(self.close) - _SPACE_CHARS :]
@@ -73,12 +72,12 @@ class ThinkingTags:
         return match[0] if match is not None else ""
 
     def without_prompt(self, text: str) -> str:
-        """Add the open tag to a response that has only a closing one."""
+        """Add a missing open tag to a response."""
         before, closing, _ = text.partition(self.close) if self.are_used else (text, "", "")
         return self.open + text if closing and self.open not in before else text
 
     def house_form(self, text: str) -> str:
-        """Exchange these tags and `THINK`; a second call restores them."""
+        """Exchange these tags and `THINK`, in both directions."""
         if not self.are_used or self == THINK:
             return text
         exchanged = {self.open: OPEN, self.close: CLOSE, OPEN: self.open, CLOSE: self.close}
@@ -87,7 +86,7 @@ class ThinkingTags:
 
 
 THINK = ThinkingTags(OPEN, CLOSE)
-"""The tags of the house, and of most models."""
+"""Tags of most models and of stored responses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ class ResponseParts:
 
 
 def split_response(text: str) -> ResponseParts:
-    """Split a response at the last closing tag; without tags, all of it is the answer.
+    """Split a response at the last closing tag; without tags, all is the answer.
 
     Example: ``split_response("<think>2 + 2</think>4") == ResponseParts("2 + 2", "4")``
     """
@@ -117,7 +116,7 @@ def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
         message: text, parts, or a chat message; a refusal counts as text.
 
     Raises:
-        RequestRefused: a part has an unknown type, or the message only calls tools.
+        RequestRefused: a part's type is unknown, or the message only calls tools.
     """
     if isinstance(message, Mapping) and _MESSAGE & message.keys():
         content = message.get("content") or message.get("refusal") or ""

@@ -1,1 +1,1 @@
-"""Compute sentence embeddings."""
+"""Computes sentence embeddings."""

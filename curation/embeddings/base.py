@@ -1,4 +1,4 @@
-"""Define the protocol, batching and pooling of embedders.
+"""Defines embedders, their batching and pooling.
 
 Invariants: a vector depends only on the text and `name`, up to a float's last bits; its length is 1, or 0 if refused.
 """
@@ -16,7 +16,7 @@ from curation.records import RequestRefused
 Floats = NDArray[np.float32]
 
 OnOutcome = Callable[[int, RequestRefused | None], None]
-"""Called with the place of each text that was asked of a server: why it was refused, or None where it was answered."""
+"""Called with a text's index, and why it was refused, or None."""
 
 
 class Embedder(Protocol):
@@ -24,7 +24,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Return what a vector depends on next to its text."""
+        """Return what vectors depend on besides their texts."""
         ...
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
@@ -37,7 +37,7 @@ class Embedder(Protocol):
 
 
 def batches_by_length(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
-    """Yield indexes of texts in batches, shortest first."""
+    """Yield batches of texts' indices, shortest first."""
     order = sorted(range(len(lengths)), key=lambda place: lengths[place])
     for first in range(0, len(order), size):
         yield order[first : first + size]
@@ -55,7 +55,7 @@ def padded(tokens: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[
 
 
 def mean_pooled(encoded: Floats, mask: NDArray[np.int64]) -> Floats:
-    """Return each text's mean vector, from texts × tokens × width."""
+    """Return mean vectors, from texts × tokens × width."""
     summed = (encoded * mask[:, :, None].astype(np.float32)).sum(axis=1)
     means: Floats = summed / np.maximum(1, mask.sum(axis=1, keepdims=True)).astype(np.float32)
     return means

@@ -1,6 +1,6 @@
-"""Embed texts with OpenAI-compatible servers (`/embeddings`).
+"""Embeds texts with OpenAI-compatible servers (`/embeddings`).
 
-Invariants: vectors are matched to texts by index; unusable answers are requested again; refused requests are split.
+Invariants: vectors are matched by index; unusable answers are requested again; refused requests are split.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError, RequestRefused
 
 MAX_LETTERS = 2000
-"""Letters of a text that are sent: servers refuse what is longer than the model's context."""
+"""Characters of a text that are sent."""
 
 BATCH = 64
 """Texts of a request."""
 
 
 class EmbeddingEndpoint:
-    """Servers of one embedding model, as an `Embedder`.
+    """Servers of an embedding model, as an `Embedder`.
 
     Raises:
         PolicyError: the key is missing; on embedding: no server answers.
@@ -95,7 +95,7 @@ async def _welcome(_url: str, _context: int | None) -> None:
 
 
 def _vectors(response: ServerResponse, count: int) -> list[list[float]]:
-    """Return an answer's vectors by text index.
+    """Return vectors by text index.
 
     Raises:
         TemporaryFailure: they are unusable.

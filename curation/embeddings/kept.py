@@ -1,4 +1,4 @@
-"""Keep vectors on disk, in a file named by a hash of embedder and texts."""
+"""Stores vectors in a file named by a hash of embedder and texts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from curation.storage.stages import atomic_replace
 
 
 class KeptVectors:
-    """An `Embedder` that keeps its last vectors in a folder."""
+    """An `Embedder` that stores its last vectors in a folder."""
 
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         self.name = embedder.name
         self._embedder, self._folder = embedder, folder
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
-        """Return kept or new vectors; nothing is kept if a text was refused."""
+        """Return stored or new vectors; if texts were refused, store nothing."""
         total = hashlib.blake2b(self.name.encode(), digest_size=12)
         for text in texts:
             total.update(hashlib.blake2b(text.encode("utf-8", "surrogatepass")).digest())

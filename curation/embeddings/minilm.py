@@ -1,4 +1,4 @@
-"""Embed English texts with all-MiniLM-L6-v2 on the CPU, without torch or a network.
+"""Embeds English texts with all-MiniLM-L6-v2 on the CPU, without torch or a network.
 
 Invariants: the weights' SHA-256 is checked; only a text's first 256 tokens count.
 """
@@ -26,7 +26,7 @@ WIDTH, HEADS, LAYERS, TOKENS, BATCH = 384, 12, 6, 256, 16
 
 
 def require_embeddings() -> None:
-    """Refuse to go on without the extra.
+    """Require the extra.
 
     Raises:
         ConfigError: the extra is not installed.

@@ -1,7 +1,7 @@
-"""Finds multiple choice, takes it apart, and resolves the option that the reference names.
+"""Splits multiple choice, and resolves the option that the reference names.
 
-Invariants: rows with an options field are multiple choice; an answer that names no option, or several, resolves
-to None.
+Invariants: rows with an options field are multiple choice; an answer that names no option, or several, resolves to
+None.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _CIRCLED = "①②③④⑤⑥⑦⑧"
 
 @dataclass(frozen=True, slots=True)
 class ParsedChoice:
-    """A question without its options, their texts, and the index of the right one."""
+    """A question, its options, and the right one's index."""
 
     question: str
     options: tuple[str, ...]
@@ -68,14 +68,14 @@ class ParsedChoice:
 
 
 def is_multiple_choice() -> pl.Expr:
-    """Return whether a row may be multiple choice, by a cheap test."""
+    """Return cheaply whether a row may be multiple choice."""
     inline = pl.col("statement").str.contains_any(_SECOND)
     listed = pl.col("choices").list.len().fill_null(0) > 0
     return (pl.col("answer").is_not_null() & (listed | inline)).fill_null(False)
 
 
 def parse_choices(rows: pl.DataFrame) -> Iterator[tuple[int, ParsedChoice | str]]:
-    """Yield ``_at`` and each parsed multiple choice, or why it has no single right option.
+    """Yield ``_at`` and each parsed multiple choice, or why no single option is right.
 
     Args:
         rows: ``_at``, ``statement``, ``answer``, ``choices`` and ``source``.
@@ -111,7 +111,6 @@ def parse_choice(
 
 
 def _resolve(question: str, answer: str, options: Sequence[str], kind: str, first: int | None) -> ParsedChoice | str:
-    """Return the question with the option that the answer names."""
     if names_several(answer, len(options)) and resolve_option(answer, options, "text") is None:
         return f"{answer} names several options"
     if not is_only_letter(answer):
@@ -127,7 +126,7 @@ def _resolve(question: str, answer: str, options: Sequence[str], kind: str, firs
 
 
 def open_question(choice: ParsedChoice) -> tuple[str, str] | None:
-    """Return the question without its options, and its answer; None if options may be needed."""
+    """Return question and answer, or None if options may be needed."""
     options = [sound_option(option) for option in choice.options]
     others = [option for option in options if not _is_value(option)]
     if options[choice.index] in others or len(others) > 1 or not all(map(_WORD.search, others)):
@@ -141,28 +140,24 @@ def open_question(choice: ParsedChoice) -> tuple[str, str] | None:
 
 
 def _is_value(option: str) -> bool:
-    """Return whether an option is a number with a unit or a single value."""
     if re.search(r"\d", option) and _NUMBER_ALONE.fullmatch(option):
         return True
     return bool(_VALUE_ALONE.fullmatch(option)) and not _NO_VALUE.search(option)
 
 
 def sound_option(option: str) -> str:
-    """Return an option without layout if the verifier reads it as before."""
+    """Remove layout if the verifier then reads the option as before."""
     stood, text = without_frame(option), tidy_option(option)
     return text if text == stood else keep_reference(stood, text)
 
 
 def tidy_answer(option: str) -> str:
-    """Return the option as an answer, without layout and final stop."""
+    """Strip blanks and final stop."""
     return _FINAL_STOP.sub("", option.strip().strip("~").strip())
 
 
 def _read_as(answer: str, options: Sequence[str]) -> int | None:
-    """Return the index of the only option that the verifier reads like the answer.
-
-    An option's exact text is not resolved, since it may mean another option's number.
-    """
+    """Return the only option that the verifier reads like the answer, but never one with equal text."""
     written = strip_markup(without_lead(answer))
     if any(strip_markup(option) == written for option in options):
         return None
@@ -171,7 +166,7 @@ def _read_as(answer: str, options: Sequence[str]) -> int | None:
 
 
 def _is_choice(split: OptionSplit, answer: str) -> bool:
-    """Return whether labels mark options."""
+    """Return whether labels mark options, not parts."""
     letter = named_letter(answer)
     label = letter is not None and is_only_letter(answer) and ord(letter) - 65 < len(split.options)
     sends = bool(_SENDS.search(split.question))
@@ -206,14 +201,14 @@ def _is_choice(split: OptionSplit, answer: str) -> bool:
 
 
 def _values_asked_for(split: OptionSplit) -> bool:
-    """Return whether three or more short values follow a question: "What is …? (1) 8 (2) 10 (3) 12"."""
+    """Return whether short values follow a question: "What is …? (1) 8 (2) 10 (3) 12"."""
     values = all(len(option) <= 24 and re.search(r"\d|\\[a-z]", option) for option in split.options)
     closed = not any(re.search(r"[。?？；;]", option) for option in split.options)
     return len(split.options) >= 3 and values and closed and split.question.rstrip().endswith(("?", "？", "____"))
 
 
 def _counting_from(rows: pl.DataFrame) -> dict[str | None, int]:
-    """Return the first option's number (0 or 1) by source."""
+    """Return the first option's number by source."""
     numbered = (
         rows.filter(pl.col("choices").list.len().fill_null(0) > 0)
         .with_columns(
@@ -238,14 +233,14 @@ def _counting_from(rows: pl.DataFrame) -> dict[str | None, int]:
 
 @lru_cache(maxsize=4096)
 def strip_markup(text: str) -> str:
-    """Return a text for comparison, in lower case without markup, spaces or final stop."""
+    """Return lower case without markup, spaces and final stop."""
     plain = _MARKUP.sub("", unicodedata.normalize("NFKC", text))
     return plain.replace("\\left", "").replace("\\right", "").replace("\\dfrac", "\\frac").rstrip(".。;").lower()
 
 
 @lru_cache(maxsize=4096)
 def names_several(answer: str, count: int) -> bool:
-    """Return whether the answer names several of ``count`` lettered options ("A, C", "ABD")."""
+    """Return whether the answer names several lettered options ("A, C", "ABD")."""
     plain = without_lead(answer).strip("$ .。").upper()
     plain = re.sub(r"\\(?:TEXT|MATHRM|TEXTBF|BOXED)\{([^{}]*)\}", r"\1", plain)
     if not _LETTERS.match(plain):
@@ -257,7 +252,7 @@ def names_several(answer: str, count: int) -> bool:
 def resolve_option(answer: str, options: Sequence[str], kind: str = "upper", first: int | None = None) -> int | None:
     """Return the index of the option that ``answer`` names, or None.
 
-    ``first`` is the number of the source's first option; if unknown, ambiguous numbers resolve to None.
+    ``first`` is the source's first option's number; if unknown, ambiguous numbers resolve to None.
 
     >>> resolve_option("B", ["6", "7"]), resolve_option("7", ["6", "7"]), resolve_option("9", ["6", "7"])
     (1, 1, None)

@@ -1,6 +1,6 @@
-"""Check exported rows by the trainer's call: the reference must earn 1, an empty answer and a near miss 0.
+"""Checks exported rows by the trainer's call: the reference must earn 1, an empty answer and near misses 0.
 
-Near misses, except of plain numbers, may be right: a row fails only if all are rewarded.
+Near misses of anything but plain numbers may be right: a row fails if all are rewarded.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _failure(right: Rewards, empty: float | None, wrong: Rewards, strict: bool) 
 
 
 def _answer_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]:
-    """Return right and wrong responses, and whether each wrong one must earn 0."""
+    """Return right and wrong responses, and whether every wrong one must earn 0."""
     form = str(read_record(problem.record).get("response_format", ""))
     near = near_misses(problem.answer)
     is_plain = _PLAIN.fullmatch(problem.answer) is not None
@@ -71,7 +71,7 @@ def _answer_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]
 
 
 def near_misses(answer: str) -> list[str]:
-    """Return two answers near a reference, as `4/5` and `5/5` for `3/4`."""
+    """Return two near answers, as `4/5` and `5/5` for `3/4`."""
     numbers = len(_NUMBER.findall(answer))
     if not numbers:
         return [f"{answer}+1", f"2({answer})+3"]
@@ -101,7 +101,7 @@ def _response(answer: str, form: str) -> str:
 
 
 def _program_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]:
-    """Return right programs, and others of which one must fail."""
+    """Return right and wrong programs; only mutants may be right."""
     from curation.programs.mutants import mutants_of
     from curation.verify.programs.extraction import CodeLang, extract_code, fenced
 
@@ -151,7 +151,6 @@ def _verifiers(asked: Asked) -> Rewards:
 
 
 def _by_record(place: Callable[[Row], Any]) -> Callable[[Asked], Rewards]:
-    """Return a call that scores by the row's record."""
 
     def call(asked: Asked) -> Rewards:
         pairs = [(place(row), without_end(text)) for row, text in asked]
@@ -178,4 +177,4 @@ CALLS: Mapping[str, Callable[[Asked], Rewards]] = {
     "tinker": _RECORD,
     "art": _RECORD,
 }
-"""How the trainer of each format asks for rewards: from rows and responses to rewards, None if the judge failed."""
+"""Each format's call, from rows and responses to rewards."""

@@ -3,8 +3,7 @@
     {"goldilocks": 1, "id": "5f…", "domain": "math", "lang": "en", "statement": "What is …?", "answer": "42"}
     {"goldilocks": 1, "id": "9c…", "domain": "code", "lang": "en", "statement": "…", "program": {"tests": […], …}}
 
-Optional: ``letter`` of a former multiple choice, ``accepted`` further answers, ``thinking``, ``response_format``,
-required ``judges``.
+Optional: ``letter`` of a former multiple choice, ``accepted`` answers, ``thinking``, ``response_format``, ``judges``.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ if TYPE_CHECKING:
     from curation.verify.programs.problem import CodeProblem
 
 VERSION = 1
-"""Of the schema; a record of another version is refused."""
+"""The schema's version; no other is read."""
 
 MARK = "goldilocks"
 
 
 def record_of(row: Mapping[str, Any], program: CodeProblem | None, asked: Asked | None = None) -> str:
-    """Return the record of a curated row.
+    """Return a curated row's record.
 
     Args:
         program: None for math.

@@ -26,7 +26,7 @@ from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 
 FAILURES = frozenset({Outcome.TIMEOUT, Outcome.BROKEN})
-"""What the verifier failed on: no verdict on the response."""
+"""Failures of the verifier, without a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ScoringSettings:
         tests_run: max tests per program.
         limit_s: CPU seconds per comparison.
         all_tests: continue after a failure.
-        judges: as `path/to/chem.py:FORMULA`; if empty, those of `GOLDILOCKS_JUDGES`.
+        judges: as `path/to/chem.py:FORMULA`; default: those of `GOLDILOCKS_JUDGES`.
     """
 
     thinking: str | tuple[str, str] | None = None
@@ -54,7 +54,7 @@ class ScoringSettings:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A reward, None if the verifier failed, and what decided."""
+    """A reward, None if the verifier failed, and its reason."""
 
     reward: float | None
     outcome: str
@@ -97,11 +97,11 @@ class Scorer:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Return each domain's verifier, with its version."""
+        """Return the verifier's version by domain."""
         return {Domain.MATH: self._math[()].version, Domain.CODE: self._code.version}
 
     def score(self, responses: Sequence[tuple[str | Mapping[str, Any], Any]]) -> list[Score]:
-        """Return the scores of (record, response) pairs.
+        """Score (record, response) pairs.
 
         Raises:
             SourceError: a record is invalid, or its judge missing.
@@ -140,14 +140,12 @@ class Scorer:
         return math.submit(task, [final_answer(answers[0], form)])
 
     def _math_judge(self, judges: tuple[PluginRef, ...]) -> MathJudge:
-        """Return the verifier with these judges."""
         with self._lock:
             if judges not in self._math:
                 self._math[judges] = MathJudge(self.settings.workers, self.settings.limit_s, judges=judges)
             return self._math[judges]
 
     def _hold(self, name: str, program: Mapping[str, Any]) -> str:
-        """Keep a problem's tests under the returned name."""
         content = hashlib.blake2b(json.dumps(program, sort_keys=True).encode(), digest_size=16).hexdigest()
         held = f"{name}/{content}"
         with self._lock:
@@ -160,7 +158,7 @@ class Scorer:
 
 
 def score_of(verdict: Verdict) -> Score:
-    """Return the score of a verdict."""
+    """Return a verdict's score."""
     outcome = verdict.outcome
     reward = None if outcome in FAILURES else float(outcome is Outcome.CORRECT)
     return Score(reward, outcome.value, verdict.answer, verdict.method)

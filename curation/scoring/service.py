@@ -33,16 +33,16 @@ from curation.server_guard import KeyGuard
 from curation.verify.math_judge import Verdict
 
 KEY = "GOLDILOCKS_REWARD_KEY"
-"""The environment variable with the service's key."""
+"""Environment variable of the service's key."""
 
 MAX_BODY = 1 << 28
-"""Bytes of one request."""
+"""Bytes of a request."""
 
 MAX_BODIES = 1 << 30
-"""Bytes of all requests that are being read."""
+"""Bytes of all requests being read."""
 
 Submitted = Sequence[Future[tuple[Verdict, ...]] | str]
-"""For each item its verdict to come, or why it is refused."""
+"""Future verdicts, or why an item is refused."""
 
 
 def reward_app(scorer: Scorer, records: Mapping[str, str] | None = None, key: str | None = None) -> KeyGuard:
@@ -112,7 +112,6 @@ class _Service:
         return items
 
     def _openrlhf_items(self, table: dict[str, Any]) -> list[Any]:
-        """Return an OpenRLHF request's items."""
         queries, labels = table.get("query"), table.get("labels")
         prompts = table.get("prompts") or ([""] * len(queries) if isinstance(queries, list) else None)
         match queries, labels, prompts:

@@ -24,7 +24,6 @@ from curation.scoring.scorer import Score, ScoringSettings, shared_scorer
 _SETTINGS = frozenset(ScoringSettings.__dataclass_fields__)
 
 _END = re.compile(r"(?:\s*(?:<\|[^<>|]{1,40}\|>|<｜[^<>｜]{1,40}｜>|</s>|<eos>|<pad>|<end_of_turn>|<turn\|>))+\s*\Z")
-"""Special tokens that trainers leave after a response, and padding."""
 
 
 def verl_score(
@@ -76,7 +75,7 @@ def areal_reward(
 
 
 async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float | list[float]:
-    """Return the reward of a sample, or a group's."""
+    """Return a sample's reward, or a group's."""
     samples = sample if isinstance(sample, list) else [sample]
     pairs = [((one.metadata or {}).get(MARK), without_end(one.response)) for one in samples]
     rewards = [score.reward or 0.0 for score in await asyncio.to_thread(_scored, pairs, {})]
@@ -84,7 +83,7 @@ async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float | list[
 
 
 async def art_reward(row: Mapping[str, Any], trajectory: Any) -> float:
-    """Return a trajectory's reward; its ``metadata`` gets the outcome."""
+    """Return a trajectory's reward, and add the outcome to its ``metadata``."""
     pair = (row.get(MARK), last_message(trajectory.messages()))
     (score,) = await asyncio.to_thread(_scored, [pair], {})
     trajectory.metadata["outcome"] = score.outcome
@@ -93,7 +92,7 @@ async def art_reward(row: Mapping[str, Any], trajectory: Any) -> float:
 
 
 def exported_score(record: Any, response: str) -> Score:
-    """Return a response's score by its record.
+    """Score a response by its record.
 
     Raises:
         SourceError: there is no record.
@@ -102,7 +101,7 @@ def exported_score(record: Any, response: str) -> Score:
 
 
 def without_end(text: str) -> str:
-    """Return a response without end tokens: ``18<|im_end|>`` → ``18``."""
+    """Remove end tokens: ``18<|im_end|>`` → ``18``."""
     return _END.sub("", text)
 
 
@@ -118,7 +117,6 @@ def last_message(completion: Any) -> Any:
 
 
 def _scored(pairs: Sequence[tuple[Any, Any]], keywords: Mapping[str, Any]) -> list[Score]:
-    """Return scores; of a trainer's keywords those that are settings count."""
     if any(record is None for record, _ in pairs):
         raise SourceError(
             f"a row has no `{MARK}` record, by which it would be judged; export the set again with `goldilocks "

@@ -1,4 +1,4 @@
-"""The `goldilocks` command: its options, and what each command does and prints."""
+"""The `goldilocks` command."""
 
 from flows.cli.entry import app, main
 

@@ -1,4 +1,4 @@
-"""What `goldilocks ablate` does and prints."""
+"""Implements `goldilocks ablate`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from training.evaluation.ablations import ablation_lines
 
 
 def run_ablation(name: str, overrides: Sequence[str], out: Path | None, *, as_json: bool = False) -> None:
-    """Run an ablation, or continue it, and print its tables."""
+    """Run or continue an ablation, and print its tables."""
     report = ablate(ablation_path(name), out, overrides)
     if as_json:
         results = [result.table() for result in report.results]
@@ -24,7 +24,7 @@ def run_ablation(name: str, overrides: Sequence[str], out: Path | None, *, as_js
 
 
 def analyse_run(run: Path, size: int, problems: int, attempts: int, *, as_json: bool = False) -> None:
-    """Analyse the path of a training run's weights, or continue the analysis, and print the result."""
+    """Analyse the path of a training run's weights, and print the result."""
     analysis = analyse(run, size, problems, attempts)
     if as_json:
         print_json(analysis.table())

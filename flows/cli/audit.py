@@ -1,8 +1,7 @@
-"""`goldilocks review --audit N`: rows of the set drawn with known probabilities, and what verdicts on them show.
+"""`goldilocks review --audit N`: estimates the share of wrong labels from rows drawn with known probabilities.
 
-The draw is in DIR/audit.json with the references as they were; the same command goes on with it as long as the set's
-version is the same, and prints the share of wrong labels once every stratum has a verdict. Another N, or another
-version of the set, draws anew. A rejected problem counts as one whose label is wrong.
+The draw in DIR/audit.json is continued, unless N or the set's version differs. The estimate needs a verdict per
+stratum; a rejected problem counts as a wrong label.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ from flows.run.run_folder import Run, verdicts_of_people
 from flows.stages.labels import label_shards
 
 SHOWN = 20
-"""Rows that are printed; all of them are in the file."""
+"""Rows that are printed; the file has all."""
 
 
 def audit_run(run: Run, size: int, console: Console) -> None:
-    """Print the rows of an audit that wait for a verdict, and the share of wrong labels by the others' verdicts.
+    """Print the rows without a verdict, and the estimate.
 
     Raises:
         ConfigError: the run has no references to audit. StoreError: it is not finished.
@@ -75,7 +74,6 @@ def _print_estimate(console: Console, run: Run, audit: Audit, judged: dict[str, 
 
 
 def _draw(run: Run, size: int) -> Audit:
-    """Draw rows of the published set, and write them down."""
     verifier, files = published_verifier(run), sorted((run.folder / "curated" / "data").glob("*.parquet"))
     if verifier is None or not files:
         raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
@@ -100,12 +98,7 @@ def _draw(run: Run, size: int) -> Audit:
 
 
 def _chances(run: Run, names: pl.LazyFrame, verifier: str) -> NDArray[np.float64]:
-    """Return how probable it is that each reference of the set is wrong, in the order of the ids; nan: not known.
-
-    Args:
-        names: the problems of the set.
-        verifier: whose verdicts are read.
-    """
+    """Return references' probabilities of being wrong, in the order of ids; nan: unknown."""
     scratch = ScratchFolder("audit")
     try:
         place, columns = Path(scratch.path), ["problem", "wrong_label"]
@@ -124,7 +117,7 @@ def _chances(run: Run, names: pl.LazyFrame, verifier: str) -> NDArray[np.float64
 
 
 def _names_at(names: pl.LazyFrame, places: NDArray[np.int64]) -> dict[int, str]:
-    """Return the ids at some places in the order of all ids, by place."""
+    """Return ids by place in the order of all ids."""
     found, start = dict[int, str](), 0
     for (part,) in in_order(names):
         inside = places[(places >= start) & (places < start + part.height)]
@@ -134,6 +127,5 @@ def _names_at(names: pl.LazyFrame, places: NDArray[np.int64]) -> dict[int, str]:
 
 
 def _current_audit(run: Run, size: int) -> Audit | None:
-    """Return the draw that is there; None where there is none of this size from this version of the set."""
     audit = read_audit(run.folder)
     return audit if audit is not None and (audit.size, audit.version) == (size, published_version(run)) else None

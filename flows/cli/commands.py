@@ -1,4 +1,4 @@
-"""What `goldilocks run` and `goldilocks status` do and print."""
+"""Implements `goldilocks run` and `goldilocks status`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run_recipe(
     as_json: bool = False,
     no_model: bool = False,
 ) -> Path | None:
-    """Run a recipe and return the folder of the curated set; None after a dry run.
+    """Run a recipe and return the set's folder, or None after a dry run.
 
     Args:
         no_model: ask no model; such a run is no flow run of Prefect.
@@ -70,7 +70,7 @@ def run_recipe(
 
 
 def _curate(run: Run, path: Path, overrides: list[str]) -> Path:
-    """Run the recipe's pipeline and return the set's folder; a flow run if the user has a Prefect API."""
+    """Run the pipeline, as a flow run if the user has a Prefect API."""
     if user_api() is None:
         return curate(path, run.folder, overrides)
     from flows.loop import CURATION
@@ -81,7 +81,7 @@ def _curate(run: Run, path: Path, overrides: list[str]) -> Path:
 
 
 def show_status(folder: Path) -> None:
-    """Print the funnel of a run folder, finished or not; for a training run, print how far it is."""
+    """Print a run's funnel so far, or a training run's progress."""
     if is_training(folder):
         SafeConsole().print("\n".join(training_lines(folder)))
         return
@@ -89,7 +89,7 @@ def show_status(folder: Path) -> None:
 
 
 def print_funnel(run: Run) -> None:
-    """Print the funnel as a table on standard output, and below it what the set and its labels came to."""
+    """Print the funnel as a table, and the set's summary."""
     verifier = published_verifier(run) or verifier_version(run)
     rows = status(run, pipeline_of(run.recipe), verifier)
     table = Table(title=Text(f"{run.recipe.name}: {run.folder}"), title_justify="left", box=None, pad_edge=False)
@@ -132,7 +132,6 @@ def print_funnel(run: Run) -> None:
 
 
 def _template_lines(rows: Sequence[StageStatus]) -> Iterator[str]:
-    """Yield a line on problems that are made from a benchmark's template with other figures, where there are any."""
     for row in rows:
         if count := row.notes.get("templates", 0):
             problems = "1 problem has" if count == 1 else f"{count:,} problems have"
@@ -140,7 +139,6 @@ def _template_lines(rows: Sequence[StageStatus]) -> Iterator[str]:
 
 
 def _failure_lines(run: Run, verifier: str) -> Iterator[str]:
-    """Yield a line on each stage in which something failed that later runs try again, and on what becomes of it."""
     for stage in pipeline_of(run.recipe).stages_of(run):
         folder = stage.folder_in(run, verifier)
         failures = retries.failures_left(folder)
@@ -171,7 +169,6 @@ def _add_stage(table: Table, stage_status: StageStatus) -> None:
 
 
 def _print_plan(run: Run) -> None:
-    """Print what a run would read and do, and what of it is already there."""
     recipe = run.recipe
     console = SafeConsole()
     console.print(f"{recipe.name}: would run {recipe.flow} in {run.folder}")

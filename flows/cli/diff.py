@@ -1,8 +1,6 @@
-"""`goldilocks diff`: two published sets, or two versions of a run's set, compared problem by problem.
+"""`goldilocks diff`: compares two sets, or two versions of a set, by problem.
 
-Problems are parted by the hash of their ids, so that one part is read at a time: a problem is in the same part of both
-sets. Each row has its place in its set, by which what is found is put in order again. Of two versions that two
-verifiers judged, the verdicts that changed are read too.
+Problems are divided by hash of id, so that one part at a time is in memory.
 """
 
 from __future__ import annotations
@@ -34,18 +32,18 @@ from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.questions import final_verdicts
 
 PART_ROWS = 200_000
-"""Rows of both sets together that are compared at once."""
+"""Rows of both sets compared at once."""
 
 _BESIDE = {TESTS_TABLE: ["index", "input", "output"], JUDGING_TABLE: None}
-"""What belongs to the problems of a set of programs, and by which columns two differ; all, where none are named."""
+"""Tables of programs and their compared columns; None: all."""
 
 _DROPPED = {"id": pl.String(), "reason": pl.String()}
 
 _BEHIND = 1 << 40
-"""Places of dropped rows begin here, after those of all others."""
+"""First place of dropped rows."""
 
 SHOWN = 3
-"""Changed verdicts that are shown of each problem; those with another outcome come first."""
+"""Changed verdicts that are shown per problem."""
 
 _COMPARED = ("outcome", "answer", "answer_class")
 
@@ -54,11 +52,10 @@ UNMOVED = (VersionChange.KEPT, VersionChange.LEFT_OUT)
 
 @dataclass(frozen=True, slots=True)
 class SetDiff:
-    """Two sets compared: how many problems each has, how many each class, and the first of each class.
+    """The comparison of two sets, with each class's first problems.
 
-    ``has_contents`` is false where one is a version, of which only decisions are kept. ``differing`` counts the
-    problems of which a content differs, ``moves`` are the pass rates' of those that both measured, ``table`` are the
-    `curation.publish.set_diff.CHANGES` rows of all, where they are wanted.
+    ``has_contents`` is false for versions, which have no texts. ``differing`` counts problems by changed content,
+    ``moves`` are changes of pass rates, ``table`` all `curation.publish.set_diff.CHANGES` rows, if wanted.
     """
 
     old: str
@@ -73,14 +70,14 @@ class SetDiff:
 
 
 def diff_folders(old: str, new: str, *, out: Path | None = None) -> SetDiff:
-    """Compare two sets; each is the folder of a run or a set, or a version of a run's set, as in ``runs/x@2``.
+    """Compare two sets: folders of a run or set, or versions such as ``runs/x@2``.
 
     Args:
-        out: where every problem's row is to be written; they are then in memory together.
+        out: file of all rows, which are then in memory.
 
     Raises:
         SourceError: there is no set, or no such version.
-        StoreError: the rows would be written among those that are read.
+        StoreError: ``out`` is inside a set's folder.
     """
     sides, whole = (SetParts(old), SetParts(new)), out is not None
     for side in sides:
@@ -119,10 +116,7 @@ def diff_folders(old: str, new: str, *, out: Path | None = None) -> SetDiff:
 
 
 def _compare(old: SetParts, new: SetParts, parts: int, folder: Path) -> Iterator[pl.DataFrame]:
-    """Yield the changes of each part in their order, with its cause (`curation.publish.set_diff.with_reworded`).
-
-    A row that another id represents may be in any part, so all parts are gone through first.
-    """
+    """Yield each part's changes, after reading all parts to find reworded rows."""
     came: list[pl.DataFrame] = []
     left: list[pl.DataFrame] = []
     for part in range(parts):
@@ -138,7 +132,7 @@ def _compare(old: SetParts, new: SetParts, parts: int, folder: Path) -> Iterator
 
 
 def print_diff(diff: SetDiff, out: Path | None, *, as_json: bool) -> None:
-    """Print a comparison; ``out`` takes every problem's row, as .parquet or .jsonl."""
+    """Print a comparison; write all rows to ``out`` (.parquet or .jsonl)."""
     if out is not None and diff.table is not None:
         _write(diff.table, out)
     measured, shift = set_diff.rate_shift(diff.moves)
@@ -187,7 +181,6 @@ def _print_examples(console: Console, rows: pl.DataFrame, count: int, verdicts: 
 
 
 def _side(rate: float | None, reason: str | None) -> str:
-    """Return what a set holds on a problem."""
     return reason or (f"{rate:.2f}" if rate is not None else "kept")
 
 
@@ -204,7 +197,7 @@ class SetParts:
     """One set, by part.
 
     Args:
-        place: the folder of a run or a set, or a version of a run's set, as in ``runs/x@2``.
+        place: folder of a run or set, or a version such as ``runs/x@2``.
 
     Raises:
         SourceError: there is no set, or no such version.
@@ -251,11 +244,11 @@ class SetParts:
 
     @property
     def has_contents(self) -> bool:
-        """Return whether the set's texts are there; of a version only decisions are kept."""
+        """Return whether rows have texts."""
         return "statement" in self._schemas["data"]
 
     def read(self, part: int) -> PublishedTables:
-        """Return the rows of a part."""
+        """Return a part's rows."""
         inside = pl.col("problem").hash(0) % self._parts == part
         further = {name: frame.filter(inside) for name, frame in self._further.items()}
         return PublishedTables(self._table("data", part), self._table("dropped", part), further)
@@ -266,7 +259,6 @@ class SetParts:
         return pl.concat([pl.DataFrame(schema=schema), *(pl.read_ipc(file) for file in files)])
 
     def _frames(self) -> Iterator[tuple[str, pl.DataFrame]]:
-        """Yield the table of some rows, and these."""
         for file in self._files.get("data", []):
             yield "data", _contents_hashed(_read(file))
         for file in self._files.get("dropped", []):
@@ -278,7 +270,6 @@ class SetParts:
 
 
 def _version_rows(folder: Path, number: int) -> pl.LazyFrame:
-    """Return what a run keeps of a version of its set: decisions, no contents."""
     known = [version.number for version in versions.stored_versions(folder)]
     if number not in known:
         there = f"versions there: {', '.join(map(str, known))}" if known else "no version is kept there"
@@ -288,7 +279,6 @@ def _version_rows(folder: Path, number: int) -> pl.LazyFrame:
 
 
 def _read(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Return the rows of a file of a set."""
     try:
         return pl.read_parquet(file, glob=False, columns=None if columns is None else list(columns))
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -296,7 +286,6 @@ def _read(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
 
 
 def _contents_hashed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return rows of a set with hashes in the place of contents, which are only compared."""
     frame = frame.drop(set_diff.PASSED_OVER, strict=False)
     hashed = {name: pl.struct(name).hash(0) for name in frame.columns if name not in set_diff.READ}
     return frame.with_columns(
@@ -305,17 +294,17 @@ def _contents_hashed(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _digests(folder: Path, columns: list[str] | None) -> pl.DataFrame:
-    """Return per problem a digest of its rows, whatever their order."""
+    """Return an order-free digest of each problem's rows."""
     row = pl.struct(columns or pl.exclude("problem")).hash(0)
     hashed = pl.concat([_read(file).select("problem", digest=row) for file in sorted(folder.glob("*.parquet"))])
     return hashed.group_by("problem").agg(pl.col("digest").sort().implode().hash(0))
 
 
 class VerdictChanges:
-    """The changed verdicts of two versions of one run; none if these are not that, or one verifier judged both.
+    """The verdicts that differ between two versions of a run, if two verifiers judged.
 
     Args:
-        old, new: as `goldilocks diff` takes them, as in ``runs/x@1`` and ``runs/x@2``.
+        old, new: such as ``runs/x@1`` and ``runs/x@2``.
     """
 
     def __init__(self, old: str, new: str) -> None:
@@ -327,13 +316,13 @@ class VerdictChanges:
 
     @property
     def title(self) -> str | None:
-        """Return which verifiers judged; None if there is nothing to compare."""
+        """Return which verifiers judged, or None."""
         if not self._sides:
             return None
         return "verifier " + " → ".join(version.verifier for _, version in self._sides)
 
     def lines(self, problem: str) -> Iterator[str]:
-        """Yield the attempts at a problem whose outcome, answer or answer class changed, a line each."""
+        """Yield a line per changed verdict on a problem."""
         if not self._sides:
             return
         for part in self._sides[0][0].parts:
@@ -346,7 +335,7 @@ class VerdictChanges:
 
 
 def changed_verdicts(part: str, old: pl.DataFrame, new: pl.DataFrame) -> Iterator[str]:
-    """Yield a line for each of the first changed verdicts on one problem, and how many more there are.
+    """Yield a line per changed verdict, changed outcomes first, up to `SHOWN`.
 
     Args:
         old, new: `VERDICT` rows of a difficulty stage.
@@ -364,7 +353,6 @@ def changed_verdicts(part: str, old: pl.DataFrame, new: pl.DataFrame) -> Iterato
 
 
 def _version(place: str) -> tuple[Path, Version] | None:
-    """Return the run folder and the version that a place such as ``runs/x@2`` names."""
     folder, at, number = place.rpartition("@")
     if not at or not number.isdigit() or Path(place).exists():
         return None

@@ -1,4 +1,4 @@
-"""`goldilocks doctor`: which isolation this machine gives foreign code, as a table per rung."""
+"""`goldilocks doctor`: shows how this machine isolates foreign code."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from flows.run.terminal import SafeConsole
 
 
 def print_diagnosis() -> None:
-    """Try every property of the isolation on each rung that works here, and print the results.
+    """Try every property of the isolation on each working rung.
 
     Raises:
-        VerifierError: some property does not hold, so foreign code is not safe here.
+        VerifierError: a property does not hold.
     """
     console = SafeConsole()
     with Sandbox(workers=1) as box:

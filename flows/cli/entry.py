@@ -1,8 +1,4 @@
-"""The `goldilocks` command. Each command reads its arguments, calls one function and prints what it returns.
-
-Here are the commands of a run; `flows.cli.tools` holds those that work on files, `flows.cli.errors` what becomes of
-errors.
-"""
+"""The `goldilocks` command and its commands of a run; see also `flows.cli.tools`."""
 
 from __future__ import annotations
 
@@ -312,7 +308,6 @@ def _train_on_gpus(
     trainer_gpus: int | None,
     batch: str | None,
 ) -> None:
-    """Train on the GPUs of this machine, or print a cluster's job file; an existing run is continued."""
     from curation.records import ConfigError
     from flows.cli.gpus import batch_file, train_on
     from flows.run.training import default_folder
@@ -495,7 +490,7 @@ app.add_typer(tools)
 
 
 def main() -> None:
-    """Run the `goldilocks` command: the entry point of the console script."""
+    """Run the console script `goldilocks`."""
     sys.exit(errors.ended(app))
 
 

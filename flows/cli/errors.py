@@ -1,7 +1,6 @@
-"""How a command ends: whatever goes wrong is one sentence on standard error, and a status that is not 0.
+"""Reports a command's error in one sentence, with a status other than 0.
 
-What a user can mend states what to do. An error that should not be is named with its place, and its trace goes to a log
-file in the user's cache folder; ``--debug`` prints every trace.
+An unexpected error's trace is written to a log in the user's cache folder; ``--debug`` prints all traces.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from curation.errors import GoldilocksError
 from curation.public_urls import public_text
 
 INTERRUPTED, TERMINATED = 130, 143
-"""Exit statuses of a command that Ctrl-C ended, and of one that SIGTERM ended."""
+"""Exit statuses after Ctrl-C and SIGTERM."""
 
 FULL = {errno.ENOSPC, errno.EDQUOT}
 AGAIN = "run the same command again to go on"
@@ -33,7 +32,7 @@ _training: Path | None = None
 
 
 def resumes(folder: Path) -> None:
-    """Note that this command trains in a folder: once that holds a run, only ``--resume`` goes on with it."""
+    """Note the training folder, for messages about ``--resume``."""
     global _training
     _training = folder
 
@@ -45,13 +44,13 @@ def _again() -> str:
 
 
 def print_traces(debug: bool) -> None:
-    """Print the trace of whatever goes wrong from here on, or not."""
+    """Print errors' traces from now on, or not."""
     global _debug
     _debug = debug
 
 
 def ended(command: Callable[[], object]) -> int:
-    """Run a command, print what went wrong, and return its exit status."""
+    """Run a command, print its error, and return its exit status."""
     global _training
     before, _training = signal.signal(signal.SIGTERM, _terminated), None
     try:
@@ -71,10 +70,10 @@ def ended(command: Callable[[], object]) -> int:
 
 
 class Commands(TyperGroup):
-    """All commands, whose errors come out as they are: click says no more than "Aborted!" of an EOFError."""
+    """All commands, with errors instead of click's "Aborted!"."""
 
     def invoke(self, ctx: Any) -> object:
-        """Run the command that was asked for."""
+        """Run the command."""
         try:
             return super().invoke(ctx)
         except EOFError as error:
@@ -147,7 +146,6 @@ def _unexpected(error: Exception) -> str:
 
 
 def _logged(error: Exception) -> str:
-    """Write the trace to the log, and return where it is, in a sentence."""
     if _debug:
         _trace(error)
         return "The trace is above."

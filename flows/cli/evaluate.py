@@ -1,4 +1,4 @@
-"""What `goldilocks evaluate` does and prints."""
+"""Implements `goldilocks evaluate`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flows.run.terminal import echo
 from training.evaluation.report import report_lines
 
 RECORDED_FIELDS = ("problem", "attempts", "text", "answer", "label", "model", "choices")
-"""Columns of a file of attempts that are taken where they are there, and may be mapped otherwise."""
+"""Columns of recorded attempts, by name or ``--map``."""
 
 
 def evaluate_bench(
@@ -34,7 +34,7 @@ def evaluate_bench(
     *,
     as_json: bool = False,
 ) -> None:
-    """Evaluate a policy, or recorded attempts, on a bench, and print the table."""
+    """Evaluate a policy or recorded attempts, and print the table."""
     bench, bench_folder = load_bench(name, overrides)
     settings, policy_folder = _policy(bench, bench_folder, policy, attempts, columns)
     folder = out or default_folder(bench, settings)
@@ -47,7 +47,7 @@ def evaluate_bench(
 
 
 def list_benches() -> None:
-    """Print the benches that come along."""
+    """Print the included benches."""
     for name in ready_benches():
         bench, _ = load_bench(name)
         places = [f"{public_url(one.path)}{f'@{one.revision[:8]}' if one.revision else ''}" for one in bench.sources]
@@ -58,11 +58,6 @@ def list_benches() -> None:
 def _policy(
     bench: Bench, bench_folder: Path, policy: Path | None, attempts: Path | None, columns: Sequence[str]
 ) -> tuple[ModelSettings, Path]:
-    """Return who answers, and the folder that its paths refer to.
-
-    Raises:
-        ConfigError: no one is named, or two are.
-    """
     if policy is not None and attempts is not None:
         raise ConfigError("give --policy or --attempts, not both")
     if attempts is not None:
@@ -82,11 +77,6 @@ def _policy(
 
 
 def _recorded(path: Path, columns: Sequence[str]) -> RecordedModel:
-    """Return the policy of a file of attempts, by columns of the usual names or by ``FIELD=COLUMN``.
-
-    Raises:
-        ConfigError: a field is not one of `RECORDED_FIELDS`, or no column holds responses.
-    """
     subject = f"--attempts {path}"
     mapped = dict(column.partition("=")[::2] for column in columns)
     unknown = [field for field in mapped if field not in RECORDED_FIELDS]

@@ -1,7 +1,6 @@
-"""One problem's whole way through a run: every row of it, every stage, every attempt, with the evidence.
+"""Prints a problem's way through a run, with the evidence, and each version's decision.
 
-The stages are those of the pipeline; below are the decisions of each version of the set. Of a training run, its kept
-attempts at the problem are printed.
+For a training run, only its attempts are printed.
 """
 
 from __future__ import annotations
@@ -40,10 +39,7 @@ _SHOWN = (*_NAME, "purpose", "step", "version", "newest_version", "tokens", "fin
 
 
 def explain_problem(folder: Path, problem: str) -> None:
-    """Print the way of one problem; ``problem`` is its id or an unambiguous beginning of it.
-
-    Of a training run, print its attempts at the problem.
-    """
+    """Print a problem's way, by its id or an unambiguous beginning."""
     if is_training(folder):
         return _explain_in_training(folder.absolute(), problem)
     run = open_run(folder.absolute())
@@ -86,7 +82,6 @@ def _print_export(console: Console, run: Run, attempt_ids: Sequence[str]) -> Non
 
 
 def _print_settings(console: Console, reason: str) -> None:
-    """Print which settings decide for a drop reason, if any do."""
     if keys := SETTINGS_OF[DropReason(reason)]:
         _print_field(console, "settings", ", ".join(keys))
 
@@ -96,11 +91,7 @@ def _print_field(console: Console, label: str, text: Any) -> None:
 
 
 def _print_filter(console: Console, run: Run, stage: Stage, name: str, before: pl.DataFrame) -> pl.DataFrame:
-    """Print what a stage did to the rows of a problem, and return the rows that it kept.
-
-    Args:
-        before: the rows that the stages before it kept.
-    """
+    """Print what a stage did to rows (``before``), and return those it kept."""
     title, folder = f"[bold]{stage.title}[/bold]", stage.folder_in(run)
     kept, dropped = _rows_about(folder, "kept", name), _rows_about(folder, "dropped", name)
     for row in dropped.iter_rows(named=True):
@@ -126,7 +117,6 @@ def _print_filter(console: Console, run: Run, stage: Stage, name: str, before: p
 
 
 def _rows_about(folder: Path, table: str, name: str) -> pl.DataFrame:
-    """Return a problem's rows of a table, also those that are there under another id."""
     rows = rows_of(folder, table, name)
     return rows if rows.height else rows_of(folder, table, name, "group")
 
@@ -176,7 +166,6 @@ def _print_attempts(console: Console, run: Run, part: str, verifier: str, name: 
 
 
 def _brief(answer: str | None) -> str:
-    """Return an answer on one line; for a program, its language and its size."""
     if answer is None or not answer.startswith("```"):
         return str(answer)
     lines = answer.split("\n")
@@ -184,12 +173,10 @@ def _brief(answer: str | None) -> str:
 
 
 def _last_words(attempt: dict[str, Any]) -> str:
-    """Return the last words of a response."""
     return " ".join((attempt["text"] or attempt["answer"] or "").split())[-60:]
 
 
 def _print_versions(console: Console, run: Run, name: str) -> None:
-    """Print the problem's decision in each version, oldest first."""
     for version in stored_versions(run.folder):
         decisions = scan_decisions(run.folder, version.number).filter(pl.col("problem") == name).collect()
         if decisions.is_empty():
@@ -233,7 +220,6 @@ def _refresh_text(version: Version, reason: str | None) -> str:
 
 
 def _reason_for_refresh(run: RefreshedRun, name: str) -> str | None:
-    """Return why the problem was judged again for this version; None where it was not."""
     for file in sorted((run.place / "chosen" / "why").glob("*.parquet")):
         rows = pl.scan_parquet(file, glob=False).filter(pl.col("problem") == name).collect()
         if not rows.is_empty():
@@ -242,7 +228,6 @@ def _reason_for_refresh(run: RefreshedRun, name: str) -> str | None:
 
 
 def _explain_in_training(run: Path, beginning: str) -> None:
-    """Print the attempts of a training run at the one problem whose id begins so."""
     from training.rollouts.attempt_log import read_attempts, verdict_tables
 
     problem = _find_id(run, beginning)
@@ -268,11 +253,6 @@ def _explain_in_training(run: Path, beginning: str) -> None:
 
 
 def _find_id(run: Path, beginning: str) -> str:
-    """Return the one id among the attempted problems that begins so.
-
-    Raises:
-        StoreError: none does, or several do.
-    """
     from training.rollouts.attempt_log import attempt_tables
 
     ids: set[str] = set()

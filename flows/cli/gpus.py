@@ -1,4 +1,4 @@
-"""`--gpus` and `--batch` of `goldilocks run` and `train`: GPUs of this machine, or a cluster's job file."""
+"""`--gpus` and `--batch` of `goldilocks run` and `train`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from flows.run.training import load_train_recipe, placed, train_apart
 def batch_file(
     kind: str, recipe: Path, overrides: Sequence[str], out: Path | None, gpus: int | None, trainer_gpus: int | None
 ) -> str:
-    """Return what a cluster starts the recipe with; ``kind`` is ``slurm`` or ``kubernetes``.
+    """Return a cluster's job file; ``kind`` is ``slurm`` or ``kubernetes``.
 
     Raises:
-        ConfigError: there is no such kind, or the recipe does not fit on that many GPUs.
+        ConfigError: there is no such kind, or the recipe does not fit on these GPUs.
     """
     if kind not in BATCH_FILES:
         raise ConfigError(f"--batch {kind}: the kinds are {' and '.join(BATCH_FILES)}.")
@@ -51,20 +51,20 @@ def train_on(
     *,
     resume: bool,
 ) -> Path:
-    """Train on that many GPUs of this machine, with an engine on each that does not train; return what was made."""
+    """Train on this machine's GPUs, with engines on those that do not train."""
     return train_apart(recipe, folder, overrides, resume=resume, gpus=take_gpus(gpus), trainers=trainer_gpus)
 
 
 def copies_on(gpus: int | None, recipe: Path, overrides: Sequence[str]) -> list[str]:
-    """Return the settings with which a recipe of curation uses that many GPUs of this machine, all if missing."""
+    """Return settings by which a recipe uses that many GPUs, by default all."""
     return copies_overrides(load_recipe(recipe, overrides), len(take_gpus(gpus)))
 
 
 def take_gpus(gpus: int | None) -> tuple[str, ...]:
-    """Hide all GPUs of this machine but the first ``gpus``, and return their names.
+    """Hide all GPUs but the first ``gpus``, and return their names.
 
     Raises:
-        ConfigError: it has fewer.
+        ConfigError: there are fewer.
     """
     there = visible_gpus()
     if gpus is None or gpus == len(there):

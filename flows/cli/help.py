@@ -1,4 +1,4 @@
-"""What `goldilocks --help` shows: the commands, grouped by what a user does with them."""
+"""Lists commands by group in `goldilocks --help`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class GroupedCommands(Commands):
     """The commands of `goldilocks`, listed by group."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a list of commands for each group."""
+        """Write each group's commands."""
         width = max(map(len, self.list_commands(ctx)))
         limit = formatter.width - 6 - width
         for title, names in GROUPS.items():

@@ -1,4 +1,4 @@
-"""`goldilocks init`: a recipe for a file of problems, from the names and contents of its columns."""
+"""`goldilocks init`: writes a recipe for a file of problems."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from curation.sources.files import kind_of, raw_rows
 from curation.storage.stages import atomic_write
 
 ROWS = 200
-"""Rows that are looked at."""
+"""Rows that are read."""
 
 STATEMENTS = ("problem", "question", "statement", "prompt", "instruction", "input", "query", "text")
 ANSWERS = ("answer", "final_answer", "expected_answer", "ground_truth", "gold", "target", "label", "solution", "output")
 LANGUAGES = ("lang", "language")
 CHOICES = ("choices", "options")
 MARKS = {"hash": "####", "boxed": "\\boxed{"}
-"""What ends a worked solution whose last line is the answer, by its name in a recipe."""
+"""Marks of a final answer, by name in a recipe."""
 
 RECIPE = """\
 # Made by `goldilocks init`: check the columns, then name the model whose problems these are.
@@ -43,10 +43,10 @@ REVISION = 'revision = "main" # better: the commit that you mean\n'
 
 
 def write_recipe(rows: Path, out: Path, model: str) -> list[str]:
-    """Write a recipe for the problems of a file; return what was found and the next command, in lines of text.
+    """Write a recipe for a file; return lines on its columns and the next command.
 
     Raises:
-        ConfigError: the recipe exists already, or no column can be the statement or the answer.
+        ConfigError: the recipe exists, or no column can be the statement or the answer.
         SourceError: the file cannot be read.
     """
     if out.exists():
@@ -71,7 +71,7 @@ def write_recipe(rows: Path, out: Path, model: str) -> list[str]:
 
 
 def guessed_columns(rows: Sequence[Mapping[str, Any]], path: Path) -> dict[str, str | dict[str, str]]:
-    """Return the column map of some rows: statement, answer, and language and choices if there are such columns.
+    """Return the columns of statement and answer, and of language and choices if any.
 
     Raises:
         ConfigError: no column can be the statement or the answer.
@@ -97,7 +97,6 @@ def guessed_columns(rows: Sequence[Mapping[str, Any]], path: Path) -> dict[str, 
 
 
 def _first(usual: Iterable[str], names: Sequence[str]) -> str | None:
-    """Return the column with the first of the usual names, whatever its case."""
     by_name = {name.lower(): name for name in reversed(names)}
     return next((by_name[name] for name in usual if name in by_name), None)
 

@@ -1,6 +1,6 @@
-"""The cost of a recipe: by a pilot in the run's folder, or by the figures that the recipe states.
+"""Plans a recipe's cost, by a pilot or by the recipe's figures.
 
-`goldilocks run` uses the filters' stages and the pilot's attempts. ``plan.json`` keeps the plan.
+`goldilocks run` reuses the filters' stages and the pilot's attempts.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ STATED = "by the figures that the recipe states under [costs]; nothing was measu
 def show_plan(
     path: Path, overrides: Sequence[str], out: Path | None, pilot: int, *, stated: bool, as_json: bool
 ) -> None:
-    """Print the plan of a recipe of curation as a table, or as JSON."""
+    """Print the plan of a curation recipe."""
     plans = stated_plan(path, overrides) if stated else plan_recipe(path, out, overrides, pilot)
     if as_json:
         print_json({"stages": [plan.row() for plan in plans]})
@@ -70,10 +70,10 @@ def show_plan(
 def plan_recipe(
     recipe: Path, out: Path | None = None, overrides: Sequence[str] = (), pilot: int = PILOT
 ) -> list[StagePlan]:
-    """Run the filters and a pilot of every stage; return the plans and write them to the run folder.
+    """Run the filters and each stage's pilot; return the plans, also written to the run folder.
 
     Args:
-        pilot: problems of the pilot, taken at even distances from those that the filters keep.
+        pilot: problems, at even distances among those kept.
 
     Raises:
         ConfigError: the filters keep no problem, or the pilot has none.
@@ -98,11 +98,7 @@ def plan_recipe(
 
 
 def _by_pilot(run: Run, part: str, folder: Path, pilot: int) -> StagePlan:
-    """Return the plan of a stage from a pilot on the problems in a folder.
-
-    Attempts of the pilot end when no outcome of the others could change the decision; priors that the run learns from
-    its own attempts may save more.
-    """
+    """Plan a stage by a pilot; learned priors may save more."""
     asked, before = stage_model(run.recipe, part), stored_plan(run).get(part)
     policy, kept = open_policy(asked, run.recipe_folder), read_table(folder, "kept")
     count = min(pilot, kept.height)
@@ -133,7 +129,6 @@ def _by_pilot(run: Run, part: str, folder: Path, pilot: int) -> StagePlan:
 async def _sample(
     run: Run, part: str, chosen: pl.DataFrame, policy: Policy, store: AttemptStore
 ) -> tuple[list[SampledProblem], float | None]:
-    """Sample the pilot; return its problems and its tokens per second, None if no token was made."""
     settings = difficulty_stage(run.recipe, part)
     rule = StoppingRule(settings.band, early_stopping=settings.sampling.early_stopping)
     with open_judge(run) as judge:
@@ -146,7 +141,7 @@ async def _sample(
 
 
 def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
-    """Return the plan of a stage whose policy is not trained yet: stage 1's figures, scaled to its own band."""
+    """Plan a stage without a policy yet, by stage 1's figures scaled to its band."""
     share = difficulty_stage(run.recipe, part).band.attempts / difficulty_stage(run.recipe, first.stage).band.attempts
     costs = {name: getattr(first, name) for name in ESTIMATES}
     changes = {name: estimate.scaled(share) for name, estimate in costs.items() if estimate is not None}
@@ -154,7 +149,7 @@ def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
 
 
 def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
-    """Return the plan of each stage by ``[costs]``; empty if every policy is recorded attempts and costs nothing.
+    """Plan each stage by ``[costs]``; empty if every policy is recorded attempts.
 
     Raises:
         ConfigError: the recipe states no costs, or not for each stage.
@@ -188,7 +183,6 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
 
 
 def _stated_lines(path: Path, recipe: Recipe, plans: Sequence[StagePlan]) -> Iterator[str]:
-    """Yield the hours of all stages, and what a reader should know of the figures."""
     if not plans:
         yield "0 GPU hours: every policy is recorded attempts, so nothing is sampled."
         return
@@ -210,10 +204,10 @@ def _stated_lines(path: Path, recipe: Recipe, plans: Sequence[StagePlan]) -> Ite
 
 
 def show_training_plan(path: Path, overrides: Sequence[str], *, stated: bool, as_json: bool) -> None:
-    """Print the plan of a training recipe: its stages, GPU hours and tokens.
+    """Print a training recipe's stages, GPU hours and tokens.
 
     Raises:
-        ConfigError: a pilot is asked for, which training has none of.
+        ConfigError: it is not ``stated``: training has no pilot.
     """
     if not stated:
         raise ConfigError(f"recipe {path}: it trains, so there is no pilot to run; plan it with --stated.")
@@ -234,7 +228,7 @@ def show_training_plan(path: Path, overrides: Sequence[str], *, stated: bool, as
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
-    """What a training run computes, on which GPUs; ``waits``: generating and training take turns."""
+    """A training run's work and GPUs; ``waits``: generation and training alternate."""
 
     work: Workload
     trainers: int
@@ -248,7 +242,7 @@ class TrainingPlan:
         return self.work.hours(self.trainers, self.generators, waits=self.waits)
 
     def lines(self) -> tuple[str, str]:
-        """Return the GPU hours, and the tokens, as a sentence each."""
+        """Return a sentence on GPU hours, and one on tokens."""
         gpus = self.trainers if self.takes_turns else self.trainers + self.generators
         shared = "in turns" if self.takes_turns else f"{self.trainers} train, {self.generators} generate"
         stages, evaluated = self.work.stages, self.work.evaluated_tokens
@@ -264,10 +258,10 @@ class TrainingPlan:
 
 
 def training_plan(path: Path, overrides: Sequence[str] = ()) -> TrainingPlan:
-    """Return what a run of a training recipe computes, and its GPUs.
+    """Return a training recipe's work and GPUs.
 
     Raises:
-        ConfigError: the recipe cannot be meant, or does not state what is needed.
+        ConfigError: the recipe is invalid, or states no costs.
     """
     from training.engines.placement import stated_gpus
     from training.workload import workload
@@ -291,7 +285,6 @@ def _clock(hours: float) -> str:
 
 
 def _print(titles: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[str]) -> None:
-    """Print a table, and lines under it."""
     from rich.table import Table
 
     from flows.run.terminal import SafeConsole

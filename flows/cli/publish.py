@@ -1,4 +1,4 @@
-"""`goldilocks publish`: the push to a data set hub, `--restore` and `--receipt`; and `goldilocks verify receipt`."""
+"""`goldilocks publish` and `goldilocks verify receipt`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN = 40
 
 
 def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
-    """Print what a push would send, and push it if asked to; before a push each row is proved."""
+    """Print what a push would send, and push if asked, without rows that fail their proof."""
     console = SafeConsole()
     curated = published_folder(folder)
     is_proved = push and not lacks_texts(curated)
@@ -48,7 +48,6 @@ def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
 
 
 def _failing(curated: Path) -> dict[str, str]:
-    """Return the problems of a set that fail their proof, and why."""
     from curation.publish.export_formats.writing import failing_rows
     from curation.scoring.checking import check_rows
 
@@ -56,10 +55,13 @@ def _failing(curated: Path) -> dict[str, str]:
 
 
 def restore_set(folder: Path, home: Path, places: Sequence[str]) -> None:
-    """Put the texts back, and print how many; those that are not what they were end it with an error that names them.
+    """Restore withheld texts, and print how many.
 
     Args:
-        places: `NAME=PATH` each: where a source is here.
+        places: sources' paths here, each `NAME=PATH`.
+
+    Raises:
+        SourceError: a source's texts have changed.
     """
     given = dict(_parted(place) for place in places)
     restored = restore(folder, home, given)
@@ -86,7 +88,7 @@ def _first(rows: Sequence[int]) -> str:
 
 
 def write_receipt(folder: Path, ablation: Path | None) -> None:
-    """Measure what publishing leaves out, write it into the receipt, and print its figures."""
+    """Measure what publishing leaves out, and add it to the receipt."""
     receipt = measure_receipt(folder, ablation)
     for figure in (figure for figure in receipt.figures if figure.section in MEASURED):
         of = "" if figure.n is None else f" of {figure.n:,}"
@@ -97,7 +99,7 @@ def write_receipt(folder: Path, ablation: Path | None) -> None:
 
 
 def print_verification(place: Path, *, quick: bool, as_json: bool) -> None:
-    """Print what differs between a receipt and what comes out, and end with status 1 where anything does."""
+    """Print differences from a receipt; exit with status 1 if any."""
     found = verify_receipt(place, quick=quick)
     if as_json:
         table = {"folder": str(found.folder), "holds": found.holds}

@@ -1,4 +1,4 @@
-"""`goldilocks refresh`: the set judged again by a new checkpoint, and what it came to."""
+"""`goldilocks refresh`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flows.serve.server import user_api
 
 
 def refresh_run(folder: Path, policy: Path, attempts: Path | None = None, *, accept: bool = False) -> RefreshResult:
-    """Refresh the set of a run, print the result and return it; a flow where the user has a Prefect API."""
+    """Refresh a run's set and print the result; a flow run if the user has a Prefect API."""
     result: RefreshResult | None = None
     if user_api() is not None:
         from flows.refresh import refresh as refresh_flow

@@ -1,8 +1,7 @@
-"""`goldilocks run --rehearse`: run a recipe end to end on a share of its rows with small models, and report failures.
+"""`goldilocks run --rehearse`: runs a recipe on few rows with small models, and reports failures.
 
-Sources, benchmarks, licences, model servers and the grader's recipe are tried as the recipe names them. Then the
-pipeline runs to the card in a folder of its own, with the embedded model and open bands, so that every stage has rows.
-The set shows whether the recipe works; it is not for training.
+Sources, benchmarks, licences, servers and the grader's recipe are checked as named. Open bands let rows reach every
+stage; the set is not for training.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ from flows.run.training import load_train_recipe
 from flows.stages.sources import SOURCES, check_licenses, require_source
 
 FILE, GRADER_FILE = "rehearsal.toml", "rehearsal_grader.toml"
-"""In the rehearsal's folder: the recipe that was run, and that of its grader."""
+"""The recipes in the rehearsal's folder."""
 
 DEMO_GRADER = Path(__file__).parents[1] / "recipes" / "train_demo_grader.toml"
 
 FEW = 16
-"""Rows of a source of which the share holds none."""
+"""Rows of a source too small for the share."""
 
 SMALL_POLICY: dict[str, Any] = {
     "kind": "torch",
@@ -51,14 +50,14 @@ SMALL_POLICY: dict[str, Any] = {
 OPEN_BAND = {"attempts": 2, "min_correct": 0, "max_pass_rate": 1.0, "min_judged": 1, "wrong_label_share": 1.0}
 SMALL_GRADER = ["steps=2", "collector.n_async=32", "collector.n_batch=32", "checks=false"]
 SMALL = "small"
-"""Name of the small model."""
+"""The small model's name."""
 
 PLACEHOLDER = "your-"
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What came of a rehearsal: sentences on what would fail, and the set's folder; None where it did not get there."""
+    """What would fail, and the set's folder, if any."""
 
     folder: Path
     failures: tuple[str, ...]
@@ -66,13 +65,13 @@ class Rehearsal:
 
 
 def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path | None = None) -> Rehearsal:
-    """Run a recipe's whole way on a share of its rows with small policies.
+    """Run a recipe on a share of its rows with small policies.
 
     Args:
-        share: of each source's rows, above 0 and at most 1.
+        share: of each source, above 0 and at most 1.
 
     Raises:
-        ConfigError: the recipe or the share cannot be meant, or no source can be read.
+        ConfigError: recipe or share is invalid, or no source can be read.
     """
     if not 0 < share <= 1:
         raise ConfigError(f"--rehearse {share}: give a share of the rows above 0 and at most 1, as in 0.01.")
@@ -100,7 +99,7 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
 
 
 def _copy_generators(sources: Sequence[Source], home: Path, folder: Path) -> None:
-    """Copy the user's own files next to the rehearsal's recipe: a recipe loads only what is in its folder."""
+    """Copy the user's files next to the recipe, which loads only from its folder."""
     for source in sources:
         if source.kind in ("procedural", "python") and (home / (name := source.path.rpartition(":")[0])).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +107,7 @@ def _copy_generators(sources: Sequence[Source], home: Path, folder: Path) -> Non
 
 
 def rehearsal_lines(rehearsal: Rehearsal, share: float) -> list[str]:
-    """Return the result of a rehearsal: what would fail, a line each."""
+    """Return the result of a rehearsal, a failure per line."""
     count = len(rehearsal.failures)
     what = "nothing that it tries would fail" if not count else f"{count} thing{'s' if count > 1 else ''} would fail"
     return [
@@ -119,7 +118,7 @@ def rehearsal_lines(rehearsal: Rehearsal, share: float) -> list[str]:
 
 
 def _tried(failures: list[str], name: str, work: Callable[[], Any]) -> Any:
-    """Return what ``work`` returns; None if it fails, and the failure is noted."""
+    """Return the result, or note the failure and return None."""
     try:
         return work()
     except GoldilocksError as error:
@@ -128,14 +127,13 @@ def _tried(failures: list[str], name: str, work: Callable[[], Any]) -> Any:
 
 
 def _holds(failures: list[str], name: str, check: Callable[[], object]) -> bool:
-    """Return whether a check passes; a failure is noted."""
     before = len(failures)
     _tried(failures, name, check)
     return len(failures) == before
 
 
 def _small_source(source: Source, share: float, home: Path, failures: list[str]) -> Source | None:
-    """Return the source with a share of its rows; None where it cannot be read, which is noted."""
+    """Return a share of the source, or note that it is unreadable."""
     shared = _share_of(source, share)
     try:
         require_source(shared, home)
@@ -158,7 +156,7 @@ def _share_of(source: Source, share: float) -> Source:
 
 
 def _benchmarks(run: Run, failures: list[str]) -> list[dict[str, Any]]:
-    """Return the benchmarks that can be read, as tables; the others are noted."""
+    """Return readable benchmarks as tables; note the others."""
     settings, home = run.recipe.decontamination, run.recipe_folder
     named = [(benchmark, home) for benchmark in settings.against]
     for name in settings.benches:
@@ -172,7 +170,6 @@ def _benchmarks(run: Run, failures: list[str]) -> list[dict[str, Any]]:
 
 
 def _policy_failures(name: str, policy: ModelSettings) -> Iterator[str]:
-    """Yield what would fail of a policy, without asking it anything."""
     if not isinstance(policy, LiveModel):
         return
     for key in ("model", "revision"):
@@ -190,7 +187,6 @@ def _policy_failures(name: str, policy: ModelSettings) -> Iterator[str]:
 
 
 def _check_grader(recipe: Recipe, home: Path) -> None:
-    """Refuse a grader whose recipe cannot be meant, or whose model is not there."""
     if recipe.grader is None:
         return
     path = home / recipe.grader.recipe
@@ -206,7 +202,6 @@ def _check_grader(recipe: Recipe, home: Path) -> None:
 def _small_recipe(
     recipe: Recipe, sources: Sequence[Source], benchmarks: Sequence[dict[str, Any]], home: Path
 ) -> dict[str, Any]:
-    """Return the recipe of the rehearsal as a table: small policies, open bands, and paths that hold from anywhere."""
     left_out = {"left_out", "costs", "schedule", "refresh", "monitor", "storage"}
     table = recipe.model_dump(exclude_none=True, exclude=left_out)
     table["name"] = f"{recipe.name}-rehearsal"
@@ -228,7 +223,6 @@ def _small_recipe(
 
 
 def _small_grader() -> dict[str, Any]:
-    """Return the training recipe of a small grader as a table."""
     table = read_toml(DEMO_GRADER, f"recipe {DEMO_GRADER}")
     for change in SMALL_GRADER:
         set_value(table, change)
@@ -244,7 +238,7 @@ def _source_table(source: Source, home: Path) -> dict[str, Any]:
 
 
 def _absolute(path: str, home: Path) -> str:
-    """Return a path as it holds from another folder; the name of a hub set stays, and so does a URL."""
+    """Return an absolute path; hub sets and URLs stay."""
     if is_url(path):
         return path
     place = home / local_path(path)
@@ -253,7 +247,7 @@ def _absolute(path: str, home: Path) -> str:
 
 
 def _take_secrets(table: Any, key: str = "") -> Iterator[str]:
-    """Make the URLs of a recipe's table public; yield the settings that put their secrets back, as of ``--set``."""
+    """Make URLs public in place; yield settings that restore the secrets."""
     for name, value in list(table.items() if isinstance(table, dict) else enumerate(table)):
         place = f"{key}.{name}".removeprefix(".")
         if isinstance(value, dict | list):

@@ -1,4 +1,4 @@
-"""`goldilocks review`: show the queue of disputed labels, or record a person's verdict on one problem."""
+"""`goldilocks review`: shows disputed labels, or settles one."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from flows.run.training_status import is_training
 from flows.stages.judging import open_judge
 
 SHOWN = 20
-"""Disputes that are printed; all of them are in DIR/curated/disputed."""
+"""Disputes that are printed; DIR/curated/disputed has all."""
 
 SPEECH_SHOWN = 240
-"""Letters of a speech that are printed; the whole of it is in DIR/debates.jsonl."""
+"""Characters of a speech that are printed."""
 
 
 def review_run(
     folder: Path, accept: str | None, reject: str | None, answer: str | None, audit: int | None = None
 ) -> None:
-    """Print the queue or an audit, or record a person's verdict on one problem."""
+    """Print the queue or an audit, or record a person's verdict."""
     if is_training(folder):
         raise StoreError(f"{folder} holds a training run; review the labels of the run that made its set.")
     run = open_run(folder.absolute())
@@ -58,7 +58,7 @@ def review_run(
 def debate_labels(
     folder: Path, judge: str, debater: str, min_score: float | None, limit: int | None, overrides: Sequence[str]
 ) -> None:
-    """Have the disputed labels of a run argued and judged by models, and print the scores."""
+    """Have models debate a run's disputed labels, and print the scores."""
     if is_training(folder):
         raise StoreError(f"{folder} holds a training run; debate the labels of the run that made its set.")
     debates = hold_debates(folder, judge, debater, min_score=min_score, limit=limit, overrides=overrides)

@@ -1,4 +1,4 @@
-"""`goldilocks serve --reward`: the judge as a service, with the problems of the sets that it is started with."""
+"""`goldilocks serve --reward`: serves the judge."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from flows.publish.curated_set import published_folder
 
 
 def serve_rewards(folders: Sequence[Path], host: str, port: int, settings: ScoringSettings) -> None:
-    """Serve until interrupted. Beyond this machine a key is required: that of `KEY`, or a new one.
+    """Serve until interrupted; other hosts require a key, that of `KEY` or a new one.
 
     Raises:
-        GoldilocksError: a folder holds no set, or the port cannot be had.
+        GoldilocksError: a folder has no set, or the port cannot be used.
     """
     key = os.environ.get(KEY) or (None if host in LOCAL else secrets.token_urlsafe(18))
     records: dict[str, str] = {}

@@ -1,7 +1,4 @@
-"""The commands that work on files, outside a run: `verify` with its checks, `doctor`, `export`, `diff` and `publish`.
-
-Each reads its arguments, calls one function and prints what it returns. `flows.cli.entry` gathers them.
-"""
+"""The commands on files: `verify`, `doctor`, `export`, `diff` and `publish`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Sample data that the project makes itself: problems with planted defects, and recorded attempts at them.
+"""The project's own sample problems, with planted defects and recorded attempts.
 
-The data files are next to this module, and shipped. ``python -m tests.demo_data.make_data`` makes them again, byte by
-byte; `flows.demo.report` compares what a run did with what was planted.
+``python -m tests.demo_data.make_data`` makes the same files again.
 """

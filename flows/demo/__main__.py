@@ -1,4 +1,4 @@
-"""`make demo`: run the pipelines on sample data and report the planted defects.
+"""`make demo`: runs the pipelines on sample data and reports planted defects.
 
 ``python -m flows.demo math``, ``code`` or ``loop`` runs one part.
 """
@@ -25,7 +25,7 @@ RECIPE = HERE.parent / "recipes" / "demo_math.toml"
 
 
 def row_outcomes(curated: Path) -> pl.DataFrame:
-    """Return the outcome of each row of the sources, from the published folder."""
+    """Return each source row's outcome, by the published folder."""
     columns = ["source", "row", "raw_statement", "raw_answer", "statement"]
     rows = pl.read_parquet(curated / "data" / "*.parquet").filter(pl.col("translation_of").is_null())
     kept = rows.select(*columns, pl.lit(EXPORT.name).alias("stage"), pl.lit(None, pl.String).alias("reason"))
@@ -41,7 +41,7 @@ def row_outcomes(curated: Path) -> pl.DataFrame:
 
 
 def math(out: Path, console: Console) -> None:
-    """Run the math pipeline on recorded attempts, and print its report."""
+    """Run the math pipeline on recorded attempts."""
     curated = run_recipe(RECIPE, [], out)
     assert curated is not None
     console.print()
@@ -50,7 +50,7 @@ def math(out: Path, console: Console) -> None:
 
 
 def loop(out: Path, console: Console) -> None:
-    """Run two stages with a grader trained in between, all of it live, and print the report."""
+    """Run two live stages, with a grader trained in between."""
     name, overrides = live.engine()
     curated = run_recipe(live.RECIPE, overrides, out)
     assert curated is not None
@@ -61,7 +61,7 @@ def loop(out: Path, console: Console) -> None:
 
 
 def code(out: Path, console: Console) -> None:
-    """Run the code pipeline on recorded attempts, and print its report."""
+    """Run the code pipeline on recorded attempts."""
     curated = run_recipe(code_report.RECIPE, [], out)
     assert curated is not None
     console.print()
@@ -73,7 +73,7 @@ PARTS = {"math": math, "code": code, "loop": loop}
 
 
 def main(names: Sequence[str]) -> None:
-    """Run the parts named, all of them where none is."""
+    """Run the named parts, by default all."""
     console = SafeConsole(highlight=True, markup=True, soft_wrap=False)
     unknown = [name for name in names if name not in PARTS]
     if unknown:

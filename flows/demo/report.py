@@ -1,17 +1,14 @@
-"""What was planted in the demo, against what a run did: caught, caught for another reason, missed, false alarms.
+"""Compares planted defects with a run's decisions.
 
-Pure functions over planted.jsonl and the run's decisions; `show` prints their results.
+``decisions`` has each source row's outcome:
 
-``decisions`` is a frame with one row per row of the sources, its final outcome:
-
-    source, row   the source's name in the recipe and the row's position in it, from 0
-    statement     the row's text as it came
+    source, row   the source's name, and the position in it
+    statement     the original text
     stage         where it was decided
-    reason        a DropReason; null where the row was kept
-    rewritten     whether the statement or the answer was rewritten
+    reason        a DropReason; null if kept
+    rewritten     whether statement or answer were rewritten
 
-Rows are matched by (source, row), since a planted row may have no text and planted duplicates share theirs.
-Not here: any decision of its own; a row caught by another rule than the planted one is not counted as caught.
+Rows are matched by (source, row), since texts may be shared or missing.
 """
 
 from __future__ import annotations
@@ -29,7 +26,7 @@ from rich.table import Table
 from curation.records import DropReason
 
 KEEP, REWRITTEN = "keep", "rewritten"
-"""What can be expected of a planted row apart from a DropReason."""
+"""Expected outcomes other than a DropReason."""
 
 COLUMNS = ("source", "row", "statement", "stage", "reason", "rewritten")
 
@@ -42,14 +39,14 @@ LATE = frozenset(
         DropReason.OVER_QUOTA,
     }
 )
-"""Reasons that speak of difficulty or quota; every other reason states that the row itself is bad."""
+"""Reasons of difficulty or quota, not of a bad row."""
 
 NOT_FOUND = "not in the run"
 
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """What happened to one row. ``reason`` is a DropReason, None where the row was kept, or `NOT_FOUND`."""
+    """A row's outcome; ``reason`` is a DropReason, `NOT_FOUND`, or None if kept."""
 
     source: str
     row: int
@@ -64,11 +61,11 @@ class RowOutcome:
 
     @property
     def is_good(self) -> bool:
-        """Return whether no rule found the row itself bad, however hard it is."""
+        """Return whether the row is good, whatever its difficulty."""
         return self.reason is None or self.reason in LATE
 
     def meets(self, expected: str) -> bool:
-        """Return whether this is what was expected of a planted row."""
+        """Return whether a planted row ended as expected."""
         if expected == KEEP:
             return self.reason is None
         if expected == REWRITTEN:
@@ -76,7 +73,7 @@ class RowOutcome:
         return self.reason == expected
 
     def is_caught_otherwise(self, expected: str) -> bool:
-        """Return whether a row that should have gone did go, by another rule on the same: the row or its difficulty."""
+        """Return whether another rule dropped the row, for its defect or for difficulty, as planted."""
         if expected in (KEEP, REWRITTEN) or self.reason in (None, NOT_FOUND, expected):
             return False
         return not self.is_good or expected in LATE
@@ -84,10 +81,9 @@ class RowOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CaughtRow:
-    """One kind of planted row. ``planted == caught + len(otherwise) + len(missed)``.
+    """A kind of planted row; ``planted == caught + len(otherwise) + len(missed)``.
 
-    ``otherwise`` were dropped, but for another reason than the planted one. A defect of the row itself that only the
-    difficulty stages dropped counts as missed: the demo records no attempts for such rows, so they end there anyway.
+    A bad row that only difficulty stages dropped is missed: without recorded attempts it ends there anyway.
     """
 
     kind: str
@@ -100,7 +96,7 @@ class CaughtRow:
 
 @dataclass(frozen=True, slots=True)
 class LabelScore:
-    """How well wrong labels were suspected. Shares are None where there is nothing to divide by."""
+    """Suspected wrong labels; shares are None for 0/0."""
 
     planted: int
     suspected: int
@@ -109,17 +105,17 @@ class LabelScore:
 
     @property
     def recall(self) -> float | None:
-        """Return the share of the planted wrong labels that were suspected."""
+        """Return the suspected share of planted wrong labels."""
         return self.right / self.planted if self.planted else None
 
     @property
     def precision(self) -> float | None:
-        """Return the share of the suspicions that were right."""
+        """Return the share of right suspicions."""
         return self.right / self.suspected if self.suspected else None
 
 
 def caught_rows(planted_path: Path, decisions: pl.DataFrame) -> list[CaughtRow]:
-    """Return, per kind in alphabetical order, how many planted rows ended as expected."""
+    """Return results by kind, in alphabetical order."""
     outcomes = _outcomes(decisions)
     kinds: dict[str, list[tuple[Mapping[str, Any], RowOutcome]]] = {}
     for planted in _read_planted(planted_path):
@@ -143,16 +139,16 @@ def _caught_kind(kind: str, pairs: Sequence[tuple[Mapping[str, Any], RowOutcome]
 
 
 def false_alarms(planted_path: Path, decisions: pl.DataFrame) -> list[RowOutcome]:
-    """Return the rows in which nothing was planted that were dropped for what they are, not for how hard they are.
+    """Return rows without a planted defect that were dropped as bad.
 
-    Dropped controls are not in this list: `caught_rows` has them among the missed.
+    `caught_rows` counts dropped controls as missed.
     """
     planted = {(p["source"], p["row"]) for p in _read_planted(planted_path)}
     return [outcome for place, outcome in _outcomes(decisions).items() if place not in planted and not outcome.is_good]
 
 
 def wrong_labels(planted_path: Path, decisions: pl.DataFrame) -> LabelScore:
-    """Return recall and precision of the suspicion of wrong labels."""
+    """Return recall and precision of suspected labels."""
     reason = DropReason.SUSPECTED_WRONG_LABEL
     planted = {(p["source"], p["row"]) for p in _read_planted(planted_path) if p["expected"] == reason}
     suspected = {place: outcome for place, outcome in _outcomes(decisions).items() if outcome.reason == reason}
@@ -161,7 +157,7 @@ def wrong_labels(planted_path: Path, decisions: pl.DataFrame) -> LabelScore:
 
 
 def show(planted_path: Path, decisions: pl.DataFrame, console: Console) -> None:
-    """Print the table, the rows that were missed, the false alarms, and the score of wrong labels."""
+    """Print the report."""
     caught = caught_rows(planted_path, decisions)
     table = Table(title="Planted and caught", title_justify="left", box=None, pad_edge=False)
     for name in ("kind", "expected"):
@@ -204,7 +200,6 @@ def _read_planted(path: Path) -> list[dict[str, Any]]:
 
 
 def _outcomes(decisions: pl.DataFrame) -> dict[tuple[str, int], RowOutcome]:
-    """Return the outcome of every row by its place."""
     return {
         (source, row): RowOutcome(source, row, statement or "", reason, bool(rewritten))
         for source, row, statement, _, reason, rewritten in decisions.select(COLUMNS).iter_rows()

@@ -1,1 +1,1 @@
-"""Run a recipe on a machine's GPUs, or write a cluster's files for it."""
+"""Runs recipes on a machine's GPUs, or writes cluster files."""

@@ -1,4 +1,4 @@
-"""Write a Slurm batch script or a Kubernetes manifest that starts a run, and restarts it if its node is lost."""
+"""Writes a Slurm script or a Kubernetes manifest that restarts a run after a lost node."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 from curation.records import ConfigError
 
 GRACE_S = 120
-"""Seconds between the scheduler's signal to end and the kill."""
+"""Seconds between the signal to end and the kill."""
 
 RESTARTS = 20
-"""How often Kubernetes starts a run anew whose pod was lost."""
+"""Max restarts by Kubernetes after lost pods."""
 
 MOUNT = "/workspace"
 IMAGE = "goldilocks:latest"
@@ -24,7 +24,7 @@ CLAIM = "goldilocks"
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What is started: `goldilocks run` or `train` with a recipe, its folder, and one node's GPUs.
+    """A `goldilocks run` or `train` on one node's GPUs.
 
     Example: ``Launch("run", "my-set", Path("my_set.toml"), Path("runs/my-set"), 8, ("seed=1",))``
     """
@@ -47,7 +47,7 @@ class Launch:
 
 
 def slurm_script(launch: Launch) -> str:
-    """Return a run's batch script for ``sbatch FILE``, restarted after a lost node."""
+    """Return a batch script for ``sbatch FILE``."""
     return f"""\
 #!/bin/bash
 #SBATCH --job-name=goldilocks-{launch.name}
@@ -68,10 +68,9 @@ srun --kill-on-bad-exit=1 {shlex.join(launch.command)}
 
 
 def kubernetes_manifest(launch: Launch) -> str:
-    """Return a run's manifest, a JobSet with one pod, for ``kubectl apply -f FILE``.
+    """Return a JobSet with one pod, for ``kubectl apply -f FILE``.
 
-    Users change its `IMAGE`, with Goldilocks and vLLM, and its `CLAIM`, the volume with recipe, models and run folder,
-    mounted at `MOUNT`.
+    Users change `IMAGE`, with Goldilocks and vLLM, and `CLAIM`, the volume at `MOUNT` with all files.
 
     Raises:
         ConfigError: the name is invalid in Kubernetes, or a path is outside the volume.
@@ -115,10 +114,9 @@ def kubernetes_manifest(launch: Launch) -> str:
 
 
 def _kubernetes_name(name: str) -> str:
-    """Return a name valid in Kubernetes, short enough for its pods' names."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     return f"goldilocks-{words}"[:50].rstrip("-")
 
 
 BATCH_FILES: Mapping[str, Callable[[Launch], str]] = {"slurm": slurm_script, "kubernetes": kubernetes_manifest}
-"""By the name that `--batch` takes."""
+"""By `--batch`."""

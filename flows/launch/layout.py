@@ -1,7 +1,4 @@
-"""Choose how many copies of its models a curation recipe runs with `--gpus`.
-
-Engines run one after another, so each policy gets all GPUs.
-"""
+"""Sets the models' copies for `--gpus`; engines run in turn, each on all GPUs."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from curation.records import ConfigError
 
 
 def copies_overrides(recipe: Recipe, gpus: int) -> list[str]:
-    """Return the settings with which every vLLM policy uses all GPUs; a given `data_parallel` stays.
+    """Return settings by which vLLM policies use all GPUs; a given `data_parallel` stays.
 
     Raises:
         ConfigError: a policy needs more GPUs than there are.
@@ -32,7 +29,7 @@ def copies_overrides(recipe: Recipe, gpus: int) -> list[str]:
 
 
 def vllm_models(recipe: NamedModels) -> Iterator[tuple[str, VllmModel]]:
-    """Yield every vLLM model of a recipe under its dotted key."""
+    """Yield a recipe's vLLM models by dotted key."""
     for name, model in recipe.models.items():
         if isinstance(model, VllmModel):
             yield f"models.{name}", model

@@ -1,4 +1,4 @@
-"""Recognise recipes of the trainer."""
+"""Recognises training recipes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def is_training_recipe(path: Path) -> bool:
-    """Return whether a file is a trainer's recipe, by its tables."""
+    """Return whether a file's tables are of a training recipe."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

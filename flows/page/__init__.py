@@ -1,5 +1,5 @@
-"""The page of a run, served by `goldilocks page DIR`; `app.make_app` makes it.
+"""The page of a run, which `goldilocks page DIR` serves.
 
-Invariants: it writes only ``review.jsonl``; texts of rows and models are always escaped; the browser runs
-only our own scripts.
+Invariants: it writes only ``review.jsonl``; texts of rows and models are always escaped; the browser runs only our own
+scripts.
 """

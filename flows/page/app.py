@@ -1,4 +1,4 @@
-"""The page as an ASGI application: what is under which address."""
+"""The page as an ASGI application."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from flows.page.security import ENTRY, Guard, entry_of
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page shows, and to whom: everybody on this machine, or who has the token."""
+    """What a page shows; without a token, only to this machine."""
 
     root: Path
     token: str | None = None
@@ -34,17 +34,17 @@ class Page:
     runs: OpenRuns = field(default_factory=OpenRuns)
 
     def find_runs(self) -> list[ShownRun]:
-        """Return the runs that are shown, as they are on disk now."""
+        """Return the runs on disk now."""
         return find_runs(self.root, self.only)
 
 
 def make_app(root: Path, token: str | None = None, prefix: str = "", only: Sequence[str] = ()) -> ASGIApp:
-    """Return the page of a folder that holds a run, or runs.
+    """Return the page of a run, or of a folder with runs.
 
     Args:
         token: what visitors must show; None only if no other machine can reach the page.
-        only: names of the folders that are shown; empty for all.
-        prefix: of every address that a proxy passes on unchanged, such as ``/goldilocks``.
+        only: shown folders; empty for all.
+        prefix: of all addresses, such as ``/goldilocks``.
     """
     routes = [
         Route("/", _index, name="index"),
@@ -70,7 +70,7 @@ def _index(request: Request) -> Response:
 
 
 async def _enter(request: Request) -> Response:
-    """Let in who shows the token: in the address, as the command prints it, or typed."""
+    """Set the cookie for a right token."""
     token = request.app.state.page.token
     if token is None:
         return RedirectResponse("./", 303)
@@ -86,7 +86,6 @@ async def _enter(request: Request) -> Response:
 
 
 def _sentence(request: Request, error: Exception) -> HTMLResponse:
-    """Show an error below the tabs of its run, so that the others stay in reach."""
     name = request.path_params.get("run")
     runs: list[ShownRun] = request.app.state.page.find_runs()
     known = {"run": run, "tab": ""} if (run := next((run for run in runs if run.name == name), None)) else {}

@@ -1,4 +1,4 @@
-"""The attempts at one problem, grouped by their answer, with verdicts and the tier that decided."""
+"""Groups attempts at a problem by answer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FORMATTER = HtmlFormatter(nowrap=True, classprefix="p-")
 
 @dataclass(frozen=True, slots=True)
 class FailedTest:
-    """The first test that a program failed. ``printed`` is None where the verdict does not have it."""
+    """The first failed test; ``printed`` is None if unknown."""
 
     index: int
     input: str
@@ -48,7 +48,7 @@ class FailedTest:
 
 @dataclass(frozen=True, slots=True)
 class ShownAttempt:
-    """An attempt as it is shown: thoughts apart, a program highlighted."""
+    """An attempt with separate thoughts and highlighted program."""
 
     index: int
     outcome: str
@@ -64,7 +64,7 @@ class ShownAttempt:
 
 @dataclass(frozen=True, slots=True)
 class AnswerGroup:
-    """Attempts with the same answer. ``answer_class`` is 0 for the reference's, None where there is no class."""
+    """Attempts with one answer; ``answer_class`` is 0 for the reference."""
 
     answer_class: int | None
     answer: str | None
@@ -75,7 +75,7 @@ class AnswerGroup:
 
 @dataclass(frozen=True, slots=True)
 class StageAttempts:
-    """The attempts of a difficulty stage at a problem, by their answers, the reference's first."""
+    """A stage's attempts at a problem by answer, the reference first."""
 
     title: str
     problem: str
@@ -84,12 +84,12 @@ class StageAttempts:
 
     @property
     def attempts(self) -> int:
-        """Return how many there are."""
+        """Return the number of attempts."""
         return sum(len(group.attempts) for group in self.groups)
 
 
 def attempts_at(run: Run, name: str) -> list[StageAttempts]:
-    """Return the attempts at a problem under all its ids, stage by stage; those of a refresh where it judged again."""
+    """Return the attempts at a problem by stage and id; of a refresh, if it measured the problem."""
     verifier, stages = verifier_of(run), []
     for part in run.parts:
         for attempt_id in attempt_ids_of(run, name):
@@ -124,7 +124,6 @@ def _stage_attempts(run: Run, part: str, verifier: str, name: str) -> StageAttem
 
 
 def _unclassed(verdict: dict[str, Any]) -> str:
-    """Return what attempts without an answer class are grouped by: the outcome, of programs what they failed by."""
     return f"{verdict['outcome']} {verdict['method'].partition(' ')[0] if verdict['answer'] is not None else ''}"
 
 

@@ -1,4 +1,4 @@
-"""The disputed labels that wait for a person, one per problem, the likeliest to be wrong first."""
+"""Returns disputed labels for reviewers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from flows.run.run_folder import Run, verdicts_of_people
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """A problem whose label is disputed. ``references`` begins with its own; ``wrong`` is the chance that it is wrong.
+    """A disputed label; ``references`` begins with it, ``wrong`` is the probability that it is wrong.
 
-    ``reasons`` are pairs of the kind in words and its evidence.
+    ``reasons`` are pairs of a kind in words and its evidence.
     """
 
     problem: str
@@ -27,12 +27,12 @@ class Dispute:
     rows: tuple[str, ...]
     wrong: float | None
     unproven: bool = False
-    """Whether the second reference is the first one without its layout, and the first cannot be judged against."""
+    """Whether only the second reference, the first without layout, can be judged against."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the review is: problems in all, those settled, and those that this reviewer has judged."""
+    """Numbers of problems: all, settled, and judged by this reviewer."""
 
     total: int
     settled: int
@@ -40,7 +40,7 @@ class Progress:
 
 
 def disputes_of(run: Run) -> list[Dispute]:
-    """Return the disputes of the published set, one per problem: the likeliest to be wrong first, then as published.
+    """Return the set's disputes by problem, the likeliest wrong label first.
 
     Raises:
         StoreError: nothing is published yet.
@@ -76,7 +76,7 @@ def _listed(value: object) -> list[object]:
 
 
 def waiting_for(run: Run, disputes: list[Dispute], reviewer: str) -> tuple[list[Dispute], Progress]:
-    """Return the disputes that wait for a reviewer, and how far the review is."""
+    """Return a reviewer's open disputes, and the progress."""
     said, settled = review.read_statements(run.folder), verdicts_of_people(run)
     mine = {name for name, verdicts in said.items() if any(verdict.reviewer == reviewer for verdict in verdicts)}
     waiting = [dispute for dispute in disputes if dispute.problem not in settled and dispute.problem not in mine]

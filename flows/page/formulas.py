@@ -1,7 +1,4 @@
-"""Render formulas as MathML; what cannot be rendered stays text.
-
-The renderer's result is checked against a list of elements and attributes (`_clean`).
-"""
+"""Renders formulas as MathML of listed elements and attributes; others stay text."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from math_core import LatexError, LatexToMathML
 from curation.languages.stripping import parts
 
 LONGEST = 4000
-"""Signs of a formula; a longer one is shown as text."""
+"""Characters; longer formulas are shown as text."""
 
 _ELEMENTS = frozenset(
     "math mrow mi mn mo ms mspace mtext menclose merror mfrac mpadded mphantom mroot msqrt mstyle mmultiscripts mover "
@@ -39,7 +36,7 @@ _OPEN_MARK, _CLOSE_MARK = Markup("<mark>"), Markup("</mark>")
 
 
 def pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield a text in pieces: ``text``, or a formula's source as ``inline`` or ``display``. Code holds no formula."""
+    """Yield pieces of a text: ``text``, ``inline`` or ``display`` formulas; code has none."""
     for number, block in enumerate(_FENCE.split(text)):
         if number % 2:
             yield "text", block
@@ -64,7 +61,7 @@ def _inline(text: str) -> Iterator[tuple[str, str]]:
 
 
 def rendered(text: str | None, words: Iterable[str] = ()) -> Markup:
-    """Return a text with its formulas as MathML, and with ``words`` marked, whatever their case."""
+    """Return a text with MathML, and ``words`` marked in any case."""
     if not text:
         return Markup("")
     wanted = sorted({word for word in words if word.strip()}, key=len, reverse=True)
@@ -82,7 +79,7 @@ def rendered(text: str | None, words: Iterable[str] = ()) -> Markup:
 
 
 def rendered_answer(answer: str | None) -> Markup:
-    """Return a final answer: as a formula where it is written as one without dollars, else as any text."""
+    """Render a final answer, also a formula without dollars."""
     if answer is None:
         return Markup("")
     if "$" not in answer and _BARE.search(answer) and len(answer) < LONGEST:
@@ -94,7 +91,7 @@ def rendered_answer(answer: str | None) -> Markup:
 
 @lru_cache(maxsize=8192)
 def formula(source: str, *, display: bool = False) -> Markup | None:
-    """Return the MathML of a LaTeX formula; None where it cannot be rendered."""
+    """Return a LaTeX formula's MathML, or None."""
     if len(source) > LONGEST:
         return None
     try:
@@ -111,7 +108,7 @@ def _renderer() -> LatexToMathML:
 
 
 def _clean(made: str) -> Markup | None:
-    """Return MathML with attributes of the list only; None where an element is not on the list, or none can be read."""
+    """Remove unlisted attributes; return None for unlisted elements."""
     try:
         root = ElementTree.fromstring(made)
     except ElementTree.ParseError:

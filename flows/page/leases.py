@@ -1,6 +1,6 @@
-"""Lease disputed labels to reviewers, so that two people do not get the same one at once.
+"""Leases each disputed label to one reviewer.
 
-A lease is in the page's memory, ends after `LEASE_S` without activity, and holds no verdict.
+A lease ends after `LEASE_S` without activity.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LEASE_S = 300.0
 
 @dataclass(slots=True)
 class Leases:
-    """The leases of a run, by session: the problem, and when the lease ends. Thread-safe.
+    """A run's leases by session: problem and end. Thread-safe.
 
     Args:
         clock: in seconds.
@@ -27,11 +27,11 @@ class Leases:
     _lock: Lock = field(default_factory=Lock)
 
     def take(self, problems: Sequence[str], session: str, wanted: str | None = None) -> str | None:
-        """Give a session the first problem that no other holds; None if there is none.
+        """Lease the first free problem, or return None.
 
         Args:
-            problems: that wait, in their order.
-            wanted: the problem that it would rather have.
+            problems: in order.
+            wanted: preferred, if free.
         """
         with self._lock:
             mine = self._held.pop(session, ("", 0.0))[0]
@@ -47,7 +47,7 @@ class Leases:
             return choice
 
     def renew(self, problem: str, session: str) -> bool:
-        """Prolong a session's lease; return False if another has the problem by now."""
+        """Prolong a lease; return False if another session has it."""
         with self._lock:
             if problem in self._others(session):
                 return False
@@ -55,17 +55,16 @@ class Leases:
             return True
 
     def skip(self, problem: str, session: str) -> None:
-        """Give a problem back, and do not get it again while others wait."""
+        """Return a problem, not to be offered while others wait."""
         with self._lock:
             self._held.pop(session, None)
             self._skipped.setdefault(session, set()).add(problem)
 
     def release(self, session: str) -> None:
-        """Give back what a session holds."""
+        """End a session's lease."""
         with self._lock:
             self._held.pop(session, None)
 
     def _others(self, session: str) -> set[str]:
-        """Return the problems that other sessions hold now."""
         now = self.clock()
         return {problem for other, (problem, until) in self._held.items() if other != session and until > now}

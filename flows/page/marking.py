@@ -1,4 +1,4 @@
-"""What is marked in a text: the words that decided, and what a rewriting changed."""
+"""Marks deciding words and differences in texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TOKENS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 def deciding_words(evidence: object, text: object) -> list[str]:
-    """Return the words that an evidence names and that are in the text: what it quotes, and what follows its colon.
+    """Return the text's words that an evidence quotes, or names after a colon.
 
     Example: ``deciding_words("proof: Prove that", "Prove that 2 > 1.") == ["Prove that"]``
     """
@@ -26,7 +26,7 @@ def deciding_words(evidence: object, text: object) -> list[str]:
 
 
 def differences(before: str | None, after: str | None) -> tuple[Markup, Markup]:
-    """Return both texts with what only one of them has marked, as deleted and as inserted."""
+    """Return both texts, with deletions and insertions marked."""
     old, new = _TOKENS.findall(before or ""), _TOKENS.findall(after or "")
     sides: tuple[list[Markup], list[Markup]] = [], []
     for kind, i, j, k, n in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

@@ -1,4 +1,4 @@
-"""Keep what a page needs of the runs it shows, as long as they do not change on disk."""
+"""Caches a page's runs until they change on disk."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from flows.run.run_folder import Run
 from flows.stages.judging import open_judge
 
 MOST_INDEXES = 4
-"""Runs whose rows are held in memory, those asked for last."""
+"""Runs with rows in memory."""
 
 MOST_EVIDENCE = 16
-"""Disputed problems whose evidence is held in memory, those gathered last."""
+"""Problems with evidence in memory."""
 
 
 class OpenRuns:
-    """Runs of a page by their folders: their rows, leases, and their verifiers once a label is judged. Thread-safe."""
+    """Rows, leases and verifiers by run folder. Thread-safe."""
 
     def __init__(self) -> None:
         self.leases: dict[Path, Leases] = defaultdict(Leases)
@@ -45,7 +45,7 @@ class OpenRuns:
         self._stack = ExitStack()
 
     def rows(self, run: Run) -> RowIndex:
-        """Return all rows of a run as they are on disk now."""
+        """Return a run's current rows."""
         digest = made_from(run)
         with self._lock:
             reading = self._reading.setdefault(run.folder, Lock())
@@ -60,7 +60,7 @@ class OpenRuns:
             return known[1]
 
     def disputes(self, run: Run) -> list[Dispute]:
-        """Return the disputed labels of the published set, as it is on disk now."""
+        """Return the published set's current disputes."""
         files = sorted((run.folder / "curated" / "disputed").glob("*.parquet"))
         stamp = tuple(file.stat().st_mtime_ns for file in files)
         with self._lock:
@@ -70,10 +70,7 @@ class OpenRuns:
             return known[1]
 
     def evidence(self, run: Run, problem: str, gather: Callable[[], dict[str, Any]]) -> Future[dict[str, Any]]:
-        """Return the evidence on a disputed problem as it is on disk, as far as it is gathered; begins to.
-
-        A caller that asks for the next problem's while a person reads finds it there when it is wanted.
-        """
+        """Return the future evidence on a problem, gathered in the background."""
         digest, name = made_from(run), (run.folder, problem)
         with self._lock:
             known = self._evidence.pop(name, None)
@@ -86,14 +83,14 @@ class OpenRuns:
 
     @contextmanager
     def judge(self, run: Run) -> Iterator[Judge]:
-        """Yield the verifier of a run, for one at a time; it stays open until `close`."""
+        """Yield the verifier to one caller at a time; it stays open until `close`."""
         with self._judging:
             if run.folder not in self._judges:
                 self._judges[run.folder] = self._stack.enter_context(open_judge(run))
             yield self._judges[run.folder]
 
     def close(self) -> None:
-        """End the verifiers."""
+        """Close the verifiers."""
         self._ahead.shutdown(wait=False, cancel_futures=True)
         with self._judging:
             self._judges.clear()
@@ -101,10 +98,10 @@ class OpenRuns:
 
 
 def shown_run(request: Request) -> ShownRun:
-    """Return the run that an address names.
+    """Return the run of an address.
 
     Raises:
-        HTTPException: there is none; the answer is 404.
+        HTTPException: 404, there is none.
     """
     name = request.path_params["run"]
     runs: list[ShownRun] = request.app.state.page.find_runs()
@@ -115,7 +112,7 @@ def shown_run(request: Request) -> ShownRun:
 
 
 def curation_run(request: Request) -> tuple[ShownRun, Run]:
-    """Return the run that an address names, as its newest version sees it."""
+    """Return an address's run, in its newest version."""
     shown = shown_run(request)
     return shown, newest_run(shown.folder)
 
@@ -124,7 +121,7 @@ def inside(folder: Path, name: str) -> Path:
     """Return a file directly in a folder.
 
     Raises:
-        HTTPException: the name leads elsewhere, or to no file; the answer is 404.
+        HTTPException: 404, there is none, or it is elsewhere.
     """
     path = folder / name
     if "/" in name or name.startswith(".") or not path.is_file() or path.resolve().parent != folder.resolve():

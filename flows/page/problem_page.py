@@ -1,7 +1,4 @@
-"""One problem: each stage with what it kept, dropped and why, as `goldilocks explain` shows it, and its attempts.
-
-Translations of the problem are shown next to it.
-"""
+"""Shows a problem's way, attempts and translations."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ Rows = dict[tuple[str, int], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a stage did to a problem. ``state`` is kept, dropped, measured or not reached."""
+    """A stage's result; ``state`` is kept, dropped, measured or not reached."""
 
     title: str
     state: str
@@ -55,7 +52,7 @@ class TranslatedPair:
 
 
 def steps_of(run: Run, name: str) -> list[Step]:
-    """Return a problem's way through the stages of a run, in order."""
+    """Return a problem's way through the stages."""
     tables = {stage["name"]: stage for stage in explain_table(run.folder, name)["stages"]}
     verifier, steps = verifier_of(run), []
     before: Rows = {}
@@ -75,7 +72,6 @@ def _step(
     table: dict[str, Any],
     before: dict[tuple[str, int], dict[str, Any]],
 ) -> tuple[Step | None, Rows]:
-    """Return what a stage did, and the rows that it kept by their source and number."""
     lines = tuple(stage.explain(run, stage.folder_in(run, verifier), name))
     if stage.kind in (Kind.MEASURE, Kind.ADDITION):
         return (Step(stage.title, "measured", None, (), lines, None, (), None) if lines else None), {}
@@ -102,7 +98,7 @@ def _text(row: dict[str, Any]) -> str:
 
 
 def translations_of(run: Run, row: dict[str, Any]) -> list[TranslatedPair]:
-    """Return the translations of a problem in the published set."""
+    """Return a problem's published translations."""
     files = sorted((run.folder / "curated" / "data").glob("*.parquet"))
     columns = ["id", "group", "lang", "statement", "answer"]
     parts = [
@@ -118,13 +114,13 @@ def translations_of(run: Run, row: dict[str, Any]) -> list[TranslatedPair]:
 
 
 def source_row(run: Run, name: str) -> dict[str, Any] | None:
-    """Return a problem as it came; None where no row has this id."""
+    """Return a problem's source row, or None."""
     rows = rows_of(filters_of(run)[0].folder_in(run), "kept", name)
     return rows.row(0, named=True) if rows.height else None
 
 
 def version_lines(run: Run, name: str) -> list[dict[str, Any]]:
-    """Return what each version of the set decided on a problem, oldest first."""
+    """Return each version's decision on a problem, oldest first."""
     lines = []
     for version in stored_versions(run.folder):
         decided = scan_decisions(run.folder, version.number).filter(pl.col("problem") == name).collect()

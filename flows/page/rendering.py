@@ -1,4 +1,4 @@
-"""Templates and what they may call; addresses relative to the page's root, so that any prefix before it works."""
+"""Renders templates; addresses are relative, so that any prefix works."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ALIGNED = re.compile(r' style="text-align:(left|right|center)"')
 
 
 def base_of(request: Request) -> str:
-    """Return the relative address of the page's root, as the browser sees it from this request.
+    """Return the relative address of the page's root.
 
     Example: ``"../../"`` for ``/r/demo/rows``, with any prefix.
     """
@@ -33,7 +33,7 @@ def base_of(request: Request) -> str:
 
 
 def show(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """Return a page made from a template."""
+    """Return a template's page."""
     state = request.scope["state"]
     known = {"base": base_of(request), "csrf": state["csrf"], "may_leave": request.app.state.page.token is not None}
     return HTMLResponse(_environment().get_template(template).render(known | values), status)
@@ -61,12 +61,12 @@ def _environment() -> Environment:
 
 
 def count(value: float | None) -> str:
-    """Return a number with commas; a dash for none."""
+    """Return a number with commas, or a dash."""
     return "–" if value is None else f"{value:,.0f}"
 
 
 def seconds(value: float | None) -> str:
-    """Return a length of time.
+    """Return a duration in words.
 
     >>> seconds(3700)
     '1 h 02 min'
@@ -80,20 +80,20 @@ def seconds(value: float | None) -> str:
 
 
 def words(name: str) -> str:
-    """Return a name of the code as people write it: `never_solved` as never solved."""
+    """Return `never_solved` as never solved."""
     return name.replace("_", " ")
 
 
 def query(values: dict[str, Any]) -> str:
-    """Return the values that are set as the query of an address."""
+    """Return an address's query of the non-empty values."""
     return urlencode({name: value for name, value in values.items() if value not in (None, "")})
 
 
 def card(text: str, pictures: str) -> Markup:
-    """Return Markdown as HTML without any HTML of its own; pictures are read from ``pictures``.
+    """Return Markdown as HTML, without raw HTML.
 
     Args:
-        pictures: the relative address of their folder.
+        pictures: their folder's relative address.
     """
     body = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
     made = MarkdownIt("commonmark", {"html": False}).enable("table").render(body)

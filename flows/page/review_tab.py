@@ -1,7 +1,6 @@
-"""The tab of the review: disputed labels one at a time, decided by keys, written down as `goldilocks review` does.
+"""The tab of the review: disputed labels one at a time.
 
-What a browser sends is checked, written to disk, and only then answered. A verdict that is sent twice, because the
-answer was lost on its way, is written once.
+Invariant: a message is checked and written to disk before it is answered; a repeated verdict is written once.
 """
 
 from __future__ import annotations
@@ -41,7 +40,6 @@ def _review(request: Request) -> Response:
 
 
 def _next(request: Request) -> Response:
-    """Return the next dispute for a reviewer, and hold it for this session."""
     shown, run = curation_run(request)
     reviewer, wanted = (
         _short(request.query_params.get("reviewer", ""), LONGEST_NAME),
@@ -97,7 +95,6 @@ async def _skip(request: Request) -> Response:
 
 
 async def _posted(request: Request, work: Any) -> Response:
-    """Answer a message of the page: ``{}``, or what is wrong with it in a sentence."""
     try:
         table = json.loads(await request.body())
     except ValueError:
@@ -151,21 +148,11 @@ def _write_skip(request: Request, table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _known(request: Request, run: Run, problem: str) -> None:
-    """Refuse a problem that is not disputed.
-
-    Raises:
-        ConfigError: it is such a problem.
-    """
     if all(dispute.problem != problem for dispute in request.app.state.page.runs.disputes(run)):
         raise ConfigError(f"{problem[:40]!r} is none of the disputed problems; load the page again.")
 
 
 def _parse(table: dict[str, Any]) -> review.ReviewVerdict:
-    """Return the verdict of a message.
-
-    Raises:
-        ConfigError: it is none.
-    """
     reviewer, note = _short(table.get("reviewer"), LONGEST_NAME), _short(table.get("note"), LONGEST_TEXT)
     if not reviewer:
         raise ConfigError("who are you? Give a name before the first verdict.")

@@ -1,6 +1,6 @@
-"""Index all rows of a run by stage, reason and pass rate, for search and sorting.
+"""Indexes a run's rows by stage, reason and pass rate.
 
-Invariant: each row is here once, so rows = dropped + kept. The index is held in memory, about 0.9 kB a row.
+Invariant: each row is here once, so rows = dropped + kept. Memory: about 0.9 kB a row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SORTS: Mapping[str, tuple[str, bool]] = {
     "shortest": ("length", False),
     "stage": ("place", False),
 }
-"""Columns to sort by, and whether the highest comes first."""
+"""Columns to sort by; True: descending."""
 
 FACETS = ("stage", "reason", "source", "lang")
 
@@ -39,7 +39,7 @@ _SMALL, _PLACE = "small_letters", "_place"
 
 @dataclass(frozen=True, slots=True)
 class RowQuery:
-    """What rows are asked for; empty is everything.
+    """Which rows are wanted, by default all.
 
     Example: ``RowQuery(words="train", stage="statements", low=0.2)``
     """
@@ -56,20 +56,20 @@ class RowQuery:
     sort: str = "row"
 
     def without(self, name: str) -> dict[str, object]:
-        """Return all settings but one, for links."""
+        """Return all settings except one, for links."""
         return {key: value for key, value in asdict(self).items() if key != name}
 
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """The answer to a query: places of the rows in order, and counts of each facet's values under the other filters."""
+    """Found indices in order, and each facet's counts under the other filters."""
 
     places: pl.Series
     facets: Mapping[str, list[tuple[str, int]]]
 
 
 class RowIndex:
-    """The rows of a run as they lay on disk when it was made. Safe to ask from several threads."""
+    """A run's rows when it was read; thread-safe."""
 
     def __init__(self, run: Run) -> None:
         self.titles = {stage.name: stage.title for stage in pipeline_of(run.recipe).stages_of(run)}
@@ -84,7 +84,7 @@ class RowIndex:
         return self.table.height
 
     def find(self, query: RowQuery) -> FoundRows:
-        """Return the rows that a query asks for."""
+        """Find rows."""
         rows = self._searched.lazy()
         for condition in _conditions(query, self._order_of_stages):
             rows = rows.filter(condition)
@@ -103,11 +103,10 @@ class RowIndex:
         return FoundRows(found.select(_PLACE).collect()[_PLACE], facets)
 
     def rows(self, found: FoundRows, start: int, count: int) -> list[dict[str, object]]:
-        """Return some of the rows that were found."""
+        """Return a page of found rows."""
         return self.table[found.places.slice(start, count)].to_dicts()
 
     def _chosen(self, query: RowQuery) -> dict[str, pl.Expr]:
-        """Return which rows have the values that a query chose among a facet's."""
         chosen = {}
         for name in FACETS:
             if value := getattr(query, name):
@@ -122,18 +121,16 @@ class RowIndex:
 
 
 def _column(rows: pl.DataFrame, name: str, conditions: list[pl.Expr]) -> pl.Series:
-    """Return a column of the rows under some conditions."""
     return rows.lazy().filter(conditions).select(name).collect()[name] if conditions else rows[name]
 
 
 def _counts(column: pl.Series) -> list[tuple[str, int]]:
-    """Return the values of a column and their rows, the most frequent first."""
     counted = [(str(value), int(count)) for value, count in column.value_counts().iter_rows()]
     return sorted([item for item in counted if item[0] != _NO_REASON], key=lambda item: (-item[1], item[0]))
 
 
 def read_query(values: Mapping[str, str]) -> RowQuery:
-    """Return the query of an address; what cannot be read as a number is left out."""
+    """Return an address's query, without unreadable numbers."""
     known: dict[str, str | float | None] = {}
     for field in fields(RowQuery):
         value = values.get(field.name, "").strip()[:200]
@@ -153,7 +150,6 @@ def _rate(text: str) -> float | None:
 
 
 def _conditions(query: RowQuery, order: Mapping[str, int]) -> Iterator[pl.Expr]:
-    """Yield the conditions of a query but its facets."""
     for word in query.words.lower().split():
         yield pl.col(_SMALL).str.contains(word, literal=True)
     if query.id:
@@ -167,7 +163,7 @@ def _conditions(query: RowQuery, order: Mapping[str, int]) -> Iterator[pl.Expr]:
 
 
 def _passed(stage: str, order: Mapping[str, int]) -> pl.Expr:
-    """Return whether a row passed a stage; an earlier difficulty stage keeps no row from the later one."""
+    """Return whether a row passed a stage; difficulty stages do not filter each other's rows."""
     part, _, kind = stage.partition(".")
     if kind == "decisions":
         return pl.col(f"pass_rate_{part}").is_not_null() & pl.col(f"reason_{part}").is_null()
@@ -180,7 +176,6 @@ def _scan(result: StageResult, table: str, columns: tuple[str, ...]) -> pl.LazyF
 
 
 def _table(run: Run, names: list[str]) -> pl.DataFrame:
-    """Read the rows of a run; see the module for what is in it."""
     verifier = verifier_of(run)
     results = [read_result(stage, run, verifier) for stage in pipeline_of(run.recipe).stages_of(run)]
     finished = [result for result in results if result is not None]
@@ -206,7 +201,7 @@ def _table(run: Run, names: list[str]) -> pl.DataFrame:
 
 
 def _filtered(filters: list[StageResult]) -> pl.LazyFrame:
-    """Return the rows that filters dropped, and those that the last finished one kept."""
+    """Return dropped rows, and those that the last finished filter kept."""
     empty = pl.DataFrame(
         schema={name: pl.Int64 if name == "row" else pl.String for name in (*_TEXTS, "stage", "reason", "evidence")}
     )
@@ -222,7 +217,6 @@ def _filtered(filters: list[StageResult]) -> pl.LazyFrame:
 
 
 def _with_rates(rows: pl.LazyFrame, result: StageResult) -> pl.LazyFrame:
-    """Add the pass rate, the reason and the evidence of a difficulty stage, by its name in the recipe."""
     part = result.stage.part
     scanned = _scan(result, "decisions", ("problem", *_RATES))
     if scanned is None:
@@ -260,7 +254,7 @@ def _with_fate(rows: pl.LazyFrame, last: StageResult | None, export: StageResult
 
 
 def made_from(run: Run) -> str:
-    """Return what a run's table depends on: the digests of its finished stages."""
+    """Return the digests of a run's finished stages."""
     verifier = verifier_of(run)
     results = (read_result(stage, run, verifier) for stage in pipeline_of(run.recipe).stages_of(run))
     return " ".join(result.manifest.digest for result in results if result is not None)

@@ -1,4 +1,4 @@
-"""The tab of rows: searched, narrowed by facets, sorted, a page at a time."""
+"""The tab of rows, with search, facets and sorting."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def _rows(request: Request) -> Response:
 
 
 def page_number(request: Request, rows: int) -> int:
-    """Return the page that an address asks for, from 0, within those there are."""
+    """Return an address's page number, from 0."""
     text = request.query_params.get("page", "0")
     return min(int(text), pages_of(rows) - 1) if text.isdecimal() and len(text) < 8 else 0
 
 
 def pages_of(rows: int) -> int:
-    """Return the number of pages of so many rows."""
+    """Return the number of pages."""
     return max(1, -(-rows // ROWS_A_PAGE))
 
 

@@ -1,4 +1,4 @@
-"""The tab of a run: its funnel, whose bars lead to the rows; how far it is; how long stages took; its card."""
+"""The tab of a run: funnel, progress, durations and card."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from flows.run.run_folder import open_run
 from flows.stages.attempts import attempts_of
 
 WIDTH = 1000.0
-"""Of the funnel's picture, in its own units."""
+"""The funnel's width in its own units."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A piece of a stage's bar: kept rows, or those dropped for one reason."""
+    """Kept rows, or those dropped for a reason, in a stage's bar."""
 
     x: float
     width: float
@@ -40,10 +40,9 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class FunnelStage:
-    """A stage of the funnel as it is drawn.
+    """A stage of the funnel.
 
-    ``seconds`` is None where its last work is not written down, ``planned`` where no one planned or it has ended: what
-    it took is next to the plan in the run's own lines then.
+    ``seconds`` is None if unknown, ``planned`` if unplanned or ended.
     """
 
     table: dict[str, Any]
@@ -54,7 +53,7 @@ class FunnelStage:
 
     @property
     def place(self) -> float:
-        """Return how far it has come, between 0 and 1."""
+        """Return the finished share, 0 to 1."""
         if self.table["finished"]:
             return 1.0
         if self.progress is not None and self.progress.get("total"):
@@ -64,7 +63,7 @@ class FunnelStage:
 
 
 def funnel_stages(run: ShownRun) -> list[FunnelStage]:
-    """Return the funnel of a run as it is drawn, each bar as wide as its share of the first stage's rows."""
+    """Return a run's funnel; the largest stage has the full `WIDTH`."""
     table = status_table(run.folder)
     times = stage_seconds(run.folder)
     last = {row["stage"]: row for row in read_metrics(run.folder) if "problems" in row}
@@ -83,7 +82,6 @@ def funnel_stages(run: ShownRun) -> list[FunnelStage]:
 
 
 def _planned(folder: Path) -> dict[str, str]:
-    """Return what was planned for stages of attempts, by their names."""
     return {
         attempts_of(part).name: f"planned {plan.attempts} attempts, {plan.tokens} tokens"
         for part, plan in stored_plan(open_run(folder)).items()
@@ -110,7 +108,6 @@ def _run(request: Request) -> Response:
 
 
 def _part(request: Request) -> Response:
-    """Return what changes while the run goes on, alone."""
     run = shown_run(request)
     return show(request, "run_part.html", run=run, **_live(run))
 

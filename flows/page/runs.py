@@ -1,6 +1,6 @@
-"""The curation runs that a page shows: the folder it was given, and those below it. Nothing else is ever opened.
+"""Finds the curation runs in a folder and below it.
 
-A run's name in addresses is looked up among those that were found; it is never made into a path.
+Safety: a run's name in an address is looked up among these, and never becomes a path.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from flows.run.training_status import is_training
 
 DEPTH = 3
-"""How far below the folder runs are looked for."""
+"""Max depth of runs below the folder."""
 
 ITSELF = "run"
 """The name of the folder itself."""
@@ -35,15 +35,15 @@ class ShownRun:
 
     @property
     def title(self) -> str:
-        """Return what people call it."""
+        """Return the name for people."""
         return self.folder.name if self.name == ITSELF else self.name.replace("~", "/")
 
 
 def find_runs(root: Path, only: Sequence[str] = ()) -> list[ShownRun]:
-    """Return the curation runs in a folder and below it; none if there is no such folder.
+    """Return the curation runs in a folder and below it.
 
     Args:
-        only: names of its folders outside of which nothing is shown; empty for all.
+        only: shown folders; empty for all.
     """
     if not root.is_dir():
         return []

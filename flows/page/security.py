@@ -1,4 +1,4 @@
-"""Guard every request of the page.
+"""Guards every request of the page.
 
 Invariants: without a token only this machine's ``Host`` names are answered; with a token every request except ``enter``
 and static files needs its cookie. Changes need a header derived from the cookie and, if sent, a same-origin
@@ -20,7 +20,7 @@ from curation.server_guard import LOCAL, host_name, is_same
 SESSION, ENTRY = "goldilocks_session", "goldilocks_entry"
 CSRF_HEADER = "x-goldilocks-csrf"
 MOST_BYTES = 1 << 16
-"""Of one request's body."""
+"""Of a request's body."""
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -34,26 +34,26 @@ HEADERS = {
 
 
 def csrf_of(session: str) -> str:
-    """Return what a request of this session that changes anything must carry in its header."""
+    """Return the header that a session's changes need."""
     return hashlib.sha256(b"goldilocks csrf " + session.encode()).hexdigest()
 
 
 def entry_of(token: str) -> str:
-    """Return the cookie of those who showed the token."""
+    """Return the cookie for visitors with the token."""
     return hmac.new(token.encode(), b"goldilocks page", hashlib.sha256).hexdigest()
 
 
 class Guard:
-    """Wraps the page: refuses what may not ask, gives each browser a session, sets the headers of every answer.
+    """Refuses requests, gives browsers a session, sets headers.
 
-    ``scope["state"]`` gets ``session`` and ``csrf`` for the page's own use.
+    ``scope["state"]`` gets ``session`` and ``csrf``.
     """
 
     def __init__(self, app: ASGIApp, token: str | None) -> None:
         self._app, self._token = app, token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or hand it on."""
+        """Answer a request, or pass it on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -99,7 +99,6 @@ class Guard:
 
 
 def _route(request: Request) -> str:
-    """Return the path below the page's own root, wherever it is mounted."""
     path, root = str(request.scope["path"]), request.scope.get("root_path", "")
     return path[len(root) :] if root and path.startswith(root) else path
 

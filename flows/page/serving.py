@@ -1,4 +1,4 @@
-"""`goldilocks page`: serve the page of a folder until interrupted."""
+"""`goldilocks page`."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from curation.server_guard import LOCAL
 from flows.page.runs import find_runs
 
 TOKEN = "GOLDILOCKS_PAGE_TOKEN"
-"""The environment variable that holds the token, where visitors from elsewhere are let in."""
+"""Environment variable of the token for other machines."""
 
 
 def serve_page(folder: Path, host: str, port: int, prefix: str = "") -> None:
-    """Serve until interrupted. Beyond this machine a token is asked for: that of `TOKEN`, or a new one.
+    """Serve until interrupted; other hosts need a token, that of `TOKEN` or a new one.
 
     Args:
         port: 0 takes a free one; the address is printed.
 
     Raises:
-        StoreError: the folder holds no run.
-        ConfigError: the prefix is none.
-        GoldilocksError: the port cannot be had.
+        StoreError: the folder has no run.
+        ConfigError: the prefix is invalid.
+        GoldilocksError: the port cannot be used.
     """
     from flows.page.app import make_app
 

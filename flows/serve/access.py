@@ -1,10 +1,9 @@
-"""Guard a service's server with two random keys.
+"""Guards a service's server with two random keys.
 
-The service key is Prefect's auth string. The page key lets people read, and start, cancel, pause and resume what is
-served.
+The service key is Prefect's auth string. The page key reads, starts, cancels, pauses and resumes what is served.
 
-Invariants: no key is a process argument; only the owner can read the page key's file; a request needs a local Host,
-no foreign Origin, and a key below /api (except ``/api/health``).
+Invariants: no key is a process argument; only the owner can read the page key's file; a request needs a local Host, no
+foreign Origin, and a key below /api (except ``/api/health``).
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from curation.records import StoreError
 from curation.server_guard import LOCAL, basic_credentials, host_name, is_same
 
 SERVER_KEY, CLIENT_KEY, PAGE_KEY = "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_AUTH_STRING", "GOLDILOCKS_PAGE_KEY"
-"""Environment variables: the service key as the server and as its clients read it, and the page key."""
+"""Environment variables: the service key of server and clients, and the page key."""
 
 KEY_FILE = "key"
-"""The page key's file, in the service's folder inside the run folder."""
+"""The page key's file."""
 
 MAX_BODY = 1 << 20
-"""Bytes of a request's body that the page key may send."""
+"""Bytes of a request with the page key."""
 
 _RUN = r"[0-9a-fA-F-]{36}"
 _READS = re.compile(r"/api/(?!block_).*")
@@ -50,7 +49,6 @@ _SOCKETS = ("/api/events/out", "/api/logs/out")
 """Web sockets that only send."""
 
 _SETTABLE = ("SCHEDULED", "CANCELLING")
-"""States into which the page key may put a run: retry and cancel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ def new_keys() -> Keys:
 
 
 def keys_of_environment() -> Keys:
-    """Return the server's keys, new if missing, and set Prefect's variable."""
+    """Return the server's keys, new if missing; set Prefect's variable."""
     made = new_keys()
     keys = Keys(os.environ.get(SERVER_KEY) or made.service, os.environ.get(PAGE_KEY) or made.page)
     os.environ[SERVER_KEY] = keys.service
@@ -83,7 +81,7 @@ def keys_of_environment() -> Keys:
 
 
 def write_key(folder: Path, key: str) -> Path:
-    """Write the page key's file for its owner only.
+    """Write the page key's file, readable only by its owner.
 
     Raises:
         StoreError: this fails.
@@ -122,7 +120,6 @@ class Guard:
             await self._answer(Request(scope, receive), send)
 
     def _foreign(self, headers: Headers) -> str | None:
-        """Return why a request is foreign, or None."""
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or host_name(hosts[0]) not in LOCAL:
             return "only names of this machine are answered."
@@ -151,7 +148,7 @@ class Guard:
             await self._app(request.scope, request.receive if body is None else _replayed(request, body), send)
 
     def _translated(self, path: str, receive: Receive) -> Receive:
-        """Return messages with the page key exchanged, on sockets that only listen."""
+        """Exchange the page key on sockets that only send."""
 
         async def translated() -> Message:
             message = await receive()
@@ -190,7 +187,7 @@ def _settable(state: object) -> bool:
 
 
 def _refusal(why: str, status: int, headers: Headers) -> Response:
-    """Return a refusal, readable by the page under either local name."""
+    """Return a refusal readable under either local name."""
     origin = headers.get("origin")
     return PlainTextResponse(why, status, {"Access-Control-Allow-Origin": origin, "Vary": "Origin"} if origin else None)
 
@@ -202,7 +199,6 @@ def _set_key(scope: Scope, key: str) -> None:
 
 
 async def _body(request: Request) -> bytes | None:
-    """Return a request's body, or None if too long."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -212,7 +208,6 @@ async def _body(request: Request) -> bytes | None:
 
 
 def _replayed(request: Request, body: bytes) -> Receive:
-    """Return messages that repeat a read body."""
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def replayed() -> Message:

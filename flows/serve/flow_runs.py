@@ -1,4 +1,4 @@
-"""Name flow runs, hold GPUs, and emit the events that start the next flow.
+"""Names flow runs, holds GPUs, and emits events that start the next flow.
 
 Invariants: a version is announced once (`goldilocks.curated`), also after a kill. Only locks limit runs, as they end
 with their holder, unlike Prefect's limits.
@@ -26,14 +26,14 @@ from flows.serve.gpu_slots import gpu_slot
 from flows.serve.unfinished import ANNOUNCED, FIRST, announced_version, checkpoint
 
 CURATED, CHECKPOINT, EXHAUSTED = "goldilocks.curated", "goldilocks.checkpoint", "goldilocks.exhausted"
-"""Events: a set has a new version; a stage of training has a new model; a refresh left too few rows in the band."""
+"""Events: a set's new version, a new model, a refresh with too few rows."""
 
 EXHAUSTED_SHARE = 0.5
-"""A set is exhausted when it has fewer rows than this share of its first version's."""
+"""Share of its first version's rows below which a set is exhausted."""
 
 RETRIES, RETRY_S = 2, 30
 PATIENT = 40
-"""Retries of a refresh: it must wait while a run of the pipeline holds the folder, for nothing starts it again."""
+"""Retries of a refresh, while a run holds the folder."""
 
 
 def run_name() -> str:
@@ -130,7 +130,7 @@ def resource(kind: str, name: str) -> dict[str, str]:
 
 
 def _begin_announcing(run: Run) -> None:
-    """Mark earlier versions as announced at the first flow run."""
+    """Mark earlier versions as announced."""
     if not (run.folder / ANNOUNCED).exists():
         newest = latest(run.folder)
         for mark in (FIRST, ANNOUNCED):

@@ -1,4 +1,4 @@
-"""Share the machine's GPUs by lock files that end with their holder."""
+"""Shares the GPUs by lock files that end with their holder."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import IO
 
 POLL_S = 1.0
-"""Seconds between two looks at slots that are all held."""
+"""Seconds between attempts to get a slot."""
 
 
 @contextmanager
 def gpu_slot(slots: int, say: Callable[[str], None]) -> Iterator[int]:
-    """Hold a slot within the block and yield its number, waiting if needed.
+    """Wait for a slot, hold it within the block, and yield its number.
 
     Args:
         slots: max runs on GPUs.

@@ -1,4 +1,4 @@
-"""Pin a served deployment's flow and parameters when the service starts.
+"""Pins a served deployment's flow and parameters when the service starts.
 
 Safety: the runner executes the flow in memory and reads no code location from the API. A run with other parameters, or
 of a changed deployment, ends as cancelled.
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from prefect.runner import Runner
 
 CODE = ("pull_steps", "storage_document_id", "infrastructure_document_id", "job_variables", "work_pool_name", "path")
-"""Fields of a deployment that could name code or its environment; all are empty in a registered one."""
+"""Fields for code or its environment, empty in registered deployments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pins:
     """A deployment's allowed parameters.
 
-    ``fixed`` have one value, ``inside`` are None or a path in a folder, and ``version`` is a version in run folder
+    ``fixed`` have one value, ``inside`` are None or a path in a folder, ``version`` is one of run folder
     ``version_of``.
     """
 
@@ -113,12 +113,11 @@ def pinned(flow: Flow[Any, Any], pins: Pins, run_name: Callable[[], str]) -> Flo
 
 
 def foreign_code(deployment: DeploymentResponse) -> list[str]:
-    """Return fields that name code or an environment, empty in registered deployments."""
+    """Return fields that name code or an environment."""
     return [name for name in CODE if getattr(deployment, name, None)]
 
 
 def _changed_code(entrypoint: str) -> str | None:
-    """Return which code fields of the deployment changed, or None."""
     from prefect.client.orchestration import get_client
     from prefect.runtime import deployment as current
 

@@ -1,4 +1,4 @@
-"""Find and end a service's processes by a token in their environment, as children outlive parents."""
+"""Ends a service's processes by a token in their environment, as children outlive parents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 TOKEN = "GOLDILOCKS_SERVICE"
-"""The environment variable with the service's token."""
+"""Environment variable of the service's token."""
 
 
 def processes_of(token: str) -> Iterator[int]:
@@ -35,10 +35,10 @@ def end_processes(token: str) -> int:
 
 
 def end_with_parent(token: str | None) -> None:
-    """Wait until the parent closes standard input, then end the service and this process.
+    """When the parent closes standard input, end the service and this process.
 
     Args:
-        token: the service's, if any.
+        token: the service's.
     """
     with suppress(OSError):
         while os.read(0, 1):

@@ -1,6 +1,6 @@
-"""Register deployments in Prefect, run what is due, and restart lost runs.
+"""Registers deployments in Prefect, runs what is due, and restarts lost runs.
 
-This child of `flows.serve.serving` starts missing work every `LOOK_S`, unless it failed by itself.
+A child of `flows.serve.serving`; every `LOOK_S` it starts missing work that did not fail by itself.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
 LOOK_S = 10.0
-"""Seconds between two looks at what is unfinished."""
+"""Seconds between searches for missing work."""
 
 SEEN_RUNS = 50
-"""Newest runs of a deployment that are looked at."""
+"""Newest runs of a deployment that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ServedSet:
 
 
 def close_lost_runs(client: SyncPrefectClient, deployments: Sequence[Any]) -> int:
-    """Mark an earlier service's unfinished runs as crashed; return their number."""
+    """Mark an earlier service's runs as crashed; return their number."""
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId, FlowRunFilterState
     from prefect.client.schemas.objects import StateType
     from prefect.states import Crashed
@@ -88,7 +88,6 @@ def may_start(runs: Sequence[FlowRun], now: datetime) -> bool:
 
 
 def _runs_of(client: SyncPrefectClient, deployment: Any, work: Work) -> list[FlowRun]:
-    """Return this work's latest runs, newest first."""
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId
     from prefect.client.schemas.sorting import FlowRunSort
 
@@ -101,7 +100,6 @@ def _runs_of(client: SyncPrefectClient, deployment: Any, work: Work) -> list[Flo
 
 
 def _look(sets: Sequence[ServedSet]) -> None:
-    """Start sets' missing work, repeatedly."""
     import httpx
     from prefect.client.orchestration import get_client
     from prefect.exceptions import PrefectException
@@ -146,7 +144,7 @@ def serve_deployments(paths: Sequence[Path], out: Path | None) -> None:
     from flows.serve.schedule import deployments, schedule_phrase, set_folder
 
     class CrashOnlyRunner(Runner):
-        """Ends on SIGTERM as on Ctrl-C; Prefect's own handler does not await its `stop`, and warns."""
+        """Ends on SIGTERM as on Ctrl-C; Prefect's handler does not await its `stop`."""
 
         def handle_sigterm(self, *_: Any) -> None:
             raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""The deployments of a recipe that `goldilocks serve` registers in Prefect, named FLOW/RECIPE.
+"""The deployments of a served recipe, named FLOW/RECIPE in Prefect.
 
     curate-math/NAME, or curate-code/NAME   by the recipe's cron
     train-stage/NAME   on the event `goldilocks.curated` of the set, if the recipe names a trainer
@@ -39,7 +39,7 @@ def deployments(path: Path, out: Path | None = None) -> list[PinnedDeployment]:
     """Return the deployments of a recipe.
 
     Args:
-        out: the run folder; runs/NAME if missing.
+        out: the run folder, by default runs/NAME.
 
     Raises:
         ConfigError: the recipe is invalid, or its trainer's is missing or invalid.
@@ -76,7 +76,6 @@ def _cron_deployment(recipe: Recipe, path: Path, folder: Path) -> PinnedDeployme
 def _event_deployment(
     scheduled_flow: Flow[Any, Any], recipe: Recipe, event: str, kind: str, event_parameters: Sequence[str], pins: Pins
 ) -> PinnedDeployment:
-    """Return a deployment that runs on an event, whose payload fills ``event_parameters``."""
     folder = Path(str(pins.fixed["folder"]))
     values = {
         name: {

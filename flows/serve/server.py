@@ -1,4 +1,4 @@
-"""Run a local Prefect server that ends with its parent, unless PREFECT_API_URL is set.
+"""Runs a local Prefect server that ends with its parent, unless PREFECT_API_URL is set.
 
 Call `quiet` before importing Prefect.
 """
@@ -23,17 +23,16 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 PAGE = "/goldilocks"
-"""Where the page is, below the address of Prefect's."""
+"""The page's path on Prefect's server."""
 
 START_S = 600.0
-"""Seconds that the server may take; its first start in a PREFECT_HOME creates a database, and a busy machine is slow.
-A server that ends before is seen at once."""
+"""Seconds until it must answer; a first start creates a database."""
 
 HEALTH_S = 10.0
-"""Seconds that a server may take to answer one question after its health."""
+"""Seconds for one answer about its health."""
 
 STOP_S = 10.0
-"""Seconds that the server may take to end before it is killed; nothing of a run's state is in it."""
+"""Seconds until it is killed; it holds no run's state."""
 
 QUIET = {
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
@@ -134,8 +133,8 @@ class ServerWithPage:
 def unblock_automations() -> None:
     """Have Prefect's server note a changed automation in its own event loop, after the commit.
 
-    Prefect 3.7 blocks that loop until another loop has noted it, and waits for ever if a coroutine of the blocked loop
-    holds the lock on automations, as `reconcile_automations` does every few seconds.
+    Prefect 3.7 blocks that loop until another has noted it: for ever, if a coroutine of the blocked loop holds the
+    lock, as `reconcile_automations` often does.
     """
     import asyncio
 

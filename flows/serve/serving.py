@@ -1,4 +1,4 @@
-"""Run Prefect's server and the runner as children, restarted together when either ends (`goldilocks serve`).
+"""Runs Prefect's server and the runner, restarted together when either ends (`goldilocks serve`).
 
 PREFECT_API_URL names a server to use instead. A local one stores records as SQLite in PREFECT_HOME, or in
 PREFECT_API_DATABASE_CONNECTION_URL (``postgresql+asyncpg://user:password@host:5432/name``).
@@ -34,7 +34,7 @@ from flows.serve.server import PAGE, stop, wait_for_server
 from flows.serve.unfinished import trainer_of
 
 PORT = 4200
-"""Where the page is looked for by default; Prefect's own."""
+"""The default, as Prefect's."""
 
 SERVED = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -45,16 +45,16 @@ SERVED = {
 DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
 
 SERVICE = "service"
-"""In the run folder: the lock of its service, and the service's token."""
+"""The service's folder in the run folder."""
 
 RESTART_S = 2.0
-"""Seconds until the children are started again."""
+"""Seconds until the children are restarted."""
 
 BEGINS_S = 60.0
-"""Seconds in which an error of the first runner ends the service instead of starting it again."""
+"""Seconds in which the first runner's error ends the service."""
 
 WATCH_S = 0.5
-"""Seconds between two looks at the children."""
+"""Seconds between checks of the children."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,6 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
 
 
 def _access_lines(service: Service) -> list[str]:
-    """Return pages' addresses and who may open them."""
     if os.environ.get("PREFECT_API_URL"):
         return [
             "PREFECT_API_URL names your own server: its access rules hold, this service's key does not protect it. "
@@ -119,7 +118,7 @@ def _access_lines(service: Service) -> list[str]:
 
 @contextmanager
 def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
-    """Lock a set's service, end an earlier one, and write the key."""
+    """Lock a set's service, end an earlier one, write the key."""
     mark = folder / "service.json"
     with ExitStack() as stack:
         try:
@@ -140,7 +139,6 @@ def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
 
 @contextmanager
 def _ends_on_sigterm() -> Iterator[None]:
-    """End on SIGTERM as on Ctrl-C."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -153,7 +151,7 @@ def _ends_on_sigterm() -> Iterator[None]:
 
 
 def _keep_serving(service: Service) -> None:
-    """Start the children, and start them again when one ends; raise a first failure."""
+    """Restart the children when one ends; raise a failed first start."""
     console, is_first = SafeConsole(), True
     while True:
         try:
@@ -169,10 +167,10 @@ def _keep_serving(service: Service) -> None:
 
 
 def _serve_once(service: Service, is_first: bool) -> str:
-    """Run the children until one ends, and return how it ended.
+    """Run the children until one ends; return how it ended.
 
     Raises:
-        GoldilocksError: the server does not start, or the first runner ends by itself as it begins.
+        GoldilocksError: the server does not start, or the first runner fails at once.
     """
     with ExitStack() as stack:
         address, server = stack.enter_context(serving_api(service.port, service.keys, service.token, service.folders))
@@ -194,7 +192,6 @@ def _serve_once(service: Service, is_first: bool) -> str:
 
 
 def _client_environment(service: Service) -> dict[str, str]:
-    """Return the runner's variables."""
     closed = {**os.environ, "PREFECT_RUNNER_SERVER_ENABLE": "false", "PREFECT_CLIENT_METRICS_ENABLED": "false"}
     if os.environ.get("PREFECT_API_URL"):
         return closed
@@ -209,8 +206,7 @@ def serving_api(
     """Yield a Prefect API's address, and its server process if local.
 
     Args:
-        keys: of the local server.
-        token: of the service.
+        keys, token: of a local server and the service.
         folders: run folders on the page, in one folder.
 
     Raises:

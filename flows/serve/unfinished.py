@@ -1,4 +1,4 @@
-"""Find a set's missing training stage or refresh, as events may be lost."""
+"""Finds a set's missing training or refresh, since events may be lost."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from curation.storage.locks import is_locked
 from flows.run.training import check_train_recipe
 
 ANNOUNCED = "announced"
-"""In the run folder: the number of the newest version whose event was emitted."""
+"""In the run folder: the newest announced version."""
 
 FIRST = "announced_first"
-"""In the run folder: the number of the newest version that was there before the set was served; it starts nothing."""
+"""In the run folder: the newest version before serving; it starts nothing."""
 
 REFRESHED = "refreshed"
-"""In the folder of a stage of training: the number of the set's version after its model judged the set again."""
+"""In a training stage's folder: the set's version after its model's refresh."""
 
 AGAIN_S, AGAIN_MOST_S = 30.0, 3600.0
-"""Seconds until work that was lost is started again: doubled each time, up to the most."""
+"""Seconds until lost work is restarted, doubled up to the max."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ def training_folder(folder: Path, version: int) -> Path:
 
 
 def training_data(folder: Path) -> str:
-    """Return the ``--set`` override that makes a run's curated set the data of a training recipe."""
+    """Return the override that trains on a run's set."""
     return f'data={{ kind = "curated", folders = [{json.dumps(str(folder / "curated"))}] }}'
 
 
 def trainer_of(path: Path, schedule: ScheduleSettings, folder: Path) -> Path | None:
-    """Return the checked training recipe that a recipe's schedule names, if any.
+    """Return the schedule's checked training recipe, if any.
 
     Raises:
         ConfigError: it is missing or invalid.
@@ -59,7 +59,7 @@ def trainer_of(path: Path, schedule: ScheduleSettings, folder: Path) -> Path | N
 
 
 def trained_stages(folder: Path) -> list[Path]:
-    """Return the folders of finished training stages, in order."""
+    """Return finished training stages' folders, in order."""
     return [path.parent.parent for path in sorted((folder / "training").glob("[0-9]*/model/config.json"))]
 
 
@@ -69,13 +69,13 @@ def announced_version(folder: Path) -> int:
 
 
 def no_more_rounds(folder: Path, version: int, rounds: int | None) -> bool:
-    """Return whether enough stages are trained, and this version's is not begun."""
+    """Return whether this version's stage may not begin."""
     enough = rounds is not None and len(trained_stages(folder)) >= rounds
     return enough and not training_folder(folder, version).exists()
 
 
 def checkpoint(folder: Path, version: int) -> dict[str, Any]:
-    """Return a refresh's parameters for the model trained on a version."""
+    """Return a refresh's parameters for a version's model."""
     stage = training_folder(folder, version)
     return {
         "folder": str(folder),
@@ -86,7 +86,7 @@ def checkpoint(folder: Path, version: int) -> dict[str, Any]:
 
 
 def unfinished(folder: Path, schedule: ScheduleSettings) -> Work | None:
-    """Return the newest announced version's missing work, unless in progress."""
+    """Return the newest announced version's missing work."""
     version = announced_version(folder)
     if schedule.train is None or version <= _number(folder / FIRST):
         return None

@@ -1,4 +1,4 @@
-"""Finds problems that overlap with benchmarks (`find_contamination`), and drops them (`drop_contaminated`)."""
+"""Finds problems that overlap with benchmarks, and drops them."""
 
 from curation.filters.decontamination.dropping import REFUSED, count_templates, drop_contaminated, format_hits
 from curation.filters.decontamination.files import contamination_file

@@ -1,7 +1,6 @@
-"""Drops problems with overlaps, with the hits as evidence, and counts templates.
+"""Drops problems that overlap with benchmarks.
 
-Invariants: pure functions; in = kept + dropped; problems that servers refuse to embed are dropped as
-`sampling_failed` if no other method finds an overlap.
+Invariants: in = kept + dropped; refused problems without an overlap are dropped as `sampling_failed`.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from curation.records import DROPPED, DropReason
 STAGE = "decontamination"
 
 REFUSED = pl.Schema({"row": pl.Int64(), "kind": pl.String(), "reason": pl.String()})
-"""Problems that servers refused to embed: the position in the frame, how it counts, and the server's message."""
+"""Problems that servers refused to embed: index, failure kind, message."""
 
 
 def drop_contaminated(
     problems: pl.DataFrame, hits: pl.DataFrame, *, with_templates: bool = False, refused: pl.DataFrame | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split a shard into kept rows (`PROBLEM`) and contaminated ones (`DROPPED`), in order.
+    """Split a shard into `PROBLEM` rows and `DROPPED` ones, in order.
 
     Args:
-        hits: `overlap.HIT` rows, whose ``row`` is the index in ``problems``; the first per method is evidence.
+        hits: `overlap.HIT` rows; the first per method is evidence.
         refused: `REFUSED` rows.
     """
     counted = hits if with_templates else hits.filter(pl.col("kind") == OVERLAP)
@@ -58,13 +57,13 @@ def drop_contaminated(
 
 
 def count_templates(hits: pl.DataFrame) -> int:
-    """Return the number of problems that match a benchmark's template without an overlap."""
+    """Count problems with template hits only."""
     overlapping = hits.filter(pl.col("kind") == OVERLAP)["row"]
     return hits.filter((pl.col("kind") == TEMPLATE) & ~pl.col("row").is_in(overlapping.implode()))["row"].n_unique()
 
 
 def format_hits(problems: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:
-    """Return the hits with the problem's id, source and row instead of its index."""
+    """Replace indices by the problems' ids, sources and rows."""
     places = problems.select("id", "source", pl.col("row").alias("source_row"))[hits["row"]]
     located = places.hstack(hits.drop("row"))
     return located.rename({"source_row": "row"})

@@ -1,6 +1,6 @@
-"""Compares the figures of two similar texts, as multisets of numbers, letters, functions and symbols.
+"""Compares texts' figures: numbers, letters, functions and symbols.
 
-Invariants: agreement is symmetric, from 0 to 1, and 1 for two texts without figures.
+Invariants: agreement is symmetric, from 0 to 1, and 1 without figures.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import polars as pl
 from curation.filters.dedup.tokens import FUNCTIONS, SYMBOLS
 
 _FORMULA = r"\\[a-zA-Z(\[]|\$[^$]*[\\^_={}][^$]*\$|\$\s*-?[A-Za-z0-9.,+\-()/ ]{1,12}\$(?:\D|$)"
-"""A LaTeX command, or a pair of dollar signs around what no sum of money is."""
+"""A LaTeX command, or dollar signs not of money."""
 
 _FIGURE = r"^(?:\d.*|\\.+|[b-ce-hj-lo-ru-z]|\p{Greek}|[" + SYMBOLS[5:] + "])$"  # without ≤ ≥ ≠ < >
-"""Numbers, commands, symbols, single letters; but not those that are words or are left of them: a, i, s, t, d, m."""
+"""Not letters that are words (a, i) or endings (s, t, d, m)."""
 
 _OF_THE_LONGER = 1.25
-"""Weight of the share of the text with more figures: at the usual threshold 44 % of them must agree."""
+"""With `overlap.FIGURES`, 44 % of the longer text's figures must agree."""
 
 
 def is_figure() -> pl.Expr:
-    """Return whether a token is a figure."""
+    """Return whether `token` is a figure."""
     return pl.col("token").str.contains(_FIGURE) | pl.col("token").is_in(FUNCTIONS)
 
 
@@ -41,7 +41,7 @@ class Figures:
 
 
 def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
-    """Return the ordered pairs with `agreement`, `shared` figures, `formal` (either has formulas) and `contained`."""
+    """Return pairs, in order, with `agreement`, `shared`, `formal` (either has formulas) and `contained`."""
     theirs = right.texts.select(at="row", formal_right="formal", total_right="total")
     joined = (
         pairs.join(left.texts, on="row", how="left", maintain_order="left")
@@ -58,7 +58,7 @@ def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
 
 
 def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
-    """Return the ordered pairs with the share of the longer wording that is in the other."""
+    """Return pairs, in order, with `wording`, the longer text's share of common words."""
     mine = left.wording.group_by("row").agg(words=pl.col("n").sum())
     theirs = right.wording.group_by(at="row").agg(words_right=pl.col("n").sum())
     joined = (
@@ -77,7 +77,6 @@ def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
 
 
 def _shared(pairs: pl.DataFrame, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
-    """Return the number of common tokens of each pair."""
     return (
         pairs.select("row", "at")
         .unique()

@@ -1,6 +1,6 @@
-"""Finds contamination of a file.
+"""Finds a file's overlaps with benchmark files.
 
-Invariants: one output line per row, in order; the output file appears whole or not at all; memory is bounded.
+Invariants: one output line per row, in order; the file appears only when complete.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from curation.sources.rows import Row, value_at
 BATCH_ROWS = 5000
 
 FIELDS = ("problem", "statement", "question", "prompt", "original", "text")
-"""Where a row's statement is looked for, first come first served, unless a field is named."""
+"""Possible columns of statements, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverlapCounts:
-    """Counts of rows, overlaps and templates, and of overlaps by method."""
+    """Counts of rows, overlaps and templates."""
 
     rows: int
     hit_rows: int
@@ -45,14 +45,14 @@ def contamination_file(
     field: str | None = None,
     benchmark_field: str | None = None,
 ) -> OverlapCounts:
-    """Write the hits of the rows of ``path`` in the files ``against`` to ``out``.
+    """Write the hits of the rows of ``path`` in the files ``against``.
 
     Args:
         path, against: .jsonl (also .gz and .zst), .parquet or .csv.
-        field, benchmark_field: dotted paths, by default the first of `FIELDS` that exists.
+        field, benchmark_field: dotted paths, by default the first of `FIELDS`.
 
     Raises:
-        SourceError: a file is missing, empty or unreadable, or has no statements.
+        SourceError: a file is missing, empty, unreadable or without statements.
     """
     index = BenchmarkIndex(
         pl.concat(_benchmark(benchmark, benchmark_field) for benchmark in against), settings or OverlapSettings()
@@ -100,7 +100,6 @@ def _benchmark(path: Path, field: str | None) -> pl.DataFrame:
 
 
 def _batches(path: Path, field: str | None) -> Iterator[pl.DataFrame]:
-    """Yield ``id`` and ``statement`` of `BATCH_ROWS` rows at a time."""
     rows = read_rows(path)
     first = True
     while batch := list(itertools.islice(rows, BATCH_ROWS)):

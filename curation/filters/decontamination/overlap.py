@@ -4,10 +4,9 @@
   ``words``      rarity-weighted cosine of words
   ``embedding``  cosine of sentence embeddings
 
-A ``template`` has the same wording but other figures than the benchmark row.
+A ``template`` has the benchmark row's wording with other figures.
 
-Invariants: hits do not depend on the order of rows; they are ordered by problem, method, falling score and
-benchmark row.
+Invariants: hits do not depend on the order of rows; they are ordered by problem, method, score and benchmark row.
 """
 
 from __future__ import annotations
@@ -37,37 +36,34 @@ NGRAM = 13
 """Tokens in a run."""
 
 MIN_TOKENS, MIN_FORMULA = 6, 3
-"""Fewest tokens of a benchmark row that is looked for as a whole: of any, and of one with two figures, one a number."""
+"""Min tokens of a benchmark row that is searched as a whole; fewer with two figures, one a number."""
 
 COVERAGE, WORDS = 0.5, 0.6
-"""Lowest score of an overlap by runs and by words."""
+"""Min scores by runs and by words."""
 
 FIGURES, FORMULAS = 0.55, 0.95
-"""Lowest agreement of the figures of an overlap, in running text and with formulas. Of programs nothing is asked: their
-examples change freely."""
+"""Min agreement of figures, in running text and with formulas."""
 
 WORDING = 0.8
-"""Lowest agreement of the wording of a template."""
+"""Min agreement of a template's words."""
 
 FLOORS: Mapping[str, float] = {"ngram": 0.2, "words": 0.35, "embedding": 0.7, "programs": 0.4}
-"""Scores from which on hits are measured and kept, of vectors of text and of programs: what is below a threshold may be
-asked about."""
+"""Min scores that are stored; a model may decide those below thresholds."""
 
 FIGURE_WORTH, MOST_FIGURES = 0.05, 5
-"""What a shared figure adds to the cosine of the words in running text if all agree, and how many count: few problems
-share many. Without it words find 61 instead of 80 % of rephrased GSM8K."""
+"""Bonus per shared figure on the score of words if all agree, and how many count."""
 
 CANDIDATES, FIGURES_FLOOR, FORMULAS_FLOOR = 0.15, 0.5, 0.8
-"""Cosine of the words and agreement of the figures from which on a row is embedded."""
+"""Min word score, and figures' agreements, of an embedded row."""
 
 COMMON, FEWEST = 0.05, 20
-"""A word of more than this share of the rows, and of more rows than this, is left out."""
+"""More frequent words, by share and number of rows, are ignored."""
 
 STEM = 5
 """Letters of a word that count."""
 
 ROWS_AT_ONCE = 2_500
-"""Problems that are compared together: memory grows with the pairs of them and the benchmarks that share words."""
+"""Problems compared together, which bounds memory."""
 
 SCORE = pl.Schema(
     {
@@ -81,15 +77,15 @@ SCORE = pl.Schema(
         "benchmark_row": pl.Int64(),
     }
 )
-"""What is measured of a problem and a benchmark row."""
+"""A measured pair."""
 
 HIT = pl.Schema({**SCORE, "kind": pl.String()})
-"""What counts of it: an overlap or a template."""
+"""A pair that is an overlap or template."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverlapSettings:
-    """By which methods a problem and a benchmark row overlap."""
+    """Methods and their thresholds."""
 
     methods: tuple[str, ...] = ("ngram", "words")  # `embedding` needs an embedder
     cosine: float = 0.77  # lowest cosine of the vectors
@@ -98,7 +94,7 @@ class OverlapSettings:
 
     @property
     def thresholds(self) -> Mapping[str, float]:
-        """Return the min score of an overlap by method."""
+        """Return an overlap's min score by method."""
         return {"ngram": COVERAGE, "words": WORDS, "embedding": self.cosine}
 
     @property
@@ -108,11 +104,11 @@ class OverlapSettings:
 
     @property
     def measured_with(self) -> str:
-        """Return all that measured scores depend on."""
+        """Return a key of what scores depend on."""
         return f"{self.methods} {self.programs} {self.most} {self.cosine_floor}"
 
     def agrees(self, figures: float = FIGURES, formulas: float = FORMULAS) -> pl.Expr:
-        """Return whether a pair's figures agree, in running text and with formulas."""
+        """Return whether figures agree; those of programs always do."""
         if self.programs:
             return pl.lit(True)
         return pl.col("agreement") >= pl.when("formal").then(formulas).otherwise(figures)
@@ -120,7 +116,7 @@ class OverlapSettings:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Texts as the methods take them."""
+    """Texts as the methods read them."""
 
     texts: pl.Series  # what vectors are of
     words: pl.DataFrame  # row, word (a hash), n
@@ -130,9 +126,9 @@ class _Batch:
 
 
 class BenchmarkIndex:
-    """Indexes benchmarks for comparison with batches of problems.
+    """Indexes benchmarks for comparison with problems.
 
-    Call `count` with all problems first; otherwise rarity is that of the benchmarks alone.
+    Call `count` with all problems first; else rarity is that of the benchmarks.
 
     Args:
         benchmarks: ``benchmark``, ``row``, ``statement``; null statements are skipped.
@@ -167,13 +163,13 @@ class BenchmarkIndex:
             self._vectors = (benchmark_embedder or self._embedder).embed(self._batch.texts.to_list(), on_outcome)
 
     def count(self, statements: pl.Series) -> None:
-        """Count the words and runs of problems."""
+        """Count problems' words and runs, for rarity."""
         lines = without_passages(tokenize(statements), self._passages)
         self._rarity.add(len(statements), _words(lines)["word"], _runs(lines))
         self._postings = self._weighed = None
 
     def scores(self, statements: pl.Series, on_outcome: OnOutcome | None = None) -> pl.DataFrame:
-        """Return all measured similarities as `SCORE` rows; ``row`` is the index in the series.
+        """Return measured pairs as `SCORE` rows; ``row`` is the index in the series.
 
         Args:
             on_outcome: called with refused indices; without it a refusal raises.
@@ -186,7 +182,6 @@ class BenchmarkIndex:
         return pl.concat(scored)
 
     def _scores(self, statements: pl.Series, on_outcome: OnOutcome | None) -> pl.DataFrame:
-        """Return the `scores` of a batch that fits in memory."""
         batch = self._read(statements, without_passages(tokenize(statements), self._passages))
         frames = []
         if "ngram" in self.settings.methods:
@@ -211,7 +206,7 @@ class BenchmarkIndex:
         return lines.with_columns(method=method).match_to_schema(SCORE, extra_columns="ignore")
 
     def hits(self, statements: pl.Series) -> pl.DataFrame:
-        """Return all hits as `HIT` rows; ``row`` is the index in the series."""
+        """Return overlaps and templates as `HIT` rows."""
         return classify_hits(self.scores(statements), self.settings)
 
     def _read(self, statements: pl.Series, lines: pl.DataFrame) -> _Batch:
@@ -234,7 +229,7 @@ class BenchmarkIndex:
         return distinct.with_columns(weight).with_columns(sum=pl.col("weight").sum().over("row"))
 
     def _embedded(self, batch: _Batch, alike: pl.DataFrame) -> pl.Series:
-        """Return the rows to embed: programs, and texts with shared words."""
+        """Return the rows to embed: programs, or texts with similar words and figures."""
         if self.settings.programs:
             has_text = batch.texts.is_not_null() & (batch.texts.str.strip_chars() != "")
             return has_text.arg_true().cast(pl.Int64).alias("row")
@@ -253,7 +248,7 @@ class BenchmarkIndex:
         )
 
     def _weighed_words(self, words: pl.DataFrame) -> pl.DataFrame:
-        """Return each row's words with weights whose squares sum to 1."""
+        """Return words by row, with weights of norm 1."""
         weights = self._rarity.word_weights(words["word"])
         is_common = self._rarity.word_frequency(words["word"]) > max(COMMON, FEWEST / max(1, self._rarity.rows))
         weighed = words.with_columns(weight=pl.Series(weights)).filter(~pl.Series(is_common))
@@ -261,7 +256,6 @@ class BenchmarkIndex:
         return weighed.select("row", "word", weight=pl.col("weight") / pl.col("weight").pow(2).sum().sqrt().over("row"))
 
     def _by_vectors(self, batch: _Batch, rows: pl.Series, on_outcome: OnOutcome | None = None) -> pl.DataFrame:
-        """Return the pairs with near vectors, for some ordered rows."""
         if rows.is_empty():
             return pl.DataFrame({"row": rows, "at": rows, "score": rows}).pipe(_scored)
         placed = None if on_outcome is None else lambda place, why: on_outcome(rows[place], why)
@@ -274,7 +268,7 @@ class BenchmarkIndex:
 
 
 def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
-    """Return overlaps and templates among measured scores as `HIT` rows."""
+    """Return overlaps and templates as `HIT` rows."""
     is_alike = pl.col("score") >= pl.col("method").replace_strict(settings.thresholds, return_dtype=pl.Float64)
     is_template = ~settings.agrees() & (pl.col("wording") >= WORDING)
     kind = pl.when(is_alike & settings.agrees()).then(pl.lit(OVERLAP)).when(is_template).then(pl.lit(TEMPLATE))
@@ -282,7 +276,6 @@ def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFra
 
 
 def _with_figures(alike: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
-    """Return the pairs with shared figures added to scores."""
     if settings.programs:
         return alike
     added = FIGURE_WORTH * pl.min_horizontal("shared", pl.lit(MOST_FIGURES)) * pl.col("agreement")
@@ -303,13 +296,13 @@ def _shifted(on_outcome: OnOutcome, first: int, row: int, why: RequestRefused | 
 
 
 def _scored(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return row, at and score, rounded because threads add up in any order."""
+    """Round scores, because threads add up in any order."""
     score = pl.col("score").cast(pl.Float64).round(9)
     return lines.select(pl.col("row").cast(pl.Int64), pl.col("at").cast(pl.Int64), score)
 
 
 def _words(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return words by their beginnings: row, word (a hash), n."""
+    """Return row, word (hash of the stem) and n."""
     counted = lines.group_by("row", token=pl.col("token").str.slice(0, STEM)).agg(n=pl.len())
     names = counted["token"].unique()
     hashes = pl.DataFrame({"token": names, "word": pl.Series([text_hash(name) for name in names], dtype=pl.UInt64)})
@@ -322,7 +315,6 @@ def _runs(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _whole_runs(lines: pl.DataFrame) -> dict[int, pl.DataFrame]:
-    """Return short benchmark rows by length: `at` and `run` (a hash)."""
     figures = lines.with_columns(is_figure=is_figure(), is_number=pl.col("token").str.contains(r"^\d"))
     rows = figures.group_by("row").agg(n=pl.len(), figures=pl.col("is_figure").sum(), numbers=pl.col("is_number").sum())
     is_formula = (pl.col("n") >= MIN_FORMULA) & (pl.col("figures") >= 2) & (pl.col("numbers") >= 1)
@@ -336,7 +328,6 @@ def _whole_runs(lines: pl.DataFrame) -> dict[int, pl.DataFrame]:
 
 
 def _whole_inside(lines: pl.DataFrame, whole: Mapping[int, pl.DataFrame]) -> pl.DataFrame:
-    """Return row, at and score 1 of contained short benchmark rows."""
     found = [pl.DataFrame(schema={"row": pl.Int64, "at": pl.Int64, "score": pl.Float64})]
     goes_on = _goes_on(lines)
     row = lines["row"].to_numpy()
@@ -349,7 +340,7 @@ def _whole_inside(lines: pl.DataFrame, whole: Mapping[int, pl.DataFrame]) -> pl.
 
 
 def _goes_on(lines: pl.DataFrame) -> NDArray[np.bool_]:
-    """Return for each token, and the end, whether a formula continues there."""
+    """Return whether a formula continues at each token and the end."""
     is_sign = pl.col("token").is_in(["plus", "minus", "=", "<", ">", "≤", "≥", "≠"])
     inside = (is_figure() | is_sign) & ~pl.col("opens")
     return np.concatenate([lines.select(inside).to_series().to_numpy(), [False]])

@@ -1,4 +1,4 @@
-"""Reads what a program means in words: its first function's name, docstrings and comments."""
+"""Reads what a program means from its first function's name, docstrings and comments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import polars as pl
 
 MIN_LETTERS = 20
-"""Letters of docstrings below which other comments are read too."""
+"""With fewer, other comments are read too."""
 
 _FUNCTION = re.compile(
     r"\b(?:def|function)\s+([A-Za-z_]\w*)\s*\("
@@ -16,7 +16,6 @@ _FUNCTION = re.compile(
     re.MULTILINE,
 )
 _HELPERS = frozenset({"main", "compare", "cmp", "if", "for", "while", "switch", "return"})
-"""Names of functions that mean nothing to the task."""
 
 _FENCE = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _BLOCK = re.compile(r'"""(.*?)"""|\'\'\'(.*?)\'\'\'|/\*(.*?)\*/', re.DOTALL)
@@ -26,7 +25,7 @@ _EXAMPLES = re.compile(r"\b(?:Examples?|For example|For instance)\b\s*:?", re.IG
 
 
 def program_texts(statements: pl.Series) -> pl.Series:
-    """Return `program_text` of each statement; nulls stay."""
+    """Apply `program_text` to each statement; nulls stay."""
     said = [None if text is None else program_text(text) for text in statements]
     return pl.Series(statements.name, said, dtype=pl.String)
 

@@ -1,6 +1,6 @@
-"""Counts how rare words and runs of tokens are in a corpus: ``log((n + 2) / (df + 1))`` (Spärck Jones 1972).
+"""Weighs words and runs by rarity: ``log((n + 2) / (df + 1))`` (Spärck Jones 1972).
 
-Invariants: counts do not depend on the order of rows; memory is bounded.
+Invariant: counts do not depend on the order of rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ SLOTS = 1 << 22
 
 
 class Rarity:
-    """Document frequencies of words and of the benchmarks' runs."""
+    """Document frequencies of words and benchmarks' runs."""
 
     def __init__(self, runs: NDArray[np.uint64]) -> None:
         self.rows = 0
@@ -22,7 +22,7 @@ class Rarity:
         self._run_rows = np.zeros(len(self._runs), dtype=np.uint32)
 
     def add(self, rows: int, words: pl.Series, runs: pl.DataFrame) -> None:
-        """Count rows by hashes of their distinct words, and by ``runs`` (row, run)."""
+        """Count rows by their distinct words' hashes and ``runs`` (row, run)."""
         self.rows += rows
         np.add.at(self._words, _slots(words), 1)
         places, is_known = self._places(runs["run"].to_numpy())
@@ -35,16 +35,16 @@ class Rarity:
         return pl.Series("is_known", self._places(runs.to_numpy())[1])
 
     def word_frequency(self, words: pl.Series) -> NDArray[np.float64]:
-        """Return the share of rows that contain each word."""
+        """Return the share of rows with each word."""
         share: NDArray[np.float64] = self._words[_slots(words)] / max(1, self.rows)
         return share
 
     def word_weights(self, words: pl.Series) -> NDArray[np.float64]:
-        """Return the weights of words by their hashes."""
+        """Return words' weights by hash."""
         return self._weights(self._words[_slots(words)])
 
     def run_weights(self, runs: pl.Series) -> NDArray[np.float64]:
-        """Return the weights of runs by hash; unknown runs count as rare."""
+        """Return runs' weights by hash; unknown runs are rare."""
         places, is_known = self._places(runs.to_numpy())
         counts = np.ones(len(places), dtype=np.uint32)
         counts[is_known] = self._run_rows[places[is_known]]

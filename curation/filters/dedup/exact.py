@@ -1,7 +1,7 @@
-"""Removes exact duplicates by id, a hash of the normalised content; all copies go if references differ.
+"""Removes exact duplicates by id; all copies go if references differ.
 
-Invariants: the caller treats undecided references as conflicts; memory is 8 bytes per row, and the rows with a
-shared id.
+Invariants: the caller treats undecided references as conflicts; memory is 8 bytes per row, and the rows with a shared
+id.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _INDEX = pl.Schema({name: DROPPED[name] for name in ("id", "source", "row", "ans
 
 @dataclass(frozen=True, slots=True)
 class ExactDuplicates:
-    """Repeated ids: ``first`` is the row that may stay, ``references`` the distinct answers."""
+    """Repeated ids' first rows, and distinct ``references``."""
 
     first: pl.DataFrame  # id, source, row
     references: Mapping[str, tuple[str, ...]]
 
     def pairs(self) -> list[tuple[str, str, str]]:
-        """Return (id, reference, other reference) for the verifier to compare."""
+        """Return (id, reference, other reference) for the verifier."""
         return [(name, texts[0], other) for name, texts in self.references.items() for other in texts[1:]]
 
 
@@ -37,7 +37,7 @@ def exact_duplicates(parts: Callable[[], Iterator[pl.DataFrame]]) -> ExactDuplic
     """Find repeated ids.
 
     Args:
-        parts: returns chunks of id, source, row and answer in source order; called twice.
+        parts: chunks of id, source, row and answer in source order; called twice.
     """
     hashes = np.concatenate([np.zeros(0, np.uint64), *(part["id"].hash().to_numpy() for part in parts())])
     hashes.sort()
@@ -56,10 +56,10 @@ def exact_duplicates(parts: Callable[[], Iterator[pl.DataFrame]]) -> ExactDuplic
 def drop_exact_duplicates(
     problems: pl.DataFrame, duplicates: ExactDuplicates, conflicts: Mapping[str, str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split a shard into kept rows (`PROBLEM`) and duplicates (`DROPPED`), in order.
+    """Split a shard into `PROBLEM` rows and `DROPPED` duplicates, in order.
 
     Args:
-        conflicts: evidence by id, if its references differ.
+        conflicts: evidence by id, if references differ.
     """
     conflict_rows = pl.DataFrame(
         {"id": list(conflicts), "conflict": list(conflicts.values())}, schema={"id": pl.String, "conflict": pl.String}

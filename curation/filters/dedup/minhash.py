@@ -1,7 +1,6 @@
 """Computes shingles, MinHash candidates and exact Jaccard similarities.
 
-Invariants: hashes depend only on the text and the MinHash library; they propose pairs, which are compared
-exactly.
+Invariant: hashes only propose pairs.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ CHUNK_PAIRS = 100_000
 """Pairs whose shingles are compared at once."""
 
 CROWD = 100
-"""A bucket with more rows than this compares each row with the first one and the next one only."""
+"""In a larger bucket, rows are compared only with the first and the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class ShingledRows:
 
 
 def shingle(lines: pl.DataFrame, height: int) -> ShingledRows:
-    """Return the shingles and figures of `height` texts from `tokens.tokenize`."""
+    """Return shingles and figures of `tokens.tokenize`'s texts."""
     row, token = lines["row"].to_numpy().astype(np.int64), lines["hash"].to_numpy()
     vocabulary = lines.select("token", "hash").unique()
     is_figure = vocabulary["token"].str.contains(r"^\d") | vocabulary["token"].is_in(list(TELLING))
@@ -63,7 +62,7 @@ def shingle(lines: pl.DataFrame, height: int) -> ShingledRows:
 
 
 def signatures(rows: ShingledRows) -> NDArray[np.uint32]:
-    """Return the rows' MinHash signatures, rows × `SLOTS`."""
+    """Return MinHash signatures, rows × `SLOTS`."""
     from rensa import RMinHash
 
     slots = np.empty((rows.height, SLOTS), dtype=np.uint32)
@@ -79,7 +78,7 @@ def signatures(rows: ShingledRows) -> NDArray[np.uint32]:
 
 
 def band_rows(threshold: float, recall: float = 0.995) -> int:
-    """Return the largest band that proposes ``recall`` of pairs at this similarity."""
+    """Return the largest band that proposes ``recall`` of such pairs."""
     for size in range(16, 1, -1):
         if 1 - (1 - threshold**size) ** (SLOTS // size) >= recall:
             return size
@@ -87,7 +86,7 @@ def band_rows(threshold: float, recall: float = 0.995) -> int:
 
 
 def band_keys(matrix: NDArray[np.uint32], size: int) -> Iterator[NDArray[np.uint64]]:
-    """Yield each band's keys by row; rows with equal keys are candidates."""
+    """Yield each band's keys; rows with equal keys are candidates."""
     for band in range(SLOTS // size):
         key = np.full(len(matrix), band + 1, dtype=np.uint64)
         for slot in range(band * size, (band + 1) * size):
@@ -98,7 +97,7 @@ def band_keys(matrix: NDArray[np.uint32], size: int) -> Iterator[NDArray[np.uint
 def jaccard(
     left: ShingledRows, right: ShingledRows, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
 ) -> NDArray[np.float64]:
-    """Return the exact Jaccard similarity of each pair of rows."""
+    """Return each pair's exact Jaccard similarity."""
     similarity = np.zeros(len(pairs[0]))
     for first in range(0, len(similarity), CHUNK_PAIRS):
         left_rows, right_rows = pairs[0][first : first + CHUNK_PAIRS], pairs[1][first : first + CHUNK_PAIRS]
@@ -126,7 +125,7 @@ def _gathered(rows: ShingledRows, indices: NDArray[np.int64]) -> tuple[NDArray[n
 
 
 def _bigrams(row: NDArray[np.int64], token: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return each row's distinct bigrams, sorted by row and hash."""
+    """Return distinct bigrams, sorted by row and hash."""
     if not len(row):
         return row, token
     inner = row[1:] == row[:-1]

@@ -1,11 +1,11 @@
 """Removes near duplicates: rows with similar token bigrams and equal figures (`tokens.TELLING`).
 
-Rows stay by rank unless they resemble a row that stays.
+By rank, a row stays unless it resembles one that stays.
 
 Invariants:
   - the result does not depend on the order of rows or shards;
-  - memory: about 20 bytes per row, 20 per similar pair, and 250 per dropped row;
-  - members whose reference is not proved equal to that of the row that stays are disputed;
+  - memory: about 20 bytes per row, 20 per similar pair, 250 per dropped row;
+  - members are disputed unless their reference is proved equal;
   - in = kept + duplicates + disputed.
 """
 
@@ -42,26 +42,26 @@ MEMBER = pl.Schema(
         "similarity": pl.Float64(),  # exact Jaccard similarity to the row that stays
     }
 )
-"""One line per row that goes: which row stays in its place, and how alike they are."""
+"""A dropped row and the one that stays."""
 
 PAIR = pl.Schema({"left": pl.UInt32(), "right": pl.UInt32(), "similarity": pl.Float64()})
-"""Two similar rows by their ranks, the lower one on the left; sorted by right, falling similarity, left."""
+"""Two ranks, the lower left; sorted by right, falling similarity, left."""
 
 FLOOR = 0.75
-"""Lowest similarity of the pairs that are found and kept, or the threshold if that is lower."""
+"""Min stored similarity, or the threshold if lower."""
 
 SAMPLE = 2_000
-"""Rows of a source by which its shared passages are found."""
+"""Rows of a source that are searched for shared passages."""
 
 STAR_PAIRS = 100_000
-"""Pairs that are looked at one by one at once."""
+"""Pairs in a block."""
 
 _NAMES = {"id": pl.String(), "source": pl.String(), "row": pl.Int64(), "answer": pl.String()}
 
 
 @dataclass(frozen=True, slots=True)
 class NearDuplicateSplit:
-    """A shard's kept rows, and dropped ones with stage, reason and evidence."""
+    """A shard's kept and dropped rows."""
 
     kept: pl.DataFrame
     duplicates: pl.DataFrame
@@ -69,7 +69,7 @@ class NearDuplicateSplit:
 
 
 class ProblemShards(Protocol):
-    """Problems on disk, a shard at a time."""
+    """Problems on disk, by shard."""
 
     def __len__(self) -> int:
         """Return the number of shards."""
@@ -81,11 +81,10 @@ class ProblemShards(Protocol):
 
 
 def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold: float = 0.75) -> pl.DataFrame:
-    """Return all cluster members that do not stay, as `MEMBER` rows in rank order.
+    """Return cluster members that do not stay, as `MEMBER` rows in rank order.
 
     Args:
-        problems: id, source, row, statement, answer; optionally ``verified`` and ``lang``. (source, row) is the
-            key.
+        problems: id, source, row, statement, answer; optionally ``verified`` and ``lang``. (source, row) is the key.
         sources: in order of preference; others follow by name.
         threshold: min Jaccard similarity, above 0 and at most 1.
     """
@@ -101,7 +100,7 @@ def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold
 
 
 def source_ranks(shards: ProblemShards, sources: Sequence[str], verified: Collection[str]) -> Ranks:
-    """Return each row's rank in the order of the shards; ``verified`` ids come first."""
+    """Return rows' ranks in the order of the shards; ``verified`` ids come first."""
     numbers: dict[str, int] = {}
     rows: list[NDArray[np.int64]] = []
     groups: list[NDArray[np.uint32]] = []
@@ -140,10 +139,10 @@ def similar_pairs(
     *,
     advance: Callable[[int], object] = lambda _rows: None,
 ) -> pl.DataFrame:
-    """Return the pairs with a similarity of at least ``floor`` as sorted `PAIR` rows.
+    """Return pairs of at least this similarity as sorted `PAIR` rows.
 
     Args:
-        scratch: folder of sketches, which are reused; it must not hold those of other rows or another ``floor``.
+        scratch: folder of reused sketches, not of other rows or another ``floor``.
     """
     sketches = Sketches(scratch, floor, _passages(shards))
     for index in range(len(shards)):
@@ -158,7 +157,6 @@ def similar_pairs(
 
 
 def _passages(shards: ProblemShards) -> NDArray[np.uint64]:
-    """Return each source's shared passages, from about `SAMPLE` rows."""
     parts = [shards.read(index, ["source"]).group_by("source").len() for index in range(len(shards))]
     parts.append(pl.DataFrame(schema={"source": pl.String, "len": pl.get_index_type()}))
     counts = pl.concat(parts).group_by("source").agg(every=(pl.col("len").sum() // SAMPLE).clip(1))
@@ -171,7 +169,7 @@ def _passages(shards: ProblemShards) -> NDArray[np.uint64]:
 
 
 def cluster_members(shards: ProblemShards, ranks: Ranks, pairs: pl.DataFrame, threshold: float) -> pl.DataFrame:
-    """Return all cluster members that do not stay, as `MEMBER` rows in rank order.
+    """Return cluster members that do not stay, as `MEMBER` rows in rank order.
 
     Args:
         pairs: from `similar_pairs` with a floor of at most ``threshold``.
@@ -212,7 +210,7 @@ class _OneShard:
 
 
 def reference_pairs(members: pl.DataFrame) -> list[tuple[str, str]]:
-    """Return (reference that stays, reference that goes) for the verifier to compare."""
+    """Return (kept reference, other reference) for the verifier."""
     differ = members.filter(pl.col("answer").is_not_null() & (pl.col("answer") != pl.col("kept_answer")))
     return differ.select("kept_answer", "answer").unique().sort("kept_answer", "answer").rows()
 
@@ -223,11 +221,11 @@ def drop_near_duplicates(
     equal: Mapping[tuple[str, str], bool],
     settled: Collection[str] = (),
 ) -> NearDuplicateSplit:
-    """Split a shard into kept rows, near duplicates, and members with another reference, each in order.
+    """Split a shard into kept rows, near duplicates and disputed members, each in order.
 
     Args:
         equal: results of `reference_pairs`; missing pairs are unequal.
-        settled: ids whose references a person accepted, which stay instead of being disputed.
+        settled: ids with references that a person accepted; they stay.
     """
     pairs = pl.DataFrame(
         [(kept, gone) for (kept, gone), same in equal.items() if same],
@@ -262,7 +260,7 @@ def drop_near_duplicates(
 
 
 def _stars(pairs: pl.DataFrame, rows: int) -> pl.DataFrame:
-    """Return member, keeper (the rank that stays) and similarity from sorted `PAIR` rows."""
+    """Return member, keeper and similarity from sorted `PAIR` rows."""
     gone = bytearray(rows)
     chosen = np.zeros(pairs.height, dtype=bool)
     for first in range(0, pairs.height, STAR_PAIRS):

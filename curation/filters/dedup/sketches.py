@@ -1,8 +1,7 @@
-"""Stores sketches of problems on disk (about 700 bytes per problem), with 8 bytes per row in memory, 18 during the
-search.
+"""Stores sketches on disk, 700 bytes per problem, with 8 bytes per row in memory, 18 during the search.
 
-Invariants: a sketch depends only on its rows and the shared passages; a shard whose ``starts`` file exists is
-complete; hashes propose pairs, which are compared exactly.
+Invariants: a sketch depends only on its rows and the shared passages; a shard with a ``starts`` file is complete;
+hashes only propose pairs.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ RANGE_ROWS = 250_000
 """Ranks whose pairs are compared at once."""
 
 PART_ROWS = 1_000_000
-"""Rows whose keys are sorted at once; keys in more rows are sorted range after range."""
+"""Rows whose keys are sorted at once."""
 
 CHUNK_PAIRS = 50_000
 """Pairs whose shingles are read at once."""
@@ -40,10 +39,10 @@ Ranks = NDArray[np.uint32]
 
 
 class Sketches:
-    """The sketches of a run's shards, in a folder.
+    """A run's sketches, in a folder.
 
     Args:
-        floor: min Jaccard similarity to find, above 0 and at most 1.
+        floor: min Jaccard similarity, above 0 and at most 1.
     """
 
     def __init__(self, folder: Path, floor: float, passages: NDArray[np.uint64]) -> None:
@@ -53,7 +52,7 @@ class Sketches:
         self._starts: list[NDArray[np.uint32]] = []
 
     def add(self, index: int, problems: Callable[[], pl.DataFrame]) -> None:
-        """Sketch the next shard; ``problems`` is called if there is no sketch yet."""
+        """Sketch the next shard, unless there is a sketch."""
         assert index == len(self._starts)
         file = self._file(index, "starts")
         if not file.exists():
@@ -71,14 +70,14 @@ class Sketches:
 
     @property
     def rows(self) -> int:
-        """Return the number of rows of all shards."""
+        """Return the shards' number of rows."""
         return sum(len(starts) - 1 for starts in self._starts)
 
     def similar_pairs(self, ranks: Ranks) -> Iterator[tuple[Ranks, Ranks, NDArray[np.float64]]]:
-        """Yield blocks of (lower rank, higher rank, exact similarity), ordered by higher rank and falling similarity.
+        """Yield blocks of (lower rank, higher rank, similarity), by higher rank and falling similarity.
 
         Args:
-            ranks: each row's rank, in the order of the shards.
+            ranks: in the order of the shards.
         """
         candidates = _CandidateFiles(self.folder, self.rows)
         some = np.concatenate([np.zeros(0, dtype=bool), *(np.diff(starts) > 0 for starts in self._starts)])
@@ -111,7 +110,6 @@ class Sketches:
         return len(np.load(self._file(0, "keys"), mmap_mode="r")) if self._starts else 0
 
     def _band(self, band: int) -> NDArray[np.uint64]:
-        """Return a band's key of each row, in the order of the shards."""
         keys, first = np.empty(self.rows, dtype=np.uint64), 0
         for index, starts in enumerate(self._starts):
             end = first + len(starts) - 1
@@ -120,7 +118,6 @@ class Sketches:
         return keys
 
     def _similarity(self, left: Ranks, right: Ranks) -> NDArray[np.float64]:
-        """Return the exact similarity of each pair of positions."""
         similarity = np.zeros(len(left))
         for first in range(0, len(left), CHUNK_PAIRS):
             chunk = slice(first, first + CHUNK_PAIRS)
@@ -131,7 +128,6 @@ class Sketches:
         return similarity
 
     def _read(self, places: Ranks) -> ShingledRows:
-        """Return the shingles of the rows at these ascending positions."""
         firsts = np.cumsum([0, *(len(starts) - 1 for starts in self._starts)])
         shard = np.searchsorted(firsts, places, side="right") - 1
         parts, sizes = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]
@@ -151,7 +147,7 @@ class Sketches:
 
 
 class _CandidateFiles:
-    """Pairs (rank << 32 | rank) on disk, by ranges of the higher rank."""
+    """Pairs on disk (higher rank << 32 | lower rank), by higher rank."""
 
     def __init__(self, folder: Path, rows: int) -> None:
         self._files = [folder / f"candidates-{number:05}.u64" for number in range(-(-rows // RANGE_ROWS))]
@@ -159,7 +155,6 @@ class _CandidateFiles:
             file.unlink(missing_ok=True)
 
     def add(self, packed: NDArray[np.uint64]) -> None:
-        """Append pairs, higher rank in the upper half."""
         packed = np.sort(packed)
         bounds = np.arange(1, len(self._files) + 1, dtype=np.uint64) * np.uint64(RANGE_ROWS) << np.uint64(32)
         cuts = [0, *np.searchsorted(packed, bounds).tolist()]
@@ -169,7 +164,7 @@ class _CandidateFiles:
                     packed[first:last].tofile(handle)
 
     def ranges(self) -> Iterator[tuple[Ranks, Ranks]]:
-        """Yield distinct (lower rank, higher rank) by range, and remove the files."""
+        """Yield distinct (lower rank, higher rank); remove the files."""
         for file in self._files:
             if file.exists():
                 packed = np.unique(np.fromfile(file, dtype=np.uint64))
@@ -180,7 +175,7 @@ class _CandidateFiles:
 def _part_of_band(
     keys: NDArray[np.uint64], ranks: Ranks, some: NDArray[np.bool_], part: int
 ) -> tuple[NDArray[np.uint64], Ranks]:
-    """Return keys and ranks of rows in one of several equal ranges of keys."""
+    """Return rows in one of several ranges of keys."""
     width = (1 << 64) // -(-len(keys) // PART_ROWS) + 1
     first, last = np.uint64(part * width), np.uint64(min((part + 1) * width, 1 << 64) - 1)
     chosen: list[tuple[NDArray[np.uint64], Ranks]] = []
@@ -192,7 +187,7 @@ def _part_of_band(
 
 
 def _bucket_pairs(keys: NDArray[np.uint64], ranks: Ranks) -> NDArray[np.uint64]:
-    """Return packed pairs of rows with equal keys, fewer in large buckets."""
+    """Return packed pairs of equal keys, fewer in buckets above `CROWD`."""
     order = np.lexsort((ranks, keys))
     keys, ranks = keys[order], ranks[order]
     del order

@@ -1,4 +1,4 @@
-r"""Reads texts as tokens, in which spellings of a number or symbol are equal (``\frac{1}{2}``, ``1/2`` and ``½``).
+r"""Reads texts as tokens, equal for all spellings of a number or symbol (``\frac{1}{2}``, ``1/2`` and ``½``).
 
 Case, punctuation, layout, leading labels and shared passages are ignored.
 
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from curation.languages.vocabulary import every, language
 
 PASSAGE, EDGES = 8, 4
-"""Tokens in a row by which shared passages are recognised, and how many of them may be beyond the edge of a text."""
+"""Tokens of a passage, and how many may be past the text's edge."""
 
 SHARED_BY, MIN_SHARED_BY = 0.1, 4
-"""A passage is shared if this share of a source's rows has it, and this many rows, or all of a smaller source."""
+"""Min share and number of a source's rows with a shared passage."""
 
 MIN_LEFT = 5
-"""Tokens that must be left of a row without its shared passages; a row with fewer keeps them, they are the problem."""
+"""A row with fewer other tokens keeps its passages."""
 
 _ENGLISH = language("en").numerals
 _NUMBERS = {
@@ -43,7 +43,7 @@ _SYMBOLS = (
     "∧ wedge land|∨ vee lor|¬ neg lnot|∀ forall|∃ exists"
 )
 SYMBOLS = "".join(line[0] for line in _SYMBOLS.split("|"))
-"""Signs that are tokens, each with the LaTeX commands for it."""
+"""Signs that are tokens."""
 
 _UNICODE = {
     **{rf"\{name}": symbol for symbol, *names in (line.split() for line in _SYMBOLS.split("|")) for name in names},
@@ -61,10 +61,10 @@ _LAYOUT = tuple(
         "rvert vert to rightarrow hspace vspace item par"
     ).split()
 )
-"""Commands that change how a formula looks, or that other writings have no sign for (``3/4``, ``2x``)."""
+"""Commands of layout, or without a sign in plain text (``3/4``, ``2x``)."""
 
 TELLING = frozenset(("=", "<", ">", "≤", "≥", "≠", "√", "÷", *FUNCTIONS, *every(lambda lang: lang.duplicates.telling)))
-"""Tokens that, like numbers, make another problem of a text when they change."""
+"""Tokens that, like numbers, distinguish problems."""
 
 _LABELS = every(lambda lang: lang.duplicates.labels)
 _CALLED = rf"(?i:{'|'.join(word for word in _LABELS if word[0].islower())})"
@@ -85,8 +85,6 @@ LABELS = (
     + r")[\s*_]*"
 )
 _BARE_LABEL = r"^\s*\d+(?:[.\-]\d+)+\s+(\p{Lu})"
-"""Numberings in front: with a word for a problem, with a mark after them, in brackets with a word, or of several
-numbers before a capital."""
 
 _THOUSANDS = r"(\d)(?:,|\{,\})(\d{3})\b"
 _RAISED = r"([⁰-ₜ²³¹ᵢ-ᵪ¼-¾⅐-⅟]+)"
@@ -112,7 +110,7 @@ _BREAK = "¶"
 
 
 def tokenize(statements: pl.Series) -> pl.DataFrame:
-    """Return the ordered tokens of each text by `row` (its index), and whether each `opens` a sentence or line."""
+    """Return ordered tokens by `row` (index); `opens` marks the first of a sentence or line."""
     text = pl.col("text")
     for _ in range(3):
         text = text.str.replace(LABELS, "")
@@ -135,7 +133,7 @@ def tokenize(statements: pl.Series) -> pl.DataFrame:
 
 
 def token_runs(lines: pl.DataFrame, length: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return each run of `length` tokens: first index and hash."""
+    """Return first index and hash of each run of tokens."""
     return _runs(lines["row"].to_numpy(), lines["hash"].to_numpy(), length)
 
 
@@ -153,7 +151,7 @@ def _runs(
 
 
 def shared_passages(lines: pl.DataFrame, sources: pl.Series) -> NDArray[np.uint64]:
-    """Return sorted hashes of passages that a tenth of a source's rows share."""
+    """Return sorted hashes of passages that a source's rows share."""
     row, token, _ = _edged(lines)
     first, run = _runs(row, token, PASSAGE)
     found = pl.DataFrame({"row": row[first], "run": run}).unique()
@@ -164,7 +162,7 @@ def shared_passages(lines: pl.DataFrame, sources: pl.Series) -> NDArray[np.uint6
 
 
 def without_passages(lines: pl.DataFrame, passages: NDArray[np.uint64]) -> pl.DataFrame:
-    """Return the tokens without these passages, unless little would be left."""
+    """Remove passages, unless too little would be left."""
     if not len(passages):
         return lines
     row, token, places = _edged(lines)
@@ -179,7 +177,7 @@ def without_passages(lines: pl.DataFrame, passages: NDArray[np.uint64]) -> pl.Da
 
 
 def _edged(lines: pl.DataFrame) -> tuple[NDArray[np.integer], NDArray[np.uint64], NDArray[np.int64]]:
-    """Return rows and hashes with `EDGES` marks around each text, and each token's index."""
+    """Return rows and hashes with `EDGES` marks around each text, and tokens' indices."""
     row, token = lines["row"].to_numpy(), lines["hash"].to_numpy()
     number = np.cumsum(np.diff(row, prepend=row[:1]) != 0)
     places = np.arange(len(row)) + EDGES * (2 * number + 1)

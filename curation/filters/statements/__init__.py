@@ -1,4 +1,4 @@
-"""Keeps complete open problems with one final answer, cleaned; drops others with a reason."""
+"""Keeps complete open problems with one final answer, cleaned."""
 
 from curation.config import StatementSettings
 from curation.filters.statements.expressions import StatementRule

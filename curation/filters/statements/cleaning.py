@@ -1,6 +1,6 @@
-"""Removes what a scraper or a LaTeX source left in statements and answers.
+"""Removes debris of scrapers and LaTeX from statements and answers.
 
-Invariants: mathematics never changes; text without debris is unchanged, byte for byte; cleaning is idempotent.
+Invariants: mathematics never changes; text without debris is unchanged; cleaning is idempotent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ENTITIES: list[tuple[str, str]] = [
     (r"&#0?39;", "'"),
     (r"&amp;", "&"),
 ]
-"""HTML's writing of single characters, and the characters."""
+"""HTML entities and their characters."""
 
 NAMES: list[tuple[str, str]] = [
     (r"\\textquotesingle\s?(?:\{\})?", "'"),
@@ -39,7 +39,7 @@ NAMES: list[tuple[str, str]] = [
     (r"\\textbar\s?(?:\{\})?", "|"),
     (r"\\textbackslash\s?(?:\{\})?\\?%", r"\%"),
 ]
-"""LaTeX's names of single characters in text, and the characters; the last is a percent sign that was escaped twice."""
+"""LaTeX's names of characters; the last is a percent sign escaped twice."""
 
 # (pattern, replacement), applied in this order. Rust regular expressions.
 STEPS: list[tuple[str, str]] = [
@@ -76,18 +76,18 @@ _ENDS: list[tuple[str, str]] = [(r"\A\s+", ""), (r"(?:\s|\\\\)+\z", "")]
 
 
 LEAST_LEFT = 4
-"""Characters that must be left of a text for its number and points to be cut off; less may be all there is."""
+"""Characters that must be left without number and points."""
 
 
 def has_debris(column: str, labels: bool = True) -> pl.Expr:
-    """Return a cheap test of whether `clean_text` may change the column."""
+    """Return cheaply whether `clean_text` may change the column."""
     text = pl.col(column)
     headed = has_head(text) if labels else pl.lit(False)
     return text.str.contains_any(NEEDLES) | headed | text.str.ends_with("\\\\") | text.str.ends_with("\\\\\n")
 
 
 def decoded(texts: pl.Series) -> pl.Series:
-    """Return the texts with entities and character names decoded."""
+    """Decode entities and character names."""
     for pattern, replacement in (*ENTITIES, *NAMES):
         texts = texts.str.replace_all(pattern, replacement)
     return texts
@@ -118,7 +118,7 @@ def clean_text(frame: pl.DataFrame, column: str, labels: bool = True) -> pl.Data
 
 
 def replaced(work: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
-    """Return ``work`` with ``changes`` applied by ``_at``, including nulls."""
+    """Apply ``changes`` to ``work`` by ``_at``, including nulls."""
     if changes.is_empty():
         return work
     names = [name for name in changes.columns if name != "_at"]
@@ -131,7 +131,7 @@ def replaced(work: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
 
 
 def cleaned(work: pl.DataFrame) -> pl.DataFrame:
-    """Remove debris from statement, answer and choices of rows with ``_at``."""
+    """Clean statement, answer and choices."""
     for name in ("statement", "answer"):
         labels = name == "statement"
         dirty = work.select("_at", name).filter(has_debris(name, labels))
@@ -149,14 +149,14 @@ def cleaned(work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _checked(frame: pl.DataFrame, tidy: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return clean answers, only decoded if the verifier reads them differently."""
+    """Keep clean answers that the verifier reads as before; decode others."""
     texts = zip(decoded(frame[column]), tidy[column], strict=True)
     kept = [None if old is None or new is None else keep_reference(old, new) for old, new in texts]
     return tidy.with_columns(pl.Series(column, kept, pl.String))
 
 
 def without_layout(answers: pl.Series) -> pl.Series:
-    """Return answers without debris and layout, not checked by the verifier."""
+    """Remove answers' debris and layout, without the verifier's check."""
     frame = pl.DataFrame({"answer": answers.cast(pl.String)})
     texts = clean_text(frame, "answer", False)["answer"]
     return pl.Series([None if text is None else tidy_answer(tidy_option(text)) for text in texts], dtype=pl.String)

@@ -50,12 +50,12 @@ _MARKS = r"[\s。；;?？][0-9]{1,3}[.)．、]"
 
 
 def has_head(text: pl.Expr) -> pl.Expr:
-    """Return a cheap test of whether a text may begin with a label."""
+    """Return cheaply whether a text may begin with a label."""
     return text.str.contains(_HAS_HEAD)
 
 
 def number_belongs(text: pl.Expr) -> pl.Expr:
-    """Return whether a text's first number is a decimal's or a list's."""
+    """Return whether the first number is a decimal's or a list's."""
     following = (text.str.extract(_FIRST_NUMBER).cast(pl.Int32, strict=False) + 1).cast(pl.String)
     marks = text.str.extract_all(_MARKS).list.eval(pl.element().str.extract("([0-9]+)"))
     decimal = text.str.contains(r"\A\s*[0-9]+[．、][0-9]")

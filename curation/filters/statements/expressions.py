@@ -13,23 +13,23 @@ from curation.records import DropReason
 STATEMENT = pl.col("statement")
 ANSWER = pl.col("answer")
 ANY_ROW = pl.lit(True)
-"""The gate of a rule whose literals suffice."""
+"""The gate if literals suffice."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatementRule:
-    """A format rule: ``evidence`` is evaluated if ``gate`` holds, null if the rule does not fire."""
+    """A format rule that fires if ``gate`` holds and ``evidence`` is not null."""
 
     name: str
     reason: DropReason
     gate: pl.Expr
     evidence: pl.Expr
     needles: Sequence[str] = ()
-    """Literals of which the statement must hold one, besides ``gate``; none where any statement will do."""
+    """If given, the statement must contain one of these."""
 
 
 def contains_any(column: pl.Expr, needles: Sequence[str]) -> pl.Expr:
-    """Return whether a text contains any literal, ignoring ASCII case."""
+    """Return whether a text contains a literal, ignoring ASCII case."""
     return column.str.contains_any(list(needles), ascii_case_insensitive=True)
 
 
@@ -40,12 +40,12 @@ def matched_text(column: pl.Expr, pattern: str, harmless: str | None = None) -> 
 
 
 def either_text(condition: pl.Expr, text: pl.Expr) -> pl.Expr:
-    """Return ``text`` where ``condition`` holds, else null."""
+    """Return ``text`` if ``condition`` holds, else null."""
     return pl.when(condition).then(text)
 
 
 def tokens(column: pl.Expr) -> pl.Expr:
-    """Return a text's numbers and words, separated by single spaces."""
+    """Return numbers and words between single spaces."""
     words_only = (
         column.str.to_lowercase().str.replace_all(r"[^0-9\p{L}.]+", " ").str.replace_all(r"\.([^0-9]|$)", " ${1}")
     )
@@ -54,11 +54,11 @@ def tokens(column: pl.Expr) -> pl.Expr:
 
 
 LETTERS = "A-Za-zÀ-ɏЀ-ӿ"
-"""The letters of six of the seven languages, as the inside of a class."""
+"""Letters of six of the seven languages, for a class."""
 
 
 def either(*patterns: str) -> str:
-    """Join expressions into a case-insensitive one, made `cheap`."""
+    """Join expressions into a case-insensitive, `cheap` one."""
     return "(?i)(?:" + "|".join(cheap(pattern) for pattern in patterns) + ")"
 
 
@@ -68,7 +68,7 @@ _SHORT = {"\\w": f"0-9_{LETTERS}", "\\d": "0-9"}
 
 
 def cheap(pattern: str) -> str:
-    r"""Return the expression with classes that compile fast.
+    r"""Replace classes by some that compile fast.
 
     ``\w`` and ``\d`` cover seven languages without hanzi; ``\b`` becomes ASCII and must not be next to an accented
     letter.

@@ -1,7 +1,6 @@
-"""Sets aside a statement's code of figures and tables while rules run.
+"""Hides code of figures and tables from the rules.
 
-Invariants: code is put back byte for byte; code that only loads a picture, is very short or never ends is not
-taken.
+Invariants: code is put back byte for byte; code that only loads a picture, is very short or never ends stays.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ import re
 import polars as pl
 
 FIGURE = "\ue000"
-"""Represents a figure's code while the rules look; of the private use area, so that no text holds it."""
+"""A private use character in place of code."""
 
 NEEDLES = ("[asy]", "\\begin{asy}", "picture}", "\\begin{circuitikz}", "\\begin{tikzcd}", "\\begin{tabular", "<svg")
 LEAST_CODE = 20
-"""Characters between the marks; what is shorter draws nothing. Not in the paper."""
+"""Characters; shorter code draws nothing."""
 
 _ENVIRONMENTS = "asy|tikzpicture|pspicture|picture|circuitikz|tikzcd|tabular[x*]?"
 _CODE = re.compile(
@@ -28,7 +27,7 @@ _KINDS = {"asy": "asymptote", "svg": "svg", "pspicture": "pstricks", "picture": 
 
 
 def take_out(work: pl.DataFrame) -> tuple[pl.DataFrame, dict[int, list[str]]]:
-    """Return the rows with `FIGURE` instead of code, and the code by ``_at``."""
+    """Replace code by `FIGURE`; return rows, and code by ``_at``."""
     may = work.select("_at", "statement").filter(
         pl.col("statement").str.contains_any(list(NEEDLES))
         & pl.col("statement").str.contains(FIGURE, literal=True).not_()
@@ -55,7 +54,7 @@ def _taken(match: re.Match[str], pieces: list[str]) -> str:
 
 
 def put_back(statements: pl.Series, taken: dict[int, list[str]]) -> pl.Series:
-    """Return the statements with their code, in the order of `take_out`'s frame."""
+    """Restore code, in the order of `take_out`'s frame."""
     if not taken:
         return statements
     texts = statements.to_list()
@@ -66,12 +65,12 @@ def put_back(statements: pl.Series, taken: dict[int, list[str]]) -> pl.Series:
 
 
 def lost(statements: pl.Series, taken: dict[int, list[str]]) -> list[int]:
-    """Return the ``_at`` of rewritten statements in which a figure is missing."""
+    """Return rewritten statements' ``_at`` with a missing figure."""
     return [at for at, pieces in taken.items() if (statements[at] or "").count(FIGURE) < len(pieces)]
 
 
 def marked(meta: str | None, pieces: list[str]) -> str:
-    """Return ``meta`` with ``figure_code``, the kinds of code in a statement.
+    """Add ``figure_code``, the kinds of code, to ``meta``.
 
     >>> marked('{"level": 3}', ["[asy]draw((0,0)--(1,1));[/asy]"])
     '{"level": 3, "figure_code": ["asymptote"]}'

@@ -1,8 +1,8 @@
-"""Filters rows by format: cleans them, opens multiple choice, and applies the first rule that fires.
+"""Cleans rows, opens multiple choice, and applies format rules.
 
 Invariants:
-  - pure functions over frames; kept + dropped = in, in order;
-  - dropped rows are unchanged; changed rows keep the original as ``raw_statement`` or ``raw_answer``;
+  - kept + dropped = in, in order;
+  - dropped rows are unchanged; changed rows keep ``raw_statement`` and ``raw_answer``;
   - an answer is cleaned only if the verifier reads it as before;
   - rules never see code of figures;
   - ``choices`` of kept rows is null, unless the rule ``multiple_choice`` is off.
@@ -25,7 +25,7 @@ from curation.records import DROPPED, PROBLEM, DropReason
 
 STAGE = "statements"
 MULTIPLE_CHOICE = "multiple_choice"
-"""The name of what finds multiple choice, among the rules."""
+"""The rule that finds multiple choice."""
 WORKED_ON = ("statement", "answer", "choices", "lang", "source", "meta")
 _TEXTS = ("statement", "answer", "choices", "meta")
 _MAX_EVIDENCE = 300
@@ -43,7 +43,7 @@ class FilterResult:
 
 
 def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None = None) -> FilterResult:
-    """Keep complete open problems with one answer, cleaned; drop others. Pass math rows only."""
+    """Apply the rules to math rows, and split them."""
     return split_rows(problems, apply_rules(problems, settings))
 
 
@@ -64,13 +64,13 @@ def split_rows(problems: pl.DataFrame, judged: pl.DataFrame) -> FilterResult:
 
 
 def _raw(name: str) -> pl.Expr:
-    """Return the earliest text before cleaning, or null if nothing changed it."""
+    """Return the earliest text, or null if unchanged."""
     changed = pl.col(name).ne_missing(pl.col(f"_{name}"))
     return pl.coalesce(pl.col(f"raw_{name}"), pl.when(changed).then(name)).alias(f"raw_{name}")
 
 
 def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
-    """Return each row's cleaned columns, and its first rule, reason and evidence, or nulls."""
+    """Return cleaned columns, and the first rule, reason and evidence, or nulls."""
     settings = settings or StatementSettings()
     work, code = figures.take_out(problems.select(WORKED_ON).with_row_index("_at"))
     work = cleaned(work)
@@ -90,7 +90,6 @@ def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = Non
 
 
 def _fired(rule: StatementRule, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the verdicts of a rule on rows."""
     gate = contains_any(STATEMENT, rule.needles) & rule.gate if rule.needles else rule.gate
     passed = rows.lazy().filter(gate.fill_null(False)).collect()
     if passed.is_empty():  # an expression costs its compiling even for no rows
@@ -100,7 +99,7 @@ def _fired(rule: StatementRule, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the rows with multiple choice opened, and verdicts on the rest."""
+    """Open multiple choice; return the rows, and verdicts on those that stay closed."""
     opened, refused = [], []
     for at, choice in parse_choices(work.filter(is_multiple_choice())):
         if not isinstance(choice, str) and (alone := open_question(choice)) is not None:
@@ -113,7 +112,7 @@ def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def find_choices(problems: pl.DataFrame) -> dict[int, ParsedChoice | str]:
-    """Return dropped multiple choice by row number, parsed, or why no option is right."""
+    """Return dropped multiple choice by index, parsed, or why no option is right."""
     work, code = figures.take_out(problems.select(WORKED_ON).with_row_index("_at"))
     found = dict(parse_choices(cleaned(work).filter(is_multiple_choice())))
     needed = {at: choice for at, choice in found.items() if isinstance(choice, str) or open_question(choice) is None}
@@ -129,7 +128,6 @@ def _with_figures(choice: ParsedChoice | str, pieces: list[str]) -> ParsedChoice
 
 
 def _marked(meta: pl.Series, code: dict[int, list[str]]) -> pl.Series:
-    """Return each row's ``meta`` with its kinds of figure code."""
     tables = meta.to_list() if code else []
     for at, pieces in code.items():
         tables[at] = figures.marked(tables[at], pieces)
@@ -137,7 +135,7 @@ def _marked(meta: pl.Series, code: dict[int, list[str]]) -> pl.Series:
 
 
 def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
-    """Return for each row, in order: id, keep, reason, evidence, statement, answer, rule.
+    """Return per row: id, keep, reason, evidence, statement, answer, rule.
 
     Args:
         rows: ``statement``; optionally ``answer``, ``choices``, ``lang``, ``source``, ``meta`` and ``id``.

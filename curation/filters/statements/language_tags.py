@@ -1,4 +1,4 @@
-"""Checks a statement's language tag by common words, else by identification; not in the paper."""
+"""Checks language tags by common words, else by identification; not in the paper."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ TAGS = tuple(lang.code for lang in languages())
 
 
 def _in_doubt(tag: str) -> pl.Expr:
-    """Return whether a text's language is not settled."""
     text, vocabulary = pl.col("statement"), language(tag).identification
     if vocabulary.telling:
         return (
@@ -29,12 +28,11 @@ def _in_doubt(tag: str) -> pl.Expr:
 
 
 def another_language() -> pl.Expr:
-    """Return evidence such as ``tag de, text fr (0.97)`` if the tag is wrong, else null."""
+    """Return evidence of a wrong tag, as ``tag de, text fr (0.97)``, or null."""
     return pl.struct("statement", "lang").map_batches(_evidence, return_dtype=pl.String)
 
 
 def _evidence(rows: pl.Series) -> pl.Series:
-    """Return evidence for each struct of statement and lang, or null."""
     frame = rows.struct.unnest().with_row_index("at")
     evidence: list[str | None] = [None] * frame.height
     for tag in frame["lang"].unique().drop_nulls().sort():

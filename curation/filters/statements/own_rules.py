@@ -1,4 +1,4 @@
-"""Applies a user's format rules, `[statements] rules = ["own.py:RULE"]`, to rows that the built-in rules keep.
+"""Applies a user's format rules, `[statements] rules = ["own.py:RULE"]`, after the built-in ones.
 
 They run in the stage's process, with the user's rights and no time limit.
 """
@@ -15,7 +15,7 @@ from curation.plugins import PluginRef, find_plugin
 from curation.records import DropReason, SourceError
 
 MAX_EVIDENCE = 300
-"""Characters of evidence that a dropped row keeps."""
+"""Characters of evidence."""
 
 
 @runtime_checkable
@@ -38,7 +38,7 @@ class FormatRule(Protocol):
 
 
 def find_rule(name: str, folder: Path) -> PluginRef:
-    """Return the rule that a recipe names.
+    """Load a recipe's rule.
 
     Raises:
         ConfigError: it cannot be loaded or lacks its method.
@@ -47,7 +47,7 @@ def find_rule(name: str, folder: Path) -> PluginRef:
 
 
 def apply_own_rules(judged: pl.DataFrame, problems: pl.DataFrame, rules: Sequence[PluginRef]) -> pl.DataFrame:
-    """Return the result of `apply_rules`, extended by the user's rules on kept rows.
+    """Apply the user's rules to kept rows.
 
     Raises:
         SourceError: a rule fails on a row.
@@ -67,7 +67,6 @@ def apply_own_rules(judged: pl.DataFrame, problems: pl.DataFrame, rules: Sequenc
 def _first(
     rules: Sequence[PluginRef], statement: str, answer: str | None, place: tuple[str, str, int]
 ) -> tuple[str | None, str | None, str | None]:
-    """Return name, reason and evidence of the first rule that drops."""
     for rule in rules:
         plugin = rule.load()
         try:

@@ -27,7 +27,7 @@ from curation.records import DropReason
 # --- characters ---
 
 MIN_LETTERS = 8
-"""Letters, digits and signs that a statement needs; a hanzi counts as two."""
+"""Min characters of a statement; a hanzi counts twice."""
 _SUM = r"(?:[^\p{L}\\]|\\(?:times|div|cdot|sqrt))*"
 # A sum that is short because it is one: "26-18=", "48*201．", "√(21)^2".
 SHORT_SUM = rf"^{_SUM}\d[\s)\]}}]*(?:[+\-−×÷*/^]|\\(?:times|div|cdot))[\s(\[{{]*\d{_SUM}$"
@@ -123,7 +123,7 @@ YES_NO_ANSWER = (
 PROOF_ANSWER = rf"(?i)^[\s\"'$*(\[]*(?:{one_of(lambda lang: lang.statements.proof_answers)})"
 WORKED = rf"^\s*(?:{one_of(lambda lang: lang.statements.worked)})"
 LONGEST_ANSWER = 400
-"""Characters; a final answer in words is shorter than this, a worked solution rarely is."""
+"""Characters; worked solutions are rarely shorter."""
 PROSE = r"(?:[A-Za-zÀ-ɏЀ-ӿ]{2,}[\s,]+){3,}|\p{Han}{4}"
 _WORD = r"[A-Za-zÀ-ɏЀ-ӿ'’]{2,}"
 SENTENCE = rf"(?:{_WORD}[\s,]+){{5,}}{_WORD}"
@@ -169,7 +169,7 @@ _HAN_ORDERS = f"(?:{one_of(lambda lang: lang.statements.orders, spaced=False)})"
 # Anything between the first part and the second: no bracket that opens the second.
 _UNTIL_2 = r"(?:[^（(]|[（(]\s*[^\s2２Ⅱi二])*?"
 _MARK = r"(?:^|[^A-Za-z0-9_}\\)\]])"
-"""What is before the bracket of a part: f(1) and (a)(b) are no parts."""
+"""Before a part's bracket; f(1) and (a)(b) are no parts."""
 # (a) … (b) …, each of them asking; a. … b. …; i) … ii) …; Part A … Part B; numbered questions; （1）求…（2）求…
 MULTI_PART = either(
     rf"{_MARK}\(\s*a\s*\)[\s,:$]*{_ASKS}[\s\S]*\(\s*b\s*\)",
@@ -326,7 +326,7 @@ _FIXED: tuple[StatementRule, ...] = (
 
 
 def rules_for(settings: StatementSettings) -> tuple[StatementRule, ...]:
-    """Return the rules in order of precedence, without disabled ones."""
+    """Return the enabled rules, in order of precedence."""
     unwanted = pl.lit(bool(settings.languages)) & pl.col("lang").is_in(list(settings.languages)).not_()
     wanted = StatementRule(
         "language_not_wanted", DropReason.WRONG_LANGUAGE, unwanted, pl.concat_str(pl.lit("lang="), "lang")
@@ -335,4 +335,4 @@ def rules_for(settings: StatementSettings) -> tuple[StatementRule, ...]:
 
 
 RULES = rules_for(StatementSettings())
-"""Every rule with the default settings, in order of precedence."""
+"""All rules, with default settings."""

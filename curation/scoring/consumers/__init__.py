@@ -1,1 +1,1 @@
-"""Classes for other trainers that judge by a row's record; a failed verifier is worth 0."""
+"""Other trainers' classes that judge by a row's record; a failed verifier is worth 0."""

@@ -1,4 +1,4 @@
-"""A resources server of NeMo Gym that judges by a row's record."""
+"""A resources server of NeMo Gym."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from curation.scoring.scorer import ScoringSettings, shared_scorer
 
 
 class GoldilocksConfig(BaseResourcesServerConfig):
-    """Settings of the server, with a default thinking tag for rows."""
+    """The server's settings; ``thinking`` overrides the records' tags."""
 
     thinking: str | tuple[str, str] | None = None
 
@@ -28,11 +28,11 @@ class GoldilocksRunRequest(BaseRunRequest):
 
 
 class GoldilocksVerifyRequest(GoldilocksRunRequest, BaseVerifyRequest):
-    """A row with the response to it."""
+    """A row and its response."""
 
 
 class GoldilocksVerifyResponse(BaseVerifyResponse):
-    """The reward, with what decided it."""
+    """The reward, and what decided it."""
 
     goldilocks: str
     outcome: str
@@ -46,7 +46,7 @@ class GoldilocksResourcesServer(SimpleResourcesServer):
     config: GoldilocksConfig
 
     async def verify(self, body: GoldilocksVerifyRequest) -> GoldilocksVerifyResponse:
-        """Return the reward of a response's text without thoughts."""
+        """Return the reward of a response's text."""
         texts = [
             content.text
             for item in body.response.output

@@ -1,4 +1,4 @@
-"""A one-turn environment of NeMo RL, judged by the record in ``ground_truth``."""
+"""A one-turn environment of NeMo RL, judged by ``ground_truth``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from curation.scoring.scorer import ScoringSettings, shared_scorer
 from curation.scoring.trainers import without_end
 
 NAME = "goldilocks"
-"""In ``data.default.env_name`` and ``env`` of its configuration."""
+"""In ``data.default.env_name`` and ``env``."""
 
 
 @ray.remote
@@ -31,7 +31,7 @@ class GoldilocksEnvironment(EnvironmentInterface):
     def step(
         self, message_log_batch: Sequence[Sequence[Mapping[str, Any]]], metadata: Sequence[Mapping[str, Any]]
     ) -> EnvironmentReturn:
-        """Return the rewards of a batch of conversations, which all end."""
+        """Return a batch's rewards; every conversation ends."""
         texts = ["".join(str(m["content"]) for m in log if m["role"] == "assistant") for log in message_log_batch]
         records = [entry["ground_truth"] for entry in metadata]
         scores = self._scorer.score([(record, without_end(text)) for record, text in zip(records, texts, strict=True)])
@@ -46,13 +46,13 @@ class GoldilocksEnvironment(EnvironmentInterface):
         )
 
     def global_post_process_and_metrics(self, batch: Any) -> tuple[Any, dict[str, float]]:
-        """Return the batch, without rewards of truncated responses, and its accuracy."""
+        """Set truncated responses' rewards to 0; return the batch and its accuracy."""
         batch["rewards"] = batch["rewards"] * batch["is_end"]
         return batch, {"accuracy": float(batch["rewards"].mean())}
 
 
 def register_goldilocks() -> None:
-    """Register the environment before NeMo RL sets its data up."""
+    """Register the environment, before NeMo RL reads data."""
     name = f"{__name__}.GoldilocksEnvironment"
     ACTOR_ENVIRONMENT_REGISTRY.setdefault(name, PY_EXECUTABLES.SYSTEM)
     if NAME not in ENV_REGISTRY:

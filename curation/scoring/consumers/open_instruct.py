@@ -1,4 +1,4 @@
-"""A verifier of open-instruct for rows of ``dataset`` `goldilocks`, registered by import."""
+"""A verifier of open-instruct, registered by import."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from open_instruct.ground_truth_utils import VerificationResult, VerifierFunctio
 from curation.scoring.trainers import exported_score, without_end
 
 NAME = "goldilocks"
-"""In the column `dataset` of an exported set."""
+"""In a set's column `dataset`."""
 
 
 class GoldilocksVerifier(VerifierFunction):
@@ -26,6 +26,6 @@ class GoldilocksVerifier(VerifierFunction):
         query: str | None = None,  # noqa: ARG002
         rollout_state: dict[str, Any] | None = None,  # noqa: ARG002
     ) -> VerificationResult:
-        """Return the score of a response; what decided is in ``reasoning``."""
+        """Return the score, with the outcome as ``reasoning``."""
         score = exported_score(label, without_end(prediction))
         return VerificationResult(score=score.reward or 0.0, reasoning=score.outcome)

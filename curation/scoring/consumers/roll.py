@@ -1,4 +1,4 @@
-"""A reward worker of ROLL for rows of the domain `goldilocks`."""
+"""A reward worker of ROLL for the domain `goldilocks`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from curation.scoring.trainers import without_end
 
 
 class GoldilocksRewardWorker(Worker):
-    """Judges batches of responses as their problems were measured."""
+    """Judges batches of responses."""
 
     def __init__(self, worker_config: WorkerConfig) -> None:
         super().__init__(worker_config=worker_config)
@@ -43,7 +43,7 @@ class GoldilocksRewardWorker(Worker):
 
 
 def rewards_of(tokenizer: Any, responses: Any, records: Any) -> list[float]:
-    """Return the rewards of responses (token ids [B, T]) by their records."""
+    """Return the rewards of responses (token ids [B, T])."""
     texts = tokenizer.batch_decode(responses, skip_special_tokens=False)
     pairs = [(str(record), without_end(text)) for record, text in zip(records, texts, strict=True)]
     return [score.reward or 0.0 for score in shared_scorer(ScoringSettings()).score(pairs)]

@@ -1,4 +1,4 @@
-"""A one-turn environment of skyrl_gym, judged by a row's record."""
+"""A one-turn environment of skyrl_gym."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skyrl_gym.envs.registration import register, registry
 from curation.scoring.trainers import exported_score
 
 NAME = "goldilocks"
-"""In the column `env_class` of an exported set."""
+"""In a set's column `env_class`."""
 
 
 class GoldilocksEnv(BaseTextEnv):
@@ -23,7 +23,7 @@ class GoldilocksEnv(BaseTextEnv):
         self.verifier_failed = 0.0
 
     def step(self, action: str) -> BaseTextEnvStepOutput:
-        """Return the reward of a response; the episode ends."""
+        """Return a response's reward; the episode ends."""
         score = exported_score(self.record, action)
         self.verifier_failed = float(score.reward is None)
         told = {"outcome": score.outcome}
@@ -35,6 +35,6 @@ class GoldilocksEnv(BaseTextEnv):
 
 
 def register_goldilocks() -> None:
-    """Register the environment in every process that makes environments."""
+    """Register the environment in each process."""
     if NAME not in registry:
         register(id=NAME, entry_point=f"{__name__}:GoldilocksEnv")

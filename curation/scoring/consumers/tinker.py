@@ -1,4 +1,4 @@
-"""A data set of tinker-cookbook, judged by its rows' records."""
+"""A data set of tinker-cookbook."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from curation.scoring.scorer import ScoringSettings, shared_scorer
 
 
 class GoldilocksEnv(Env):
-    """A problem with its messages and its record."""
+    """A problem with its messages and record."""
 
     def __init__(self, renderer: renderers.Renderer, row: Mapping[str, Any]) -> None:
         self.renderer, self.messages, self.record = renderer, row["messages"], row["goldilocks"]
 
     async def initial_observation(self) -> tuple[Any, Any]:
-        """Return the prompt's tokens and what ends a response."""
+        """Return the prompt's tokens and the stop sequences."""
         return self.renderer.build_generation_prompt(self.messages), self.renderer.get_stop_sequences()
 
     async def step(self, action: list[int], *, extra: Any = None) -> StepResult:  # noqa: ARG002 - its signature
-        """Return the reward of a response; the episode ends."""
+        """Return a response's reward; the episode ends."""
         message, _ = self.renderer.parse_response(action)
         (score,) = await asyncio.to_thread(shared_scorer(ScoringSettings()).score, [(self.record, message["content"])])
         return StepResult(
@@ -55,7 +55,7 @@ class GoldilocksDataset(RLDataset):
         self.batch_size, self.group_size, self.renderer = batch_size, group_size, renderer
 
     def get_batch(self, index: int) -> Sequence[EnvGroupBuilder]:
-        """Return the groups of one step."""
+        """Return a step's groups."""
         rows = self.rows[index * self.batch_size : (index + 1) * self.batch_size]
         return [
             ProblemGroupBuilder(partial(GoldilocksEnv, self.renderer, row), self.group_size, "goldilocks")
@@ -78,7 +78,7 @@ class GoldilocksDatasetBuilder(RLDatasetBuilder):
     seed: int = 0
 
     async def __call__(self) -> tuple[GoldilocksDataset, None]:
-        """Return the training set; there is no test set."""
+        """Return the training set and no test set."""
         tokenizer = get_tokenizer(self.model_name_for_tokenizer)
         renderer = renderers.get_renderer(self.renderer_name, tokenizer=tokenizer)
         rows = [json.loads(line) for line in Path(self.file).read_text(encoding="utf-8").rstrip("\n").split("\n")]

@@ -1,4 +1,4 @@
-"""A `Taskset` of verifiers 0.4 with our reward; prime-rl trains on it."""
+"""A `Taskset` of verifiers 0.4, also for prime-rl."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ class GoldilocksTask(vf.Task[GoldilocksData]):
 
 
 class GoldilocksConfig(vf.TasksetConfig):
-    """The set's file; by default next to the taskset's module."""
+    """The set's file, by default next to the module."""
 
     file: Path | None = None
     """The exported `train.parquet`."""
 
 
 class GoldilocksTaskset(vf.Taskset[GoldilocksTask, GoldilocksConfig]):
-    """An exported set as tasks; its exported module subclasses it to name the file."""
+    """An exported set as tasks; the export's subclass names the file."""
 
     FILE: Path | None = None
 
     def load(self) -> Iterable[GoldilocksTask]:
-        """Yield the set's tasks in order.
+        """Yield the tasks in order.
 
         Raises:
             SourceError: no file is named.

@@ -1,4 +1,4 @@
-"""The demo of the code pipeline: problems with their solutions and tests, and the report of what was caught.
+"""The code demo's problems with solutions and tests, and its report.
 
-``python -m tests.demo_data.code.make_data`` in the repository makes the files again.
+``python -m tests.demo_data.code.make_data`` makes the files again.
 """

@@ -1,4 +1,4 @@
-"""The code pipeline on the project's own sample problems: what it caught of what was planted there."""
+"""Reports what the code demo caught."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RECIPE = HERE.parent.parent / "recipes" / "demo_code.toml"
 
 @dataclass(frozen=True, slots=True)
 class FaultReport:
-    """One planted row, and what became of it; ``missed`` states what did not happen that should have."""
+    """A planted row, its outcome, and what should have happened."""
 
     planted: dict[str, Any]
     fate: str
@@ -28,7 +28,7 @@ class FaultReport:
 
 
 def fault_reports(run: Path, planted: Path) -> list[FaultReport]:
-    """Return the outcome of every planted row in a finished run."""
+    """Return planted rows' outcomes in a finished run."""
     sources = read_table(run / "stages" / "01-sources", "kept", ["id", "row"])
     decisions = read_table(run / "stages" / "10-tests", "decisions")
     power = {row["problem"]: row for row in read_table(run / "stages" / "10-tests", "power").iter_rows(named=True)}
@@ -54,14 +54,14 @@ def fault_reports(run: Path, planted: Path) -> list[FaultReport]:
 
 
 def _outcomes(curated: Path) -> dict[int, str]:
-    """Return row → the reason it was dropped for, or keep where at least one language variant is in the set."""
+    """Return drop reasons by row, or `KEEP` if any language variant is in the set."""
     dropped = pl.read_parquet(curated / "dropped" / "*.parquet").select("row", "reason")
     kept = pl.read_parquet(curated / "data" / "*.parquet")["row"].to_list()
     return dict(dropped.iter_rows()) | dict.fromkeys(kept, KEEP)
 
 
 def show(rows: list[FaultReport], console: Console) -> None:
-    """Print how many rows of each kind ended as expected, and every row that did not."""
+    """Print the report."""
     table = Table(title="Planted and caught", title_justify="left", box=None, pad_edge=False)
     for name in ("kind", "expected"):
         table.add_column(name, no_wrap=True)

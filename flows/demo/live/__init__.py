@@ -1,5 +1,4 @@
-"""The demo's second part: problems of the embedded family, sampled live with the embedded model.
+"""The live demo: problems of the embedded family, sampled with the embedded model.
 
-Nothing here is recorded but the problems; ``python -m tests.demo_data.live.make_data`` in the repository makes
-`problems.jsonl` and `planted.jsonl`.
+``python -m tests.demo_data.live.make_data`` makes `problems.jsonl` and `planted.jsonl`.
 """

@@ -1,7 +1,4 @@
-"""What the live demo shows: who answered, what stopping early saved, how hard the problems are, wrong labels found.
-
-And what the second stage made of the problems that the first never solved: the reason for two stages.
-"""
+"""Reports the live demo, and what the second stage gained."""
 
 from __future__ import annotations
 
@@ -28,18 +25,18 @@ WITH_VLLM = (
     "models.student.kv_cache_mb=64",
     "models.student.in_flight=128",
 )
-"""What changes in the recipe where vLLM answers."""
+"""Overrides if vLLM answers."""
 
 
 def engine() -> tuple[str, list[str]]:
-    """Return the engine that answers on this machine, and the recipe's overrides for it."""
+    """Return this machine's engine and its overrides."""
     if importlib.util.find_spec("vllm") is not None:
         return "vLLM", list(WITH_VLLM)
     return "torch (vLLM is not installed here)", []
 
 
 def show(run: Path, engine_name: str, console: Console) -> None:
-    """Print the report of a finished run of two stages."""
+    """Print the report of a finished run."""
     first, second = (decisions_of(run, part) for part in ("stage1", "stage2"))
     print_line = partial(console.print, highlight=False, soft_wrap=True)
     print_line(f"Sampled live by {engine_name}: the embedded model, then the grader trained on what it can learn from.")
@@ -52,7 +49,6 @@ def show(run: Path, engine_name: str, console: Console) -> None:
 
 
 def _print_rescued(run: Path, first: pl.DataFrame, second: pl.DataFrame, print_line: Callable[[str], None]) -> None:
-    """Print what stage 2 made of the problems that stage 1 never solved, and how many have a sound reference."""
     published = pl.read_parquet(run / "curated" / "data" / "*.parquet")["id"]
     two, wrong = compare_stages(first, second, published), _planted_ids(run)
     never = set(first.filter(pl.col("reason") == DropReason.NEVER_SOLVED.value)["problem"])
@@ -69,7 +65,7 @@ def _print_rescued(run: Path, first: pl.DataFrame, second: pl.DataFrame, print_l
 
 
 def refresh(run: Path, console: Console) -> None:
-    """Train the grader for a few more steps, and publish the version of the set that the newer checkpoint makes."""
+    """Train the grader further, and refresh the set with it."""
     from flows.cli.refresh import refresh_run  # brings Prefect along
     from flows.run.training import start_from, train
 
@@ -84,7 +80,7 @@ def refresh(run: Path, console: Console) -> None:
 
 
 def decisions_of(run: Path, part: str) -> pl.DataFrame:
-    """Return the decisions of a stage of a run, one row a problem."""
+    """Return a stage's decisions, one row per problem."""
     return pl.read_parquet(run / "decisions" / part / "*" / "decisions" / "*.parquet")
 
 
@@ -97,7 +93,6 @@ def _histogram(rates: list[float]) -> str:
 
 
 def _label_text(run: Path, decided: pl.DataFrame) -> str:
-    """Return how many wrong references were planted, how many of them suspected, and how many sound ones."""
     planted = _planted_ids(run)
     suspected = set(decided.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)["problem"])
     right = len(suspected & planted)
@@ -105,7 +100,6 @@ def _label_text(run: Path, decided: pl.DataFrame) -> str:
 
 
 def _planted_ids(run: Path) -> set[str]:
-    """Return the ids of the problems whose references were made wrong on purpose."""
     lines = (HERE / "planted.jsonl").read_text(encoding="utf-8").splitlines()
     planted = [json.loads(line)["problem"] for line in lines]
     published = [pl.read_parquet(run / "curated" / part / "*.parquet") for part in ("data", "dropped")]
