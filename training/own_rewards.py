@@ -51,14 +51,25 @@ def pinned(name: str, folder: Path) -> str:
     Raises:
         ConfigError: the file defines no component, or has changed since the run began.
     """
-    plain, _, digest = name.partition("@")
-    if digest and name in _FOUND:
+    if name in _FOUND:
         return name
-    found = find_plugin(plain, folder, "rewards.components", RewardComponent, "an object with the method `reward`")
+    needed = "an object with the method `reward`"
+    found = pinned_plugin(name, folder, "rewards.components", RewardComponent, needed)
+    _FOUND[label := f"{found.name}@{found.digest}"] = found
+    return label
+
+
+def pinned_plugin(name: str, folder: Path, setting: str, kind: type, needed: str) -> PluginRef:
+    """Return a setting's plug-in, whose name may have its file's digest after `@`; see `find_plugin`.
+
+    Raises:
+        ConfigError: there is none, or its file has another digest.
+    """
+    plain, _, digest = name.partition("@")
+    found = find_plugin(plain, folder, setting, kind, needed)
     if digest and digest != found.digest:
-        raise ConfigError(f"rewards.components: the file of {plain} has changed since the run began; put it back.")
-    _FOUND[f"{plain}@{found.digest}"] = found
-    return f"{plain}@{found.digest}"
+        raise ConfigError(f"{setting}: the file of {plain} has changed since the run began; put it back.")
+    return found
 
 
 def own_reward(components: Sequence[str], problem: str, response: str, correct: bool, row: str) -> float:

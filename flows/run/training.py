@@ -72,8 +72,8 @@ def train_apart(
         EngineError: a process failed.
     """
     from curation.policies.vllm.placement import visible_gpus
-    from training.engines.embedded.ranks import train_in_ranks
     from training.engines.embedded.servers import generator_servers
+    from training.engines.processes import train_in_ranks
 
     settings, recipe_folder, folder = _opened(recipe, out, overrides, resume=resume)
     if settings.engine == "verl":

@@ -29,8 +29,7 @@ from curation.config import Decoding, EndpointModel, ServerSettings
 from curation.policies.endpoint import Endpoint
 from curation.records import Domain, PromptRequest
 from tests.benchmarks.gpu.models import token_answer
-from training.generation.token_answers import read_answer
-from training.generation.vllm_client import TrainingVllmClient
+from training.generation.vllm_client import TrainingVllmClient, read_answer
 from training.optimisation.packing import TrainingSample
 
 TOKENS = 64

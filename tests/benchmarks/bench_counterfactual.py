@@ -43,13 +43,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+import orjson
 import polars as pl
 
-from curation.records import PROBLEM
+from curation.records import PROBLEM, Domain
 from curation.storage.stages import atomic_write
 from tests.embedded_model.measure import measure_exercises, measure_pass_rates
 from training.embedded_model import WEIGHTS
-from training.embedded_model.problems import Exercise, Split, exercise_table, generate_exercises
+from training.embedded_model.problems import Exercise, Split, generate_exercises
 from training.evaluation.estimators import Estimate, crossed_interval, student
 from training.evaluation.metrics import read_metrics
 from training.evaluation.report import verdict, with_interval
@@ -134,6 +135,27 @@ def curated_run(options: argparse.Namespace, seed: int, folder: Path, share: flo
     run_recipe(folder / "recipe.toml", [], folder / "run")
     atomic_write(folder / "finished", "")
     return folder / "run"
+
+
+def exercise_table(exercises: Sequence[Exercise]) -> pl.DataFrame:
+    """Return the exercises in the `PROBLEM` schema, row by row."""
+    rows = [
+        {
+            "id": item.id,
+            "group": item.id,
+            "domain": Domain.MATH.value,
+            "statement": item.statement,
+            "answer": str(item.answer),
+            "lang": item.lang,
+            "source": "embedded",
+            "row": row,
+            "license": "Apache-2.0",
+            "weight": 1.0,
+            "meta": orjson.dumps({"topic": item.kind, "level": item.level}).decode(),
+        }
+        for row, item in enumerate(exercises)
+    ]
+    return pl.DataFrame(rows, schema=PROBLEM)
 
 
 def random_rows(options: argparse.Namespace, seed: int, folder: Path, count: int) -> Path:

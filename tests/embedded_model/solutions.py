@@ -14,7 +14,28 @@ from collections.abc import Mapping
 from random import Random
 
 from training.embedded_model.problems import Exercise
-from training.embedded_model.wordings import ANSWERS, GUESSES
+
+ANSWERS: Mapping[str, str] = {
+    "en": "The answer is \\boxed{{{answer}}}.",
+    "fr": "La réponse est \\boxed{{{answer}}}.",
+    "es": "La respuesta es \\boxed{{{answer}}}.",
+    "it": "La risposta è \\boxed{{{answer}}}.",
+    "de": "Die Antwort ist \\boxed{{{answer}}}.",
+    "zh": "答案是 \\boxed{{{answer}}}。",
+    "ru": "Ответ: \\boxed{{{answer}}}.",
+}
+"""The summary after the thoughts."""
+
+GUESSES: Mapping[str, str] = {
+    "en": "Maybe {answer}?",
+    "fr": "Peut-être {answer} ?",
+    "es": "Quizás {answer}.",
+    "it": "Forse {answer}.",
+    "de": "Vielleicht {answer}.",
+    "zh": "大概 {answer}。",
+    "ru": "Может быть, {answer}.",
+}
+"""Thoughts of one who guesses."""
 
 WORKED_SHARE_BY_LEVEL: Mapping[int, float] = {1: 0.88, 2: 0.66, 3: 0.46, 4: 0.32, 5: 0.0}
 """Share of worked solutions among those shown, by the problem's level. Nobody shows how to work out level 5."""

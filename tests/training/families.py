@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from tests.embedded_model.make import make_tokenizer
-from training.generation.row_caches import keeps_all_keys
+from training.generation.forward import keeps_all_keys
 
 WINDOW = 8
 _SIZES: dict[str, Any] = {

@@ -96,9 +96,6 @@ def check_room(
     long = sorted(tasks, key=lambda task: -len(task.request.statement))[:_LONG_PROMPTS]
     longest = max(len(render_prompt(tokenizer, prompt, task, tags)) for task in long)
     sequence = min(longest + max_tokens, context)
-    if longest >= context:
-        detail = f"a prompt takes {longest} tokens, the context is {context}"
-        return CheckResult(ROOM, longest, context, detail, "leave long problems out, or take a longer context")
     if sequence > packing.micro_batch_tokens:
         detail = f"prompt and response may take {sequence} tokens, a micro-batch holds {packing.micro_batch_tokens}"
         advice = f"set packing.micro_batch_tokens = {sequence}, or a lower max_tokens"

@@ -16,10 +16,7 @@ from enum import StrEnum
 from random import Random
 from typing import TypeVar
 
-import orjson
-import polars as pl
-
-from curation.records import PROBLEM, Domain, normalise_text, problem_id
+from curation.records import normalise_text, problem_id
 from training.embedded_model.wordings import LANGS, NAMES, THINGS, WARES, wordings
 
 
@@ -108,27 +105,6 @@ def generate_exercises(
                 break
         else:
             raise ValueError(f"after {len(used)} exercises of {kinds or 'all kinds'} no fresh one was found")
-
-
-def exercise_table(exercises: Sequence[Exercise], source: str = "embedded") -> pl.DataFrame:
-    """Return the exercises in the `PROBLEM` schema, row by row."""
-    rows = [
-        {
-            "id": item.id,
-            "group": item.id,
-            "domain": Domain.MATH.value,
-            "statement": item.statement,
-            "answer": str(item.answer),
-            "lang": item.lang,
-            "source": source,
-            "row": row,
-            "license": "Apache-2.0",
-            "weight": 1.0,
-            "meta": orjson.dumps({"topic": item.kind, "level": item.level}).decode(),
-        }
-        for row, item in enumerate(exercises)
-    ]
-    return pl.DataFrame(rows, schema=PROBLEM)
 
 
 def _running(shares: Iterator[float]) -> list[float]:

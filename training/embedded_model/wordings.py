@@ -104,28 +104,6 @@ FOREIGN: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
 }
 
-ANSWERS: Mapping[str, str] = {
-    "en": "The answer is \\boxed{{{answer}}}.",
-    "fr": "La réponse est \\boxed{{{answer}}}.",
-    "es": "La respuesta es \\boxed{{{answer}}}.",
-    "it": "La risposta è \\boxed{{{answer}}}.",
-    "de": "Die Antwort ist \\boxed{{{answer}}}.",
-    "zh": "答案是 \\boxed{{{answer}}}。",
-    "ru": "Ответ: \\boxed{{{answer}}}.",
-}
-"""The summary after the thoughts."""
-
-GUESSES: Mapping[str, str] = {
-    "en": "Maybe {answer}?",
-    "fr": "Peut-être {answer} ?",
-    "es": "Quizás {answer}.",
-    "it": "Forse {answer}.",
-    "de": "Vielleicht {answer}.",
-    "zh": "大概 {answer}。",
-    "ru": "Может быть, {answer}.",
-}
-"""Thoughts of one who guesses."""
-
 
 def wordings(kind: str, lang: str) -> tuple[str, ...]:
     """Return the texts of this kind in this language, maybe none."""

@@ -1,4 +1,4 @@
-"""Copy a run's checkpoints, model and logs to its mirror on a thread.
+"""Claim a run's folder, and copy its checkpoints, model and logs to its mirror on a thread.
 
 Invariants: training never waits for a copy; a failed copy is retried; a successful run ends with a complete mirror or
 an error.
@@ -6,6 +6,7 @@ an error.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +15,10 @@ from typing import Self
 
 from curation.records import StoreError
 from curation.storage.mirror import Finished, Mirror
+from curation.storage.stages import atomic_write
 from training.optimisation.checkpoint import whole_checkpoints
+from training.recipe import TrainRecipe
+from training.rollouts.stall_monitor import STALLED
 
 LOGS = ("run.json", *(f"{name}.jsonl" for name in ("metrics", "batches", "changes")), "summary.json")
 MODEL = "model"
@@ -65,3 +69,25 @@ class RunMirror:
             self._mirror.copy_folders("checkpoints", checkpoints)
         if (self._out / "summary.json").exists() and (self._out / MODEL).is_dir():
             self._mirror.copy_folders(MODEL, [Finished("last", self._out / MODEL)])
+
+
+def claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool) -> None:
+    """Claim the folder by writing ``run.json``.
+
+    Raises:
+        StoreError: its content does not fit the recipe and ``resume``.
+    """
+    run_file = out / "run.json"
+    if run_file.exists():
+        name = json.loads(run_file.read_text(encoding="utf-8"))["recipe"]["name"]
+        if name != recipe.name:
+            raise StoreError(f"{out} holds a run of recipe `{name}`, not `{recipe.name}`; give another folder")
+        if not resume:
+            raise StoreError(f"{out} holds a run already; resume it, or give another folder")
+    elif resume:
+        raise StoreError(f"{out} holds no run to resume (no run.json); start one with its recipe")
+    (out / STALLED).unlink(missing_ok=True)
+    table = {"recipe_folder": str(recipe_folder.absolute()), "recipe": recipe.model_dump(mode="json")}
+    out.mkdir(parents=True, exist_ok=True)
+    content = json.dumps({"kind": "training", **table}, indent=1, ensure_ascii=False)
+    atomic_write(run_file, content + "\n")

@@ -118,7 +118,11 @@ def _shortest(
         work = workload(recipe, costs, f"recipe {recipe.name}")
     except ConfigError as error:
         return None, f"{begun}[costs] does not say all ({error})"
-    fits = [place for place, (trainers, _) in enumerate(splits) if _fits(recipe, costs, shape, trainers)]
+    fits = [
+        place
+        for place, (trainers, _) in enumerate(splits)
+        if shape is None or trainer_memory(recipe, shape, trainers) <= costs.gpu_gb * 1e9
+    ]
     if not fits:
         return None, f"{begun}by the estimate no number of them has memory enough"
 
@@ -131,11 +135,6 @@ def _shortest(
     trainers, generators = splits[chosen]
     why = f"{trainers} of {gpus} GPUs train and {generators} generate: {cost(chosen)[0]:.3g} hours by [costs]"
     return chosen, why
-
-
-def _fits(recipe: TrainRecipe, costs: StatedCosts, shape: ModelShape | None, trainers: int) -> bool:
-    """Return whether the estimated memory of the trainers suffices."""
-    return shape is None or trainer_memory(recipe, shape, trainers) <= costs.gpu_gb * 1e9
 
 
 def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> float:

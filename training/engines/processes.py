@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -9,8 +10,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from curation.policies.vllm.placement import VISIBLE
 from curation.records import GoldilocksError
 from training.engines import child_process
+from training.engines.placement import EmbeddedPlacement
 
 LAST_LINES = 12
 """Of a process that failed, that many lines are shown."""
@@ -36,6 +39,10 @@ _ACTOR_LINE = re.compile(r"^\((\S+) pid=(\d+)(?:, ip=(\S+?))?\)\s?(.*)$")
 _LOUD = re.compile(r"Error|Exception|Traceback|CUDA|NCCL|killed|OOM", re.IGNORECASE)
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+RANKS_LOG = "ranks.txt"
+"""In the run's folder: the output of the embedded engine's processes."""
 
 
 class EngineError(GoldilocksError):
@@ -127,3 +134,41 @@ def _copy(process: subprocess.Popen[bytes], log: Path, say: Callable[[str], None
             file.flush()
             if say is not None:
                 say(line.decode(errors="replace").rstrip("\n"))
+
+
+def rank_command(placement: EmbeddedPlacement, module: str, arguments: Sequence[str]) -> list[str]:
+    """Return the command that trains: the module itself, or torchrun with one rank per process."""
+    if placement.processes == 1:
+        return [sys.executable, "-m", module, *arguments]
+    ranks = ["--standalone", "--local-addr=127.0.0.1", f"--nproc-per-node={placement.processes}", "--tee=3"]
+    return [sys.executable, "-m", "torch.distributed.run", *ranks, "-m", module, *arguments]
+
+
+def rank_environment(placement: EmbeddedPlacement, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables without another torchrun's, and with the visible GPUs."""
+    others = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")
+    kept = {name: value for name, value in variables.items() if name not in others}
+    if placement.visible:
+        kept[VISIBLE] = ",".join(placement.visible)
+    return kept
+
+
+def train_in_ranks(
+    placement: EmbeddedPlacement,
+    module: str,
+    arguments: Sequence[str],
+    out: Path,
+    say: Callable[[str], None] | None = None,
+) -> None:
+    """Train in separate processes, whose output replaces the folder's `RANKS_LOG`.
+
+    Raises:
+        EngineError: names the failed process and its last lines.
+    """
+    log = out / RANKS_LOG
+    log.unlink(missing_ok=True)  # an earlier start's output would be taken for this one's failure
+    status = run_processes(
+        rank_command(placement, module, arguments), rank_environment(placement, os.environ), log, say=say
+    )
+    if status:
+        raise failure(f"training in {out}", status, log)

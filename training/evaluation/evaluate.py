@@ -1,23 +1,21 @@
-"""Measure pass@1 on held-out problems, always under the same seeds.
+"""Compute pass@1 on held-out problems, or how likely texts are after the policy's thoughts.
 
 Invariants: rollouts that the verifier failed on, and problems with a refused prompt, are left out.
 """
 
 from __future__ import annotations
 
-import asyncio
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from curation.records import COUNTED_OUTCOMES, Outcome, RequestRefused
-from training.evaluation.estimators import mean_interval
-from training.rollouts.rollouts import Rollout, RolloutGenerator, RolloutRunner
-from training.rollouts.tasks import TrainingTask
+from torch import Tensor
 
-_GROUPS = 1 << 40
-"""Group numbers of evaluations, far above those of training."""
+from curation.records import COUNTED_OUTCOMES, Outcome
+from training.evaluation.estimators import mean_interval
+from training.optimisation.packing import TrainingSample
+from training.rollouts.rollouts import Rollout
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,39 +43,6 @@ class EvaluationResult:
         )
 
 
-async def ask_held_out(
-    rollouts: RolloutRunner,
-    generator: RolloutGenerator,
-    tasks: Sequence[TrainingTask],
-    rollouts_per_problem: int,
-    max_tokens: int,
-    record: Callable[[TrainingTask, Rollout, int, int], None] | None = None,
-) -> list[list[Rollout | None]]:
-    """Return the rollouts of each task; None for a refused prompt.
-
-    Args:
-        record: called at the end with each task, rollout, group number and index, in order.
-
-    Raises:
-        PolicyError: the generator failed.
-    """
-
-    async def run_rollout(place: int, task: TrainingTask, index: int) -> Rollout | None:
-        try:
-            rollout = await rollouts.generate(generator, task, _GROUPS + place, index, max_tokens)
-        except RequestRefused:
-            return None
-        return await rollouts.verify(task, rollout, _GROUPS + place)
-
-    jobs = [(place, task, index) for place, task in enumerate(tasks) for index in range(rollouts_per_problem)]
-    results = await asyncio.gather(*(run_rollout(*job) for job in jobs))
-    if record is not None:
-        for (place, task, index), rollout in zip(jobs, results, strict=True):
-            if rollout is not None:
-                record(task, rollout, _GROUPS + place, index)
-    return [results[start : start + rollouts_per_problem] for start in range(0, len(results), rollouts_per_problem)]
-
-
 def summarise_evaluation(rollouts_by_problem: Sequence[Sequence[Rollout | None]]) -> EvaluationResult:
     """Return the figures of rollouts by problem; a broken format counts as wrong, None as refused."""
     rates: list[float] = []
@@ -90,12 +55,59 @@ def summarise_evaluation(rollouts_by_problem: Sequence[Sequence[Rollout | None]]
             rates.append(sum(rollout.outcome is Outcome.CORRECT for rollout in judged) / len(judged))
     estimate = mean_interval(rates, 0.0, 1.0)
     lengths = [rollout.tokens for group in groups for rollout in group]
-    return EvaluationResult(
-        estimate.mean,
-        estimate.low,
-        estimate.high,
-        estimate.count,
-        len(lengths),
-        failed,
-        statistics.fmean(lengths) if lengths else math.nan,
-    )
+    mean = statistics.fmean(lengths) if lengths else math.nan
+    return EvaluationResult(estimate.mean, estimate.low, estimate.high, estimate.count, len(lengths), failed, mean)
+
+
+@dataclass(frozen=True, slots=True)
+class TextEvaluation:
+    """The mean over problems of a text token's log-probability in nats, with a 95 % interval."""
+
+    answer_logprob: float
+    low: float
+    high: float
+    problems: int
+    rollouts: int
+    endless: int  # thoughts without an end
+    mean_tokens: float  # of what was generated and scored
+
+    @property
+    def phrase(self) -> str:
+        """Return the figures as a line of text."""
+        return (
+            f"held-out texts {self.answer_logprob:.3f} nats a token ({self.low:.3f} to {self.high:.3f}), "
+            f"{self.problems} problems, {self.endless} of {self.rollouts} thoughts without an end"
+        )
+
+
+def text_samples(rollouts: Sequence[Rollout | None]) -> list[TrainingSample]:
+    """Return a problem's finished chains, with the text after them."""
+    return [
+        TrainingSample(
+            one.completion.prompt_ids,
+            (*one.completion.token_ids, *one.reference_ids),
+            None,
+            0.0,
+            0.0,
+            answer_tokens=len(one.reference_ids),
+        )
+        for one in rollouts
+        if one is not None and one.reference_ids
+    ]
+
+
+def summarise_texts(
+    rollouts_by_problem: Sequence[Sequence[Rollout | None]], logprobs: Sequence[Tensor]
+) -> TextEvaluation:
+    """Return the figures; ``logprobs`` are [response] of the problems' `text_samples`, in order."""
+    scored, means = iter(logprobs), []
+    for group in rollouts_by_problem:
+        samples = zip(text_samples(group), scored, strict=False)
+        if values := [float(one[-sample.answer_tokens :].double().mean()) for sample, one in samples]:
+            means.append(statistics.fmean(values))
+    estimate = mean_interval(means)
+    asked = [one for group in rollouts_by_problem for one in group if one is not None]
+    lengths = [one.tokens for one in asked]
+    endless = sum(not one.reference_ids for one in asked)
+    mean = statistics.fmean(lengths) if lengths else math.nan
+    return TextEvaluation(estimate.mean, estimate.low, estimate.high, estimate.count, len(asked), endless, mean)

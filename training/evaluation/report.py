@@ -20,9 +20,9 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
 .bar{position:relative;height:.7rem;width:12rem;background:#eceff3;border-radius:.35rem}
 .bar i{position:absolute;left:0;top:0;bottom:0;background:#3b76b5;border-radius:.35rem}
 .bar b{position:absolute;top:.28rem;height:.14rem;background:#12263a}
-.yes{color:#1b7a3d;font-weight:600}.no{color:#a3372b;font-weight:600}.open{color:#5b6876}
+.no{color:#a3372b;font-weight:600}
 @media (prefers-color-scheme:dark){body{background:#14181d;color:#dde4ec}th,td{border-color:#2b333d}
-.bar{background:#2b333d}.bar b{background:#dde4ec}p.sub,.open{color:#93a1b0}}
+.bar{background:#2b333d}.bar b{background:#dde4ec}p.sub{color:#93a1b0}}
 """
 
 
@@ -44,11 +44,6 @@ class Comparison:
     policy: str
     differences: Mapping[str, Estimate]
     remark: str = ""
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """Return a number as text; a dash if it is unknown."""
-    return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
 def with_interval(estimate: Estimate, *, signed: bool = False) -> str:
@@ -99,35 +94,49 @@ def counted(evaluation: Evaluation) -> str:
     return words
 
 
-def language_cells(evaluation: Evaluation) -> list[tuple[str, ...]]:
-    """Return the table of languages with its head; differences only if languages share problems."""
-    paired = any(item.difference is not None for item in evaluation.languages)
-    rows = [("language", "problems", "pass@1", "one language", "to English, paired")]
-    for item in evaluation.languages:
-        share = f"{item.one_language:.1%}" if item.one_language is not None else "–"
-        difference = with_interval(item.difference, signed=True) if item.difference is not None else ""
-        rows.append((item.lang, f"{item.pass_1.count:,}", with_interval(item.pass_1), share, difference))
-    return [row if paired else row[:-1] for row in rows]
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table of a report; ``bars`` are the estimates that a page draws, one a row, if there are any."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    bars: Sequence[Estimate | None] = ()
+
+
+def _tables(evaluation: Evaluation, compared: Comparison | None) -> list[_Table]:
+    found = figures(evaluation)
+    rows = [(name, text) for name, _, text in found]
+    tables = [_Table("", ("measure", "value"), rows, [estimate for _, estimate, _ in found])]
+    if compared is not None:
+        title = f"Compared with {compared.policy}, paired over {compared.differences['pass@1'].count:,} problems"
+        cells = [
+            (name, with_interval(estimate, signed=True), verdict(estimate))
+            for name, estimate in compared.differences.items()
+        ]
+        tables.append(_Table(title, ("measure", "difference", ""), cells))
+    if evaluation.languages:
+        paired = any(item.difference is not None for item in evaluation.languages)
+        spoken: list[tuple[str, ...]] = [("language", "problems", "pass@1", "one language", "to English, paired")]
+        for item in evaluation.languages:
+            share = f"{item.one_language:.1%}" if item.one_language is not None else "–"
+            difference = with_interval(item.difference, signed=True) if item.difference is not None else ""
+            spoken.append((item.lang, f"{item.pass_1.count:,}", with_interval(item.pass_1), share, difference))
+        head, *rest = spoken if paired else [row[:-1] for row in spoken]
+        tables.append(_Table("Languages", head, rest, [item.pass_1 for item in evaluation.languages]))
+    return tables
 
 
 def report_lines(heading: Heading, evaluation: Evaluation, compared: Comparison | None = None) -> list[str]:
     """Return the evaluation as lines for a terminal."""
-    lines = [f"{heading.bench}: {heading.policy}", counted(evaluation), *heading.left_out, ""]
-    lines += [f"  {name:<13} {text}" for name, _, text in figures(evaluation)]
-    if evaluation.languages:
-        head, *rows = language_cells(evaluation)
-        widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
-        cells = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in (head, *rows)]
-        lines += ["", *("  " + "  ".join(row).rstrip() for row in cells)]
-    if compared is not None:
-        differences = compared.differences
-        count = differences["pass@1"].count
-        lines += ["", f"  to {compared.policy}, paired over {count:,} problems"]
-        lines += [f"  {compared.remark}"] if compared.remark else []
-        lines += [
-            f"  {name:<13} {with_interval(estimate, signed=True):<30} {verdict(estimate)}"
-            for name, estimate in differences.items()
-        ]
+    lines = [f"{heading.bench}: {heading.policy}", counted(evaluation), *heading.left_out]
+    lines += [compared.remark] if compared is not None and compared.remark else []
+    for table in _tables(evaluation, compared):
+        lines += ["", *([table.title] if table.title else [])]
+        rows = [table.head, *table.rows]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        padded = (zip(row, widths, strict=True) for row in rows)
+        lines += ["  " + "  ".join(cell.ljust(width) for cell, width in row).rstrip() for row in padded]
     return lines
 
 
@@ -143,23 +152,16 @@ def report_page(
         problems: ``problem``, ``statement``, ``correct``, ``attempts`` and ``tokens``, in the order to show.
     """
     parts = [f"<h1>{escape(heading.bench)}</h1>", f"<p class=sub>{escape(heading.policy)}</p>"]
-    told = ".<br>".join(escape(line) for line in (counted(evaluation), *heading.left_out))
-    parts.append(f"<p>{told}.</p>")
-    rows = [
-        (name, _bar(estimate) if estimate is not None else "", text) for name, estimate, text in figures(evaluation)
-    ]
-    parts.append(_table(("measure", "", "value"), [(escape(name), bar, escape(text)) for name, bar, text in rows]))
-    if compared is not None:
-        parts.append(f"<h2>Compared with {escape(compared.policy)}, problem by problem</h2>")
-        parts += [f"<p class=no>{escape(compared.remark)}</p>"] if compared.remark else []
-        cells = [
-            (escape(name), escape(with_interval(estimate, signed=True)), _verdict_cell(estimate))
-            for name, estimate in compared.differences.items()
-        ]
-        parts.append(_table(("measure", "difference", ""), cells))
-    if evaluation.languages:
-        parts.append("<h2>Languages</h2>")
-        parts.append(_languages_table(evaluation))
+    parts.append(f"<p>{'.<br>'.join(escape(line) for line in (counted(evaluation), *heading.left_out))}.</p>")
+    if compared is not None and compared.remark:
+        parts.append(f"<p class=no>{escape(compared.remark)}</p>")
+    for table in _tables(evaluation, compared):
+        parts += [f"<h2>{escape(table.title)}</h2>"] if table.title else []
+        cells = [tuple(map(escape, row)) for row in table.rows]
+        if table.bars:
+            bars = [_bar(estimate) if estimate is not None else "" for estimate in table.bars]
+            cells = [(row[0], bar, *row[1:]) for row, bar in zip(cells, bars, strict=True)]
+        parts.append(_table((table.head[0], "", *table.head[1:]) if table.bars else table.head, cells))
     parts.append("<h2>Problems, the hardest first</h2>")
     parts.append(_problems_table(problems))
     parts.append("<h2>How it was asked</h2><ul>" + "".join(f"<li>{escape(line)}</li>" for line in heading.about))
@@ -174,13 +176,6 @@ def _page(title: str, body: str) -> str:
     )
 
 
-def _languages_table(evaluation: Evaluation) -> str:
-    head, *rows = language_cells(evaluation)
-    bars = [_bar(item.pass_1) for item in evaluation.languages]
-    cells = [(escape(row[0]), bar, *map(escape, row[1:])) for row, bar in zip(rows, bars, strict=True)]
-    return _table((head[0], "", *head[1:]), cells)
-
-
 def _problems_table(problems: pl.DataFrame) -> str:
     rows = []
     for row in problems.iter_rows(named=True):
@@ -192,11 +187,6 @@ def _problems_table(problems: pl.DataFrame) -> str:
             (bar, f"{row['correct']}/{row['attempts']}", tokens, escape(short), f"<code>{row['problem'][:8]}</code>")
         )
     return _table(("", "correct", "tokens", "problem", "id"), rows)
-
-
-def _verdict_cell(estimate: Estimate) -> str:
-    kind = "open" if not estimate.excludes_zero else "yes" if estimate.mean > 0 else "no"
-    return f"<span class={kind}>{verdict(estimate)}</span>"
 
 
 def _bar(estimate: Estimate) -> str:

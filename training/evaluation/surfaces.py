@@ -98,11 +98,7 @@ def _draw_surface(
     title: str,
 ) -> Path:
     figure, axes = _canvas(7.2, 5.4)
-    firsts, seconds = sorted({point.first for point in points}), sorted({point.second for point in points})
-    value = {(point.first, point.second): height for point, height in zip(points, heights, strict=True)}
-    filled = axes.contourf(
-        firsts, seconds, [[value[first, second] for first in firsts] for second in seconds], levels=18
-    )
+    filled = axes.tricontourf([point.first for point in points], [point.second for point in points], heights, levels=18)
     axes.plot([first for first, _ in way], [second for _, second in way], "-o", color="#d1495b", ms=3.5, lw=1.6)
     for place, (at, label) in enumerate(zip(way, labels, strict=True)):
         if place == len(way) - 1 or place % max(1, len(way) // 5) == 0:

@@ -1,17 +1,25 @@
-"""Read, compare and write tensors of checkpoints."""
+"""Read, compare and write tensors of checkpoints, and hold versions of the weights.
+
+Invariant: a version's folder is whole or missing.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import shutil
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from torch import Tensor
 
 from curation.policies.checkpoints import weight_files
 from curation.records import PolicyError
 
-_HEADER_LIMIT = 100_000_000
-"""Max bytes of a file's header."""
+Weights = Path | Mapping[str, Tensor]
+"""A published folder (`training.optimisation.model.save_model`), or a full state dict under Hugging Face names, on the
+CPU or on the trainer's device. Tensors of a state dict may be changed again once `Generator.update_weights` has
+returned, not before."""
 
 
 def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
@@ -20,34 +28,34 @@ def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     Raises:
         PolicyError: a file is invalid.
     """
-    shapes: dict[str, tuple[int, ...]] = {}
-    files = weight_files(folder)
-    if any(path.suffix != ".safetensors" for path in files):
-        return shapes
-    for path in files:
-        try:
-            with path.open("rb") as handle:
-                length = int.from_bytes(handle.read(8), "little")
-                header = json.loads(handle.read(length)) if 0 < length < _HEADER_LIMIT else None
-        except (OSError, ValueError) as error:
-            raise PolicyError(f"model {folder}: {path.name} is no whole safetensors file ({error}).") from error
-        if not isinstance(header, dict):
-            raise PolicyError(f"model {folder}: {path.name} is no whole safetensors file.")
-        shapes |= {name: tuple(of["shape"]) for name, of in header.items() if name != "__metadata__"}
-    return shapes
+    if any(path.suffix != ".safetensors" for path in weight_files(folder)):
+        return {}
+    return {name: tuple(file.get_slice(name).get_shape()) for file in _opened(folder) for name in file.keys()}  # noqa: SIM118
 
 
-def safetensors_files(folder: Path) -> list[Path]:
-    """Return a checkpoint's files of weights.
+def read_tensors(folder: Path) -> Iterator[tuple[str, Any]]:
+    """Yield a checkpoint's names and tensors, always in the same order.
 
     Raises:
-        PolicyError: one is in another format.
+        PolicyError: there are none, or they are in another format.
     """
-    files = weight_files(folder)
-    for path in files:
+    for file in _opened(folder):
+        for name in file.keys():  # noqa: SIM118 - no mapping, whatever it looks like
+            yield name, file.get_tensor(name)
+
+
+def _opened(folder: Path) -> Iterator[Any]:
+    from safetensors import SafetensorError, safe_open
+
+    for path in weight_files(folder):
         if path.suffix != ".safetensors":
             raise PolicyError(f"{folder}: {path.name} is no safetensors file, which is needed here; convert the model")
-    return files
+        try:
+            opened = safe_open(path, framework="pt")
+        except (SafetensorError, OSError) as error:
+            raise PolicyError(f"model {folder}: {path.name} is no whole safetensors file ({error}).") from error
+        with opened as file:
+            yield file
 
 
 def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -94,3 +102,54 @@ def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
         names.setdefault((value.data_ptr(), value.numel()), name)
     tensors = {name: weights[name].detach().contiguous() for name in names.values()}
     save_file(tensors, folder / "model.safetensors")
+
+
+class WeightVersion:
+    """A version of the weights, which has the shape of ``model``.
+
+    Raises:
+        PolicyError: the weights have another shape.
+    """
+
+    def __init__(self, model: Path, weights: Weights, version: int, shared: Path) -> None:
+        self._folder = shared / version_name(version)
+        self._lock = threading.Lock()
+        self._written = False
+        self._weights: Weights = weights
+        if not isinstance(weights, Path):
+            self._weights = fitting(model, weights)
+        elif weights != model and tensor_shapes(weights) != tensor_shapes(model):
+            raise PolicyError(f"weights {weights}: not of the shape of the model that runs, {model}.")
+
+    def folder(self) -> Path:
+        """Return the version's folder, written at the first call; call it on a thread."""
+        with self._lock:
+            if not self._written:
+                self._write()
+                self._written = True
+        return self._folder
+
+    def sizes(self) -> dict[str, list[object]]:
+        """Return the tensors' names, types and shapes for a broadcast."""
+        rows = [(name, str(value.dtype).removeprefix("torch."), list(value.shape)) for name, value in self.tensors()]
+        return {
+            "names": [row[0] for row in rows],
+            "dtypes": [row[1] for row in rows],
+            "shapes": [row[2] for row in rows],
+        }
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield the tensors, always in the same order."""
+        yield from self._weights.items() if isinstance(self._weights, Mapping) else read_tensors(self._weights)
+
+    def _write(self) -> None:
+        aside = self._folder.parent / f".aside-{self._folder.name}"
+        for place in (self._folder, aside):
+            shutil.rmtree(place, ignore_errors=True)
+        write_weights(dict(self.tensors()), aside)
+        aside.rename(self._folder)
+
+
+def version_name(version: int) -> str:
+    """Return the name of a version's folder."""
+    return f"v{version:08}"

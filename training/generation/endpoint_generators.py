@@ -24,12 +24,11 @@ from curation.policies.completions import TokenCompletion
 from curation.policies.vllm.engine import require_vllm, vllm_version
 from curation.records import PolicyError, RequestRefused
 from curation.storage.scratch import memory_folder, sweep
+from training.generation.checkpoint_tensors import Weights, WeightVersion, version_name
 from training.generation.decoding_meter import DecodingTotals, RequestMeter
-from training.generation.generators import Weights
 from training.generation.vllm_client import TrainingVllmClient
 from training.generation.weight_broadcast import WeightBroadcast
 from training.generation.weight_transfer import Way, address_towards, weights_way
-from training.generation.weight_versions import WeightVersion, version_name
 from training.optimisation.model import load_tokenizer, require_model
 
 _PREFIX = "goldilocks-vllm-weights-"

@@ -4,22 +4,19 @@ Invariants:
   - tokens carry their weights' version and their log-probability as drawn;
   - an update, between two tokens, keeps running requests and their cache;
   - a prompt and seed always draw the same random numbers;
-  - requests of one event-loop turn reach `TorchGenerator` together, for equal batches.
+  - requests of one event-loop turn are decoded together by `TorchGenerator`, for equal batches.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections import deque
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from torch import Tensor
 
@@ -27,16 +24,11 @@ from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError, RequestRefused
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
+from training.generation.checkpoint_tensors import Weights, read_tensors
 from training.generation.decoding_meter import DecodingTotals
 from training.optimisation.model import Dtype, load_model, load_tokenizer
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
-Weights = Path | Mapping[str, Tensor]
-"""A published folder (`training.optimisation.model.save_model`), or a full state dict under Hugging Face names, on the
-CPU or on the trainer's device. Tensors of a state dict may be changed again once `Generator.update_weights` has
-returned, not before."""
+T = TypeVar("T")
 
 
 class Generator(Protocol):
@@ -74,12 +66,6 @@ class Generator(Protocol):
         ...
 
 
-@dataclass(slots=True, eq=False)
-class _PendingRequest:
-    request: DecodingRequest
-    future: asyncio.Future[DecodingRequest]
-
-
 class TorchGenerator:
     """A model folder sampled with torch on a thread; training needs top_p = 1."""
 
@@ -96,15 +82,11 @@ class TorchGenerator:
         self._folder, self._capacity, self._temperature, self._top_p = folder, capacity, temperature, top_p
         self._dtype: Dtype = dtype
         self._device = device
-        self._condition = threading.Condition()
-        self._inbox: deque[_PendingRequest] = deque()
-        self._unsubmitted: list[_PendingRequest] = []
-        self._leaving: list[_PendingRequest] = []
-        self._updates: deque[tuple[Mapping[str, Tensor], int, Future[float]]] = deque()
-        self._closing = False
-        self._failed: str | None = None
-        self._engine: DecodingEngine | None = None
-        self._tokenizer: PreTrainedTokenizerBase | None = None
+        self._waiting: list[DecodingRequest] = []
+        self._aborted: set[DecodingRequest] = set()
+        self._calls: dict[DecodingRequest, asyncio.Future[None]] = {}
+        self._updates: list[tuple[Mapping[str, Tensor], int, asyncio.Future[None]]] = []
+        self._ended: str | None = "is not running; use `async with`"
         self._decoding_s = self._held_s = 0.0
 
     @property
@@ -118,21 +100,23 @@ class TorchGenerator:
         return DecodingTotals(self._decoding_s, self._held_s * self._capacity)
 
     async def __aenter__(self) -> Self:
-        self._loop = asyncio.get_running_loop()
+        self._wake, self._closing = asyncio.Event(), False
         self._tokenizer = load_tokenizer(self._folder)
-        self._engine = await asyncio.to_thread(self._load)
-        self._thread = threading.Thread(target=self._run, args=(self._engine,), name="generator", daemon=True)
-        self._thread.start()
+        self._thread = ThreadPoolExecutor(1, "generator")
+        self._engine = await self._on_thread(self._load)
+        self._ended = None
+        self._serving = asyncio.create_task(self._serve(self._engine))
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._condition:
-            self._closing = True
-            self._condition.notify()
-        await asyncio.to_thread(self._thread.join)
-        self._engine = None
+        self._closing = True
+        self._wake.set()
+        try:
+            await self._serving
+        finally:
+            self._thread.shutdown()
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
         """Generate one response, see `Generator.generate`."""
@@ -144,151 +128,102 @@ class TorchGenerator:
                 f"{engine.max_positions}; drop the problem or take a model with a longer context",
             )
         request = DecodingRequest(tuple(prompt_ids), max_tokens, Random(seed))
-        pending = _PendingRequest(request, self._loop.create_future())
-        if not self._unsubmitted:
-            self._loop.call_soon(self._submit_new)
-        self._unsubmitted.append(pending)
+        self._calls[request] = asyncio.get_running_loop().create_future()
+        self._waiting.append(request)
+        self._wake.set()
         try:
-            finished = await pending.future
+            await self._calls[request]
         except asyncio.CancelledError:
-            with self._condition:
-                self._leaving.append(pending)
+            self._aborted.add(request)
             raise
-        assert self._tokenizer is not None
+        finally:
+            del self._calls[request]
         return TokenCompletion(
-            finished.prompt_ids,
-            tuple(finished.token_ids),
-            tuple(finished.logprobs),
-            tuple(finished.versions),
-            str(self._tokenizer.decode(finished.token_ids, skip_special_tokens=True)),
-            finished.finish or "stop",
+            request.prompt_ids,
+            tuple(request.token_ids),
+            tuple(request.logprobs),
+            tuple(request.versions),
+            str(self._tokenizer.decode(request.token_ids, skip_special_tokens=True)),
+            request.finish or "stop",
         )
 
     async def update_weights(self, weights: Weights, version: int) -> float:
         """Replace the weights, see `Generator.update_weights`."""
         started_at = time.perf_counter()
+        state = await asyncio.to_thread(lambda: dict(read_tensors(weights))) if isinstance(weights, Path) else weights
         self._running()
-        state = await asyncio.to_thread(read_weights, weights) if isinstance(weights, Path) else weights
-        future: Future[float] = Future()
-        with self._condition:
-            self._updates.append((state, version, future))
-            self._condition.notify()
-        await asyncio.wrap_future(future)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._updates.append((state, version, done))
+        self._wake.set()
+        await done
         return time.perf_counter() - started_at
-
-    def _submit_new(self) -> None:
-        """Give the thread all requests of this event-loop turn."""
-        with self._condition:
-            self._inbox.extend(pending for pending in self._unsubmitted if not pending.future.done())
-            self._condition.notify()
-        self._unsubmitted.clear()
 
     def _load(self) -> DecodingEngine:
         model = load_model(self._folder, dtype=self._dtype, device=self._device)
         model.requires_grad_(False)
-        tokenizer = self._tokenizer
-        assert tokenizer is not None
         return DecodingEngine(
             model,
-            folder_stop_tokens(self._folder, tokenizer).ids,
+            folder_stop_tokens(self._folder, self._tokenizer).ids,
             slots=self._capacity,
             temperature=self._temperature,
             top_p=self._top_p,
         )
 
-    def _run(self, engine: DecodingEngine) -> None:
-        """Run the thread; an unexpected error fails all waiting calls."""
-        opened: dict[DecodingRequest, _PendingRequest] = {}
+    async def _serve(self, engine: DecodingEngine) -> None:
+        """Replace weights and decode until closed; all calls that wait then fail with the reason."""
+        why = "ended by an error of its own"
         try:
-            self._serve(engine, opened)
-        finally:
-            if not self._closing and self._failed is None:
-                self._fail_all(opened, f"{self._folder.name}: the generator ended by the error printed above")
-
-    def _serve(self, engine: DecodingEngine, opened: dict[DecodingRequest, _PendingRequest]) -> None:
-        """Replace weights and decode until closed; sleep when idle."""
-        while True:
-            with self._condition:
-                self._condition.wait_for(lambda: bool(self._closing or self._inbox or self._updates or opened))
+            while True:
+                if not (self._waiting or self._updates or engine.active):
+                    self._wake.clear()
+                    if not self._closing:
+                        await self._wake.wait()
                 if self._closing:
-                    return self._fail_all(opened, f"{self._folder.name}: the generator was closed")
-                updates, aborted = list(self._updates), {pending.request for pending in self._leaving}
-                self._updates.clear()
-                self._leaving.clear()
-                self._inbox = deque(pending for pending in self._inbox if pending.request not in aborted)
-                leaving = [request for request in opened if request in aborted]
-                free = self._capacity - len(opened) + len(leaving)
-                joining = [self._inbox.popleft() for _ in range(min(free, len(self._inbox)))]
-            for state, version, future in updates:
-                self._exchange(engine, state, version, future)
-            for request in leaving:
-                del opened[request]
-            opened.update({pending.request: pending for pending in joining})
-            if not (opened or leaving):
-                continue
-            started_at = time.perf_counter()
-            try:
-                finished = engine.step([pending.request for pending in joining], leaving)
-            except RuntimeError as error:  # torch's errors, out of memory among them
-                return self._fail_all(opened, f"{self._folder.name}: torch failed while sampling: {error}")
-            seconds = time.perf_counter() - started_at
-            self._decoding_s += seconds * len(opened)
-            if finished:
-                self._loop.call_soon_threadsafe(_settle, [(opened.pop(request), request) for request in finished])
+                    why = "was closed"
+                    return
+                while self._updates:
+                    await self._exchange(engine, *self._updates[0])
+                    del self._updates[0]
+                await self._step(engine)
+        except RuntimeError as error:  # torch's errors, out of memory among them
+            why = f"failed while sampling: {error}"
+        finally:
+            self._ended = why
+            for future in (*self._calls.values(), *(future for _, _, future in self._updates)):
+                if not future.done():
+                    future.set_exception(PolicyError(f"{self._folder.name}: the generator {why}"))
 
-    def _exchange(self, engine: DecodingEngine, state: Mapping[str, Tensor], version: int, done: Future[float]) -> None:
+    async def _step(self, engine: DecodingEngine) -> None:
+        """Decode one token of each request, after those that join and without those that were aborted."""
+        self._waiting = [request for request in self._waiting if request not in self._aborted]
+        leaving = [request for request in engine.active if request in self._aborted]
+        self._aborted.clear()
+        running = len(engine.active) - len(leaving)
+        joining = self._waiting[: self._capacity - running]
+        del self._waiting[: len(joining)]
+        started_at = time.perf_counter()
+        finished = await self._on_thread(engine.step, joining, leaving)
+        self._decoding_s += (time.perf_counter() - started_at) * (running + len(joining))
+        for request in finished:
+            if request in self._calls and not self._calls[request].done():
+                self._calls[request].set_result(None)
+
+    async def _exchange(
+        self, engine: DecodingEngine, state: Mapping[str, Tensor], version: int, done: asyncio.Future[None]
+    ) -> None:
         started_at, error = time.perf_counter(), None
         try:
-            engine.load(state, version)
+            await self._on_thread(engine.load, state, version)
         except PolicyError as unfit:
             error = unfit
-        seconds = time.perf_counter() - started_at
-        self._held_s += seconds  # before anybody hears of the exchange, and looks
-        if error is not None:
-            done.set_exception(error)
-        else:
-            done.set_result(seconds)
+        self._held_s += time.perf_counter() - started_at
+        if not done.done():
+            done.set_result(None) if error is None else done.set_exception(error)
 
-    def _fail_all(self, opened: Mapping[DecodingRequest, _PendingRequest], why: str) -> None:
-        """Fail all waiting requests and updates with the reason."""
-        with self._condition:
-            self._failed = why
-            waiting = [*opened.values(), *self._inbox]
-            updates = [future for _, _, future in self._updates]
-        for future in updates:
-            future.set_exception(PolicyError(why))
-        self._loop.call_soon_threadsafe(_fail, waiting, why)
+    async def _on_thread(self, work: Callable[..., T], *values: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *values)
 
     def _running(self) -> DecodingEngine:
-        if self._engine is None or self._closing or self._failed is not None:
-            raise PolicyError(self._failed or f"{self._folder.name}: the generator is not running; use `async with`")
+        if self._ended is not None:
+            raise PolicyError(f"{self._folder.name}: the generator {self._ended}")
         return self._engine
-
-
-def read_weights(folder: Path) -> dict[str, Tensor]:
-    """Read the state dict of a folder's safetensors.
-
-    Raises:
-        PolicyError: the folder has none.
-    """
-    from safetensors.torch import load_file
-
-    files = sorted(folder.glob("*.safetensors"))
-    if not files:
-        raise PolicyError(f"{folder}: no weights here (no *.safetensors); publish them again")
-    state: dict[str, Tensor] = {}
-    for path in files:
-        state.update(load_file(path))
-    return state
-
-
-def _settle(finished: Sequence[tuple[_PendingRequest, DecodingRequest]]) -> None:
-    for pending, request in finished:
-        if not pending.future.done():
-            pending.future.set_result(request)
-
-
-def _fail(waiting: Sequence[_PendingRequest], why: str) -> None:
-    for pending in waiting:
-        if not pending.future.done():
-            pending.future.set_exception(PolicyError(why))

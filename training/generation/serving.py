@@ -53,42 +53,32 @@ def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[
 
 
 def main(arguments_given: Sequence[str]) -> int:
-    """Become the server; return an exit status only for wrong arguments."""
+    """Become the server; return an exit status only for wrong arguments.
+
+    Raises:
+        PolicyError: without a key, ``--host`` names another address than this machine's.
+    """
     if not arguments_given or arguments_given[0].startswith("-"):
         print("usage: python -m training.generation.serving MODEL [--port N] [vLLM's options]", file=sys.stderr)
         return 2
-    further, key = _without_key(arguments_given[1:])
-    if key is not None:
-        os.environ[KEY] = key
-    _require_closed(further)
+    options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    options.add_argument("--api-key", "--api_key")
+    options.add_argument("--host", default="127.0.0.1")
+    known, further = options.parse_known_args(arguments_given[1:])
+    if known.api_key is not None:
+        os.environ[KEY] = known.api_key  # not among the arguments, which other accounts could read
+    if known.host not in LOCAL and not os.environ.get(KEY):
+        raise PolicyError(
+            f"--host {known.host}: anyone who reaches this port may change the weights; set {KEY} to a key here, and "
+            "api_key_env of its model in the training recipe to the variable."
+        )
     on_cpu = "cpu" in require_vllm()
     environment = {**(CPU_ENVIRONMENT if on_cpu else {}), **ENVIRONMENT}
     os.environ.update({name: value for name, value in environment.items() if name not in os.environ})
-    os.execv(sys.executable, [sys.executable, *arguments(arguments_given[0], further, on_cpu=on_cpu)])
-
-
-def _without_key(words: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return the options without ``--api-key``, which other accounts could read, and the key."""
-    options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    options.add_argument("--api-key", "--api_key")
-    known, further = options.parse_known_args(words)
-    return further, known.api_key
-
-
-def _require_closed(words: Sequence[str]) -> None:
-    """Refuse to listen beyond this machine without a key.
-
-    Raises:
-        PolicyError: ``--host`` names another address.
-    """
-    options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    options.add_argument("--host", default="127.0.0.1")
-    host = options.parse_known_args(words)[0].host
-    if host not in LOCAL and not os.environ.get(KEY):
-        raise PolicyError(
-            f"--host {host}: anyone who reaches this port may change the weights; set {KEY} to a key here, and "
-            "api_key_env of its model in the training recipe to the variable."
-        )
+    os.execv(
+        sys.executable,
+        [sys.executable, *arguments(arguments_given[0], ["--host", known.host, *further], on_cpu=on_cpu)],
+    )
 
 
 if __name__ == "__main__":

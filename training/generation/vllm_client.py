@@ -15,15 +15,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from curation.config import ServerSettings
 from curation.policies.client import ServerClient, ServerResponse, message
 from curation.policies.completions import FINISHED, TokenCompletion
 from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError
+from training.generation.checkpoint_tensors import WeightVersion
 from training.generation.decoding_meter import RequestMeter
-from training.generation.token_answers import read_answer
 from training.generation.weight_broadcast import WeightBroadcast
-from training.generation.weight_versions import WeightVersion
 
 _MIXED = "mixed"
 """Label of tokens that are made while weights are exchanged: there are none, unless the exchange fails."""
@@ -126,17 +127,20 @@ class TrainingVllmClient(ServerClient):
             answer = read_answer(response.content)
         except ValueError as error:
             raise TemporaryFailure(f"200, but no tokens: {response.text!r:.120}") from error
-        tokens, versioned = len(answer.token_ids), sum(count for _, count in answer.spans)
-        if answer.finish not in FINISHED or not tokens == len(answer.logprobs) == versioned:
-            raise TemporaryFailure(f"the generation ended as {answer.finish!r}")
-        foreign = [label for label, _ in answer.spans if label.partition("-")[0] != self._run or label.endswith(_MIXED)]
+        tokens, finish = answer.token_ids or (), str(answer.finish_reason)
+        logprobs = tuple([token.logprob for token in (answer.logprobs and answer.logprobs.content) or ()])
+        spans = [(span.version, span.end - span.start) for span in answer.weight_versions]
+        versioned = sum(count for _, count in spans)
+        if finish not in FINISHED or not len(tokens) == len(logprobs) == versioned:
+            raise TemporaryFailure(f"the generation ended as {finish!r}")
+        foreign = [label for label, _ in spans if label.partition("-")[0] != self._run or label.endswith(_MIXED)]
         if foreign:
             self.servers.suspect(server, f"it answered with weights {foreign[0]!r}, which are none of this run's")
             raise TemporaryFailure(server.trouble)
         versions: tuple[int, ...] = ()
-        for label, count in answer.spans:
+        for label, count in spans:
             versions += (int(label.partition("-")[2]),) * count
-        return TokenCompletion(prompt, answer.token_ids, answer.logprobs, versions, "", answer.finish)
+        return TokenCompletion(prompt, tokens, logprobs, versions, "", finish)
 
     async def _bring_up_to_date(self, url: str) -> None:
         """Have a server take the newest weights, if needed.
@@ -219,3 +223,48 @@ def _require_weight_updates(response: ServerResponse, url: str) -> None:
         raise PolicyError(f"{url}: refuses a weight update ({response.status} {message(response)}); {_START_HINT}.")
     if response.status == 404:
         raise PolicyError(f"{url}: knows no weight updates (404); {_START_HINT}, or set VLLM_SERVER_DEV_MODE=1.")
+
+
+class _Token(msgspec.Struct, gc=False):
+    logprob: float
+
+
+class _Logprobs(msgspec.Struct):
+    content: list[_Token] | None = None
+
+
+class _Span(msgspec.Struct):
+    version: str
+    start: int
+    end: int
+
+
+class Answer(msgspec.Struct):
+    """A server's response, read with few Python objects."""
+
+    finish_reason: str | None
+    weight_versions: list[_Span]
+    token_ids: tuple[int, ...] | None = None
+    logprobs: _Logprobs | None = None
+
+
+class _Body(msgspec.Struct):
+    choices: list[Answer]
+
+
+_DECODER = msgspec.json.Decoder(_Body)
+
+
+def read_answer(content: bytes) -> Answer:
+    """Return the first response of a body.
+
+    Raises:
+        ValueError: it holds none.
+    """
+    try:
+        choices = _DECODER.decode(content).choices
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from error
+    if not choices:
+        raise ValueError("no choice")
+    return choices[0]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.policies.vllm.worker import Worker
+from training.generation.checkpoint_tensors import read_tensors
 from training.generation.weight_transfer import FOLDER_TRANSFER, Backend, Group, open_group
 
 __all__ = ["Worker"]
@@ -28,9 +29,9 @@ def receive(model: Any, folder: Path) -> None:
     """Load the folder's tensors, which may not be all.
 
     Raises:
-        FileNotFoundError: there are none.
+        PolicyError: there are none.
     """
-    model.load_weights(_tensors(folder))
+    model.load_weights(read_tensors(folder))
     if missed := _missed_layers(model):
         _receive_again(model, folder, missed)
 
@@ -110,7 +111,7 @@ def _receive_again(model: Any, folder: Path, missed: list[tuple[Any, Any]]) -> N
         for value in _own_parameters(layer):
             if value.is_floating_point():
                 value.data.fill_(float("nan"))
-    model.load_weights(_tensors(folder))
+    model.load_weights(read_tensors(folder))
     for layer, info in missed:
         empty = [bool(value.isnan().any()) for value in _own_parameters(layer) if value.is_floating_point()]
         if not any(empty):
@@ -121,18 +122,6 @@ def _receive_again(model: Any, folder: Path, missed: list[tuple[Any, Any]]) -> N
 
 def _own_parameters(layer: Any) -> list[Any]:
     return [value for value in layer._parameters.values() if value is not None]
-
-
-def _tensors(folder: Path) -> Iterator[tuple[str, Any]]:
-    from safetensors import safe_open
-
-    files = sorted(folder.glob("*.safetensors"))
-    if not files:  # vLLM would keep the old weights and say nothing
-        raise FileNotFoundError(f"{folder}: no weights here (no *.safetensors) as this machine sees it")
-    for path in files:
-        with safe_open(path, framework="pt") as tensors:
-            for name in tensors.keys():  # noqa: SIM118 - no mapping, whatever it looks like
-                yield name, tensors.get_tensor(name)
 
 
 def _messages() -> tuple[type[Any], type[Any]]:

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from curation.policies.servers import TemporaryFailure
 from curation.records import GoldilocksError, PolicyError
+from training.generation.checkpoint_tensors import WeightVersion
 from training.generation.weight_transfer import Backend, Group, open_group
-from training.generation.weight_versions import WeightVersion
 
 T = TypeVar("T")
 Command = Callable[[str, Mapping[str, Any]], Awaitable[None]]

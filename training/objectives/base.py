@@ -6,6 +6,7 @@ ranks, as token weights contain the minibatch's denominators.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -139,17 +140,26 @@ class ObjectiveNeeds:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A statistic of micro-batches; 0-d tensors without gradient.
+    """A statistic of micro-batches, in 0-d tensors without gradient, or of optimiser steps, in floats.
 
     ``total`` is a sum, or the largest value for ``max`` (-inf without values). ``count`` is a ``mean``'s number of
     values, else 0.
     """
 
     reduction: Reduction
-    total: Tensor
-    count: Tensor
+    total: Tensor | float
+    count: Tensor | float = 0.0
 
     def __add__(self, other: Statistic) -> Statistic:
-        if self.reduction == "max":
+        if self.reduction != "max":
+            return Statistic(self.reduction, self.total + other.total, self.count + other.count)
+        if isinstance(self.total, Tensor) and isinstance(other.total, Tensor):
             return Statistic("max", torch.maximum(self.total, other.total), self.count)
-        return Statistic(self.reduction, self.total + other.total, self.count + other.count)
+        return Statistic("max", max(float(self.total), float(other.total)))
+
+    @property
+    def value(self) -> float:
+        """Return the mean, NaN of nothing, the sum or the maximum."""
+        if self.reduction != "mean":
+            return float(self.total)
+        return float(self.total) / float(self.count) if self.count else math.nan

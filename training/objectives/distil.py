@@ -94,11 +94,6 @@ def distil_loss(inputs: ObjectiveInputs, _: DistilSettings) -> tuple[Tensor, dic
     return teacher_term(inputs)
 
 
-def distil_needs(settings: DistilSettings) -> ObjectiveNeeds:
-    """Return the kind of teacher."""
-    return ObjectiveNeeds(teacher=settings.teacher)
-
-
 def taught_decision(rewards: Sequence[Reward], settings: TaughtSettings) -> GroupDecision:
     """Return whether a group is trained on, with `unsolved` also if none is correct."""
     decision = set_decision(rewards, settings)
@@ -118,4 +113,10 @@ def taught_credit(sequences: CreditInputs, settings: TaughtSettings) -> GroupCre
     return GroupCredit(gains, group_weights(sequences, settings), taught)
 
 
-DISTIL = Objective(DistilSettings, distil_loss, distil_credit, distil_decision, distil_needs)
+DISTIL = Objective(
+    DistilSettings,
+    distil_loss,
+    distil_credit,
+    distil_decision,
+    lambda settings: ObjectiveNeeds(teacher=settings.teacher),
+)

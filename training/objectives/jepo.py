@@ -145,9 +145,11 @@ def jepo_loss(
     return value, own
 
 
-def jepo_needs(_: JepoSettings) -> ObjectiveNeeds:
-    """Return that a reference and scored texts are needed."""
-    return ObjectiveNeeds(uses_reference=True, scores_answers=True)
-
-
-JEPO = Objective(JepoSettings, jepo_loss, jepo_credit, jepo_decision, jepo_needs, second_pass=jepo_weights)
+JEPO = Objective(
+    JepoSettings,
+    jepo_loss,
+    jepo_credit,
+    jepo_decision,
+    lambda _: ObjectiveNeeds(uses_reference=True, scores_answers=True),
+    second_pass=jepo_weights,
+)

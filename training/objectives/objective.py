@@ -26,16 +26,10 @@ from training.objectives.base import (
     Statistic,
 )
 from training.objectives.credit import decide_group, group_credit
-from training.objectives.soft_values import MeasuredProblem, ProblemValues
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
 S = TypeVar("S", bound=ObjectiveSettings)
-
-
-def needs_nothing(_: ObjectiveSettings) -> ObjectiveNeeds:
-    """Return that only the policy's and the generator's log-probabilities are needed."""
-    return ObjectiveNeeds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +43,12 @@ class Objective(Generic[S]):
     loss: Callable[[ObjectiveInputs, S], tuple[Tensor, Mapping[str, Statistic]]]
     credit: Callable[[CreditInputs, S], GroupCredit] = group_credit  # type: ignore[assignment]
     decide: Callable[[Sequence[Reward], S], GroupDecision] = decide_group  # type: ignore[assignment]
-    needs: Callable[[S], ObjectiveNeeds] = needs_nothing
+    needs: Callable[[S], ObjectiveNeeds] = lambda _: ObjectiveNeeds()
+    """What is needed next to the policy's and the generator's log-probabilities."""
     second_pass: Callable[[ScoredGroups, S], GroupWeights] | None = None
     """If it is set, and needed, every step first scores its whole minibatch without gradient."""
-    values: Callable[[S, Sequence[MeasuredProblem], RewardSettings, str], ProblemValues | None] | None = None
-    """(settings, the run's problems, rewards, the reference as model@revision) → values of the problems, or None."""
+    values: Callable[[S, Sequence[Any], RewardSettings, str], Any] | None = None
+    """(settings, the run's problems, rewards, the reference as model@revision) → `ProblemValues`, or None."""
 
     @property
     def kind(self) -> str:

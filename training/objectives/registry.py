@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from curation.config.mistakes import sentences
-from curation.plugins import load_plugin
 from curation.records import ConfigError
 from training.config import ObjectiveSettings
 from training.objectives.aipo import AIPO
@@ -21,6 +20,7 @@ from training.objectives.jepo import JEPO
 from training.objectives.objective import AnyObjective, Objective
 from training.objectives.sft import SFT
 from training.objectives.soft import SOFT
+from training.own_rewards import pinned_plugin
 
 OBJECTIVES: dict[str, AnyObjective] = {one.kind: one for one in (AIPO, DISTIL, DPPO, GRPO, JEPO, SFT, SOFT)}
 
@@ -38,22 +38,18 @@ def own_settings(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
     Raises:
         ConfigError: the file defines no objective, has changed since the run began, or a setting is wrong.
     """
-    name, _, digest = table["kind"].partition("@")
-    objective = OWN.get(table["kind"])
-    if objective is None:
-        plugin = load_plugin(name, folder)
-        objective = plugin.value
-        if not isinstance(objective, Objective):
-            raise ConfigError(f"objective.kind: {name} is a {type(objective).__name__}; it must be an Objective.")
-        if digest and digest != plugin.digest:
-            raise ConfigError(f"objective.kind: the file of {name} has changed since the run began; put it back.")
-        digest = plugin.digest
-        OWN[f"{name}@{digest}"] = objective
-    table = {**table, "kind": f"{name}@{digest}"}
+    kind = table["kind"]
+    if kind not in OWN:
+        found = pinned_plugin(kind, folder, "objective.kind", Objective, "an Objective")
+        kind = f"{found.name}@{found.digest}"
+        OWN[kind] = found.load().value
+    objective, table = OWN[kind], {**table, "kind": kind}
     try:
         settings: ObjectiveSettings = objective.settings.model_validate(table)
     except ValidationError as error:
-        raise ConfigError(f"objective {name}: " + "\n  ".join(sentences(objective.settings, table, error))) from error
+        raise ConfigError(
+            f"objective {kind.partition('@')[0]}: " + "\n  ".join(sentences(objective.settings, table, error))
+        ) from error
     return settings
 
 

@@ -51,9 +51,4 @@ def sft_loss(inputs: ObjectiveInputs, _: SftSettings) -> tuple[Tensor, dict[str,
     return (weights * surprise).sum(), {"nll": mean_of(surprise, counts)}
 
 
-def sft_needs(_: SftSettings) -> ObjectiveNeeds:
-    """Return that not even the generator's log-probabilities are needed."""
-    return ObjectiveNeeds(generator_logprobs=False)
-
-
-SFT = Objective(SftSettings, sft_loss, sft_credit, sft_decision, sft_needs)
+SFT = Objective(SftSettings, sft_loss, sft_credit, sft_decision, lambda _: ObjectiveNeeds(generator_logprobs=False))

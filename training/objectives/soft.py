@@ -10,23 +10,29 @@ The best policy for E r - tau KL(policy | reference) has V = tau log Z and every
 rollouts: no importance weights are needed. V is
 
     group      the group's mean of r - tau l (AGRO); E L is then (n-1)/n of half the variance
-    prior      from the reference's pass rate (`training.objectives.soft_values`)
-    learned    a number per problem that follows r - tau l (the same)
+    prior      tau log((1 - p) e^(wrong / tau) + p e^(right / tau)) = tau log E_ref e^(r / tau) from the reference's
+               pass rate p (SPO's Q0), estimated as (correct + 1/2) / (judged + 1)
+    learned    a number per problem (DRO, without its network), from the prior or the first group on; it moves towards
+               each group's mean of r - tau l
+
+Both rewards of the prior assume the asked format and language, without a length penalty.
 
 SPO's loss treats Q above -`MARGIN` as -`MARGIN`, and does not raise such a rollout further.
 
-Invariants: a token weight is its whole sequence's.
+Invariants: a token weight is its whole sequence's; a resumed run has the same values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
+from curation.records import ConfigError
 from training.config import ObjectiveSettings, RewardSettings
 from training.objectives.base import (
     CreditInputs,
@@ -39,10 +45,95 @@ from training.objectives.base import (
 )
 from training.objectives.credit import filter_group
 from training.objectives.objective import Objective
-from training.objectives.soft_values import MeasuredProblem, ProblemValues, require_measured
 from training.objectives.step_statistics import counted, mean_of
-from training.rewards import Reward
+from training.rewards import CORRECTNESS, FORMAT, Reward
 from training.rollouts.rollout_scheduler import GroupDecision
+
+
+class MeasuredProblem(Protocol):
+    """A problem with its measurement: ``correct`` of ``judged`` attempts of ``policy``."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def judged(self) -> int: ...
+
+    @property
+    def correct(self) -> int: ...
+
+    @property
+    def policy(self) -> str | None: ...
+
+
+def prior_value(correct: int, judged: int, tau: float, rewards: RewardSettings) -> float:
+    """Return V, in units of reward, of a problem solved by ``correct`` of ``judged`` attempts of the reference.
+
+    Example: with 0.1 for the format, 0.9 for a correct answer, tau 1 and 1 of 2: 0.1 + log((1 + e^0.9) / 2) = 0.648.
+    """
+    rate = (correct + 0.5) / (judged + 1)
+    wrong = FORMAT + rewards.language
+    odds = math.log(1 - rate), math.log(rate) + CORRECTNESS / tau
+    most = max(odds)
+    return wrong + tau * (most + math.log(sum(math.exp(one - most) for one in odds)))
+
+
+class ProblemValues:
+    """The values of a run's problems.
+
+    Args:
+        rate: the share of the way to an estimate that a value moves; None: values are fixed.
+    """
+
+    def __init__(
+        self, tasks: Iterable[MeasuredProblem], tau: float, rate: float | None, rewards: RewardSettings
+    ) -> None:
+        self.rate = rate
+        self._values = {task.id: prior_value(task.correct, task.judged, tau, rewards) for task in tasks if task.judged}
+
+    def of(self, problem: str) -> float | None:
+        """Return a problem's value; None if it has none yet."""
+        return self._values.get(problem)
+
+    def learn(self, estimates: Mapping[str, Sequence[float]]) -> None:
+        """Move values towards each problem's estimates, one per group, in order."""
+        if self.rate is None:
+            return
+        for problem, found in estimates.items():
+            for estimate in found:
+                value = self._values.get(problem, estimate)
+                self._values[problem] = value + self.rate * (estimate - value)
+
+    def state(self) -> dict[str, Any]:
+        """Return the values for JSON; empty if they are fixed."""
+        return {} if self.rate is None else dict(self._values)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a `state`."""
+        self._values |= {problem: float(value) for problem, value in state.items()}
+
+
+def require_measured(tasks: Sequence[MeasuredProblem], reference: str) -> None:
+    """Require a pass rate of the reference for every problem.
+
+    Args:
+        reference: `model@revision`; only revisions are compared.
+
+    Raises:
+        ConfigError: a problem has none.
+    """
+    for task in tasks:
+        if not task.judged or task.policy is None:
+            raise ConfigError(
+                f"objective.value = prior reads pass rates, and problem {task.id} has none; train on curated sets, or "
+                "take `group` or `learned`"
+            )
+        if task.policy.rpartition("@")[2] != reference.rpartition("@")[2]:
+            raise ConfigError(
+                f"objective.value = prior needs pass rates of the reference {reference}, and problem {task.id} was "
+                f"measured with {task.policy}; name that model in `reference`, or take `group` or `learned`"
+            )
+
 
 MARGIN = 0.05
 """Q is taken as at most minus this by the cross-entropy, whose slope has no bound at 0."""
@@ -130,15 +221,6 @@ def _cross_entropy(rewards: Tensor, errors: Tensor, settings: SoftSettings) -> T
     return -(target * bounded + (1 - target) * torch.log(-torch.expm1(falling)))
 
 
-def soft_needs(settings: SoftSettings) -> ObjectiveNeeds:
-    """Return that a reference is needed, and not the generator's log-probabilities."""
-    return ObjectiveNeeds(
-        uses_reference=True,
-        generator_logprobs=False,
-        second_pass=settings.value != "prior",
-    )
-
-
 def soft_values(
     settings: SoftSettings, tasks: Sequence[MeasuredProblem], rewards: RewardSettings, reference: str
 ) -> ProblemValues | None:
@@ -155,5 +237,13 @@ def soft_values(
 
 
 SOFT = Objective(
-    SoftSettings, soft_loss, soft_credit, soft_decision, soft_needs, second_pass=soft_advantages, values=soft_values
+    SoftSettings,
+    soft_loss,
+    soft_credit,
+    soft_decision,
+    lambda settings: ObjectiveNeeds(
+        uses_reference=True, generator_logprobs=False, second_pass=settings.value != "prior"
+    ),
+    second_pass=soft_advantages,
+    values=soft_values,
 )

@@ -1,7 +1,7 @@
 """Statistics of a gradient step, which define how they are combined.
 
-    micro-batches and ranks   `Statistic` (tensors): added up, or the larger kept
-    steps of a batch          `Measure` (floats): means weighted by what they count, sums added, maxima kept
+    micro-batches and ranks   in tensors: totals and counts are added up, or the larger total is kept
+    steps of a batch          in floats, likewise
 
 A mean of nothing is NaN, a maximum of nothing -inf.
 
@@ -10,14 +10,14 @@ Invariants: the trainer and the metrics know no statistic by its name.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 import torch
 from torch import Tensor
 
-from training.objectives.base import ObjectiveInputs, Reduction, Statistic
+from training.objectives.base import ObjectiveInputs, Statistic
 from training.optimisation.distributed import DistributedContext
 
 STEP_NAMES = frozenset({"loss", "gradient_norm", "learning_rate"})
@@ -25,15 +25,6 @@ STEP_NAMES = frozenset({"loss", "gradient_norm", "learning_rate"})
 
 LARGEST_MEASURED = 20.0
 """Log-ratios count as at most this in measured ratios (4.9e8), so that one token does not make a mean infinite."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A statistic of an optimiser step; ``count`` is a mean's number of values."""
-
-    reduction: Reduction
-    value: float
-    count: float = 0.0
 
 
 def mean_of(values: Tensor, counts: Tensor) -> Statistic:
@@ -44,8 +35,7 @@ def mean_of(values: Tensor, counts: Tensor) -> Statistic:
 
 def sum_of(values: Tensor, counts: Tensor) -> Statistic:
     """Return the sum of the values whose ``counts`` is True."""
-    mean = mean_of(values, counts)
-    return Statistic("sum", mean.total, torch.zeros_like(mean.count))
+    return Statistic("sum", mean_of(values, counts).total, torch.zeros((), device=values.device))
 
 
 def max_of(values: Tensor, counts: Tensor) -> Statistic:
@@ -133,47 +123,35 @@ def added(first: Mapping[str, Statistic], second: Mapping[str, Statistic]) -> di
     return {name: statistic + second[name] for name, statistic in first.items()}
 
 
-def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedContext) -> dict[str, Measure]:
-    """Return the step's measures over all ranks, which must call it with the same names."""
+def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedContext) -> dict[str, Statistic]:
+    """Return the step's statistics over all ranks in floats; all must call it with the same names."""
     sums = sorted(name for name, statistic in statistics.items() if statistic.reduction != "max")
     largest = sorted(statistics.keys() - set(sums))
-    numbers: dict[str, Measure] = {}
+    numbers: dict[str, Statistic] = {}
     if sums:
-        pairs = [torch.stack([statistics[name].total, statistics[name].count]).double() for name in sums]
+        pairs = [torch.stack([_tensor(statistics[name].total), _tensor(statistics[name].count)]) for name in sums]
         for name, (total, count) in zip(sums, ranks.all_reduce(torch.stack(pairs)).tolist(), strict=True):
-            mean = statistics[name].reduction == "mean"
-            numbers[name] = Measure("mean", _mean(total, count), count) if mean else Measure("sum", total)
+            numbers[name] = Statistic(statistics[name].reduction, total, count)
     if largest:
-        maxima = ranks.all_reduce(torch.stack([statistics[name].total.double() for name in largest]), maximum=True)
-        numbers |= {name: Measure("max", value) for name, value in zip(largest, maxima.tolist(), strict=True)}
+        maxima = ranks.all_reduce(torch.stack([_tensor(statistics[name].total) for name in largest]), maximum=True)
+        numbers |= {name: Statistic("max", value) for name, value in zip(largest, maxima.tolist(), strict=True)}
     return effective_share(numbers)
 
 
-def effective_share(numbers: Mapping[str, Measure]) -> dict[str, Measure]:
-    """Return the measures with ``ess``, (sum rho)² / (N sum rho²), instead of the mean of rho² (arXiv 2505.24034)."""
+def _tensor(value: Tensor | float) -> Tensor:
+    return torch.as_tensor(value, dtype=torch.float64)
+
+
+def effective_share(numbers: Mapping[str, Statistic]) -> dict[str, Statistic]:
+    """Return the statistics with ``ess``, (sum rho)² / (N sum rho²), for the mean of rho² (arXiv 2505.24034)."""
     rest = dict(numbers)
     square, mean = rest.pop("ratio_square", None), rest.get("ratio_mean")
     if square is None or mean is None:
         return dict(numbers)
-    return {**rest, "ess": Measure("mean", mean.value**2 / square.value if square.count else math.nan, mean.count)}
+    share = mean.value**2 / square.value if square.count else 0.0
+    return {**rest, "ess": Statistic("mean", share * float(mean.count), mean.count)}
 
 
-def over_steps(steps: Sequence[Mapping[str, Measure]]) -> dict[str, float]:
-    """Return one number per name over a batch's optimiser steps."""
-    return {name: _over_steps([step[name] for step in steps]) for name in steps[0]}
-
-
-def _over_steps(measures: Sequence[Measure]) -> float:
-    if measures[0].reduction == "max":
-        return max(measure.value for measure in measures)
-    if measures[0].reduction == "sum":
-        return sum(measure.value for measure in measures)
-    counted_measures = [measure for measure in measures if measure.count]
-    return _mean(
-        sum(measure.value * measure.count for measure in counted_measures),
-        sum(measure.count for measure in counted_measures),
-    )
-
-
-def _mean(total: float, count: float) -> float:
-    return total / count if count else math.nan
+def over_steps(steps: Sequence[Mapping[str, Statistic]]) -> dict[str, float]:
+    """Return one number per name over a batch's optimiser steps: means are weighted by what they count."""
+    return {name: reduce(add, (step[name] for step in steps)).value for name in steps[0]}

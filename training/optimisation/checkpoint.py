@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from curation.records import StoreError
-from curation.storage.stages import atomic_write
 from training.optimisation.model import MARK, flush, save_model
 from training.optimisation.trainer import Trainer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-CHECKPOINT_FORMAT = 3
+CHECKPOINT_FORMAT = 4
 """Layout of a checkpoint; another one is refused."""
 
 
@@ -195,12 +194,6 @@ class JsonlLog:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-def write_run_file(run: Path, table: Mapping[str, Any]) -> None:
-    """Write ``run.json``, from which a run is resumed."""
-    run.mkdir(parents=True, exist_ok=True)
-    atomic_write(run / "run.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 
 
 def _copies(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

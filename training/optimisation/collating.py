@@ -13,13 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.config import PackingSettings
 from training.optimisation.packing import (
     MicroBatch,
     PackingError,
     TrainingSample,
     concatenated_ranges,
-    plan_micro_batches,
 )
 
 
@@ -63,18 +61,6 @@ def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) 
         max_seqlen=int(lengths.max()),
     )
     return _with_shared_prompts(whole, samples)
-
-
-def pack_samples(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[MicroBatch]:
-    """Return micro-batches that hold every sample once.
-
-    Raises:
-        PackingError: a sample is longer than a micro-batch.
-    """
-    return [
-        collate([samples[index] for index in indices], tuple(indices))
-        for indices in plan_micro_batches(samples, settings)
-    ]
 
 
 def _with_shared_prompts(whole: MicroBatch, samples: Sequence[TrainingSample]) -> MicroBatch:

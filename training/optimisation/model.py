@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -134,25 +135,38 @@ def save_model(
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
-    temporary = folder.parent / f".aside-{folder.name}-{os.getpid()}"
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
     tensors = to_checkpoint_names(model, model.state_dict()) if state is None else dict(state)
-    whole_model(model).save_pretrained(
-        temporary, state_dict=tensors | untouched_tensors(model, tensors), save_original_format=False
-    )
-    _copy_processors(model, temporary)
-    tokenizer.save_pretrained(temporary)
-    if asked is not None:
-        write_asked(temporary, asked, BOXED)
-    for name, text in (extra_files or {}).items():
-        (temporary / name).write_text(text, encoding="utf-8")
-    digest = folder_revision(temporary)
-    (temporary / MARK).write_text(json.dumps({"revision": digest}) + "\n", encoding="utf-8")
-    for path in [*temporary.iterdir(), temporary]:
-        flush(path)
-    _swap_in(temporary, folder)
+    with replaced(folder) as aside:
+        whole_model(model).save_pretrained(
+            aside, state_dict=tensors | untouched_tensors(model, tensors), save_original_format=False
+        )
+        _copy_processors(model, aside)
+        tokenizer.save_pretrained(aside)
+        if asked is not None:
+            write_asked(aside, asked, BOXED)
+        for name, text in (extra_files or {}).items():
+            (aside / name).write_text(text, encoding="utf-8")
+        digest = folder_revision(aside)
+        (aside / MARK).write_text(json.dumps({"revision": digest}) + "\n", encoding="utf-8")
     return digest
+
+
+@contextmanager
+def replaced(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder, which is flushed after the block and takes this one's place."""
+    aside = folder.parent / f".aside-{folder.name}-{os.getpid()}"
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    yield aside
+    for path in [*aside.iterdir(), aside]:
+        flush(path)
+    old = folder.parent / f".old-{folder.name}-{os.getpid()}"
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    aside.rename(folder)
+    flush(folder.parent)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _copy_processors(model: PreTrainedModel, folder: Path) -> None:
@@ -162,16 +176,6 @@ def _copy_processors(model: PreTrainedModel, folder: Path) -> None:
         for name in _PROCESSORS:
             if (source.folder / name).is_file():
                 shutil.copyfile(source.folder / name, folder / name)
-
-
-def _swap_in(temporary: Path, folder: Path) -> None:
-    old = folder.parent / f".old-{folder.name}-{os.getpid()}"
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
-        folder.rename(old)
-    temporary.rename(folder)
-    flush(folder.parent)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def flush(path: Path) -> None:

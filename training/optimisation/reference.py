@@ -1,10 +1,12 @@
-"""Score micro-batches with an objective's reference policy, by the policy's own code.
+"""Score with frozen policies, a reference or a teacher, by the policy's own code.
 
-Invariant: a resumed run has the same reference (`ReferencePolicy.revision`), which never changes.
+Invariant: a resumed run has the same ones (`ReferencePolicy.revision`), which never change.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,9 @@ from curation.policies.checkpoints import folder_revision
 from curation.records import ConfigError
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.model import load_model
-from training.optimisation.packing import MicroBatch
+from training.optimisation.model import load_model, load_tokenizer
+from training.optimisation.packing import MicroBatch, TrainingSample
+from training.optimisation.scoring import PolicyScorer
 from training.optimisation.sharding import shard
 from training.recipe import TrainRecipe
 
@@ -51,3 +54,27 @@ class ReferencePolicy:
         """Return [targets] fp32 log-probabilities; all ranks call it together."""
         scored: Tensor = self.policy(micro_batch).logprobs
         return scored
+
+
+def with_teacher_scores(samples: Sequence[TrainingSample], teacher: PolicyScorer) -> list[TrainingSample]:
+    """Return the samples, with the teacher's log-probabilities for those with a teacher's prompt."""
+    made = list(samples)
+    asked = [place for place, one in enumerate(samples) if one.teacher_prompt_ids is not None]
+    posed = [replace(samples[place], prompt_ids=samples[place].teacher_prompt_ids or ()) for place in asked]
+    for place, scores in zip(asked, teacher.logprobs(posed) if posed else (), strict=True):
+        made[place] = replace(samples[place], teacher_logprobs=scores.tolist())
+    return made
+
+
+def require_same_tokens(teacher: Path, student: Path) -> None:
+    """Refuse a teacher with other tokens than the student's.
+
+    Raises:
+        ConfigError: the tokenizers differ.
+    """
+    own, other = load_tokenizer(student), load_tokenizer(teacher)
+    if own.get_vocab() != other.get_vocab():
+        raise ConfigError(
+            f"teacher: the tokenizer in {teacher} has other tokens than that in {student}, so it cannot score the "
+            "student's tokens; take a teacher of the same family"
+        )

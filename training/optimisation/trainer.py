@@ -2,42 +2,44 @@
 
 Weights, gradients and AdamW's state are fp32; with ``dtype = bfloat16`` the passes run in bf16.
 
-Invariants: loss and gradient do not depend on the number of ranks, up to rounding; every sample counts once.
+Invariants: loss and gradient do not depend on the number of ranks, up to rounding; every sample counts once; all
+ranks gather the same tensors in the same order.
 """
 
 from __future__ import annotations
 
+import math
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor import DTensor
 
 from curation.config import LiveModel
 from curation.policies.checkpoints import folder_revision
 from curation.records import GoldilocksError
 from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM, ObjectiveSettings
-from training.objectives.base import ObjectiveInputs, Statistic
+from training.objectives.base import GroupWeights, ObjectiveInputs, ScoredGroups, Statistic
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import (
-    Measure,
     added,
     joined,
     measured_over_ranks,
     policy_statistics,
 )
-from training.optimisation.balancing import waiting_share
+from training.optimisation.checkpoint_names import to_checkpoint_names
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.look_ahead import Arrivals, Collation
-from training.optimisation.lora import Adapters, is_adapter
+from training.optimisation.look_ahead import Arrivals, Collation, waiting_share
+from training.optimisation.lora import Adapters, is_adapter, plain_name
 from training.optimisation.model import checkpoint_layers, load_model
-from training.optimisation.nonfinite import nonfinite_gradient
 from training.optimisation.packing import (
     MicroBatch,
     TrainingSample,
@@ -45,13 +47,10 @@ from training.optimisation.packing import (
     padding_share,
 )
 from training.optimisation.recurrent_layers import packing_for
-from training.optimisation.reference import ReferencePolicy
+from training.optimisation.reference import ReferencePolicy, with_teacher_scores
 from training.optimisation.scoring import PolicyScorer
-from training.optimisation.second_pass import far_share, reweighed, scored_groups
 from training.optimisation.sharding import shard
-from training.optimisation.teacher import Teacher
 from training.optimisation.text_part import active_parameters
-from training.optimisation.whole_state import adapter_state, ignore_saving_alone, plain_state
 from training.recipe import TrainRecipe
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class StepResult:
     loss: float
     gradient_norm: float
     learning_rate: float
-    statistics: Mapping[str, Measure]
+    statistics: Mapping[str, Statistic]
     padding_share: float
     micro_batches: int
     model_tokens: int  # of prompts and responses, as the model reads them
@@ -106,7 +105,7 @@ class Trainer:
         self.steps_taken = 0  # optimiser steps
         self._waited_s = 0.0  # for micro-batches, since the last step
         self.reference: ReferencePolicy | None = None  # set where the objective needs one
-        self.teacher: Teacher | None = None  # the same, by `ask`
+        self.teacher: ReferencePolicy | None = None  # the same, by `ask`
         self._saving: Future[Any] = Future()  # of the checkpoint that is being written, or the last one
         self._saving.set_result(None)
         bf16, loaded = recipe.compute.dtype == "bfloat16", model is None
@@ -149,8 +148,11 @@ class Trainer:
 
     def ask(self, teacher: ReferencePolicy) -> None:
         """Set the teacher; every rank calls this before `follow`."""
-        self.teacher = Teacher(teacher, self.ranks, self.packing, self._recipe.temperature)
-        self._work |= self.teacher.tasks
+        self.teacher = teacher
+        self.teacher_scorer = PolicyScorer(
+            teacher.policy, self.ranks, self.packing, self._recipe.temperature, "teacher"
+        )
+        self._work |= self.teacher_scorer.tasks
 
     def follow(self) -> None:
         """Run rank 0's tasks until it closes."""
@@ -168,7 +170,7 @@ class Trainer:
         packing = self.packing
         samples, estimates = self._with_second_pass(samples, settings)
         if self.teacher is not None:
-            samples = self.teacher.scored(samples)
+            samples = with_teacher_scores(samples, self.teacher_scorer)
         lengths = [sample.length for sample in samples]
         collation = Collation(samples, packing, self.ranks.world_size)
         dealt = [part for share in collation.shares for part in share]
@@ -252,7 +254,7 @@ class Trainer:
 
     def _step(
         self, shares: Iterator[MicroBatch], value: tuple[ObjectiveSettings, int]
-    ) -> tuple[float, float, dict[str, Measure]]:
+    ) -> tuple[float, float, dict[str, Statistic]]:
         objective, self.steps_taken = value
         rate = self._recipe.optim.learning_rate_at(self.steps_taken)
         for group in self.optimiser.param_groups:
@@ -370,3 +372,113 @@ class Trainer:
 
         alone = self.adapters is not None
         return StateDictOptions(ignore_frozen_params=alone, strict=not alone)
+
+
+_FAR = math.exp(10)
+"""A ratio of probabilities that neither rounding nor a few versions of staleness explain."""
+
+
+def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[str, Statistic]) -> str:
+    """Return an error message with the likely cause; ``statistics`` must include `policy_statistics`."""
+    begin = f"optimiser step {step}: the gradient's norm is {norm}"
+    if not math.isfinite(statistics["kl_generator"].value):
+        if step == 0:
+            return (
+                f"{begin}, because the model's own log-probabilities are no finite numbers before any step: look for "
+                "NaN in its weights, or set compute.dtype = float32"
+            )
+        return (
+            f"{begin}, because the model's own log-probabilities are no finite numbers: an earlier step broke the "
+            "weights; resume from the last checkpoint with a lower optim.learning_rate"
+        )
+    largest = statistics["ratio_max"].value
+    if largest >= _FAR:
+        return (
+            f"{begin}, and a token is {largest:.1e} times as likely for the trainer as for the generator: they do not "
+            "compute the same model; look at policy/mismatch_max in metrics.jsonl, and resume from the last "
+            'checkpoint with objective.preset = "dual_clip", whose ratios are clamped at 3'
+        )
+    if not math.isfinite(loss):
+        return (
+            f"{begin}, because the loss is {loss}, while all log-probabilities are finite: an advantage, a weight or a "
+            "term of the objective is no number; look at policy/ and reward/ in metrics.jsonl, and at the objective's "
+            "settings"
+        )
+    return (
+        f"{begin}, while the log-probabilities are finite and close to the generator's: the backward pass overflows; "
+        "resume from the last checkpoint with compute.dtype = float32 or a lower optim.learning_rate"
+    )
+
+
+def scored_groups(samples: Sequence[TrainingSample], sums: Mapping[int, float]) -> ScoredGroups:
+    """Return the second pass's input for samples with these sums."""
+    values = [math.nan if one.value is None else one.value for one in samples]
+    return ScoredGroups(
+        torch.tensor([one.advantage for one in samples], dtype=torch.float64),
+        torch.tensor([sums[place] for place in range(len(samples))], dtype=torch.float64),
+        torch.tensor([one.group for one in samples]),
+        torch.tensor(values, dtype=torch.float64),
+    )
+
+
+def reweighed(samples: Sequence[TrainingSample], sums: Mapping[int, float], made: GroupWeights) -> list[TrainingSample]:
+    """Return the samples with new weights; those too far from the reference weigh nothing."""
+    texts = [0.0] * len(samples) if made.answer_weights is None else made.answer_weights.tolist()
+    far = [
+        one.max_distance is not None and abs(sums[place]) > one.max_distance * len(one.response_ids)
+        for place, one in enumerate(samples)
+    ]
+    return [
+        replace(one, advantage=value, answer_weight=text, token_weight=0.0 if too_far else one.token_weight)
+        for one, value, text, too_far in zip(samples, made.advantages.tolist(), texts, far, strict=True)
+    ]
+
+
+def far_share(samples: Sequence[TrainingSample]) -> Statistic:
+    """Return the share of stored samples that weigh nothing after the second pass, or NaN."""
+    weighs = [one.token_weight > 0 for one in samples if one.max_distance is not None]
+    return Statistic("mean", float(weighs.count(False)), float(len(weighs)))
+
+
+def plain_state(
+    model: PreTrainedModel, adapters: Adapters | None, ranks: DistributedContext, dtype: torch.dtype
+) -> dict[str, Tensor]:
+    """Return on rank 0 the state dict with adapters merged in fp32, under its names on disk.
+
+    Sharded weights are copied in ``dtype``, with several ranks to the host; others may be the tensors in training.
+    """
+    own = model.state_dict()
+    state: dict[str, Tensor] = {}
+    first = {id(value): name for name, value in model.named_parameters()}
+    tied = {name: first[id(value)] for name, value in model.named_parameters(remove_duplicate=False)}
+    for name in own:
+        if is_adapter(name):
+            continue
+        if ranks.sharded and tied.get(name, name) != name:  # gathered already
+            if ranks.is_rank_zero:
+                state[plain_name(name)] = state[plain_name(tied[name])]
+            continue
+        full = adapters.merged(name, own, _whole) if adapters is not None else _whole(own[name])
+        if not ranks.sharded:
+            state[plain_name(name)] = full.detach()
+        elif ranks.is_rank_zero:
+            kept = full.detach().to(dtype if full.is_floating_point() else full.dtype, copy=True)
+            state[plain_name(name)] = kept.cpu() if ranks.world_size > 1 else kept
+    return to_checkpoint_names(model, state) if ranks.is_rank_zero else state
+
+
+def adapter_state(model: PreTrainedModel) -> dict[str, Tensor]:
+    """Return host copies of the adapters' whole tensors, in fp32."""
+    own = model.state_dict()
+    return {name: _whole(value).detach().to("cpu", copy=True) for name, value in own.items() if is_adapter(name)}
+
+
+def _whole(value: Tensor) -> Tensor:
+    """Return the tensor that this one is a shard of; all ranks take part."""
+    full: Tensor = value.full_tensor() if isinstance(value, DTensor) else value
+    return full
+
+
+def ignore_saving_alone() -> None:
+    """Silence torch's warning about saving without process groups, on all threads."""
+    warnings.filterwarnings("ignore", message="torch.distributed is disabled")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -194,11 +194,12 @@ def attempt_tables(run: Path, columns: Sequence[str] = tuple(ATTEMPT)) -> Iterat
     Raises:
         StoreError: there are no attempts, or they are damaged.
     """
-    folders = list(_folders(run, ATTEMPTS))
-    if not folders:
+    found = False
+    for _, store in _stores(run):
+        found = True
+        yield from store.tables(columns)
+    if not found:
         raise StoreError(f'{run} keeps no attempts; train with attempt_store = "texts".')
-    for folder in folders:
-        yield from AttemptStore(folder.parent, _read_key(folder), create=False).tables(columns)
 
 
 def read_attempts(
@@ -234,12 +235,17 @@ def verdict_tables(run: Path) -> Iterator[pl.DataFrame]:
 
 def count_attempts(run: Path) -> dict[str, int]:
     """Return how many attempts a run keeps, by purpose."""
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
+    for purpose, store in _stores(run):
+        counts[purpose] += store.height
+    return dict(counts)
+
+
+def _stores(run: Path) -> Iterator[tuple[str, AttemptStore]]:
+    """Yield the purpose and store of a run's attempts."""
     for folder in _folders(run, ATTEMPTS):
         purpose = str(json.loads((folder / "key.json").read_text(encoding="utf-8"))["purpose"])
-        store = AttemptStore(folder.parent, _read_key(folder), create=False)
-        counts[purpose] = counts.get(purpose, 0) + store.height
-    return counts
+        yield purpose, AttemptStore(folder.parent, _read_key(folder), create=False)
 
 
 def _verdict_line(task: TrainingTask, rollout: Rollout) -> dict[str, Any]:

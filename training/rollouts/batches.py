@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from training.config import CollectorSettings, ObjectiveSettings
+from training.config import ObjectiveSettings
 from training.evaluation.metrics import Timer
 from training.objectives.base import CreditInputs
 from training.objectives.registry import objective_of
@@ -94,24 +94,6 @@ def build_samples(
         for (number, rollout), completion, advantage, weight, mask, value, asked in zip(
             numbered, completions, advantages, weights, masks, values, taught, strict=True
         )
-    ]
-
-
-def build_minibatches(
-    batch: RolloutBatch[Rollout],
-    sizes: CollectorSettings,
-    settings: ObjectiveSettings,
-    max_distance: float | None = None,
-    value_of: ValueOf = no_value,
-    max_tokens: int | None = None,
-    teacher_prompt: TeacherPrompt = student_prompt,
-) -> list[list[TrainingSample]]:
-    """Return the batch's samples by optimiser step."""
-    return [
-        build_samples(
-            groups, settings, batch.number if place == 0 else None, max_distance, value_of, max_tokens, teacher_prompt
-        )
-        for place, groups in enumerate(batch.minibatches(sizes))
     ]
 
 

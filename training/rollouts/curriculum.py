@@ -15,7 +15,7 @@ import functools
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from statistics import fmean, linear_regression
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from training.config import CollectorSettings, CurriculumSettings, ObjectiveSettings, RewardSettings, StageSettings
 
 if TYPE_CHECKING:
+    from training.optimisation.checkpoint import JsonlLog
     from training.recipe import TrainRecipe
     from training.rollouts.tasks import TrainingTask
 
@@ -74,25 +75,15 @@ PASSIVE_SHARES = {Pool.RETIRED: 0.02, Pool.DEFERRED: 0.05}
 
 
 @dataclass(frozen=True, slots=True)
-class PoolChange:
-    """A problem's change of pool, and why."""
+class Change:
+    """A change of a setting of the run, or of a problem's pool, and why.
 
-    problem: str
-    old: Pool
-    new: Pool
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class SettingChange:
-    """A change of the run, and why.
-
-    Example: ``SettingChange("active", 400, 500, "reward flat: +0.012 over 20 steps")``
+    Example: ``Change("active", 400, 500, "reward flat: +0.012 over 20 steps")``
     """
 
-    setting: str
-    old: float
-    new: float
+    subject: str
+    old: Any
+    new: Any
     reason: str
 
 
@@ -125,7 +116,7 @@ class StepMeans:
     limited: float
 
 
-def pool_gate(problem: str, pool: Pool, now: PassWeights) -> PoolChange | None:
+def pool_gate(problem: str, pool: Pool, now: PassWeights) -> Change | None:
     """Return the problem's new pool and why, or None."""
     count = now.correct + now.wrong
     if count < MIN_ROLLOUTS:
@@ -137,7 +128,7 @@ def pool_gate(problem: str, pool: Pool, now: PassWeights) -> PoolChange | None:
         mass = float(mpmath.betainc(1 + now.correct, 1 + now.wrong, low, high, regularized=True))
         if new is not pool and mass >= CONFIDENCE:
             reason = f"pass rate {now.pass_rate:.2f} on {count:.1f} attempts, {mass:.0%} sure that it is {new}"
-            return PoolChange(problem, pool, new, reason)
+            return Change(problem, pool, new, reason)
     return None
 
 
@@ -270,7 +261,7 @@ class CurriculumController:
         pass_rate: float = 1.0,
         limited: float = 1.0,
         may_end_stage: bool = True,
-    ) -> tuple[list[PoolChange], list[SettingChange]]:
+    ) -> tuple[list[Change], list[Change]]:
         """Apply and return the changes of pools and settings after a step, from 1.
 
         Args:
@@ -286,27 +277,45 @@ class CurriculumController:
         self._curve = [*self._curve, StepMeans(reward, length, pass_rate, limited)][-CURVE_STEPS:]
         found = [pool_gate(name, self.pools[name], self._weights[name].at(step)) for name in sorted(self._judged)]
         moves = [move for move in found if move is not None]
-        self._move((move.problem, move.new) for move in moves)
+        self._move((move.subject, move.new) for move in moves)
         level_moves = self._level_moves(step)
-        self._move((move.problem, move.new) for move in level_moves)
+        self._move((move.subject, move.new) for move in level_moves)
         moves += level_moves
         self._judged.clear()
         changes = self._next_stage(step, settings) if may_end_stage else []
         return moves, changes + self._add_deferred(step)
 
-    def begin_stage(self, number: int, reason: str = "") -> list[SettingChange]:
+    def follow(
+        self, step: int, metrics: Mapping[str, float], log: JsonlLog, *, may_end_stage: bool = True
+    ) -> list[Change]:
+        """Do as `after_step` by a step's metrics, if it sampled; log all changes, and return those of settings."""
+        if "sampled/reward" not in metrics:
+            return []
+        moves, changes = self.after_step(
+            step,
+            metrics["sampled/reward"],
+            metrics["length/sampled_mean"],
+            pass_rate=metrics["sampled/pass_rate"],
+            limited=metrics["length/limited_share"],
+            may_end_stage=may_end_stage,
+        )
+        for change in (*moves, *changes):
+            log.append({"step": step, **asdict(change)})
+        return changes
+
+    def begin_stage(self, number: int, reason: str = "") -> list[Change]:
         """Apply a stage's settings; return the changes."""
         assert self._settings is not None
         stage, self._stage = self._settings.stages[number], number
-        changes = [SettingChange("stage", number, number + 1, reason)]
+        changes = [Change("stage", number, number + 1, reason)]
         cache = self.rewards.effective_length_cache
         if stage.lengths is not None:
-            changes.append(SettingChange("length", self.rewards.max_length - cache, stage.lengths, reason))
+            changes.append(Change("length", self.rewards.max_length - cache, stage.lengths, reason))
             lengths = {"max_length": stage.lengths + cache, "length_cache": cache}
             self.rewards = self.rewards.model_copy(update=lengths)
         for name, size in (("n_batch", stage.n_batch), ("n_async", stage.n_async)):
             if size is not None:
-                changes.append(SettingChange(name, getattr(self.collector, name), size, reason))
+                changes.append(Change(name, getattr(self.collector, name), size, reason))
         self._resize(stage.n_batch or self.collector.n_batch, stage.n_async or self.collector.n_async)
         hard = [problem for problem, pool in self.pools.items() if pool is Pool.DEFERRED] if stage.hard else []
         return changes + self._activate(hard, reason)
@@ -339,7 +348,7 @@ class CurriculumController:
         max_length, length_cache = state["lengths"]
         self.rewards = self.rewards.model_copy(update={"max_length": max_length, "length_cache": length_cache})
 
-    def _next_stage(self, step: int, settings: CurriculumSettings) -> list[SettingChange]:
+    def _next_stage(self, step: int, settings: CurriculumSettings) -> list[Change]:
         """Begin the next stage if this one ends; return the changes."""
         if self._stage + 1 >= len(settings.stages):
             return []
@@ -353,9 +362,9 @@ class CurriculumController:
         self._stage_began = step
         return self.begin_stage(self._stage + 1, reason)
 
-    def _level_moves(self, step: int) -> list[PoolChange]:
+    def _level_moves(self, step: int) -> list[Change]:
         """Return the changes of problems without evidence of their own, by the pass rates of levels judged now."""
-        found: list[PoolChange] = []
+        found: list[Change] = []
         for level in sorted({self._levels[name] for name in self._judged if name in self._levels}):
             names = [name for name in self.pools if self._levels.get(name) == level]
             own = {name: self._weights.get(name, PassWeights()).at(step) for name in names}
@@ -364,10 +373,10 @@ class CurriculumController:
             for name in names:
                 change = gates[self.pools[name]]
                 if change is not None and own[name].correct + own[name].wrong < MIN_ROLLOUTS:
-                    found.append(replace(change, problem=name, reason=f"{level}: {change.reason}"))
+                    found.append(replace(change, subject=name, reason=f"{level}: {change.reason}"))
         return found
 
-    def _add_deferred(self, step: int) -> list[SettingChange]:
+    def _add_deferred(self, step: int) -> list[Change]:
         """Activate the deferred problems with the highest pass rates on a reward plateau; return the change."""
         has_waited = self._added_at is None or step - self._added_at >= PLATEAU_WINDOW + PATIENCE
         reason = reward_plateau(self._curve) if has_waited else None
@@ -381,10 +390,10 @@ class CurriculumController:
         self._added_at = step if changes else self._added_at
         return changes
 
-    def _activate(self, problems: Sequence[str], reason: str) -> list[SettingChange]:
+    def _activate(self, problems: Sequence[str], reason: str) -> list[Change]:
         active = self.pool_sizes()[Pool.ACTIVE]
         self._move((problem, Pool.ACTIVE) for problem in problems)
-        return [SettingChange("active", active, active + len(problems), reason)] if problems else []
+        return [Change("active", active, active + len(problems), reason)] if problems else []
 
     def _move(self, pools: Iterable[tuple[str, Pool]]) -> None:
         self.pools.update(pools)

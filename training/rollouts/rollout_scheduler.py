@@ -15,9 +15,12 @@ Invariants:
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
+
+from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from training.config import CollectorSettings
 
@@ -226,7 +229,7 @@ class RolloutScheduler(Generic[T]):
             collection.clear()
         self._filling = None
 
-    def state(self, encode: Callable[[T], Any]) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Return the state between two batches as JSON.
 
         Raises:
@@ -234,27 +237,18 @@ class RolloutScheduler(Generic[T]):
         """
         if self._training:
             raise ValueError(f"batches {sorted(self._training)} are in training; take the state after `mark_trained`")
-        groups = [
-            {
-                "number": group.number,
-                "problem": group.problem,
-                "version": group.version,
-                "issued": group.issued,
-                "settled": _encode_rollouts(group.judged.values(), encode),
-                "lost": [[index, reason] for index, reason in group.failed.items()],
-            }
-            for group in self._groups.values()
-        ]
-        ready = [
-            {name: getattr(group, name) for name in ("number", "problem", "version")}
-            | {"attempts": _encode_rollouts(group.rollouts, encode), "left_out": list(group.exclusion_reasons)}
-            for group in self._ready
-        ]
         counts = {"taken": self.batches_taken, "opened": self._opened, "admitted": self._admitted}
-        return {**counts, "trained": self._trained, "dropped": dict(self._dropped), "groups": groups, "ready": ready}
+        groups = {"groups": [*self._groups.values()], "ready": self._ready}
+        state: dict[str, Any] = to_jsonable_python(
+            {**counts, "trained": self._trained, "dropped": self._dropped, **groups}
+        )
+        return state
 
-    def restore(self, state: Mapping[str, Any], decode: Callable[[Any], T]) -> None:
+    def restore(self, state: Mapping[str, Any], result: type[T]) -> None:
         """Continue from a `state`, with the newest weights in the generators; unfinished rollouts are handed out again.
+
+        Args:
+            result: the type of results, a dataclass or a plain type.
 
         Raises:
             ValueError: this scheduler has opened a group.
@@ -264,18 +258,14 @@ class RolloutScheduler(Generic[T]):
         self.version = self.batches_taken = state["taken"]
         self._opened, self._admitted, self._trained = state["opened"], state["admitted"], state["trained"]
         self._dropped.update(state["dropped"])
-        for row in state["groups"]:
-            group = _PendingGroup[T](row["number"], row["problem"], row["version"], row["issued"])
-            group.judged = {pair[0].index: pair for pair in _decode_rollouts(row, row["settled"], decode)}
-            group.failed = dict(row["lost"])
+        pending = TypeAdapter(list[_PendingGroup[result]])  # type: ignore[valid-type]
+        for group in pending.validate_python(state["groups"]):
             self._groups[group.number] = group
             if group.issued < self.settings.group_size:
                 self._filling = group
             waiting = (index for index in range(group.issued) if index not in group.judged | group.failed)
             self._requeued.extend(RolloutRequest(group.number, index, group.problem, self.version) for index in waiting)
-        for row in state["ready"]:
-            pairs, left_out = _decode_rollouts(row, row["attempts"], decode), tuple(row["left_out"])
-            self._ready.append(RolloutGroup(row["number"], row["problem"], row["version"], pairs, left_out))
+        self._ready = TypeAdapter(list[RolloutGroup[result]]).validate_python(state["ready"])  # type: ignore[valid-type]
 
     def ledger(self) -> RolloutLedger:
         """Count rollouts by state; those to generate again count as running."""
@@ -346,19 +336,6 @@ class RolloutScheduler(Generic[T]):
                 break
             selected.setdefault(group.number, group)
         return [group for group in self._ready if group.number in selected]
-
-
-def _encode_rollouts(rollouts: Iterable[tuple[RolloutRequest, T]], encode: Callable[[T], Any]) -> list[list[Any]]:
-    return [[request.index, request.version, encode(result)] for request, result in rollouts]
-
-
-def _decode_rollouts(
-    group: Mapping[str, Any], rows: Sequence[Any], decode: Callable[[Any], T]
-) -> tuple[tuple[RolloutRequest, T], ...]:
-    return tuple(
-        (RolloutRequest(group["number"], index, group["problem"], version), decode(result))
-        for index, version, result in rows
-    )
 
 
 def _rollout_count(groups: Sequence[RolloutGroup[T]]) -> int:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Awaitable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from curation.policies.chat_templates import apply_chat_template
 from curation.policies.completions import ResponseReader, TokenCompletion
@@ -20,24 +20,19 @@ from curation.records import Outcome, PolicyError
 from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Verdict
 from training.config import RewardSettings
-from training.rewards import FORMAT, Reward, RewardInputs
+from training.rewards import FORMAT, Reward, RewardInputs, assess
 from training.rollouts.impossible import impossible_positions
-from training.rollouts.judging import assess
 from training.rollouts.tasks import TrainingTask
 from training.rollouts.verifiers import Verifiers
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+    from training.generation.generators import Generator
+
 
 _FEW_TOKENS = 4
 """Tokens of a response from which impossible log-probabilities alone show a broken generator."""
-
-
-class RolloutGenerator(Protocol):
-    """The part of a `Generator` that rollouts use."""
-
-    async def generate(self, prompt_ids: tuple[int, ...], *, seed: int, max_tokens: int) -> TokenCompletion: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,29 +71,6 @@ class Rollout:
         }
 
 
-def encode_rollout(rollout: Rollout) -> dict[str, Any]:
-    """Convert a rollout to a table for JSON, without loss."""
-    completion = rollout.completion
-    return {
-        "problem": rollout.problem,
-        "completion": {name: getattr(completion, name) for name in TokenCompletion.__slots__},
-        "reward": asdict(rollout.reward),
-        "outcome": rollout.outcome.value if rollout.outcome is not None else None,
-        "method": rollout.method,
-        "answer": rollout.answer,
-        "reference_ids": rollout.reference_ids,
-    }
-
-
-def decode_rollout(row: dict[str, Any]) -> Rollout:
-    """Read a rollout from `encode_rollout`."""
-    fields = row["completion"].items()
-    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
-    outcome = Outcome(row["outcome"]) if row["outcome"] is not None else None
-    reward, text = Reward(**row["reward"]), tuple(row["reference_ids"])
-    return Rollout(row["problem"], TokenCompletion(**values), reward, outcome, row["method"], row["answer"], text)
-
-
 class RolloutRunner:
     """Generates and judges rollouts with ``rewards``, which may be replaced; ``generated`` counts responses."""
 
@@ -134,7 +106,7 @@ class RolloutRunner:
         return render_prompt(self._tokenizer, self._prompt, task, self.tags)
 
     async def generate(
-        self, generator: RolloutGenerator, task: TrainingTask, group: int, index: int, max_tokens: int
+        self, generator: Generator, task: TrainingTask, group: int, index: int, max_tokens: int
     ) -> TokenCompletion:
         """Generate rollout ``index`` of a group.
 

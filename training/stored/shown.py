@@ -15,8 +15,7 @@ from training.rollouts.batches import TeacherPrompt, student_prompt
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask
 from training.stored.settings import StoredSettings
-from training.stored.sources import StoredSource, run_folders, stored_sources
-from training.stored.supply import StoredSupply
+from training.stored.supply import StoredSource, StoredSupply, run_folders, stored_sources
 from training.stored.tokens import TokenWriter
 
 SHOWN = "{statement}\n\nA correct solution of this problem, to learn from:\n\n{solution}\n\nNow solve it yourself."

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from tests.benchmarks.gpu.models import PROMPT, SMALL, TOY, batch, random_model, recipe_of, trainer_of
+from tests.training.optimisation.packed import pack_samples
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.attention import PackedLayout, packed_attention
-from training.optimisation.collating import collate, pack_samples
+from training.optimisation.collating import collate
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.trainer import Trainer

@@ -14,9 +14,9 @@ import torch
 
 from curation.storage.scratch import memory_folder
 from tests.benchmarks.gpu.models import batch, step_flops, token_answer, trainer_of
+from tests.training.optimisation.packed import pack_samples
 from training.generation.checkpoint_tensors import write_weights
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.collating import pack_samples
 from training.optimisation.memory import GIB, ModelShape, estimate_memory
 from training.optimisation.packing import TrainingSample
 
@@ -104,7 +104,7 @@ def _ingest(samples: Sequence[TrainingSample]) -> dict[str, Any]:
     """Return the CPU time in which a vLLM server's answers become tokens; nothing where msgspec is missing."""
     if importlib.util.find_spec("msgspec") is None:
         return {}
-    from training.generation.token_answers import read_answer
+    from training.generation.vllm_client import read_answer
 
     answers = [token_answer(sample) for sample in samples]
     begun = time.process_time()

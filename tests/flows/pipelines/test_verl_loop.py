@@ -21,8 +21,7 @@ from tests.benchmarks.bench_crash import write_recipe
 from tests.training.engines.verl.cpu_environment import ENVIRONMENT, OVERRIDES, make_environment
 from tests.waiting import wait_until
 from training.engines.verl.environment import VARIABLE, missing
-from training.engines.verl.leftovers import processes_of
-from training.engines.verl.run import last_step
+from training.engines.verl.run import last_step, processes_of
 from training.evaluation.metrics import read_metrics
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]

@@ -17,7 +17,8 @@ from tests.training.checks.models import trainer_of
 from tests.training.students import student
 from training.checks.generator_logprobs import CHANGED_VERSION, GeneratorChecks
 from training.checks.results import ENGINES, EXACT, CheckResult
-from training.generation.generators import TorchGenerator, Weights
+from training.generation.checkpoint_tensors import Weights
+from training.generation.generators import TorchGenerator
 from training.optimisation.trainer import Trainer
 
 PROMPTS = [[1, 40 + n, 41, 42] for n in range(8)]

@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 from tests.waiting import wait_until
-from training.engines.embedded.ranks import rank_command, rank_environment
 from training.engines.placement import EmbeddedPlacement
-from training.engines.processes import failure, first_failure, run_processes
+from training.engines.processes import failure, first_failure, rank_command, rank_environment, run_processes
 
 
 def test_a_command_runs_to_its_end_and_all_it_says_is_kept(tmp_path: Path) -> None:

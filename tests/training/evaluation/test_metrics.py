@@ -7,7 +7,7 @@ import pytest
 from curation.policies.completions import TokenCompletion
 from curation.records import Outcome
 from training.evaluation.metrics import SampledGroupStats
-from training.objectives.step_statistics import Measure
+from training.objectives.base import Statistic
 from training.optimisation.trainer import StepResult
 from training.rewards import Reward
 from training.rollouts.batches import batch_metrics, policy_metrics
@@ -61,8 +61,8 @@ def test_what_was_sampled_counts_groups_that_are_dropped_too() -> None:
 
 
 def test_several_optimiser_steps_are_weighted_by_their_tokens() -> None:
-    first = {"mean": Measure("mean", 1.0, 10), "largest": Measure("max", 3.0), "sum": Measure("sum", 2.0)}
-    second = {"mean": Measure("mean", 2.0, 30), "largest": Measure("max", 2.0), "sum": Measure("sum", 5.0)}
+    first = {"mean": Statistic("mean", 10.0, 10.0), "largest": Statistic("max", 3.0), "sum": Statistic("sum", 2.0)}
+    second = {"mean": Statistic("mean", 60.0, 30.0), "largest": Statistic("max", 2.0), "sum": Statistic("sum", 5.0)}
     steps = [
         StepResult(0.5, 2.0, 1e-3, first, 0.1, 1, 20, 10, 0.5),
         StepResult(-0.25, 1.0, 2e-3, second, 0.1, 1, 40, 30, 0.5),

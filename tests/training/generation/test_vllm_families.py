@@ -17,10 +17,10 @@ import torch
 
 from curation.policies.completions import TokenCompletion
 from tests.training.families import FAMILIES, IN_VLLM, make_family
+from tests.training.optimisation.packed import pack_samples
 from tests.training.vllm_running import Running, running
 from training.config import PackingSettings
 from training.optimisation.checkpoint_names import to_checkpoint_names
-from training.optimisation.collating import pack_samples
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model, load_tokenizer, save_model
 from training.optimisation.packing import TrainingSample

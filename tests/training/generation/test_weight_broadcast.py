@@ -13,9 +13,8 @@ import torch
 
 from curation.policies.servers import TemporaryFailure
 from training.embedded_model import WEIGHTS
-from training.generation.generators import read_weights
+from training.generation.checkpoint_tensors import WeightVersion, read_tensors
 from training.generation.weight_broadcast import WeightBroadcast
-from training.generation.weight_versions import WeightVersion
 
 pytest.importorskip("vllm")
 pytestmark = pytest.mark.vllm
@@ -82,7 +81,7 @@ def inside(work: Callable[[WeightBroadcast, list[str]], Awaitable[None]]) -> lis
 
 @pytest.mark.slow
 def test_every_worker_of_every_server_gets_every_tensor(tmp_path: Path) -> None:
-    state = {name: value.to(torch.bfloat16) for name, value in read_weights(WEIGHTS).items()}
+    state = {name: value.to(torch.bfloat16) for name, value in read_tensors(WEIGHTS)}
     one, other = Server(), Server()
 
     async def work(broadcast: WeightBroadcast, _: list[str]) -> None:

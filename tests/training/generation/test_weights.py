@@ -11,15 +11,14 @@ import torch
 from curation.records import PolicyError
 from tests.curation.policies.tiny_llama import make_tiny_llama
 from training.embedded_model import WEIGHTS
-from training.generation.checkpoint_tensors import safetensors_files, tensor_shapes, write_weights
-from training.generation.generators import read_weights
+from training.generation.checkpoint_tensors import read_tensors, tensor_shapes, write_weights
 from training.optimisation.model import load_model
 
 
 def test_tied_weights_are_written_once(tmp_path: Path) -> None:
     state = load_model(WEIGHTS).state_dict()
     write_weights(state, tmp_path / "w")
-    back = read_weights(tmp_path / "w")
+    back = dict(read_tensors(tmp_path / "w"))
     assert len(back) == len(state) - 1
     assert all(torch.equal(back[name], state[name]) for name in back)
 
@@ -36,4 +35,4 @@ def test_shapes_are_read_from_headers(tmp_path: Path) -> None:
     (cut / "pytorch_model.bin").write_bytes(b"pickle")
     assert tensor_shapes(cut) == {}
     with pytest.raises(PolicyError, match=r"pytorch_model\.bin is no safetensors file"):
-        safetensors_files(cut)
+        next(read_tensors(cut))

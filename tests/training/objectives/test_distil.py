@@ -36,15 +36,14 @@ from training.objectives.distil import (
 from training.objectives.grpo import GrpoSettings, grpo_loss
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer
-from training.optimisation.reference import ReferencePolicy
-from training.optimisation.teacher import require_same_tokens
+from training.optimisation.reference import ReferencePolicy, require_same_tokens, with_teacher_scores
 from training.optimisation.trainer import Trainer
 from training.rewards import Reward
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import load_tasks
 from training.rollouts.verifiers import Verifiers
 from training.stored.shown import shown_prompts
-from training.stored.sources import stored_sources
+from training.stored.supply import stored_sources
 from training.stored.tokens import TokenWriter
 
 RIGHT, WRONG, FORMLESS = Reward(format=0.1, correctness=0.9, correct=True), Reward(format=0.1), Reward()
@@ -121,12 +120,10 @@ def test_a_teacher_is_asked_about_the_samples_that_name_a_prompt() -> None:
     ranks = DistributedContext(ComputeSettings())
     trainer = Trainer(WEIGHTS, made, ranks)
     trainer.ask(ReferencePolicy(WEIGHTS, made, ranks, None))
-    assert trainer.teacher is not None
     first, second, third = samples(3)
     other = [*first.prompt_ids, *first.prompt_ids]
-    scored = trainer.teacher.scored(
-        [replace(first, teacher_prompt_ids=other), second, replace(third, teacher_prompt_ids=third.prompt_ids)]
-    )
+    asked = [replace(first, teacher_prompt_ids=other), second, replace(third, teacher_prompt_ids=third.prompt_ids)]
+    scored = with_teacher_scores(asked, trainer.teacher_scorer)
     direct = trainer.scorer.logprobs([replace(first, prompt_ids=other), third])
     assert scored[1].teacher_logprobs is None
     for one, wanted in zip((scored[0], scored[2]), direct, strict=True):

@@ -20,11 +20,19 @@ from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split, generate_exercises
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
-from training.generation.generators import read_weights
+from training.generation.checkpoint_tensors import read_tensors
 from training.objectives import soft
 from training.objectives.base import CreditInputs, ObjectiveInputs, ScoredGroups
-from training.objectives.soft import SoftSettings, soft_advantages, soft_credit, soft_decision, soft_loss, soft_values
-from training.objectives.soft_values import ProblemValues, prior_value
+from training.objectives.soft import (
+    ProblemValues,
+    SoftSettings,
+    prior_value,
+    soft_advantages,
+    soft_credit,
+    soft_decision,
+    soft_loss,
+    soft_values,
+)
 from training.optimisation.checkpoint import PendingCheckpoint
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
@@ -157,5 +165,5 @@ def test_learned_values_are_in_the_checkpoint_and_a_resumed_run_is_the_undisturb
         with pytest.raises(InterruptedError):
             train(made, Path(), tmp_path / "again")
     train(made, Path(), tmp_path / "again", resume=True)
-    first, second = read_weights(tmp_path / "whole" / "model"), read_weights(tmp_path / "again" / "model")
+    first, second = dict(read_tensors(tmp_path / "whole" / "model")), dict(read_tensors(tmp_path / "again" / "model"))
     assert all(torch.equal(first[name], second[name]) for name in first)

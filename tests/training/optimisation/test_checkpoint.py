@@ -13,7 +13,7 @@ import torch
 from curation.records import PolicyError, StoreError
 from tests.training.optimisation.test_trainer import samples, solo
 from training.embedded_model import WEIGHTS
-from training.generation.generators import read_weights
+from training.generation.checkpoint_tensors import read_tensors
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.checkpoint import (
     JsonlLog,
@@ -39,7 +39,7 @@ def test_a_restored_trainer_goes_on_bit_by_bit(tmp_path: Path) -> None:
     assert found.step == 1
     exported, trained = load_model(found.folder / "hf").state_dict(), first.full_state_dict()
     assert all(torch.equal(exported[name], value) for name, value in trained.items())
-    assert not any(torch.equal(trained[name], value) for name, value in read_weights(WEIGHTS).items())
+    assert not any(torch.equal(trained[name], value) for name, value in read_tensors(WEIGHTS))
     restore_trainer(found, second)
     figures = [trainer.step(samples(seed=2), GrpoSettings()) for trainer in (first, second)]
     assert figures[0].loss == figures[1].loss

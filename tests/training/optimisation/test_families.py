@@ -18,12 +18,12 @@ from torch import Tensor
 from curation.records import ConfigError, PolicyError, StoreError
 from tests.places import ROOT
 from tests.training.families import FAMILIES, families_table, make_family, text_model
+from tests.training.optimisation.packed import pack_samples
 from tests.training.optimisation.test_trainer import recipe
 from training.config import PackingSettings
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
 from training.generation.checkpoint_tensors import fitting, tensor_shapes
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.collating import pack_samples
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model, load_tokenizer, save_model
@@ -157,9 +157,9 @@ def configuration(folder: Path) -> Any:
 
 
 def stored(folder: Path) -> dict[str, Tensor]:
-    from training.generation.generators import read_weights
+    from training.generation.checkpoint_tensors import read_tensors
 
-    return read_weights(folder)
+    return dict(read_tensors(folder))
 
 
 def test_the_page_of_families_has_a_row_for_every_family_and_no_other() -> None:

@@ -13,14 +13,20 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from curation.records import ConfigError
+from tests.training.optimisation.packed import pack_samples
 from training.config import PackingSettings
 from training.objectives.base import ObjectiveInputs
 from training.objectives.credit import token_weights
 from training.objectives.grpo import GrpoSettings, grpo_loss
-from training.optimisation import block_attention as blocks
-from training.optimisation.attention import attention_kwargs, packed_attention, register_packed_attention
-from training.optimisation.block_attention import AttentionRule, block_attention
-from training.optimisation.collating import collate, pack_samples
+from training.optimisation import attention as blocks
+from training.optimisation.attention import (
+    AttentionRule,
+    attention_kwargs,
+    block_attention,
+    packed_attention,
+    register_packed_attention,
+)
+from training.optimisation.collating import collate
 from training.optimisation.logprobs import PackedPolicy, token_scores
 from training.optimisation.memory import LOGIT_ELEMENTS
 from training.optimisation.packing import TrainingSample

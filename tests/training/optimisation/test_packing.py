@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import settings as tried
 from hypothesis import strategies as st
 
+from tests.training.optimisation.packed import pack_samples
 from tests.training.optimisation.test_trainer import samples, solo
 from training.config import PackingSettings
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.balancing import distribute_micro_batches, waiting_share
-from training.optimisation.collating import collate, pack_samples
-from training.optimisation.look_ahead import Arrivals, Collation
+from training.optimisation.collating import collate
+from training.optimisation.look_ahead import Arrivals, Collation, distribute_micro_batches, waiting_share
 from training.optimisation.packing import (
     MicroBatch,
     PackingError,

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from curation.records import ConfigError, StoreError
+from tests.training.optimisation.packed import pack_samples
 from tests.training.optimisation.test_trainer import recipe, samples, solo
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.checkpoint import PendingCheckpoint, last_checkpoint, restore_trainer
-from training.optimisation.collating import pack_samples
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer
 from training.optimisation.reference import ReferencePolicy

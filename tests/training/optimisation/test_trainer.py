@@ -17,8 +17,7 @@ from training.objectives.base import GroupWeights
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.packing import TrainingSample
-from training.optimisation.second_pass import far_share, reweighed
-from training.optimisation.trainer import Trainer, TrainingError
+from training.optimisation.trainer import Trainer, TrainingError, far_share, reweighed
 from training.recipe import TrainRecipe
 
 

@@ -86,8 +86,8 @@ def test_a_problem_without_rollouts_follows_its_level_and_its_own_rollouts_decid
         one.record_group(f"hard{number}", 1, 0, 40)
     one.record_group("hard2", 1, 10, 16)  # the level is at 1 in 10
     moves, _ = one.after_step(1, 0.5, 100.0)
-    assert {move.problem for move in moves} == {*names[:5], "hard0", "hard1"}
-    assert "easy: pass rate 0.97 on 32.0 attempts, " in {move.problem: move.reason for move in moves}["easy4"]
+    assert {move.subject for move in moves} == {*names[:5], "hard0", "hard1"}
+    assert "easy: pass rate 0.97 on 32.0 attempts, " in {move.subject: move.reason for move in moves}["easy4"]
     assert [one.pools[name].value for name in names] == ["retired"] * 5 + ["deferred"] * 2 + ["active"] * 3
     again = controller({}, names, levels={name: name[:4] for name in names})
     again.restore(json.loads(json.dumps(one.state())))
@@ -131,7 +131,7 @@ def test_deferred_problems_come_in_on_a_plateau_and_then_wait() -> None:
     came = {}
     for step in range(1, 101):
         if changes := one.after_step(step, 0.6, 100.0, pass_rate=0.5)[1]:
-            came[step] = [(change.setting, change.old, change.new) for change in changes]
+            came[step] = [(change.subject, change.old, change.new) for change in changes]
     assert came == {20: [("active", 7, 9)], 60: [("active", 9, 10)]}
 
 
@@ -161,7 +161,7 @@ def test_the_papers_table_is_walked_through_as_its_curves_flatten() -> None:
     for step in range(6, 9):  # flat from here: a window of four values
         assert one.after_step(step, 0.6, 1000 + 500 * step)[1] == []
     changes = one.after_step(9, 0.6, 5500)[1]
-    assert {change.setting: change.new for change in changes} == {
+    assert {change.subject: change.new for change in changes} == {
         "stage": 2,
         "length": 24576,
         "n_batch": 4096,
@@ -172,7 +172,7 @@ def test_the_papers_table_is_walked_through_as_its_curves_flatten() -> None:
     for step in range(10, 13):
         assert one.after_step(step, 0.6, 6000)[1] == []
     changes = one.after_step(13, 0.6, 6000)[1]
-    assert [change.setting for change in changes] == ["stage", "length", "n_batch", "n_async", "active"]
+    assert [change.subject for change in changes] == ["stage", "length", "n_batch", "n_async", "active"]
     assert present(one) == (32768, 2048, 4096)
     assert set(one.pools.values()) == {Pool.ACTIVE}
     assert one.after_step(14, 0.6, 6000)[1] == []  # the last one ends with the run
@@ -184,7 +184,7 @@ def test_a_stage_with_longer_responses_waits_until_the_limit_binds() -> None:
     free = [change for step in range(1, 9) for change in one.after_step(step, 0.6, 2000, limited=0.0)[1]]
     assert free == []
     bound = [change for step in range(9, 14) for change in one.after_step(step, 0.6, 16000, limited=0.3)[1]]
-    assert [change.setting for change in bound] == ["stage", "length"]
+    assert [change.subject for change in bound] == ["stage", "length"]
 
 
 def test_a_stage_ends_after_its_steps_and_a_resumed_run_knows_where_it_is() -> None:
@@ -192,7 +192,7 @@ def test_a_stage_ends_after_its_steps_and_a_resumed_run_knows_where_it_is() -> N
     one, other = controller(table), controller(table)
     ended = []
     for step in range(1, 9):
-        ended += [step for change in one.after_step(step, 0.5, 100.0)[1] if change.setting == "stage"]
+        ended += [step for change in one.after_step(step, 0.5, 100.0)[1] if change.subject == "stage"]
         if step == 4:
             other.restore(one.state())
         if step > 4:

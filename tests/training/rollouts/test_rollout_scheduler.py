@@ -126,7 +126,7 @@ def test_every_attempt_is_trained_on_or_dropped_exactly_once(
             trained += [(one.group, one.index) for group in batch.groups for one, _ in group.rollouts]
             batch = None
         if resumed and batch is None and chance.random() < 0.02:  # killed here: what was under way comes again
-            before, admitted = json.dumps(scheduler.state(str)), scheduler.ledger().admitted
+            before, admitted = json.dumps(scheduler.state()), scheduler.ledger().admitted
             scheduler = RolloutScheduler(sizes, keep, lambda: f"p{next(numbers)}")
             scheduler.restore(json.loads(before), str)
             under_way = {(one.group, one.index) for one in [*running, *judging]}

@@ -26,7 +26,7 @@ from training.embedded_model.problems import Split
 from training.optimisation.model import load_tokenizer
 from training.recipe import CuratedData
 from training.rollouts.doubtful import FILE, DoubtfulVerdicts
-from training.rollouts.rollouts import Rollout, RolloutRunner, decode_rollout, encode_rollout
+from training.rollouts.rollouts import Rollout, RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers
 
@@ -134,7 +134,6 @@ def test_right_wrong_and_a_broken_form_that_never_reaches_the_verifier(judges: V
     right = judged(judges, "<think>2 + 2 = 4</think>The answer is \\boxed{4}.")
     assert right.outcome is Outcome.CORRECT
     assert right.reward.total == pytest.approx(1.0)
-    assert decode_rollout(json.loads(json.dumps(encode_rollout(right)))) == right
     wrong = judged(judges, "<think>?</think>The answer is \\boxed{5}.")
     assert wrong.outcome is Outcome.WRONG
     assert wrong.reward.total == pytest.approx(0.1)

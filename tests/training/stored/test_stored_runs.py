@@ -16,7 +16,8 @@ from curation.records import SourceError
 from tests.training.engines.embedded.test_run import lines, small
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
-from training.generation.generators import TorchGenerator, read_weights
+from training.generation.checkpoint_tensors import read_tensors
+from training.generation.generators import TorchGenerator
 from training.optimisation.checkpoint import PendingCheckpoint
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import read_attempts
@@ -101,7 +102,7 @@ def test_the_same_seed_gives_the_same_model_and_a_resumed_run_too(
         with pytest.raises(InterruptedError):
             train(made, Path(), tmp_path / "again")
     train(made, Path(), tmp_path / "again", resume=True)
-    first, second = read_weights(cold / "model"), read_weights(tmp_path / "again" / "model")
+    first, second = dict(read_tensors(cold / "model")), dict(read_tensors(tmp_path / "again" / "model"))
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 

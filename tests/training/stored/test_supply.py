@@ -20,8 +20,7 @@ from training.rollouts.rollouts import Rollout
 from training.rollouts.tasks import TrainingTask
 from training.stored.batches import StoredPlan
 from training.stored.settings import StoredSettings
-from training.stored.sources import run_folders, stored_sources
-from training.stored.supply import StoredSupply
+from training.stored.supply import StoredSupply, run_folders, stored_sources
 
 SOLVED = {"always": 8, "half": 4, "seldom": 1, "never": 0}
 """Correct attempts of 8, by problem."""

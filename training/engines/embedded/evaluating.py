@@ -10,21 +10,34 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from time import monotonic
 from typing import Any
 
+from curation.records import RequestRefused
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.heartbeat import EVALUATING
-from training.evaluation.evaluate import EvaluationResult, ask_held_out, summarise_evaluation
-from training.evaluation.held_out_texts import TextEvaluation, summarise_texts, text_samples
-from training.optimisation.best import keep_best
+from training.evaluation.evaluate import (
+    EvaluationResult,
+    TextEvaluation,
+    summarise_evaluation,
+    summarise_texts,
+    text_samples,
+)
 from training.optimisation.checkpoint import Checkpoint
+from training.optimisation.model import save_model
 from training.optimisation.trainer import TrainingError
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, rollout_origin
 from training.rollouts.rollouts import Rollout
 from training.rollouts.tasks import TrainingTask
+
+BEST, MARK = "best", "best.json"
+"""The folder of the best evaluation's model, the earliest of equal ones, and its step and pass@1."""
+
+_GROUPS = 1 << 40
+"""Group numbers of evaluations, far above those of training: seeds are always the same."""
 
 Result = EvaluationResult | TextEvaluation
 Work = Callable[..., Awaitable[Any]]
@@ -128,22 +141,9 @@ class Evaluations:
         Raises:
             TrainingError: other weights made some tokens.
         """
-        components, versions = self._components, set[int]()
-        assert components.generator is not None  # what is evaluated is generated
-
-        def record(task: TrainingTask, rollout: Rollout, group: int, index: int) -> None:
-            versions.update(rollout.completion.versions)
-            origin = rollout_origin(EVALUATION_ATTEMPTS, row.step, row.version, rollout, group)
-            components.attempt_log.record(task, rollout, index, origin)
-
-        asked = await ask_held_out(
-            components.rollouts,
-            components.generator,
-            components.held_out_tasks,
-            self._settings.attempts,
-            row.max_tokens,
-            record,
-        )
+        asked = await self._ask(row)
+        found = (one.completion.versions for group in asked for one in group if one is not None)
+        versions = set[int]().union(*found)
         if versions - {row.version}:
             raise TrainingError(
                 f"the evaluation of step {row.step} holds tokens of the versions {sorted(versions)}, not of "
@@ -153,17 +153,55 @@ class Evaluations:
             return await self._texts(asked)
         result = summarise_evaluation(asked)
         if self._settings.keep_best:
-            place, tokenizer = components.out, components.tokenizer
-            await self._on_trainer(keep_best, place, row.step, result, components.trainer, tokenizer)
+            await self._on_trainer(self._keep_best, row.step, result)
         return result
+
+    async def _ask(self, row: EvaluatedRow) -> list[list[Rollout | None]]:
+        """Return the rollouts of each problem, None for a refused prompt, after they are logged in order."""
+        components, attempts = self._components, self._settings.attempts
+        rollouts, generator = components.rollouts, components.generator
+        assert generator is not None  # what is evaluated is generated
+
+        async def ask(group: int, task: TrainingTask, index: int) -> Rollout | None:
+            try:
+                completion = await rollouts.generate(generator, task, group, index, row.max_tokens)
+            except RequestRefused:
+                return None
+            return await rollouts.verify(task, completion, group)
+
+        tasks = enumerate(components.held_out_tasks, _GROUPS)
+        jobs = [(group, task, index) for group, task in tasks for index in range(attempts)]
+        results = await asyncio.gather(*(ask(*job) for job in jobs))
+        for (group, task, index), rollout in zip(jobs, results, strict=True):
+            if rollout is not None:
+                origin = rollout_origin(EVALUATION_ATTEMPTS, row.step, row.version, rollout, group)
+                components.attempt_log.record(task, rollout, index, origin)
+        return [results[start : start + attempts] for start in range(0, len(results), attempts)]
 
     async def _texts(self, asked: Sequence[Sequence[Rollout | None]]) -> TextEvaluation:
         """Have the trainer score the texts after the thoughts."""
-        samples = text_samples(asked)
-        every = [one for group in samples for one in group]
-        scored = await self._on_trainer(self._components.trainer.scorer.logprobs, every) if every else []
-        values = iter(scored)
-        return summarise_texts(asked, [[(one, next(values)) for one in group] for group in samples])
+        samples = [one for group in asked for one in text_samples(group)]
+        scored = await self._on_trainer(self._components.trainer.scorer.logprobs, samples) if samples else []
+        return summarise_texts(asked, scored)
+
+    def _keep_best(self, step: int, result: EvaluationResult) -> None:
+        """Keep the model unless an earlier step's evaluation was as good."""
+        components = self._components
+        path = components.out / BEST / MARK
+        if path.exists():
+            best = json.loads(path.read_text(encoding="utf-8"))
+            if best["step"] < step and best["pass_rate"] >= result.pass_rate:
+                return
+        mark = json.dumps({"step": step, "pass_rate": result.pass_rate}) + "\n"
+        trainer = components.trainer
+        save_model(
+            trainer.model,
+            components.tokenizer,
+            components.out / BEST,
+            asked=trainer.asked,
+            extra_files={MARK: mark},
+            state=trainer.full_state_dict(),
+        )
 
     def _log(self, row: EvaluatedRow, result: Result, waited_s: float) -> None:
         self.results[row.step] = result

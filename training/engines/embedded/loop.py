@@ -1,7 +1,8 @@
 """Train while generators run; with ``max_staleness = 0`` generate, train and update in turn, repeatable on a CPU.
 
 Invariants: each admitted rollout is trained on or dropped with a counted reason, once; a checkpoint's state is taken
-at once between two steps; a failed task ends the run with its own error.
+at once between two steps; an error of its write ends the run at the next step or checkpoint, and the run ends when its
+last checkpoint is whole; a failed task ends the run with its own error.
 """
 
 from __future__ import annotations
@@ -10,29 +11,32 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from functools import partial
 from time import monotonic
 from typing import Any, NoReturn
 
+from torch import Tensor
+
 from curation.policies.completions import TokenCompletion
+from curation.policies.failure_budget import FailureBudget
 from curation.records import PolicyError, RequestRefused
 from curation.storage.stages import atomic_write
 from training.config import ObjectiveSettings
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.evaluating import EvaluatedRow, Evaluations
 from training.engines.embedded.heartbeat import COLLECTING, SAVING, TRAINING, UPDATING
-from training.engines.embedded.saving import CheckpointSaver, save_to_trajectory
 from training.evaluation.metrics import SampledGroupStats, Timer
 from training.generation.decoding_meter import DecodingTotals
 from training.objectives.registry import objective_of
-from training.optimisation.checkpoint import Checkpoint, restore_trainer
+from training.optimisation.checkpoint import Checkpoint, PendingCheckpoint, restore_trainer
+from training.optimisation.model import save_model
 from training.optimisation.packing import TrainingSample
 from training.optimisation.trainer import StepResult, TrainingError
 from training.rollouts.attempt_log import TRAINING_ATTEMPTS, rollout_origin
 from training.rollouts.batches import (
     batch_metrics,
     batch_row,
-    build_minibatches,
+    build_samples,
     check_logprobs,
     estimates_by_problem,
     format_rollouts,
@@ -41,7 +45,6 @@ from training.rollouts.batches import (
     queue_metrics,
     speed_metrics,
 )
-from training.rollouts.refused_problems import RefusedProblems
 from training.rollouts.rollout_scheduler import (
     REFUSED,
     GroupDecision,
@@ -50,12 +53,18 @@ from training.rollouts.rollout_scheduler import (
     RolloutRequest,
     RolloutScheduler,
 )
-from training.rollouts.rollouts import Rollout, decode_rollout, encode_rollout
+from training.rollouts.rollouts import Rollout
 from training.rollouts.stall_monitor import STALLED, StallMonitor, stall_thresholds
 from training.rollouts.tasks import TrainingTask
 
 GENERATION_FAILED = "generation_failed"
 END_OF_RUN = "end_of_run"
+
+MAX_REFUSED = 0.01
+"""Share of the problems whose prompts the generators may refuse before the run ends."""
+
+_MAX_DRAWS = 1000
+"""Draws in a row that may be refused problems; they are few, unless there are no others."""
 
 LOGGED_ROLLOUTS = 4
 """Rollouts shown as text at each step."""
@@ -69,12 +78,13 @@ class TrainingLoop:
         self._curriculum, self._rollouts = components.curriculum, components.rollouts
         self._checkpoint = checkpoint
         self.step = checkpoint.step if checkpoint is not None else 0
-        self._saver = CheckpointSaver(components, self.step)
+        self._saved_step = self.step
+        self._writing: asyncio.Future[None] | None = None  # of the last checkpoint
         self.evaluations = Evaluations(components, self._on_thread)
         collector, logger = components.recipe.collector, components.metrics_logger
-        tasks, draw = len(components.tasks), self._curriculum.draw_problem
-        self._refused = RefusedProblems(tasks, draw, logger.log_message)
-        self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._refused.draw)
+        self._refused: set[str] = set()  # problems; a resumed run asks them again
+        self._refusals = FailureBudget(MAX_REFUSED, len(components.tasks))
+        self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._draw_problem)
         self._groups = SampledGroupStats()
         generator = components.generator
         self._timer = Timer(lambda: generator.decoding if generator is not None else DecodingTotals())
@@ -99,10 +109,11 @@ class TrainingLoop:
                 await self._begin()
                 while self.step < self._stored.steps:
                     await self._run_step()
-                    await self._saver.check()
+                    if self._writing is not None and self._writing.done():
+                        await self._settle_checkpoint()
             finally:
                 await self._stop()
-                await self._saver.settle()
+                await self._settle_checkpoint()
         ledger = self.scheduler.ledger()
         if not ledger.balanced:
             raise TrainingError(f"rollouts were lost or made: {ledger}; this is a defect of the loop, please report it")
@@ -111,7 +122,7 @@ class TrainingLoop:
     async def _begin(self) -> None:
         if self._checkpoint is not None:
             await self._on_thread(restore_trainer, self._checkpoint, self._components.trainer)
-            self.scheduler.restore(self._checkpoint.state["collector"], decode_rollout)
+            self.scheduler.restore(self._checkpoint.state["collector"], Rollout)
             await self._update_generators()
             await self.evaluations.restore(self._checkpoint.state.get("evaluation"))
         elif self._components.held_out_tasks:
@@ -127,18 +138,8 @@ class TrainingLoop:
         if (impossible := check_logprobs(batch.groups)).count:
             metrics_logger.log_message(f"step {self.step + 1}: {impossible}; they are left out")
         trainer, objective = self._components.trainer, self._curriculum.objective
-        started_at, distance = monotonic(), recipe.stored.max_distance if recipe.stored is not None else None
-        value_of = self._values.of if self._values is not None else no_value
-        minibatches = await self._on_thread(
-            build_minibatches,
-            batch,
-            self._curriculum.collector,
-            objective,
-            distance,
-            value_of,
-            self._max_tokens,
-            self._components.teacher_prompt,
-        )
+        started_at = monotonic()
+        minibatches = await self._on_thread(self._minibatches, batch, objective)
         self._timer.add_trainer_time(monotonic() - started_at)
         numbers, results = await asyncio.gather(  # what is only counted does not keep the first step waiting
             asyncio.to_thread(batch_metrics, batch.groups, batch.number), self._train(minibatches, objective)
@@ -172,6 +173,20 @@ class TrainingLoop:
         if self.step % recipe.checkpoints.every == 0 or last:
             await self._save()
 
+    def _minibatches(self, batch: RolloutBatch[Rollout], objective: ObjectiveSettings) -> list[list[TrainingSample]]:
+        """Return the batch's samples by optimiser step."""
+        stored = self._recipe.stored
+        samples_of = partial(
+            build_samples,
+            settings=objective,
+            max_distance=stored.max_distance if stored is not None else None,
+            value_of=self._values.of if self._values is not None else no_value,
+            max_tokens=self._max_tokens,
+            teacher_prompt=self._components.teacher_prompt,
+        )
+        parts = batch.minibatches(self._curriculum.collector)
+        return [samples_of(groups, version=None if place else batch.number) for place, groups in enumerate(parts)]
+
     async def _train(
         self, minibatches: Sequence[Sequence[TrainingSample]], objective: ObjectiveSettings
     ) -> list[StepResult]:
@@ -183,20 +198,9 @@ class TrainingLoop:
 
     def _update_curriculum(self, metrics: Mapping[str, float]) -> None:
         """Show the step to the curriculum, and adopt its rewards."""
-        if "sampled/reward" not in metrics:
-            return
-        pool_changes, setting_changes = self._curriculum.after_step(
-            self.step,
-            metrics["sampled/reward"],
-            metrics["length/sampled_mean"],
-            pass_rate=metrics["sampled/pass_rate"],
-            limited=metrics["length/limited_share"],
-        )
-        for row in (*map(asdict, pool_changes), *map(asdict, setting_changes)):
-            self._components.logs["changes"].append({"step": self.step, **row})
-        for change in setting_changes:
+        for change in self._curriculum.follow(self.step, metrics, self._components.logs["changes"]):
             self._components.metrics_logger.log_message(
-                f"{change.setting}: {change.old:g} -> {change.new:g}, {change.reason}"
+                f"{change.subject}: {change.old:g} -> {change.new:g}, {change.reason}"
             )
         self._rollouts.rewards = self._curriculum.rewards
 
@@ -235,13 +239,13 @@ class TrainingLoop:
     async def _end_stalled(self) -> NoReturn:
         """Save unsaved steps and end the run with the reason."""
         await self.evaluations.settle()
-        if self.step > self._saver.saved_step:
+        if self.step > self._saved_step:
             await self._save()
-        await self._saver.settle()
+        await self._settle_checkpoint()
         out = self._components.out
         message = (
             f"step {self.step + 1} found nothing to learn from: {self._stall_monitor.report()} Mend the cause, and "
-            f"`goldilocks train --resume {out}` goes on from step {self._saver.saved_step}."
+            f"`goldilocks train --resume {out}` goes on from step {self._saved_step}."
         )
         atomic_write(out / STALLED, json.dumps({"step": self.step, "message": message}, ensure_ascii=False) + "\n")
         raise TrainingError(message)
@@ -298,7 +302,10 @@ class TrainingLoop:
             )
         except RequestRefused as refusal:
             self._stall_monitor.record_failure(request.problem, str(refusal))
-            self._refused.add(request.problem, refusal)
+            if request.problem not in self._refused:
+                self._components.metrics_logger.log_message(f"problem {request.problem} is left out: {refusal}")
+            self._refused.add(request.problem)
+            self._refusals.count_refusal(request.problem, refusal)
             return REFUSED
         except PolicyError as error:
             self._consecutive_failures += 1
@@ -308,8 +315,13 @@ class TrainingLoop:
                 raise
             return GENERATION_FAILED
         self._consecutive_failures = 0
-        self._refused.count_answer()
+        self._refusals.count_answer()
         return completion
+
+    def _draw_problem(self) -> str | None:
+        """Return the next problem whose prompt was not refused, or None after many draws."""
+        drawn = (self._curriculum.draw_problem() for _ in range(_MAX_DRAWS))
+        return next((problem for problem in drawn if problem not in self._refused), None)
 
     def _record_rollout(self, request: RolloutRequest, rollout: Rollout) -> None:
         row = {"group": request.group, "index": request.index, "step": self.step, "admitted": request.version}
@@ -344,13 +356,19 @@ class TrainingLoop:
         generator, every = self._components.generator, self._recipe.checkpoints.trajectory
         seconds = await generator.update_weights(state, version) if generator is not None else 0.0
         if every is not None and version % every == 0:
-            await self._on_thread(save_to_trajectory, self._components, version, state)
+            await self._on_thread(self._save_to_trajectory, version, state)
         return seconds
+
+    def _save_to_trajectory(self, version: int, state: Mapping[str, Tensor]) -> None:
+        """Write a version of the weights, unrounded, for `goldilocks ablate --analyse`."""
+        components = self._components
+        folder = components.out / "trajectory" / f"v{version:08}"
+        save_model(components.trainer.model, components.tokenizer, folder, asked=self._recipe.trained, state=state)
 
     def _state(self) -> dict[str, Any]:
         """Return the state of one moment; nothing is awaited meanwhile."""
         return {
-            "collector": self.scheduler.state(encode_rollout),
+            "collector": self.scheduler.state(),
             "curriculum": self._curriculum.state(),
             "evaluation": self.evaluations.state(),
             **({"values": self._values.state()} if self._values is not None else {}),
@@ -358,10 +376,27 @@ class TrainingLoop:
         }
 
     async def _save(self) -> None:
+        """Copy a checkpoint's content between two steps and write it while the run goes on, one at a time."""
         self._heartbeat.begin(self.step, SAVING)
-        state, parts = self._state(), self._components.attempt_log.checkpoint()
-        state["attempt_parts"] = await asyncio.wrap_future(parts)
-        await self._saver.begin(self._thread, self.step, state)
+        components, state = self._components, self._state()
+        state["attempt_parts"] = await asyncio.wrap_future(components.attempt_log.checkpoint())
+        await self._settle_checkpoint()
+        begun = partial(PendingCheckpoint, keep=self._recipe.checkpoints.keep)
+        pending = await self._on_thread(
+            begun, components.out, self.step, components.trainer, state, components.tokenizer
+        )
+        self._writing = asyncio.ensure_future(self._finish(pending))
+
+    async def _finish(self, pending: PendingCheckpoint) -> None:
+        await asyncio.to_thread(pending.finish)
+        self._saved_step = pending.step
+        self._components.mirror.wake()
+
+    async def _settle_checkpoint(self) -> None:
+        """Wait for the current write and raise its error."""
+        if self._writing is not None:
+            writing, self._writing = self._writing, None
+            await writing
 
     async def _stop(self) -> None:
         """Abort what is running and count it as dropped."""

@@ -61,7 +61,16 @@ class Preflight:
         stops = folder_stop_tokens(self._folder, self._tokenizer)
         found = check_prompts(self._tokenizer, self._prompt, self._short, stops, self._tags)
         if all(result.passed for result in found):
-            found = [*found, self._room(), *self._packing()]
+            room = check_room(
+                self._tokenizer,
+                self._prompt,
+                self._tasks.values(),
+                self._tags,
+                context=context_of(self._recipe, self._config),
+                max_tokens=self._max_tokens,
+                packing=self._trainer.scorer.packing,
+            )
+            found = [*found, room, *self._packing()]
         return self._keep(found, begun)
 
     async def of_generator(self, generator: Generator) -> Sequence[CheckResult]:
@@ -91,17 +100,6 @@ class Preflight:
         self.results += found
         self.seconds += time.perf_counter() - begun
         return found
-
-    def _room(self) -> CheckResult:
-        return check_room(
-            self._tokenizer,
-            self._prompt,
-            self._tasks.values(),
-            self._tags,
-            context=context_of(self._recipe, self._config),
-            max_tokens=self._max_tokens,
-            packing=self._trainer.scorer.packing,
-        )
 
     def _packing(self) -> Sequence[CheckResult]:
         special = special_tokens(self._tokenizer)

@@ -33,6 +33,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch.distributed as dist
+
 from curation.config import EndpointModel, VllmModel
 from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
@@ -47,25 +49,24 @@ from training.checks.prompts import without_room
 from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
-from training.engines.claim import claim_folder
-from training.engines.embedded.components import LoopComponents, build_generator, problem_values
+from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.evaluating import first_row
 from training.engines.embedded.heartbeat import CHECKING, PROGRESS_S, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight, context_of
-from training.engines.embedded.servers import generator_servers
-from training.engines.mirroring import RunMirror
+from training.engines.embedded.servers import generator_servers, served
+from training.engines.mirroring import RunMirror, claim_folder
 from training.engines.processes import PATIENCE_S
 from training.evaluation.metrics import MetricsLogger
 from training.evaluation.monitors import open_monitors
-from training.generation.generators import Generator
+from training.generation.generators import Generator, TorchGenerator
 from training.generation.weight_transfer import Way, weights_way
-from training.objectives.registry import needs_of
+from training.objectives.registry import needs_of, objective_of
+from training.objectives.soft import ProblemValues
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer, require_model, save_model
-from training.optimisation.reference import ReferencePolicy
-from training.optimisation.teacher import require_same_tokens
+from training.optimisation.reference import ReferencePolicy, require_same_tokens
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
@@ -74,7 +75,7 @@ from training.rollouts.doubtful import MAX_QUESTIONS, DoubtfulVerdicts
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers, verifier_workers
-from training.stored.opening import open_stored
+from training.stored.batches import open_stored
 from training.stored.shown import open_shown
 from training.stored.tokens import TokenWriter
 
@@ -228,7 +229,7 @@ def _run_rank_zero(
     if preflight is not None:
         require_passed(preflight.before_generation(), recipe.trained.model)
     curriculum = open_curriculum(recipe, tasks)
-    values = problem_values(recipe, list(tasks.values()), trainer.reference, checkpoint)
+    values = _problem_values(recipe, list(tasks.values()), trainer.reference, checkpoint)
     if checkpoint is not None:
         curriculum.restore(checkpoint.state["curriculum"])
     own_judges = [find_judge(name, recipe_folder) for name in recipe.verify.judges]
@@ -418,3 +419,39 @@ def _attempt_log(
     kept_parts = checkpoint.state.get("attempt_parts", []) if checkpoint is not None else []
     prompt = recipe.solving_prompt.version
     return AttemptLog(out, recipe.attempt_store, purposes, policy, prompt, verifiers, kept_parts, recipe.tags)
+
+
+def build_generator(recipe: TrainRecipe, folder: Path, urls: Sequence[str] = (), way: Way | None = None) -> Generator:
+    """Build the recipe's generator without starting it.
+
+    Args:
+        urls: addresses of the run's own vLLM servers.
+        way: of the weights to the servers; chosen if missing.
+    """
+    model, n_async, temperature, compute = recipe.trained, recipe.collector.n_async, recipe.temperature, recipe.compute
+    if isinstance(model, VllmModel):
+        model = served(recipe, urls)
+    if isinstance(model, EndpointModel):
+        from training.generation.endpoint_generators import EndpointGenerator
+
+        copies = compute.dtype != "float32" or (dist.is_initialized() and dist.get_world_size() > 1)
+        return EndpointGenerator(folder, model, temperature=temperature, device=compute.device, lasting=copies, way=way)
+    return TorchGenerator(folder, capacity=n_async, temperature=temperature, dtype=compute.dtype, device=compute.device)
+
+
+def _problem_values(
+    recipe: TrainRecipe, tasks: Sequence[TrainingTask], reference: ReferencePolicy | None, checkpoint: Checkpoint | None
+) -> ProblemValues | None:
+    """Return the objective's values of the problems, if any, restored from a checkpoint.
+
+    Raises:
+        ConfigError: the data lack what they need.
+    """
+    objective = objective_of(recipe.objective)
+    if objective.values is None or reference is None:
+        return None
+    name = f"{recipe.reference_model}@{reference.revision}"
+    values: ProblemValues | None = objective.values(recipe.objective, tasks, recipe.rewards, name)
+    if values is not None and checkpoint is not None:
+        values.restore(checkpoint.state["values"])
+    return values

@@ -1,29 +1,215 @@
-"""Run vLLM servers on this machine for a training run.
+"""Run vLLM servers on this machine for a training run, and restart those that die or fall silent.
 
-Invariants: servers end with this process and with their block; a restarted server gets the newest weights; servers
-answer only requests with the run's key, which is in the environment of the block.
+Invariants: servers end with this process and with their block; a server keeps its address and restarts at most
+`MOST_STARTS` times without becoming healthy; once none is left, `lost` is called; a restarted server gets the newest
+weights. Servers answer only requests with the run's key, which is in the environment of the block.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
+import re
 import secrets
+import socket
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-from curation.config import EndpointModel, LiveModel, VllmModel
-from curation.policies.vllm.engine import Launch, engine_arguments, require_vllm, vllm_version
+from curation.config import EndpointModel, EngineSettings, LiveModel, VllmModel
+from curation.policies.vllm.engine import Launch, engine_arguments, engine_environment, require_vllm, vllm_version
+from curation.policies.vllm.placement import VISIBLE
+from curation.records import PolicyError
+from curation.storage.scratch import ScratchFolder
 from training.embedded_model import resolve_model
-from training.engines.embedded.server_processes import ServerProcesses
+from training.engines import child_process
 from training.generation import serving
 from training.recipe import TrainRecipe
 
+MOST_STARTS = 3
+
+POLL_S, HEALTH_S = 0.5, 15.0
+"""Seconds between two health checks of a server that starts, and of one that runs."""
+
+SILENT_S = 600.0
+"""Seconds without a health report after which a server that was healthy is killed."""
+
+_ANSWER_S = 60.0
+_ERROR = re.compile(r"\w*(Error|Exception)\b")
+_ERRORS_SHOWN = 2
+
+
 _SHARED = ("dtype", "max_model_len", "gpu_memory_utilization", "kv_cache_memory_bytes", "enforce_eager")
 """Arguments of an engine that a server for training gets from the recipe."""
+
+
+@dataclass(slots=True)
+class Replica:
+    """One server: its GPUs, address and state."""
+
+    number: int
+    gpus: tuple[str, ...]
+    port: int
+    log: Path
+    process: subprocess.Popen[bytes] | None = None
+    healthy: bool = False
+    starts: int = 0
+    """Since it was last healthy."""
+    deaths: int = 0
+
+    @property
+    def url(self) -> str:
+        """Return its address."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def last_words(self) -> str:
+        """Return its log's last errors in one line of at most 300 characters."""
+        try:
+            lines = [line.strip() for line in self.log.read_text("utf-8", "replace").splitlines() if line.strip()]
+        except OSError:
+            lines = []
+        errors = [line for line in lines if _ERROR.search(line)] or lines
+        return " / ".join(dict.fromkeys(errors[-_ERRORS_SHOWN:]))[-300:] or "it printed nothing"
+
+
+class ServerProcesses:
+    """All servers of one model, each watched by a thread.
+
+    Args:
+        lost: called with the reason once no server can be restarted.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        settings: EngineSettings,
+        shares: Sequence[tuple[str, ...]],
+        *,
+        on_cpu: bool,
+        lost: Callable[[str], None],
+        command: Callable[[int], Sequence[str]],
+    ) -> None:
+        self._model, self._settings, self._on_cpu, self._lost = model, settings, on_cpu, lost
+        self._command = command
+        self._folder = ScratchFolder("vllm")
+        folder, ports = Path(self._folder.path), _free_ports(len(shares))
+        self.replicas = [
+            Replica(number, gpus, port, folder / f"server-{number}.log")
+            for number, (gpus, port) in enumerate(zip(shares, ports, strict=True))
+        ]
+        self._ending, self._lock, self._kept = threading.Event(), threading.Lock(), len(shares)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run all servers within the block, which begins when one is healthy.
+
+        Raises:
+            PolicyError: every server has died.
+        """
+        threads = [threading.Thread(target=self._watch, args=(one,), daemon=True) for one in self.replicas]
+        try:
+            for thread in threads:
+                thread.start()
+            while not any(replica.healthy for replica in self.replicas):
+                if all(replica.deaths for replica in self.replicas):
+                    raise PolicyError(self._epitaph())
+                time.sleep(POLL_S / 10)
+            yield
+        finally:
+            self._ending.set()
+            for replica in self.replicas:
+                _end(replica.process)
+            for thread in threads:
+                thread.join()
+            self._folder.remove()
+
+    def _watch(self, replica: Replica) -> None:
+        """Keep one server running until it is given up."""
+        while replica.starts < MOST_STARTS:
+            replica.starts += 1
+            replica.process = self._start(replica)
+            self._follow(replica, replica.process)
+            _end(replica.process)
+            if self._ending.is_set():
+                return
+            replica.healthy = False
+            replica.deaths += 1
+            print(
+                f"model {self._model}: server {replica.number} has ended with status "
+                f"{replica.process.returncode} ({replica.last_words()}); it is started again.",
+                file=sys.stderr,
+            )
+        with self._lock:
+            self._kept -= 1
+        if not self._kept:
+            self._lost(self._epitaph())
+
+    def _follow(self, replica: Replica, process: subprocess.Popen[bytes]) -> None:
+        """Return once a server ends, or was healthy and fell silent."""
+        heard = asked = time.monotonic()
+        while process.poll() is None and not self._ending.wait(POLL_S):
+            now = time.monotonic()
+            if replica.healthy and now - asked < HEALTH_S:
+                continue
+            asked = now
+            if _is_healthy(replica):
+                replica.healthy, replica.starts, heard = True, 0, time.monotonic()
+            elif replica.healthy and now - heard > SILENT_S:
+                return
+
+    def _start(self, replica: Replica) -> subprocess.Popen[bytes]:
+        """Start a server that ends when its standard input does."""
+        own = engine_environment(self._settings, self._folder.path, self._on_cpu)
+        environment = {**own, **os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+        if replica.gpus:
+            environment[VISIBLE] = ",".join(replica.gpus)
+        command = [sys.executable, child_process.__file__, *self._command(replica.port)]
+        with replica.log.open("ab") as log:
+            return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment)
+
+    def _epitaph(self) -> str:
+        replica = max(self.replicas, key=lambda one: one.deaths)
+        return (
+            f"model {self._model}: vLLM's servers cannot be kept running; server {replica.number} died "
+            f"{replica.deaths} times, last with: {replica.last_words()}."
+        )
+
+
+def _is_healthy(replica: Replica) -> bool:
+    connection = HTTPConnection("127.0.0.1", replica.port, timeout=_ANSWER_S)
+    try:
+        connection.request("GET", "/health")
+        return connection.getresponse().status == 200
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _end(process: subprocess.Popen[bytes] | None) -> None:
+    """End a process by closing its standard input, and wait for it."""
+    if process is not None:
+        assert process.stdin is not None
+        with suppress(OSError):
+            process.stdin.close()
+        process.wait()
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return distinct free ports of this machine."""
+    probes = [socket.socket() for _ in range(count)]
+    try:
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
+    finally:
+        for probe in probes:
+            probe.close()
 
 
 @contextmanager
@@ -54,17 +240,10 @@ def generator_servers(
     has_own_key = not os.environ.get(serving.KEY)
     if has_own_key:
         os.environ[serving.KEY] = secrets.token_urlsafe(16)
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="generator servers", daemon=True)
-    thread.start()
     try:
-        asyncio.run_coroutine_threadsafe(servers.start(), loop).result()
-        yield tuple(replica.url for replica in servers.replicas)
+        with servers.running():
+            yield tuple(replica.url for replica in servers.replicas)
     finally:
-        asyncio.run_coroutine_threadsafe(servers.stop(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
         if has_own_key:
             del os.environ[serving.KEY]
 

@@ -1,7 +1,6 @@
 """verl's own environment: where its interpreter is, and how it is made.
 
-    python -m training.engines.verl.environment        make it (`make setup-verl` does this), or say that it is there
-    python -m training.engines.verl.environment --list  only print what is missing
+    python -m training.engines.verl.environment    make it (`make setup-verl` does this), or print where it is
 
 verl needs Python below 3.13, transformers below 5.11 and tensordict up to 0.10, so it cannot share this project's. The
 project itself is installed there too, without torch of its own: our plugin runs there. On a machine with an NVIDIA
@@ -11,7 +10,6 @@ configurations, datasets, rewards and losses can be tried, and nothing trained.
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -128,18 +126,12 @@ def _indexes(python: Path) -> Sequence[str]:
     return arguments
 
 
-def main() -> int:
-    """Make a missing environment, print its path, and return the exit status."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--list", action="store_true", help="only say what is there")
-    options = parser.parse_args()
-    folder = verl_folder()
-    if find_interpreter() is None and not options.list:
-        make(folder, gpu=bool(visible_gpus()))
-    found = find_interpreter()
-    print(f"verl {VERSION}: {found}" if found is not None else missing())
-    return 0 if found is not None else 1
+def main() -> None:
+    """Make a missing environment, and print its interpreter."""
+    if find_interpreter() is None:
+        make(verl_folder(), gpu=bool(visible_gpus()))
+    print(f"verl {VERSION}: {require_interpreter()}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

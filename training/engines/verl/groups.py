@@ -6,6 +6,7 @@ drawn in verl's order.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,8 +23,8 @@ from training.rollouts.curriculum import open_curriculum
 from training.rollouts.rollout_scheduler import GroupDecision
 from training.rollouts.tasks import TrainingTask
 
-REWARD_FIELDS = ("format", "correctness", "length", "language", "own", "correct", "format_error", "excluded_by")
-"""Of a `Reward`, as they travel with a rollout."""
+REWARD = "goldilocks_reward"
+"""The field that carries a rollout's `Reward`, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +39,18 @@ class JudgedRollout:
     @classmethod
     def of(cls, told: Mapping[str, Any], oldest: int = 0, newest: int = 0) -> JudgedRollout:
         """Read it from the reward worker's fields (`told_of`)."""
-        values = {name: told[f"reward_{name}"] for name in REWARD_FIELDS}
-        for name in ("format_error", "excluded_by"):
-            values[name] = values[name] or None
-        values["correct"] = bool(values["correct"])
-        return cls(Reward(**values), told, oldest, newest)
+        return cls(Reward(**json.loads(told[REWARD])), told, oldest, newest)
 
 
 def told_of(reward: Reward, told: Mapping[str, Any]) -> dict[str, Any]:
     """Return a rollout's fields next to its score: numbers and texts, never None."""
     known = {name: "" if value is None else value for name, value in told.items()}
-    known |= {f"reward_{name}": getattr(reward, name) for name in REWARD_FIELDS}
-    known |= {f"reward_{name}": known[f"reward_{name}"] or "" for name in ("format_error", "excluded_by")}
-    known["reward_correct"] = float(reward.correct)
-    return {**known, "acc": float(reward.correct), "excluded": float(reward.excluded)}
+    return {
+        **known,
+        REWARD: json.dumps(asdict(reward)),
+        "acc": float(reward.correct),
+        "excluded": float(reward.excluded),
+    }
 
 
 class GroupLedger:
@@ -112,19 +111,8 @@ class GroupLedger:
         if step <= self._step:
             return
         self._step = step
-        metrics = self._metrics()
-        if "sampled/reward" in metrics:
-            moves, changes = self.curriculum.after_step(
-                step,
-                metrics["sampled/reward"],
-                metrics["length/sampled_mean"],
-                pass_rate=metrics["sampled/pass_rate"],
-                limited=metrics["length/limited_share"],
-                may_end_stage=may_end_stage,
-            )
-            for row in (*map(asdict, moves), *map(asdict, changes)):
-                self._logs["changes"].append({"step": step, **row})
-        self._closed = metrics
+        self._closed = self._metrics()
+        self.curriculum.follow(step, self._closed, self._logs["changes"], may_end_stage=may_end_stage)
 
     def state(self) -> dict[str, Any]:
         """Return the state as JSON values, after writing the logs to disk."""

@@ -16,8 +16,7 @@ from curation.scoring.scorer import Scorer, ScoringSettings
 from curation.thinking import OPEN
 from curation.verify.math_judge import Verdict
 from training.recipe import TrainRecipe
-from training.rewards import Reward, RewardInputs
-from training.rollouts.judging import assess
+from training.rewards import Reward, RewardInputs, assess
 from training.rollouts.rollouts import derive_seed
 from training.rollouts.verifiers import TESTS_PER_GROUP, verifier_workers
 

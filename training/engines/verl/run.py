@@ -17,8 +17,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,20 +35,24 @@ from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
-from training.engines.claim import claim_folder
-from training.engines.mirroring import RunMirror
+from training.engines.mirroring import RunMirror, claim_folder
 from training.engines.placement import EXPERT_COUNTS, VerlPlacement, model_shape, place_verl
-from training.engines.processes import EngineError, failure, run_processes, said_since
-from training.engines.verl.configuration import VerlConfiguration, VerlFiles, compile_recipe, earlier_steps, steps_file
+from training.engines.processes import PATIENCE_S, EngineError, failure, run_processes, said_since
+from training.engines.verl.configuration import (
+    RECIPE_VARIABLE,
+    VerlConfiguration,
+    VerlFiles,
+    compile_recipe,
+    earlier_steps,
+    steps_file,
+)
 from training.engines.verl.data import write_verl_set
 from training.engines.verl.differences import refuse_what_differs, replacements
 from training.engines.verl.environment import process_environment, require_interpreter
 from training.engines.verl.following import MetricsFollower
-from training.engines.verl.leftovers import await_leftovers
-from training.engines.verl.ray_access import refusal, token_variables
 from training.engines.verl.stages import VerlStage, last_step, present_stage
 from training.evaluation.monitors import open_monitors
-from training.optimisation.model import MARK, require_model
+from training.optimisation.model import MARK, replaced, require_model
 from training.recipe import TrainRecipe
 from training.rollouts.tasks import load_tasks
 
@@ -216,14 +223,11 @@ def publish_model(recipe: TrainRecipe, out: Path) -> Path:
             f"{out}: verl ended at step {step} of {recipe.steps} and left no model in {source}; look at "
             f"{out / 'verl' / 'log.txt'}, then resume the run."
         )
-    aside, model = out / f".aside-model-{os.getpid()}", out / "model"
-    shutil.rmtree(aside, ignore_errors=True)
-    shutil.copytree(source, aside)
-    write_asked(aside, recipe.trained, BOXED)
-    revision = folder_revision(aside)
-    (aside / MARK).write_text(json.dumps({"revision": revision}) + "\n", encoding="utf-8")
-    shutil.rmtree(model, ignore_errors=True)
-    aside.rename(model)
+    model = out / "model"
+    with replaced(model) as aside:
+        shutil.copytree(source, aside, dirs_exist_ok=True)
+        write_asked(aside, recipe.trained, BOXED)
+        (aside / MARK).write_text(json.dumps({"revision": folder_revision(aside)}) + "\n", encoding="utf-8")
     return model
 
 
@@ -242,3 +246,66 @@ def has_experts(model: Path) -> bool:
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
+
+
+MODE, TOKENS = "RAY_AUTH_MODE", ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+
+_REFUSED = ("InvalidAuthToken", "AuthenticationError")
+"""What Ray's processes print where a token is missing or wrong."""
+
+
+def token_variables(address: str | None, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return what makes Ray send its token to ``address``, if one is named."""
+    if address is None or MODE in variables or not any(variables.get(name) for name in TOKENS):
+        return {}
+    return {MODE: "token"}
+
+
+def refusal(address: str | None, said: str, log: Path) -> str:
+    """Return a sentence if the cluster refused the token; else empty."""
+    if address is None or not any(words in said for words in _REFUSED):
+        return ""
+    return (
+        f"verl.ray_address = {address!r}: the Ray cluster asks for a token, and this run sent none or another; set "
+        f"{TOKENS[0]} to the one that the cluster was started with, or {TOKENS[1]} to the file that holds it, such as "
+        f"~/.ray/auth_token of its head (what Ray said: {log})."
+    )
+
+
+_LOOK_S = 0.2
+
+
+def processes_of(out: Path) -> list[int]:
+    """Return the other processes of the run in ``out``, by ascending id."""
+    variable, found = f"{RECIPE_VARIABLE}=".encode(), []
+    for file in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # another user's, or one that has just ended
+            told = [entry for entry in file.read_bytes().split(b"\0") if entry.startswith(variable)]
+            if told and json.loads(told[0][len(variable) :])["out"] == str(out):
+                found.append(int(file.parent.name))
+    return sorted(set(found) - {os.getpid()})
+
+
+def await_leftovers(out: Path, say: Callable[[str], None], patience_s: float = PATIENCE_S) -> None:
+    """Wait for an earlier start's processes; kill those left after ``patience_s``.
+
+    Args:
+        out: absolute; no one else starts the run meanwhile.
+    """
+    left, ends = processes_of(out), time.monotonic() + patience_s
+    if left:
+        say(
+            f"{out}: {len(left)} processes of this run's earlier start are still ending (the eldest is {left[0]}); it "
+            f"goes on when they are gone, in {patience_s:g} s at the latest."
+        )
+    while left and time.monotonic() < ends:
+        time.sleep(_LOOK_S)
+        left = processes_of(out)
+    if left:
+        say(f"{out}: {len(left)} of them did not end by themselves and are killed.")
+    while left:
+        for process in left:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(_LOOK_S)
+        left = processes_of(out)

@@ -21,11 +21,6 @@ class RunFacts:
     recipe: TrainRecipe
     out: Path
 
-    @property
-    def max_tokens(self) -> int:
-        """Return the max generated tokens of a rollout."""
-        return self.recipe.rewards.max_length
-
 
 @cache
 def run_facts() -> RunFacts:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from training.config import ObjectiveSettings
-from training.objectives.base import CreditInputs, ObjectiveInputs, Statistic
+from training.objectives.base import CreditInputs, ObjectiveInputs
 from training.objectives.registry import objective_of
 from training.rewards import Reward
 from training.rollouts.impossible import HIGHEST_LOGPROB, LOWEST_LOGPROB
@@ -73,10 +73,4 @@ def micro_batch_loss(
         mask=(drawn >= LOWEST_LOGPROB) & (drawn <= HIGHEST_LOGPROB),
     )
     loss, statistics = objective_of(settings).loss(inputs, settings)
-    return loss, {name: _value(one) for name, one in statistics.items()}
-
-
-def _value(statistic: Statistic) -> float:
-    if statistic.reduction != "mean":
-        return float(statistic.total)
-    return float(statistic.total / statistic.count.clamp(min=1))
+    return loss, {name: one.value if one.count or one.reduction != "mean" else 0.0 for name, one in statistics.items()}

@@ -15,7 +15,8 @@ from tests.waiting import until
 from training.embedded_model.problems import Split
 from training.engines.embedded import loop, run
 from training.evaluation.metrics import MetricsLogger
-from training.generation.generators import Generator, TorchGenerator, Weights
+from training.generation.checkpoint_tensors import Weights
+from training.generation.generators import Generator, TorchGenerator
 from training.optimisation.trainer import TrainingError
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import count_attempts, read_attempts

@@ -18,11 +18,31 @@ from tests.training.optimisation.test_trainer import recipe
 from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
-from training.evaluation.metrics import STEP_METRICS, read_metrics
+from training.evaluation.metrics import read_metrics
 from training.optimisation.model import load_model
 from training.recipe import CuratedData, TrainRecipe
 
 STEPS = 4
+STEP_METRICS = (
+    *(f"reward/{name}" for name in ("format", "correctness", "length", "language", "own", "total")),
+    *(f"sampled/{name}" for name in ("pass_rate", "reward", "none", "some", "all", "dropped", "attempts", "groups")),
+    *(f"batch/{name}" for name in ("attempts", "pass_rate", "advantage_std")),
+    *(f"length/{name}" for name in ("sampled_mean", "sampled_max", "trained_mean", "trained_max", "cut_share")),
+    *(f"age/{name}" for name in ("token_mean", "token_max", "several_versions_share")),
+    *(
+        f"policy/{name}"
+        for name in ("loss", "gradient_norm", "learning_rate", "entropy", "ratio_mean", "ratio_max", "ess")
+    ),
+    *(f"policy/{name}" for name in ("kl_generator", "log_ratio_max", "mismatch_share", "impossible_tokens")),
+    *(f"speed/{name}" for name in ("step_s", "train_s", "update_s", "trained_tokens_s", "sampled_tokens_s")),
+    *(f"speed/{name}" for name in ("generator_idle_share", "generator_held_share", "trainer_idle_share")),
+    *(f"speed/{name}" for name in ("padding_share", "shared_share", "collation_wait_s")),
+    *(f"queue/{name}" for name in ("running", "judging", "waiting", "ready", "admitted", "trained", "dropped")),
+)
+"""What every step's row has; an objective's own statistics are next to them, below ``policy/``, and the distance of
+trainer and generator at equal weights (``policy/mismatch_…``) and at older ones (``policy/stale_…``), where a batch has
+such tokens (`training.objectives.step_statistics`)."""
+
 OF_SAMPLED = {name for name in STEP_METRICS if name.startswith(("sampled/", "length/sampled", "length/cut"))}
 
 

@@ -93,7 +93,7 @@ def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyP
     facts = run_facts()
     run_facts.cache_clear()
     assert facts.recipe == made
-    assert (facts.out, facts.max_tokens) == (Path("/out"), 100)
+    assert (facts.out, facts.recipe.rewards.max_length) == (Path("/out"), 100)
     monkeypatch.delenv(RECIPE_VARIABLE)
     with pytest.raises(ConfigError, match="is not set"):
         run_facts()

@@ -16,8 +16,7 @@ from curation.records import StoreError
 from curation.storage.locks import lock_folder
 from tests.training.engines.verl.test_stages import recipe
 from training.engines.verl.configuration import RECIPE_VARIABLE
-from training.engines.verl.leftovers import await_leftovers, processes_of
-from training.engines.verl.run import train
+from training.engines.verl.run import await_leftovers, processes_of, train
 
 Start = Callable[[Path, str], subprocess.Popen[bytes]]
 

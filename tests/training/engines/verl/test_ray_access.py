@@ -8,8 +8,7 @@ import pytest
 
 from tests.training.engines.verl.test_stages import recipe
 from training.engines.processes import EngineError
-from training.engines.verl.ray_access import token_variables
-from training.engines.verl.run import train
+from training.engines.verl.run import token_variables, train
 
 TOKEN = "sesame-sesame-sesame-sesame-1234"
 

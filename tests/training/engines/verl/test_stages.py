@@ -56,7 +56,7 @@ def seen(out: Path) -> list[dict[str, Any]]:
 
 def stage_changes(out: Path) -> list[tuple[int, float, str]]:
     rows = [json.loads(line) for line in (out / "changes.jsonl").read_text().splitlines()]
-    return [(row["step"], row["new"], row["reason"]) for row in rows if row.get("setting") == "stage"]
+    return [(row["step"], row["new"], row["reason"]) for row in rows if row.get("subject") == "stage"]
 
 
 @pytest.fixture(scope="module")

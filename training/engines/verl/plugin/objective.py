@@ -24,7 +24,7 @@ def advantages(
         response_mask,
         [str(name) for name in index],
         facts.recipe.objective,
-        max_tokens=facts.max_tokens,
+        max_tokens=facts.recipe.rewards.max_length,
         minibatches=sizes.n_batch // sizes.minibatch_size if facts.recipe.synchronous else 1,
     )
     return folded, folded

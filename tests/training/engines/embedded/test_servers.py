@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -16,9 +15,9 @@ import pytest
 from curation.config import EngineSettings
 from curation.records import PolicyError
 from tests.places import ROOT
-from tests.waiting import until, wait_gone, wait_until
+from tests.waiting import wait_gone, wait_until
 from training.engines import child_process
-from training.engines.embedded.server_processes import MOST_STARTS, Replica, ServerProcesses
+from training.engines.embedded.servers import MOST_STARTS, Replica, ServerProcesses
 
 STAND_IN = ROOT / "tests" / "curation" / "policies" / "stand_in.py"
 
@@ -37,20 +36,14 @@ def stand_in(folder: Path) -> Callable[[int], Sequence[str]]:
 def test_a_server_that_dies_is_started_again_under_its_address(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    async def run() -> None:
-        servers = servers_of(stand_in(tmp_path), 2, [])
-        try:
-            await servers.start()
-            mortal, url = servers.replicas[0], servers.replicas[0].url
-            await until(lambda: mortal.healthy)
-            kill_server(mortal)
-            await until(lambda: mortal.deaths == 1 and mortal.healthy)
-            assert mortal.url == url
-        finally:
-            await servers.stop()
-        assert all(one.process is not None and one.process.returncode is not None for one in servers.replicas)
-
-    asyncio.run(run())
+    servers = servers_of(stand_in(tmp_path), 2, [])
+    with servers.running():
+        mortal, url = servers.replicas[0], servers.replicas[0].url
+        wait_until(lambda: mortal.healthy)
+        kill_server(mortal)
+        wait_until(lambda: mortal.deaths == 1 and mortal.healthy)
+        assert mortal.url == url
+    assert all(one.process is not None and one.process.returncode is not None for one in servers.replicas)
     assert "server 0 has ended with status" in capfd.readouterr().err
 
 
@@ -58,15 +51,9 @@ def test_servers_that_cannot_start_end_the_run_with_their_own_words() -> None:
     def command(_port: int) -> Sequence[str]:
         return [sys.executable, "-c", "raise ValueError('no such architecture')"]
 
-    async def run() -> None:
-        servers = servers_of(command, 2, [])
-        try:
-            await servers.start()
-        finally:
-            await servers.stop()
-
-    with pytest.raises(PolicyError, match=r"cannot be kept running; .* last with: ValueError: no such architecture"):
-        asyncio.run(run())
+    cannot = r"cannot be kept running; .* last with: ValueError: no such architecture"
+    with pytest.raises(PolicyError, match=cannot), servers_of(command, 2, []).running():
+        pass
 
 
 def test_when_no_server_can_be_started_again_the_run_is_told_once(tmp_path: Path) -> None:
@@ -78,19 +65,13 @@ def test_when_no_server_can_be_started_again_the_run_is_told_once(tmp_path: Path
             return [sys.executable, "-c", "raise RuntimeError('CUDA error: the GPU has fallen off the bus')"]
         return stand_in(tmp_path)(port)
 
-    async def run() -> int:
-        servers = servers_of(command, 1, told)
-        try:
-            await servers.start()
-            (replica,) = servers.replicas
-            flag.touch()
-            kill_server(replica)
-            await until(lambda: bool(told))
-            return replica.deaths
-        finally:
-            await servers.stop()
-
-    assert asyncio.run(run()) == 1 + MOST_STARTS
+    servers = servers_of(command, 1, told)
+    with servers.running():
+        (replica,) = servers.replicas
+        flag.touch()
+        kill_server(replica)
+        wait_until(lambda: bool(told))
+        assert replica.deaths == 1 + MOST_STARTS
     (why,) = told
     assert "the GPU has fallen off the bus" in why
 

@@ -1,0 +1,21 @@
+"""Micro-batches of samples at once, for one process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from training.config import PackingSettings
+from training.optimisation.collating import collate
+from training.optimisation.packing import MicroBatch, TrainingSample, plan_micro_batches
+
+
+def pack_samples(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[MicroBatch]:
+    """Return micro-batches that hold every sample once.
+
+    Raises:
+        PackingError: a sample is longer than a micro-batch.
+    """
+    return [
+        collate([samples[index] for index in indices], tuple(indices))
+        for indices in plan_micro_batches(samples, settings)
+    ]
