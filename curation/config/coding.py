@@ -29,8 +29,8 @@ class SolutionColumns(Settings):
     """The columns of one part of a source's solutions."""
 
     path: str
-    """Path of a program, a list of programs or objects, or an object of lists, also as JSON; without a right one a
-    problem has `no_solution`."""
+    """Path of a program, a list of programs or objects, or an object of lists, also as JSON
+    (`no_solution`)."""
     code: str | None = None
     """Name of the program in each object, or of their list."""
     language: str | None = None
@@ -63,7 +63,7 @@ class CodeColumns(Settings):
     memory_unit: Literal["bytes", "kb", "mb"] = "mb"
     """Unit of a memory limit that is a number."""
     checker: str | None = None
-    """Path of a checker program (Python), for problems with `several_outputs`."""
+    """Path of a checker program (Python; `several_outputs`)."""
     function: str | None = None
     """Path of the function's name, also inside JSON text: `input_output.fn_name`; by the asserts if missing."""
     starter: str | None = None
@@ -84,8 +84,8 @@ class CodeSettings(Settings):
     memory_mb: int = Field(300, ge=16)
     """MiB per test, if the source gives none; paper: 300."""
     min_tests: int = Field(5, ge=1)
-    """Min tests of a problem; others have `too_few_tests`."""
+    """Min tests of a problem (`too_few_tests`)."""
     make_tests: bool = True
-    """Make missing tests, before a problem has `too_few_tests`."""
+    """Make missing tests."""
     languages: tuple[Literal["python", "cpp"], ...] = Field(("python", "cpp"), min_length=1)
     """Languages of the solutions; paper: both."""

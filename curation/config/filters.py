@@ -22,7 +22,7 @@ class StatementSettings(Settings):
     """Rules that do not run, of `missing_figure`, `proof`, `multi_part`, `yes_no`, `debris`, `textual_answer`,
     `answer_in_statement` and `multiple_choice` (docs/explanation/format-filter.md)."""
     languages: tuple[str, ...] = ()
-    """ISO 639-1 codes to keep, all if empty; others are a `wrong_language`."""
+    """ISO 639-1 codes to keep, all if empty (`wrong_language`)."""
     rules: tuple[str, ...] = ()
     """Rules of your own (`own_rule`), as `own.py:RULE` (docs/how-to/plug-ins.md)."""
 
@@ -59,7 +59,7 @@ class NearDedupSettings(Settings):
     """Drop each `near_duplicate`. Not in the paper."""
     threshold: float = Field(0.75, gt=0, le=1)
     """Lowest Jaccard similarity of the token bigrams of a `near_duplicate` and its kept row; their numbers and signs
-    are always the same. Not in the paper."""
+    are always the same."""
 
 
 class DecontaminationSettings(Settings):
@@ -75,10 +75,9 @@ class DecontaminationSettings(Settings):
     embedder: ModelName | None = None
     """Model of sentence vectors, of the kind `endpoint`; all-MiniLM-L6-v2 (extra `embeddings`) if missing."""
     cosine: float = Field(0.77, gt=0, le=1)
-    """Min cosine of vectors of a `contaminated` problem; measure it for another model. Not in the paper."""
+    """Min cosine of vectors of a `contaminated` problem; measure it for another model."""
     templates: Literal["report", "drop"] = "report"
-    """Whether to keep and count, or drop (`contaminated`), problems with a benchmark's words but other numbers. Not in
-    the paper."""
+    """Whether to keep and count, or drop (`contaminated`), problems with a benchmark's words but other numbers."""
 
     @model_validator(mode="after")
     def _distinct_names(self) -> Self:

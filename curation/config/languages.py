@@ -27,9 +27,9 @@ class TranslationSettings(Settings):
     languages: tuple[str, ...] = Field(TARGETS, min_length=1)
     """Target languages, ISO 639-1 codes. Paper: these six."""
     model: ModelName
-    """The model that translates; a problem that it cannot translate is `untranslated`."""
+    """The model that translates."""
     reader: ModelName | None = None
-    """The model that checks each translation (others are `untranslated`); `model` if missing."""
+    """The model that checks each translation (`untranslated`); `model` if missing."""
     measure: bool = False
     """Measure the pass rates of translations."""
 

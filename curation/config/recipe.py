@@ -37,22 +37,21 @@ class QuestionSettings(Settings):
     undigested: ClassVar[frozenset[str]] = frozenset({"model"})
 
     model: ModelName | None = None
-    """The model to ask; without one the question is skipped, each `multiple_choice` leaves, and there is
-    `no_variant`."""
+    """The model to ask; the question is skipped if missing, and each `multiple_choice` leaves."""
     use: str | None = None
     """A `Vote` of your own: `my_file.py:NAME` or `package.module:NAME`."""
     threshold: float | None = Field(None, gt=0, le=1)
-    """Share of the readable votes that decides what is `unusable`, `contaminated` or has `faulty_premises`; the
-    question's own if missing."""
+    """Share of the readable votes that decides (`unusable`, `contaminated`, `faulty_premises`); the question's
+    own if missing."""
     max_votes: int | None = Field(None, ge=1)
-    """Max votes of a stage, after which there is `no_variant`; no limit if missing."""
+    """Max votes of a stage (`no_variant`); no limit if missing."""
 
 
 class ExportSettings(Settings):
     """The curated set."""
 
     size: int | None = Field(None, ge=1)
-    """Max problems, divided among the sources by weight; others are `over_quota`. All if missing."""
+    """Max problems, divided among the sources by weight (`over_quota`); all if missing."""
     license: License = OTHER
     """Licence in the card's header: an SPDX expression, or `other`, which rows of any licence suit."""
     withhold: tuple[License, ...] = Field((), strict=False)

@@ -47,9 +47,9 @@ class ProblemColumns(Settings):
     """Which column of the source is what."""
 
     statement: Column = "problem"
-    """The problem's text; a row without it is a `missing_statement`."""
+    """The problem's text (`missing_statement`)."""
     answer: Column | None = None
-    """The reference answer; a row without it is a `missing_answer`."""
+    """The reference answer (`missing_answer`)."""
     choices: Column | None = None
     """A list of options, if they are not in the statement."""
     solution: Column | None = None
