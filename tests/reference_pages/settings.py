@@ -128,7 +128,8 @@ def settings_page(made: str, table: Table) -> list[str]:
         "# Settings",
         f"{made} `goldilocks settings WORD` searches them, `--train` those of a training recipe; "
         "`goldilocks settings --schema` writes a JSON Schema for editors. `[models.NAME]` is a table with a name of "
-        "your own, `[[sources]]` one of several. A value is the default, or a type if there is none; drop reasons are in parentheses; the paper is "
+        "your own, `[[sources]]` one of several. A value is the default, or a type if there is none; "
+        "drop reasons are in parentheses; the paper is "
         "Magistral's report (arXiv 2506.10910).",
         "## Everyday settings",
     ]
