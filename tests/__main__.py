@@ -1,7 +1,8 @@
 """The test suite in lanes: `make test`, with `--all` `make test-all`.
 
-Without `--all`, tests marked `slow` are left out: those that take long and repeat in another case what a quicker test
-shows. `ROOMS` is ordered by measured time, longest first, and each lane takes the next room when it is free.
+Without `--all`, tests marked `slow` are left out: those that take over three seconds, alone or by their fixture, but
+for at least one of each flow. `ROOMS` is ordered by measured time, longest first, and each lane takes the next room
+when it is free.
 Tests that share an expensive fixture (a Prefect server, a finished run, an engine's models) are in one room. Tests of
 training look at the memory file system (`/dev/shm`), so all engines share one room. Arguments go to pytest, and a `-m`
 among them replaces the choice made here; if they name a file or a folder, pytest runs as it always does, slow tests
@@ -33,9 +34,9 @@ from tests.places import ROOT
 MAX_LANES = 4
 ROOMS = (
     ("tests/training", "tests/curation/policies"),
+    ("tests/curation/verify",),
     ("tests/flows",),
     ("tests/flows/page", "tests/flows/serve"),
-    ("tests/curation/verify",),
     ("tests/flows/pipelines", "tests/flows/publish"),
     ("tests",),
     ("tests/flows/stages",),

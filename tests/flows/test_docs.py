@@ -127,6 +127,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         ] == []  # the site has no more
 
 
+@pytest.mark.slow
 def test_the_demo_card_is_what_the_demo_renders(demo_run: Path) -> None:
     by_shards = ("shard_rows = ", "- Uncertain rows by votes: ")  # a text that is in two shards is asked about twice
 

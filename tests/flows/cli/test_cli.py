@@ -128,7 +128,8 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("shown", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["alone", "to Prefect"])
+@pytest.mark.slow
+@pytest.mark.parametrize("shown", [False, True], ids=["alone", "to Prefect"])
 def test_the_process_prints_only_its_own_lines_and_publishes_the_same_bytes(
     shown: bool, tiny_run: Tiny, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

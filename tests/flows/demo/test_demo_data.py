@@ -78,8 +78,8 @@ def test_making_the_live_problems_again_gives_the_shipped_bytes(tmp_path: Path) 
     for name in ("problems.jsonl", "planted.jsonl"):
         assert (tmp_path / name).read_bytes() == (live_data.HERE / name).read_bytes(), name
     wrong = {one["problem"]: (one["wrong"], one["right"]) for one in planted}
-    assert len({one["problem"] for one in problems}) == 320
-    assert len(wrong) == 24
+    assert len({one["problem"] for one in problems}) == 160
+    assert len(wrong) == 12
     assert all(given != right for given, right in wrong.values())
     assert all(one["answer"] == wrong[one["problem"]][0] for one in problems if one["problem"] in wrong)
 

@@ -88,6 +88,7 @@ def test_lost_work_is_started_again_and_failed_work_is_not(runs: list[tuple[str,
     assert may_start([a_run(*run) for run in runs], NOW) == starts
 
 
+@pytest.mark.slow
 def test_lost_runs_are_closed_and_started_again(tmp_path: Path, under_prefect: str) -> None:
     from prefect.client.orchestration import get_client
     from prefect.states import Running

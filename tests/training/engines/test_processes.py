@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.waiting import wait_until
 from training.engines.placement import EmbeddedPlacement
 from training.engines.processes import failure, first_failure, rank_command, rank_environment, run_processes
@@ -81,6 +83,7 @@ def test_one_process_is_started_alone_and_several_by_torchrun() -> None:
     assert told == {"HOME": "/h", "CUDA_VISIBLE_DEVICES": "0,2,4"}
 
 
+@pytest.mark.slow
 def test_nothing_outlives_the_process_that_started_it(tmp_path: Path) -> None:
     """The starter is killed; the command, and what it started, end."""
     inner = f"import os, time; open({str(tmp_path / 'inner')!r}, 'w').write(str(os.getpid())); time.sleep(600)"

@@ -69,6 +69,7 @@ def test_the_policy_begins_as_the_model_and_its_merged_weights_say_the_same_afte
     assert (logprobs(trainer) - logprobs(plain(trainer))).abs().max() < 2e-5
 
 
+@pytest.mark.slow
 @needs_peft
 def test_a_checkpoint_holds_adapters_alone_and_goes_on_to_the_bit(tmp_path: Path) -> None:
     trainer = adapted()

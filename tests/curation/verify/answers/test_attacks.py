@@ -87,6 +87,7 @@ def test_the_parents_memory_stays_flat() -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 13 * 1024, "KiB"
 
 
+@pytest.mark.slow
 def test_a_megabyte_of_one_thing_is_read_to_its_end() -> None:
     units = [
         "\\boxed{",

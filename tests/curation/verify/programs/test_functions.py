@@ -131,6 +131,7 @@ CPP_FUNCTIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_cpp_functions(runner: Runner) -> None:
     jobs = [(CPP, Submission(CodeLang.CPP, code)) for code in CPP_FUNCTIONS]
     found = dict(zip(CPP_FUNCTIONS, (one.verdict for one in judge_programs(runner, jobs)), strict=True))

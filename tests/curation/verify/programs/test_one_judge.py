@@ -67,6 +67,7 @@ def test_measuring_and_judging_again(curated: Path, runner: Runner) -> None:
             assert judge.submit(JudgeTask(name, "", "en", ()), stored).result() == result.verdicts
 
 
+@pytest.mark.slow
 def test_training(curated: Path) -> None:
     settings = RewardSettings.model_validate({"code": "proportional"})
     tasks = load_tasks(CuratedData(kind="curated", folders=(str(curated),)), Split.TRAIN, Path())
