@@ -1,7 +1,6 @@
-"""Rows from a user's function (`kind = "python"`), which runs with the user's rights.
+"""Rows from a user's function (`kind = "python"`), with the user's rights.
 
-Invariants: each call must yield the same rows in the same order; the file's digest identifies the source, without what
-it reads.
+Invariants: each call must yield the same rows in order; only the file's digest identifies the source.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class RowSource(Protocol):
 
 
 def find_rows(name: str, folder: Path, source: str) -> PluginRef:
-    """Return the function that a source names.
+    """Return a source's function.
 
     Raises:
         ConfigError: the plug-in cannot be loaded, or is no function.

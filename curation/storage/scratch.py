@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 MIN_AGE_S = 3600.0
-"""Seconds since its last change after which a folder that no process holds counts as left over."""
+"""Seconds without change after which an unlocked folder is removed."""
 
 IN_MEMORY = Path("/dev/shm")
 """Where Linux has a file system in memory."""
