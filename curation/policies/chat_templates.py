@@ -19,7 +19,7 @@ _CHAT: tuple[Message, ...] = (_QUESTION, {"role": "assistant", "content": _ANSWE
 
 @dataclass(frozen=True, slots=True)
 class StopTokens:
-    """The tokens that end a response; ``turn_end`` is the template's."""
+    """Tokens that end a response; ``turn_end`` is the template's."""
 
     ids: tuple[int, ...]
     turn_end: int | None

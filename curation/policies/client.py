@@ -35,7 +35,7 @@ _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Statuses that another try may mend."""
 
 _OVERLOADED = frozenset({429, 503})
-"""Statuses of a server that has more requests than it can take."""
+"""Statuses of servers with too many requests."""
 
 _LONGEST_PAUSE_S = 60.0
 
@@ -69,7 +69,7 @@ class ServerResponse:
         return self.content.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """Parse the body, also with NaN.
+        """Parse the body, NaN included.
 
         Raises:
             ValueError: it is no JSON.
@@ -175,7 +175,7 @@ class ServerClient:
         models: str = "/models",
     ) -> None:
         self.context: int | None = None
-        """Tokens of prompt and answer together, the minimum over all servers that state it."""
+        """Max tokens of prompt and answer on every server."""
         self._settings, self._model, self._models, self._welcome = settings, model, models, welcome
         self.servers = Servers(urls or settings.urls, settings.in_flight, PATIENCE.give_up_s, self._greet)
         self._headers = _authorisation(settings.api_key_env, model)
@@ -204,7 +204,7 @@ class ServerClient:
         read: Callable[[Server, ServerResponse], _T],
         request: str,
     ) -> _T:
-        """Return what ``read`` makes of an answer from the least busy server.
+        """Return what ``read`` makes of the least busy server's answer.
 
         Args:
             body: called per try.
@@ -248,7 +248,7 @@ class ServerClient:
         }
 
     async def post(self, url: str, body: Mapping[str, Any], limit_s: float | None = None) -> ServerResponse:
-        """Post JSON and return an answer of any status."""
+        """Post JSON; return an answer of any status."""
         return await self._open_session().post(url, body, limit_s)
 
     async def get(self, url: str) -> ServerResponse:
@@ -307,7 +307,6 @@ class ServerClient:
         await self._welcome(url, context)
 
     def _pause_s(self, failures: int) -> float:
-        """Return the pause after consecutive failures."""
         return min(_LONGEST_PAUSE_S, PATIENCE.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
 
     def _open_session(self) -> HttpSession:
@@ -369,7 +368,6 @@ def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
 
 
 def _retry_after(response: ServerResponse) -> float:
-    """Return the requested pause in seconds."""
     try:
         return min(max(float(response.retry_after or 0.0), 0.0), 10 * _LONGEST_PAUSE_S)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What live policies share: prompt, key, and seeds of attempts.
+"""What live policies share: prompt, key, and attempts' seeds.
 
 Invariants: (problem, index) determines the attempt's seed; whatever else changes a draw changes the key.
 """
@@ -33,7 +33,7 @@ class LivePolicy:
 
     Args:
         name: the model's in the key.
-        further: what else changes requests.
+        further: other influences on requests.
     """
 
     def __init__(self, settings: LiveModel, name: str, prompt: Prompt | None, **further: str) -> None:

@@ -13,7 +13,7 @@ MAX_UNPACKED = 1 << 29
 """Bytes that one text may unpack to."""
 _TEXTS = frozenset("UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 STRING BINSTRING SHORT_BINSTRING".split())
 _AROUND = frozenset("PROTO FRAME PUT BINPUT LONG_BINPUT MEMOIZE STOP".split())
-"""Pickle instructions that may surround a text."""
+"""Pickle instructions that push a text, or may surround it."""
 
 
 def unpack_text(text: str, limit: int = MAX_UNPACKED) -> str:

@@ -36,7 +36,7 @@ class RawRow:
     path: Path | str
     """A text for URLs and data sets."""
     line: int
-    """From 1; else the row's number."""
+    """From 1; in files without lines, the row's number."""
     raw: bytes | None
     """None if it was no line of text."""
     row: Row | None
@@ -129,7 +129,7 @@ def parse_options(value: Any, path: str) -> list[str] | None:
 
 
 def _lettered(value: Any) -> list[str] | None:
-    """Return the options of a text as "a ) 38 , b ) 27.675" or "(a) 38 (b) 27.675", or None.
+    """Return the options of a text like "a ) 38 , b ) 27.675" or "(a) 38 (b) 27.675", or None.
 
     Letters must run from a without a gap.
     """

@@ -228,7 +228,7 @@ def require_hash(file: Path, digest: str | None) -> None:
     """Check a file's hash, or its first letters, once per process.
 
     Args:
-        digest: None only requires the file.
+        digest: None if the file only has to exist.
 
     Raises:
         StoreError: it is damaged or missing.
