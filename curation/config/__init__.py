@@ -1,4 +1,4 @@
-"""A recipe and its stages, one pydantic model each; fields are described here with unit and source.
+"""A recipe and its stages, one pydantic model each, with fields' units and sources.
 
 A recipe is a TOML file; an unknown key, a wrong type or an impossible band is refused before anything runs. "Paper" in
 a description is Magistral's report.

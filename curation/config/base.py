@@ -52,7 +52,7 @@ class ByKind:
     Example: ``Annotated[ObjectiveSettings, ByKind(objectives, "grpo", own_settings), SerializeAsAny()]``
 
     Args:
-        models: the models by kind; called when a table is checked, so that imports need none.
+        models: by kind; called when a table is checked, so that imports need none.
         default: the kind of a table that names none.
         own: makes the model of a user's own kind (`my_file.py:name`), by the recipe's folder.
     """

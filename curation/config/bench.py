@@ -1,6 +1,6 @@
-"""A benchmark: where its problems come from, how often they are asked, and how tokens are drawn.
+"""A benchmark: its problems' sources, number of attempts, and decoding.
 
-Sources, decoding and verifier are as in recipes; a benchmark is taken whole, without filters and bands.
+It is taken whole, without filters and bands; other settings are as in recipes.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ times likelier than the `error_rate`.
 """
 
 QUEUE_ABOVE = 0.2
-"""Probability of a wrong reference from which it is queued for review."""
+"""Probability of a wrong reference that queues it for review."""
 
 SECOND_MAX_PASS_RATE = 0.875
 """Default `max_pass_rate` of a second stage: 28 of 32."""
@@ -114,7 +114,7 @@ class LabelSettings(Settings):
 
     @property
     def queue_above(self) -> float:
-        """Return the probability of a wrong reference from which it is queued for review."""
+        """Return the probability of a wrong reference that queues it for review."""
         return min(QUEUE_ABOVE, self.drop_above)
 
 
@@ -128,5 +128,5 @@ class RefreshSettings(Settings):
 
     @property
     def change_probability(self) -> float:
-        """Return the chance of another decision from which problems are judged again without an anchor."""
+        """Return the chance of another decision from which problems are judged again."""
         return CHANGES_PER_ERROR * self.error_rate

@@ -26,7 +26,7 @@ def load_settings(model: type[SettingsT], path: Path, overrides: Sequence[str] =
             value, or else text.
 
     Raises:
-        ConfigError: there is no such file, it is not TOML, or a setting is wrong.
+        ConfigError: the file is missing or not TOML, or a setting is wrong.
     """
     subject = f"recipe {path}"
     table = read_toml(path, subject)
@@ -42,10 +42,10 @@ def parse_settings(
     overrides: Sequence[str] = (),
     folder: Path = Path(),
 ) -> SettingsT:
-    """Check a recipe's table, unchanged; ``subject`` begins the error, as in ``recipe a.toml``.
+    """Check a recipe's table without changing it; ``subject`` begins the error, as in ``recipe a.toml``.
 
     Args:
-        folder: base of the paths of prompts and of the user's code.
+        folder: base of paths of prompts and the user's code.
 
     Raises:
         ConfigError: a setting is wrong.
@@ -77,7 +77,7 @@ def read_toml(path: Path, subject: str) -> dict[str, Any]:
 
 
 def set_value(table: dict[str, Any], override: str) -> None:
-    """Change a setting of a recipe's table by ``key=value`` with a dotted key, making missing tables.
+    """Change a setting by ``key=value`` with a dotted key, making missing tables.
 
     Raises:
         ConfigError: it has another form, or leads into a value that is no table.
@@ -97,7 +97,6 @@ def set_value(table: dict[str, Any], override: str) -> None:
 
 
 def _index(target: Any, step: str, subject: str) -> Any:
-    """Return a dotted key's step as its table or list takes it."""
     if isinstance(target, dict):
         return step
     if not isinstance(target, list):
@@ -108,7 +107,6 @@ def _index(target: Any, step: str, subject: str) -> Any:
 
 
 def _copy(value: Any) -> Any:
-    """Return a copy that ``--set`` may change."""
     if isinstance(value, Mapping):
         return {key: _copy(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

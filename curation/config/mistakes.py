@@ -57,7 +57,7 @@ class Fault:
 
 
 def sentences(model: type[BaseModel], table: Any, error: ValidationError) -> list[str]:
-    """Return a sentence for each mistake in a refused table, without consequences of others."""
+    """Return a sentence per mistake in a refused table, without consequences of others."""
     faults = [_fault(model, table, detail) for detail in error.errors(include_url=False)]
     inner = {fault.keys[:depth] for fault in faults for depth in range(len(fault.keys))}
     faults = [one for one in faults if one.keys not in inner or not (one.is_of_type or one.kind == "too_short")]
@@ -78,7 +78,7 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return the question after an unknown name, if any name is similar."""
+    """Return the question after an unknown name, if one is similar."""
     near = " or ".join(f"`{one}`" for one in nearest(name, names))
     return f"; did you mean {near}?" if near else ""
 
@@ -113,7 +113,7 @@ def _names(models: Iterable[type[BaseModel]]) -> list[str]:
 
 
 def _fault(model: type[BaseModel], table: Any, detail: Mapping[str, Any]) -> Fault:
-    """Return an error at its key, without pydantic's names of kinds and union branches."""
+    """Return an error at its key, without pydantic's kinds and union branches."""
     kind, place, value = detail["type"], detail["loc"], table
     keys: list[int | str] = []
     holders: Sequence[type[BaseModel]] = ()
@@ -139,7 +139,7 @@ def _fault(model: type[BaseModel], table: Any, detail: Mapping[str, Any]) -> Fau
 
 
 def _together(faults: Sequence[Fault]) -> Fault:
-    """Return one fault for a key's, since each union branch gives one."""
+    """Return one fault for those at a key, one per union branch."""
     best = next((fault for fault in faults if not fault.is_of_type), faults[0])
     if len(faults) == 1 or not best.is_of_type:
         return best
@@ -182,13 +182,13 @@ def _sentence(fault: Fault) -> str:
 
 
 def _word_like(value: Any, allowed: str) -> str:
-    """Return a sentence's end after a wrong word: a similar allowed one, if any."""
+    """Return a sentence's end: an allowed word like the wrong one, if any."""
     near = nearest(value, re.findall("'([^']*)'", allowed)) if isinstance(value, str) else []
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
 
 
 def _as_text(value: Any) -> str:
-    """Return a value about as in TOML, without secrets of URLs, cut to `SHOWN` characters."""
+    """Return a value about as in TOML, without URLs' secrets, cut to `SHOWN`."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, date | time):

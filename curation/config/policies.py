@@ -1,4 +1,4 @@
-"""A recipe's models: attempts of a file, vLLM in this run, or servers; and their decoding."""
+"""A recipe's models: attempts of a file, vLLM in this run, or servers; and decoding."""
 
 from __future__ import annotations
 

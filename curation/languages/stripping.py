@@ -41,7 +41,7 @@ _NAMES_OF_FUNCTIONS = frozenset(
     "det deg sup inf dx dy dz dt cm mm km kg mg ml cl dm kw kwh mph kmh ft lb lbs oz pdf http www html".split()
 )
 _SINGLE_WORDS = frozenset("aeiouyàèéóìùIAEOY")
-"""Letters that are words in the seven languages; other Latin ones are names."""
+"""One-letter words of the seven languages; other Latin letters are names."""
 
 
 def strip(text: str, *, inside_formulas: bool = False) -> str:
@@ -101,7 +101,7 @@ def without_formulas(text: str, inside: bool = False) -> str:
 
 
 def parts(text: str) -> list[tuple[str, bool]]:
-    """Cut a text at formulas' dollars, formulas marked True; money stays text."""
+    """Cut a text at formulas' dollars; formulas are True, money stays text."""
     pieces = text.replace("\\$", "\x00").split("$")
     segments: list[tuple[str, bool]] = []
     prose, at = pieces[0], 1
@@ -117,7 +117,7 @@ def parts(text: str) -> list[tuple[str, bool]]:
 
 
 def is_formula(inner: str) -> bool:
-    """Return whether text between dollars is a formula, not between prices."""
+    """Return whether text between dollars is a formula, not prices."""
     if not inner.strip() or len(inner) > 2000:
         return False
     bare = _WORDY.sub(" ", inner)

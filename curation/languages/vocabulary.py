@@ -29,7 +29,7 @@ class Identification:
     tasks: tuple[str, ...]
     """Frequent words of short problems, articles, prepositions and conjunctions."""
     telling: tuple[str, ...]
-    """Literals unique to it in Latin letters; empty if the script is enough."""
+    """Literals unique to it in Latin letters; empty if script is enough."""
     further: tuple[str, ...]
     """More common literals; texts with either kind are not checked further."""
     own_letters: str
@@ -37,8 +37,7 @@ class Identification:
     foreign_letters: str
     """Expression (Rust) of letters that make its tag doubtful."""
     letters_of_others: str
-    """Expression of its script's letters that only other languages have; empty if the script does not settle the
-    language.
+    """Expression of its script's letters that only other languages have; empty if script does not settle the language.
     """
 
 
@@ -67,7 +66,7 @@ class Dates:
     """Names of months, and written dates."""
 
     months: tuple[str, ...]
-    """Twelve: the month's written name, then short forms; empty if months are numbers."""
+    """Twelve: the written name, then short forms; empty if months are numbers."""
     day_suffixes: tuple[str, ...]
     """Expressions after a day's number: 3rd, 1er, 3."""
     before_month: tuple[str, ...]
@@ -182,9 +181,9 @@ class Answers:
     headings: tuple[str, ...]
     """Expressions of an unmarked heading line before a final answer."""
     judgements: tuple[str, ...]
-    """Expressions after a cue that judge an answer instead of giving it."""
+    """Expressions after a cue that only judge an answer."""
     value_words: tuple[str, ...]
-    """Words next to a number, besides numerals, that change it or leave it open."""
+    """Words that change a number next to them, or leave it open."""
     weak_cues: tuple[str, ...]
     """Expressions of cues that count only without better ones."""
     strong_cues: tuple[str, ...]
@@ -230,7 +229,7 @@ class Questions:
     """
 
     asks: tuple[str, ...]
-    """Words that ask; the last sentence with one, or a question mark, is the question."""
+    """Words that ask; the last sentence with one, or a question mark, counts."""
     formula: tuple[str, ...]
     """With ``<formula>`` that is asked for."""
     unit: tuple[str, ...]
@@ -286,13 +285,13 @@ class Statements:
     proof_harmless: tuple[str, ...]
     """Have these words but ask for nothing: removed before ``proof``."""
     asks_a_value: tuple[str, ...]
-    """Ask for a value next to a proof, which a short answer verifies."""
+    """Ask for a value next to a proof, verified by a short answer."""
     asks: tuple[str, ...]
     """Verbs and question words right after a part's mark."""
     orders: tuple[str, ...]
     """The same after a part's own condition."""
     also_asked_needles: tuple[str, ...]
-    """Literals, one in every text that ``also_asked`` finds, except with two question marks."""
+    """Literals, one in each text ``also_asked`` finds, except with two question marks."""
     also_asked: tuple[str, ...]
     """Ask for two quantities."""
     also_asked_harmless: tuple[str, ...]
@@ -363,7 +362,7 @@ class Language:
 
     @property
     def spaced(self) -> bool:
-        """Return whether words are separated; else expressions have no boundaries."""
+        """Return whether spaces separate words; else expressions have no boundaries."""
         return self.script != "han"
 
 
@@ -390,7 +389,7 @@ def languages() -> tuple[Language, ...]:
     """Return every language with a file, by position.
 
     Raises:
-        ConfigError: a field is missing, unknown or of another type, or positions are wrong.
+        ConfigError: a field or a position is wrong.
     """
     ordered = sorted((read(path, Language) for path in FOLDER.glob("*.toml")), key=lambda lang: lang.position)
     if [lang.position for lang in ordered] != list(range(1, len(ordered) + 1)):

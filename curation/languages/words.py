@@ -17,7 +17,7 @@ _SPLIT = str.maketrans(dict.fromkeys('.!?,;:()[]"«»„“”…¿¡', " "))
 
 
 def language_of_words(prose: str) -> tuple[str | None, float, int]:
-    """Return the language of most known words or None, its share, and its votes."""
+    """Return the majority's language or None, its share, and its votes."""
     votes: dict[str, int] = {}
     for word in prose.lower().replace("’", "'").translate(_SPLIT).split():
         lang = EVIDENCE.get(word)

@@ -87,7 +87,7 @@ def folder_stop_tokens(folder: Path, tokenizer: Any) -> StopTokens:
 
 
 def turn_end_token(tokenizer: Any) -> int | None:
-    """Return the special token after an answer or before the next turn."""
+    """Return the special token after an answer or before another turn."""
     if getattr(tokenizer, "chat_template", None) is None:
         return None
     for chat in (_CHAT, (*_CHAT, _QUESTION)):

@@ -12,7 +12,7 @@ FINISHED = frozenset({"stop", "length"})
 """How whole responses end: by a stop token or text, or at the limit."""
 
 _TAIL_TOKENS = 64
-"""Tokens at a prompt's end that may be an open tag, even letter by letter."""
+"""A prompt's last tokens that may be an open tag, even letter by letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class ResponseReader:
         return self.tags.end_of(str(self._tokenizer.decode(tail, skip_special_tokens=False)))
 
     def _special_beside_tags(self, tokenizer: Any) -> frozenset[int] | None:
-        """Return special tokens outside of tags, or None if tags have none."""
+        """Return special tokens outside of tags, if tags have any."""
         added = getattr(tokenizer, "added_tokens_decoder", {})  # vLLM's own tokenizers have none
         special = {*tokenizer.all_special_ids, *(number for number, token in added.items() if token.special)}
         words = {number: str(tokenizer.decode([number], skip_special_tokens=False)).strip() for number in special}

@@ -17,7 +17,7 @@ def excerpt(text: str | None, characters: int = EXCERPT_CHARACTERS) -> str:
 
 
 def shortened(text: str, characters: int) -> str:
-    """Return a text on one line, without control characters or long middle."""
+    """Return a text on one line, its middle and control characters removed."""
     half = max(characters // 2, 1)
     is_cut = len(text) > 8 * characters
     if is_cut:  # what cannot be shown is not read

@@ -39,7 +39,7 @@ _Stored = tuple[str | None, str | None, int | None, str | None]
 
 
 class Recorded:
-    """A file of attempts as a `Policy`; ``instant``: requested all at once.
+    """A file of attempts as a `Policy`.
 
     Raises:
         SourceError: the file is unreadable, or lacks a column.

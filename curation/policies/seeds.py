@@ -32,7 +32,7 @@ class LivePolicy:
     """A model with one prompt.
 
     Args:
-        name: the model's in the key.
+        name: in the key.
         further: other influences on requests.
     """
 

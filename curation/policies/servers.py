@@ -79,7 +79,7 @@ class Unreachable(TemporaryFailure):
 
 @dataclass(slots=True, eq=False)
 class Server:
-    """A server; ``busy`` counts statuses such as 429, ``failed`` those from 500 and missing answers."""
+    """A server; ``busy`` counts statuses such as 429, ``failed`` later ones and missing answers."""
 
     url: str
     limit: AdaptiveLimit
@@ -97,7 +97,7 @@ class Servers:
     """The servers of one policy.
 
     Args:
-        in_flight: max concurrent requests per server.
+        in_flight: per server.
         give_up_s: seconds without a living server until requests fail.
         probe: raises `TemporaryFailure`, or `PolicyError` if a server can never answer.
     """
@@ -134,7 +134,7 @@ class Servers:
         """Wait for a server with room; call `release` afterwards.
 
         Args:
-            avoided: URLs for use only if no other server is alive.
+            avoided: URLs used only if no other server is alive.
 
         Raises:
             PolicyError: no server was alive for too long.

@@ -1,6 +1,6 @@
 """Record how a set's problems and a trained model are asked, for users.
 
-A set of recorded attempts has no `asked.json`; its problems are asked by `SOLVE`.
+Recorded attempts have no `asked.json`; their problems are asked by `SOLVE`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ADDED = re.compile(r"{#- system message of the training -#}.*?{#- end -#}", re.
 class Asked:
     """A set's prompt, its policy's thinking tags, and the form of its answers.
 
-    ``judges`` are the labels of the user's own judges that measured its problems.
+    ``judges`` are labels of the user's own judges that measured it.
     """
 
     prompt: Prompt = SOLVE
@@ -52,7 +52,7 @@ def asked_by(policy: LiveModel, response_format: str) -> str:
 
 
 def read_asked(folder: Path) -> Asked:
-    """Return how a published set's problems were asked, by default without `asked.json`.
+    """Return how a published set's problems were asked; defaults without `asked.json`.
 
     Raises:
         SourceError: the file is damaged.
@@ -67,7 +67,7 @@ def read_asked(folder: Path) -> Asked:
 
 
 def write_asked(folder: Path, policy: LiveModel, response_format: str) -> None:
-    """Write how a model is asked into its folder, and its system message into the chat template."""
+    """Write into a model's folder how it is asked, and its chat template's system message."""
     (folder / FILE).write_text(asked_by(policy, response_format), encoding="utf-8")
     examples = [(one.statement, one.response) for one in policy.examples]
     system = solving_prompt(policy.prompt, ThinkingTags.of(policy.thinking), examples).system
@@ -81,7 +81,7 @@ def write_asked(folder: Path, policy: LiveModel, response_format: str) -> None:
 
 
 def with_system_message(template: str, system: str) -> str:
-    """Return a chat template that adds this system message if a chat has none, replacing an earlier one."""
+    """Return a chat template that adds this system message to chats without, replacing an earlier one."""
     template = _ADDED.sub("", template, count=1)
     if not system:
         return template
@@ -95,7 +95,7 @@ def with_system_message(template: str, system: str) -> str:
 
 
 def asked_settings(folder: Path) -> dict[str, Any]:
-    """Return a trained model's prompt, tags and examples as settings; empty without the file.
+    """Return a trained model's prompt, tags and examples as settings, if any.
 
     Raises:
         SourceError: the file is damaged.

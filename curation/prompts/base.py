@@ -20,7 +20,7 @@ class Message(TypedDict):
 class Prompt:
     """A prompt under its version; ``system`` may be empty, ``user`` makes a request's user message.
 
-    ``examples`` are statements and responses, shown as earlier turns of the chat (few-shot).
+    ``examples`` are statements and responses, shown as earlier turns of the chat.
 
     Example: ``Prompt("solve@1", SYSTEM, lambda request: request.statement)``
     """
@@ -40,9 +40,8 @@ class Prompt:
 
 
 def plain_text(messages: Sequence[Message]) -> str:
-    r"""Write a chat for a model without a chat template: contents, blank lines between them, and a line break.
-
-    Sampling and training both use it.
+    r"""Write a chat without a chat template, in sampling and training: contents, blank lines between them, and a line
+    break.
 
     Example: ``plain_text([{"role": "user", "content": "2 + 2 = ?"}])`` is ``"2 + 2 = ?\n"``.
     """

@@ -39,17 +39,17 @@ language of the task.
 Problem:"""
 
 BOXED = {lang.code: lang.prompts.boxed for lang in languages()}
-"""Required form of a math problem's final answer, by language (ISO 639-1)."""
+"""Required form of a math problem's answer, by language (ISO 639-1)."""
 
 FENCED = {lang.code: lang.prompts.fenced for lang in languages()}
-"""Required form of a program, by language (ISO 639-1), with the fence's name as blank."""
+"""Required form of a program, by language (ISO 639-1); its blank is the fence's name."""
 
 FENCE = "language"
 """Detail of a `PromptRequest`: the programming language, `python` (default) or `cpp`."""
 
 
 def answer_instructions(request: PromptRequest) -> str:
-    """Return the sentence on the answer's form, in English for languages without one."""
+    """Return the sentence on the answer's form, by default in English."""
     if request.domain is Domain.CODE:
         return FENCED.get(request.lang, FENCED["en"]).replace("{fence}", request.details.get(FENCE, "python"))
     return BOXED.get(request.lang, BOXED["en"])
@@ -74,7 +74,7 @@ RECORDED = "recorded"
 
 
 def asks_to_solve(version: str) -> bool:
-    """Return whether attempts under this prompt version answer the problem itself.
+    """Return whether attempts under this version answer the problem itself.
 
     Example: ``asks_to_solve("solve@1 [THINK] [/THINK]")``, not ``asks_to_solve("rewrite@2")``
     """
@@ -83,7 +83,7 @@ def asks_to_solve(version: str) -> bool:
 
 
 def system_prompt(text: str) -> Prompt:
-    """Return a user's system message as a prompt, versioned by its hash."""
+    """Return a user's system message as a prompt, its hash as version."""
     version = f"{_FILE}@{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
     return Prompt(version, text, _statement_and_form)
 
@@ -94,8 +94,8 @@ def solving_prompt(
     """Return a recipe's prompt for a model that thinks in these tags, or not aloud.
 
     Args:
-        prompt: one of `SOLVING`, or a file, whose text names its tags itself.
-        examples: statements and responses before the problem; the version has their hash.
+        prompt: one of `SOLVING`, or a file, which names its tags itself.
+        examples: statements and responses before the problem, hashed in the version.
     """
     chosen = system_prompt(prompt.text) if isinstance(prompt, PromptFile) else _with_tags(SOLVING[prompt], tags)
     if not examples:

@@ -1,7 +1,7 @@
 """Draw rows with known probabilities, and estimate the share of wrong labels from people's verdicts.
 
-Strata have equal sums of sqrt(p (1 - p)) and equal draws (Neyman 1934); the share is Horvitz and Thompson's (1952),
-valid even with wrong probabilities.
+Strata have equal sums of sqrt(p (1 - p)) and equal draws (Neyman 1934); the share (Horvitz and Thompson 1952) is valid
+even with wrong probabilities.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def draw_places(chances: NDArray[np.float64], size: int, seed: int) -> list[Draw
     """Draw up to ``size`` problems.
 
     Args:
-        chances: of a wrong reference, by sorted id; nan if unknown.
+        chances: of a wrong reference; nan if unknown.
     """
     order = np.argsort(-np.where(np.isnan(chances), np.inf, chances), kind="stable")
     spread = np.clip(np.nan_to_num(chances[order], nan=_LEAST), _LEAST, 1 - _LEAST)
@@ -90,9 +90,9 @@ def estimate_audit(
     """Return the share of wrong labels; None while a stratum has no verdict.
 
     Args:
-        verdicts: whether a problem's label is wrong.
-        corrected: judged problems that are right now.
-        gone: judged problems that left the set.
+        verdicts: whether labels are wrong.
+        corrected: problems with right labels by now.
+        gone: problems that left the set.
     """
     rng = np.random.default_rng(0)
     mended = {*corrected, *gone}

@@ -1,6 +1,6 @@
 """Columns of the published set, and quotas per source.
 
-Invariants: pure functions; a quota's choice depends only on seed and ids; groups stay whole.
+Invariants: pure functions; quotas depend only on seed and ids; groups stay whole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ VERSION = "export@7"
 STAGE = "export"
 
 _FORESEEN = r"; foreseen at ([0-9.]+)(?: with (.+))?$"
-"""The end of a foreseen decision's evidence: its probability, and whose attempts informed it."""
+"""End of a foreseen decision's evidence: probability, and whose attempts informed it."""
 
 ACCEPTED = pl.List(pl.String())
 
@@ -55,11 +55,11 @@ _MEASURED = (
 
 
 def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | None) -> pl.DataFrame:
-    """Return kept problems with their difficulty (`CURATED`), in order.
+    """Return kept problems with their difficulty (`CURATED`).
 
     Args:
         last: `DECISION` rows of the deciding stage.
-        first: `DECISION` rows of the stage before.
+        first: those of the stage before.
     """
     defaults: dict[str, pl.Expr] = {
         "also_from": pl.lit([], COPIES),
@@ -113,9 +113,7 @@ def _informed_by() -> pl.Expr:
 
 
 def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int) -> dict[str, int]:
-    """Return each source's number of problems by weight; others make up for small sources.
-
-    Rounds by largest remainder.
+    """Return each source's quota by weight, by largest remainder; others make up for small sources.
 
     Example: ``quotas({"a": 10, "b": 1}, {"a": 1.0, "b": 1.0}, 6) == {"a": 5, "b": 1}``
     """
@@ -143,7 +141,7 @@ def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame
     """Return ``id`` and ``evidence`` of problems beyond the set's size, drawn by group.
 
     Args:
-        index: id, group, source and weight of all kept problems.
+        index: id, group, source and weight.
     """
     if size is None or index.height <= size:
         return pl.DataFrame(schema={"id": pl.String, "evidence": pl.String})

@@ -1,4 +1,4 @@
-"""Sources and licences of duplicates that were merged into published problems.
+"""Sources and licences of duplicates merged into published problems.
 
 Invariants: each copy belongs to one remaining row; rows with conflicting references are no copies.
 """

@@ -15,7 +15,7 @@ _Z95 = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of Markdown cells; ``align`` holds ``l`` or ``r`` per column."""
+    """A table of Markdown cells, aligned by ``l`` or ``r`` per column."""
 
     titles: Sequence[str]
     rows: Sequence[Sequence[str]]

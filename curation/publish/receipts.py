@@ -1,4 +1,4 @@
-"""The receipt of a curated set (receipt.json and RECEIPT.md): figures with intervals, methods and digests.
+"""A set's receipt (receipt.json and RECEIPT.md): figures with intervals, methods and digests.
 
 Invariants: equal figures give equal bytes; no local path and only the version's date is included. ``digest``
 reveals edits, not their author.
@@ -40,7 +40,7 @@ class Figure:
 
     Args:
         name: dotted; begins with the section.
-        n: the number of rows, verdicts or solutions.
+        n: of rows, verdicts or solutions.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Receipt:
 
     Args:
         files: SHA-256 by path, without the receipt and the mark of publication.
-        columns: digest of each column of ``data/train-*.parquet``.
+        columns: digests of ``data/train-*.parquet``.
     """
 
     name: str
@@ -189,7 +189,7 @@ def column_digests(files: Sequence[Path]) -> tuple[int, dict[str, str]]:
 
 
 def licence_figures(ledger: Mapping[str, Sequence[tuple[str, int, int, int]]], card: str) -> list[Figure]:
-    """Return a figure for each source and licence.
+    """Return a figure per source and licence.
 
     Args:
         ledger: by source: licence, problems, changed texts, merged copies.
@@ -239,13 +239,11 @@ _ONE = ["problem", "solution"]
 
 
 def power_of_tests(runs: pl.DataFrame, decisions: pl.DataFrame, made: pl.DataFrame) -> list[Figure]:
-    """Return the shares of right solutions that pass and wrong ones that fail.
+    """Return the shares of right solutions that pass and wrong ones that fail, also without made tests that only one
+    wrong solution fails.
 
     Args:
-        runs: all solutions on all tests.
         made: problem and test of tests made here.
-
-    Wrong solutions also count without tests that only they fail, which may be made for them.
     """
     failing = _failing(runs, decisions)
     by_made = failing.join(made, on=["problem", "test"], how="semi")
@@ -276,7 +274,7 @@ def power_of_tests(runs: pl.DataFrame, decisions: pl.DataFrame, made: pl.DataFra
 
 
 def _failing(runs: pl.DataFrame, decisions: pl.DataFrame, *, right: bool = False) -> pl.DataFrame:
-    """Return problem, test and solution of wrong (or right) solutions' failures on kept tests."""
+    """Return failures of wrong (or right) solutions on kept tests."""
     staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", wanted="output")
     told = runs.filter(pl.col("right") == right).filter(pl.col("ended").ne_missing("skipped"))
     joined = told.join(staying, on=["problem", "test"])

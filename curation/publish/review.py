@@ -3,7 +3,7 @@
 A verdict is a line of ``DIR/review.jsonl``, applied by the next run: ``accept`` names the right reference, ``reject``
 discards the problem, ``undo`` takes back the reviewer's last verdict.
 
-Invariants: the file is append-only; in = kept + dropped; ``raw_answer`` keeps a replaced reference.
+Invariants: the file is append-only; ``raw_answer`` keeps a replaced reference.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STAGE = "review"
 
 FILE = "review.jsonl"
 TORN = "review.torn.jsonl"
-"""Lines that a crash or full disk cut off; none was reported as stored."""
+"""Lines cut off by a crash or full disk; none was reported as stored."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -212,7 +212,7 @@ def digest(verdicts: ReviewVerdicts) -> str:
 
 
 def apply_verdicts(problems: pl.DataFrame, verdicts: ReviewVerdicts) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split a shard into kept rows, with people's references, and rejected rows."""
+    """Return a shard's rows with people's references, and its rejected rows."""
     verdict_frame = pl.DataFrame(
         [(verdict.problem, verdict.answer) for verdict in verdicts.values()],
         schema={"id": pl.String, "_said": pl.String},
@@ -256,7 +256,7 @@ def keep_accepted_labels(decisions: pl.DataFrame, unsuspecting: pl.DataFrame, ve
 
 
 def exact_conflicts(dropped: pl.DataFrame) -> pl.DataFrame:
-    """Return a dispute per id of exact copies with different references."""
+    """Return exact copies with different references, a dispute per id."""
     conflicts = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS)
     grouped = conflicts.group_by("id", maintain_order=True).agg(
         pl.col("statement", "lang", "evidence").first(),
@@ -282,7 +282,7 @@ def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame
 
 
 def unproven_rewritings(dropped: pl.DataFrame) -> pl.DataFrame:
-    """Return references that are judged only after rewriting, in both forms."""
+    """Return both forms of references that are judged only after rewriting."""
     unproven = dropped.filter(pl.col("reason") == DropReason.UNPROVEN_REWRITING)
     return _as_disputes(unproven, "unproven_rewriting", references=pl.concat_list("answer", "rewritten"))
 

@@ -15,7 +15,7 @@ from curation.publish.versions import VersionChange
 from curation.records import DECISION
 
 REWORDED = "reworded"
-"""The class of problems whose row has another id in each set, since one has it rewritten."""
+"""The class of problems with another id in each set, since one has them rewritten."""
 
 CHANGES = pl.Schema(
     {
@@ -42,12 +42,12 @@ READ = frozenset({"id", *_PLACE, *_MEASURES})
 """Columns that are read as they are."""
 
 PASSED_OVER = (MEASURED | _WHERE_FOUND) - READ
-"""Columns that are not read; others are only compared, so hashes may replace them."""
+"""Columns that are only compared, so hashes may replace them."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedTables:
-    """A published set's tables; ``further`` has digests of other content, one row per problem."""
+    """A published set's tables; ``further`` has digests of other content per problem."""
 
     data: pl.DataFrame
     dropped: pl.DataFrame
@@ -69,7 +69,7 @@ def part_changes(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
 
 
 def moved_rows(tables: PublishedTables, table: pl.DataFrame, change: VersionChange) -> pl.DataFrame | None:
-    """Return a class's ids, positions, source rows and texts; None without texts."""
+    """Return a class's ids, positions, source rows and texts, if it has texts."""
     text = _source_text(tables.data)
     if text is None:
         return None
@@ -129,7 +129,7 @@ def rate_move() -> pl.Expr:
 
 
 def _outcomes(tables: PublishedTables) -> pl.DataFrame:
-    """Return each problem's outcome in `DECISION` columns; a kept row, else the last dropped one."""
+    """Return each problem's outcome (`DECISION`); a kept row, else the last dropped one."""
     kept = tables.data.select("at", problem="id", keep=True, reason=pl.lit(None, pl.String), **_measures(tables.data))
     left = tables.dropped.select("at", problem="id", keep=False, reason="reason", **_measures(tables.dropped))
     furthest = left.unique("problem", keep="last", maintain_order=True)

@@ -62,7 +62,7 @@ COMPARED = ("problem", "keep", *_SHOWN)
 
 
 def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """Return a `CHANGES` row per problem in the new version's order, then gone ones."""
+    """Return a `CHANGES` row per problem, in the new version's order, then gone ones."""
     for frame in (old, new):
         assert set(COMPARED) <= set(frame.columns), frame.columns
     sides = [
@@ -104,7 +104,7 @@ def counts(table: pl.DataFrame) -> dict[str, int]:
 
 
 def changelog(version: int, made_on: str, policy: str, number: Mapping[str, int], first: pl.DataFrame) -> str:
-    """Return a version's Markdown section of counts and examples.
+    """Return a version's Markdown section.
 
     Args:
         made_on: as YYYY-MM-DD.

@@ -1,7 +1,7 @@
 """Withhold texts that a set may not carry, and restore them from their sources by digest.
 
-Only texts of the source's row are withheld: a column, its cleaned form, a language variant's, or a test or checker.
-Rows and tests with another text leave the set and are counted.
+Only a source row's texts are withheld: columns, their cleaned form, language variants, tests and checkers. Rows and
+tests with another text leave the set and are counted.
 
 Invariant: a restored text has the recorded digest, or stays null and is reported.
 """
@@ -55,7 +55,7 @@ WITHHELD = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class WithheldSet:
-    """A table without withheld texts, the rows that restore them, and the number of lost rows."""
+    """A table without withheld texts, the rows that restore them, and lost rows' number."""
 
     rows: pl.DataFrame
     withheld: pl.DataFrame
@@ -77,10 +77,9 @@ def is_withheld(rows: pl.DataFrame, licenses: Collection[str]) -> pl.Series:
 def source_texts(
     rows: pl.DataFrame, settings: StatementSettings | None, beside: Sequence[pl.DataFrame]
 ) -> pl.DataFrame:
-    """Return ``source``, ``row``, ``text`` and digests of all texts of source rows.
+    """Return ``source``, ``row``, ``text`` and digests of source rows' texts.
 
     Args:
-        rows: of the sources (`PROBLEM`).
         settings: of the format filter, whose cleaned texts count too; None for programs.
         beside: the rows' tests and judging tables.
     """
@@ -108,7 +107,6 @@ def _variants(rows: pl.DataFrame) -> Iterator[tuple[str, int, str, str]]:
 
 
 def _unpivoted(rows: pl.DataFrame, index: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
-    """Return index, column and text of all texts, options as JSON."""
     if "choices" in columns:
         options = [None if one is None else json.dumps(one, ensure_ascii=False) for one in rows["choices"].to_list()]
         rows = rows.with_columns(pl.Series("choices", options, pl.String))
@@ -133,7 +131,6 @@ def withhold_texts(table: str, rows: pl.DataFrame, hidden: pl.Series, texts: pl.
 
     Args:
         rows: with ``source``, ``row`` and ``id``, and for tests ``index``.
-        texts: from `source_texts`.
     """
     columns, keys = (
         [name for name in TEXTS[table] if name in rows.columns],
@@ -171,7 +168,6 @@ def restore_texts(
 
     Args:
         rows: with ``id``; tests with ``index``, others with ``source`` and ``row`` if present.
-        texts: from `source_texts`, of current rows.
     """
     keys = [name for name in KEY if name in rows.columns]
     own = withheld.filter(table=table).join(rows, on=keys, how="semi")

@@ -2,8 +2,8 @@
 
 Both sides speak at once in every round; a judge reads all speeches in four views, by letter and order of the reference.
 
-Invariants: speeches name no letter; the two scores add to 1; a missing speech or a view without a readable vote
-gives no score; a speech cannot forge the mark of its lines.
+Invariants: speeches name no letter; the two scores add to 1; a missing speech or a view without readable vote gives
+no score; a speech cannot forge the mark of its lines.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ _TAG = re.compile(r"</?quote>", re.IGNORECASE)
 
 
 class Speech(NamedTuple):
-    """A side's speech in a round; ``side`` is 0 for the reference, 1 for its rival."""
+    """A side's speech; ``side`` is 0 for the reference, 1 for its rival."""
 
     round: int
     side: int
@@ -133,7 +133,7 @@ class Debate:
         return self._request(f"{answers}{speeches}\n\nArgue for your answer.")
 
     def after(self, texts: Sequence[str | None]) -> Debate | None:
-        """Return the debate after a round's responses; None if one has no speech."""
+        """Return the debate after these responses; None without two speeches."""
         cleaned = [clean_speech(text, self.statement) for text in texts]
         number = len(self.speeches) // 2 + 1
         speeches = tuple(Speech(number, side, text) for side, text in enumerate(cleaned) if text)
@@ -176,7 +176,7 @@ class Debate:
 
 
 def clean_speech(text: str | None, statement: str) -> str | None:
-    """Return a response without thoughts and forged marks, with quotes checked, or None."""
+    """Return a speech without thoughts and forged marks, its quotes checked, or None."""
     answer = split_response(text).answer if text is not None else None
     if answer is None:
         return None
@@ -231,7 +231,7 @@ def evidence(row: Mapping[str, Any]) -> str:
 
 
 def accepted_answers(rows: pl.DataFrame, min_score: float) -> dict[str, str]:
-    """Return answers that win with ``min_score``: a reference against all rivals, or an only rival."""
+    """Return answers with ``min_score``: references that beat all rivals, or an only rival."""
     accepted: dict[str, str] = {}
     for (name,), pairs in rows.group_by("id", maintain_order=True):
         scores = pairs["score"].to_list()

@@ -1,4 +1,4 @@
-"""Votes on whether rows with signs of trouble, which only select them, are usable."""
+"""Votes on whether rows with signs of trouble are usable."""
 
 from __future__ import annotations
 

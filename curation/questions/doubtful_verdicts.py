@@ -16,7 +16,7 @@ from curation.verify.judge_worker import DOUBTFUL
 PAIR = ("problem", "reference", "answer")
 
 REVIEWED = pl.Schema({"id": pl.String(), "before": pl.String(), "answer": pl.String()})
-"""A person's decision: the reference before (null if kept), and the person's answer."""
+"""A person's decision: the reference before (null if kept), and the answer."""
 
 SYSTEM = """\
 You compare two final answers to one mathematical problem: the reference, which is taken to be right, and the answer \
@@ -49,7 +49,7 @@ def comparison_request(statement: str, lang: str, reference: str, answer: str) -
 def doubtful_pairs(
     problems: pl.DataFrame, verdicts: pl.DataFrame, _stopped: pl.DataFrame, reviewed: pl.DataFrame
 ) -> Selected:
-    """Return doubtful pairs by falling number of attempts, then pairs that ``people`` decided."""
+    """Return doubtful pairs, most attempts first, then pairs that ``people`` decided."""
     texts = problems.unique("id", maintain_order=True).select("id", "statement", "lang")
     kept = reviewed.filter(pl.col("before").is_null())["id"].implode()
     doubtful = (

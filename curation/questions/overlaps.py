@@ -1,4 +1,4 @@
-"""Votes on whether a problem equals a benchmark's row, from a score of `ASK_FROM`."""
+"""Votes on whether a problem equals a benchmark's row."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NEAREST = 3
 """Max benchmark rows to ask about per problem."""
 
 ASKED_FIGURES, ASKED_FORMULAS = 0.4, 0.8
-"""Min agreement of a pair's figures, in running text and with formulas, unless the setting is lower. Most paraphrases
-that scores miss have .4 to .5.
+"""Min agreement of a pair's figures, in running text and with formulas, unless set lower. Most paraphrases that scores
+miss have .4 to .5.
 """
 
 PAIR = pl.Schema({"row": pl.Int64(), "benchmark": pl.String(), "benchmark_row": pl.Int64(), "score": pl.Float64()})

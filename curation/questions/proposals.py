@@ -1,4 +1,4 @@
-"""Texts of a model that are accepted or refused; each retry is a stored request."""
+"""A model's texts, accepted or refused; each retry is a stored request."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Proposal(Generic[T]):
     """What a response proposes; None if nothing."""
 
     accept: Callable[[Mapping[str, Any], T, Any], Mapping[str, Any] | str]
-    """From a row, its proposal and the stage's tool to ``result``'s values, or why it is refused."""
+    """From row, proposal and the stage's tool to ``result``'s values, or why it is refused."""
 
     review: Callable[[Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], Any], Sequence[str | None]] | None = None
     """From a try's accepted rows and results, and the tool, to why each is refused, or None."""
@@ -66,7 +66,7 @@ class Proposal(Generic[T]):
     result: pl.Schema
     select: Callable[..., Selected]
     apply: Callable[..., dict[str, pl.DataFrame]] = lambda *_: {}
-    """From the question, the shard's rows, the proposals and `select`'s tables to the stage's tables."""
+    """From the question, rows, proposals and `select`'s tables to the stage's tables."""
 
     each: int = 1
     """Proposals asked for by one request."""
@@ -97,7 +97,7 @@ class Proposal(Generic[T]):
         _threshold: float | None = None,
         tool: Any = None,
     ) -> pl.DataFrame:
-        """Ask and accept; return rows, one per proposal, with text and outcome."""
+        """Ask and accept; return a row per proposal, with text and outcome."""
         subjects = rows.to_dicts()
         lines = [_Line(at, request) for at, request in enumerate(requests) if isinstance(request, str)]
         asked = [
@@ -131,7 +131,7 @@ class Proposal(Generic[T]):
         line.why, line.result = (result, {}) if isinstance(result, str) else (None, result)
 
     def notes(self, proposals: pl.DataFrame) -> dict[str, int]:
-        """Return counts of accepted texts and of refusals by reason, up to a colon."""
+        """Count accepted texts, and refusals by reason up to a colon."""
         whys = proposals["why"].drop_nulls().str.split(":").list.first().value_counts().iter_rows()
         refused = {f"not, {why}": count for why, count in whys}
         return {"accepted": proposals.filter("accepted").height, **refused}

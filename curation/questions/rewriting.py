@@ -1,7 +1,6 @@
 """Rewrite multiple choice to open questions by a model.
 
-A rewriting is accepted only if it shows no options, keeps numbers and script, and the model's own answer to it is the
-right option.
+An accepted rewriting shows no options, keeps numbers and script, and the model's own answer to it is the right option.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ def ambiguous_ids(problems: pl.DataFrame) -> frozenset[str]:
     """Return ids whose copies have different references, which no model may settle.
 
     Args:
-        problems: id and answer of all rows.
+        problems: all rows.
     """
     references = pl.col("answer").str.strip_chars().str.to_uppercase().n_unique()
     return frozenset(problems.group_by("id").agg(references).filter(pl.col("answer") > 1)["id"])
@@ -181,7 +180,7 @@ def open_rows(
     _settings: StatementSettings,
     _ambiguous: frozenset[str],
 ) -> dict[str, pl.DataFrame]:
-    """Return a shard's rows as ``kept`` with accepted rewritings; raw_* keep the originals."""
+    """Return rows as ``kept`` with accepted rewritings; raw_* keep the originals."""
     accepted = proposals.filter("accepted").unique("at", keep="first", maintain_order=True)
     opened = accepted.select("at", new="statement", correct="answer")
     joined = problems.with_row_index("at").join(opened, on="at", how="left", maintain_order="left")

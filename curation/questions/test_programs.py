@@ -98,7 +98,7 @@ def programs_request(
     """Return the request for a problem.
 
     Args:
-        tests: inputs with outputs, in order of preference.
+        tests: in order of preference.
         designed: number of inputs to design.
         max_kb: of the largest input.
     """

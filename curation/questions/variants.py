@@ -60,7 +60,7 @@ class VariantChecks:
 
 
 def select(problems: pl.DataFrame, _checks: VariantChecks) -> Selected:
-    """Return the sometimes solved problems, except those that only their generator judges."""
+    """Return sometimes solved problems, except those that only their generator judges."""
     by_verifier = pl.Series([scorer_of(meta) is None for meta in problems["meta"]], dtype=pl.Boolean)
     rows = (
         problems.with_row_index("at").filter(by_verifier).select("at", "id", "statement", "answer", "lang", "choices")
@@ -107,7 +107,7 @@ def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], checks:
 
 
 def _repeated(rows: pl.DataFrame, checks: VariantChecks) -> list[str | None]:
-    """Return why variants are refused as near duplicates of the set or earlier ones."""
+    """Return why variants are refused as near duplicates."""
     new = rows.with_row_index("row").with_columns(source=pl.lit(_SOURCE), row=pl.col("row").cast(pl.Int64))
     old = checks.problems.select(new.columns).with_columns(pl.col("row").cast(pl.Int64))
     members = near_duplicates(pl.concat([old, new]), old["source"].unique().sort().to_list())
@@ -131,7 +131,7 @@ def _defect(decision: pl.DataFrame, own_answer: str) -> str | None:
 def apply(
     _question: Proposal[ProposedRewriting], problems: pl.DataFrame, proposals: pl.DataFrame, checks: VariantChecks
 ) -> dict[str, pl.DataFrame]:
-    """Return accepted variants as ``kept``, problems without one as ``dropped`` (they stay), and decisions."""
+    """Return accepted variants as ``kept``, refused problems as ``dropped`` (they stay), and decisions."""
     accepted, refused = proposals.filter("accepted"), proposals.filter(~pl.col("accepted"))
     originals = problems[accepted["at"].to_list()].iter_rows(named=True)
     decisions = [checks.decisions[name] for name in accepted["made"]]
@@ -157,7 +157,6 @@ def with_variants(problems: pl.DataFrame, variants: pl.DataFrame) -> pl.DataFram
 def _row(
     original: Mapping[str, Any], proposal: Mapping[str, Any], decision: pl.DataFrame, checks: VariantChecks
 ) -> dict[str, Any]:
-    """Return a variant's row with the original's source, license and group."""
     correct, judged = decision.select("correct", "judged").row(0)
     evidence = {
         "by": checks.writer,

@@ -23,8 +23,8 @@ Request = PromptRequest | str
 """What is asked, or why nothing is."""
 
 Selected = tuple[pl.DataFrame, list[Request]]
-"""A shard's rows to ask about: a frame with ``at`` (the row's index in the shard), ``id`` and evidence (``about`` is
-for people), and each row's request. Rows may repeat.
+"""A shard's rows to ask about: a frame with ``at`` (index in the shard), ``id`` and evidence (``about`` is for people),
+and each row's request. Rows may repeat.
 """
 
 Ask = Callable[[Sequence[PromptRequest], int], pl.DataFrame]
@@ -39,7 +39,7 @@ def text_request(text: str, lang: str, domain: str = Domain.MATH) -> PromptReque
 def read_verdict(text: str | None, words: Collection[str]) -> str | None:
     """Return a response's last verdict, one of ``words`` (in capitals), or None.
 
-    Two verdicts on the last line or unclosed thoughts are unreadable.
+    Two verdicts on the last line and unclosed thoughts are unreadable.
     """
     response = split_response(text).answer if text is not None else None
     if response is None:
@@ -103,7 +103,7 @@ class Vote:
 
     select: Callable[..., Selected] = every_row
     apply: Callable[..., dict[str, pl.DataFrame]] = drop_rows
-    """From the question, the shard's rows, their votes and `select`'s tables to the stage's tables."""
+    """From the question, rows, votes and `select`'s tables to the stage's tables."""
 
     table = "votes"
 
@@ -137,7 +137,7 @@ class Vote:
         threshold: float | None = None,
         _tool: Any = None,
     ) -> pl.DataFrame:
-        """Ask and count; return rows with `tally` and `decide`. Requests that are reasons are not asked."""
+        """Ask and count; return rows with `tally` and `decide`. Reasons are not asked."""
         asked = {request.id: request for request in requests if not isinstance(request, str)}
         names = pl.Series([None if isinstance(one, str) else one.id for one in requests], dtype=pl.String)
         whys = pl.Series("why", [one if isinstance(one, str) else None for one in requests], pl.String)
@@ -160,7 +160,7 @@ class Vote:
         """Return whether ``enough`` votes are readable, the ``decision`` or null, and its evidence.
 
         Args:
-            threshold: deciding share of the readable votes, in (0, 1].
+            threshold: deciding share of readable votes, in (0, 1].
         """
         enough = (pl.col("readable") >= max(1, min_readable)).fill_null(False)
         named = self.words[1:] if self.pooled else self.words

@@ -2,8 +2,8 @@
 
 Asserts that compare a call with a JSON literal become calls, others a test program.
 
-Invariants: positions count from 0 in the source's order; a value of an unexpected form is a `BadRowError`; programs
-in unsupported languages are left out and counted.
+Invariants: positions count from 0 in the source's order; an unexpected value is a `BadRowError`; programs in
+unsupported languages are left out and counted.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def format_samples(package: Package) -> str:
 
 
 def package_tables(ids: Sequence[str], packages: Sequence[Package], processes: bool = False) -> CodeTables:
-    """Return packages' tests, solutions and limits, with reasons against judging (``not_usable``)."""
+    """Return packages' tests, solutions, limits, and reasons against judging (``not_usable``)."""
     tests: list[tuple[Any, ...]] = []
     solutions: list[tuple[Any, ...]] = []
     judging: list[dict[str, Any]] = []
@@ -140,7 +140,7 @@ def _as_tables(
 
 
 def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, processes: bool = False) -> CodeTables:
-    """Return rows' tests, solutions and limits; the first row of an id counts.
+    """Return rows' tests, solutions and limits; an id's first row counts.
 
     Args:
         processes: whether programs may start processes.
@@ -175,7 +175,7 @@ def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, p
 
 
 def whole_statement(statement: str | None, row: Row, columns: CodeColumns) -> str | None:
-    """Return the statement with its further parts, examples, and function if missing."""
+    """Return the statement with parts, examples, and the function if missing."""
     if statement is None:
         return None
     blocks = [statement.strip()]
@@ -202,7 +202,7 @@ def parse_tests(row: Row, part: TestColumns, function: str | None = None) -> lis
     """Return (input, expected output) pairs of a row's tests.
 
     Args:
-        function: called by the tests; their arguments become JSON lines.
+        function: called by the tests; arguments become JSON lines.
     """
     packed = _unpacked(row, part.path) if part.path is not None else row
     if packed is None or packed == "":
@@ -261,7 +261,7 @@ def _function_of(row: Row, columns: CodeColumns) -> str | None:
 
 
 def _call_of(text: str) -> tuple[str, str, str] | None:
-    """Return name, arguments and value of ``assert name(literals) == literal``, None unless JSON."""
+    """Return name, arguments and value of ``assert name(literals) == literal``, if JSON."""
     try:
         match ast.parse(text.strip()).body:
             case [ast.Assert(ast.Compare(ast.Call(ast.Name(name), args, []), [ast.Eq()], [right]), None)]:
@@ -383,7 +383,7 @@ def _text(row: Row, path: str | None) -> str | None:
 
 
 def _unpacked(row: Row, path: str) -> Any:
-    """Return the value at a path, parsed from (packed) JSON unless a test program."""
+    """Return the value at a path; JSON, also packed, is parsed."""
     value = value_at(row, path)
     if not isinstance(value, str) or not value.strip() or _TEST_PROGRAM.search(value):
         return value

@@ -1,6 +1,6 @@
 """Rows of JSON lines, CSV and parquet files, compressed or not.
 
-Invariants: rows are streamed in order; an unreadable line is a `RawRow` without a row; an unreadable file is one
+Invariants: rows are streamed in order; an unreadable line is a `RawRow` without a row, an unreadable file one
 `SourceError`.
 """
 
@@ -23,7 +23,7 @@ from curation.storage.remote import first_line
 
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 LONGEST = 1 << 28
-"""Max bytes of a line, or a file that is one list."""
+"""Max bytes of a line, or of a list's file."""
 DEEPEST = 300
 """Max nesting; Python's own tools fail at about 1,000."""
 _LONG_INTEGER = re.compile(rb"\d{19}")
@@ -31,7 +31,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def raw_rows(path: Path, kind: str, batch_rows: int = 10_000) -> Iterator[RawRow]:
-    """Yield every row of a ``jsonl``, ``csv`` or ``parquet`` file, even unreadable ones.
+    """Yield a ``jsonl``, ``csv`` or ``parquet`` file's rows, even unreadable ones.
 
     Raises:
         SourceError: the file is missing or damaged.
@@ -122,7 +122,6 @@ def _is_deep(value: Any, depth: int = 0) -> bool:
 
 
 def _listed_rows(path: Path, content: bytes) -> Iterator[RawRow]:
-    """Yield the items of a file that is one list."""
     if len(content) >= LONGEST:
         raise SourceError(f"{path}: a list of more than {LONGEST:,} bytes; write an object a line.")
     try:

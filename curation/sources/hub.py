@@ -22,11 +22,11 @@ from curation.storage.stages import atomic_write
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".csv": "csv", ".arrow": "arrow"}
-"""Readers by file ending, so that no set's script runs and only named files are fetched."""
+"""Readers by file ending; no set's script runs, and only named files are fetched."""
 
 
 def dataset_state(source: Source, folder: Path) -> TableState:
-    """Return a hub set's commit and selection, or a local folder's fingerprint."""
+    """Return a hub set's commit and selection, or a folder's fingerprint."""
     if (folder / source.path).exists():
         return TableState(str(load_dataset(source, folder)._fingerprint))
     commit = _commit_of(source)
@@ -37,7 +37,7 @@ def load_dataset(source: Source, folder: Path) -> Any:
     """Return the `datasets.Dataset` of a folder relative to ``folder``, or else of the hub.
 
     Raises:
-        MissingSourceError: it is unavailable; the message has a remedy.
+        MissingSourceError: it is unavailable.
         SourceError: it lacks the split, or its parts do not match.
     """
     import datasets
@@ -96,7 +96,7 @@ def _pick_splits(source: Source, loaded: list[Any]) -> Any:
 
 
 def _commit_of(source: Source) -> str:
-    """Return a hub set's commit; requests none if the revision is one."""
+    """Return a hub set's commit; needs no request if pinned."""
     if source.revision is not None and COMMIT.fullmatch(source.revision):
         return source.revision
     from huggingface_hub import HfApi
@@ -110,7 +110,7 @@ def _name_of(source: Source, commit: str) -> str:
 
 
 def _cached(note: Path) -> Any:
-    """Return the set of a note's files, None if one is missing or resized."""
+    """Return the set of a note's files, None if one is missing or changed."""
     import datasets
 
     try:
@@ -124,7 +124,7 @@ def _cached(note: Path) -> Any:
 
 
 def _loaded(source: Source, load: Any) -> Any:
-    """Return what ``load`` returns, or raise its error as a sentence."""
+    """Return ``load``'s result, or raise its error as a sentence."""
     try:
         return load()
     except Exception as error:  # also connection errors of whichever HTTP library the client's version uses

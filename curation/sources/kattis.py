@@ -1,7 +1,7 @@
 """Problem packages of the Kattis format, legacy and newer.
 
-Invariants: nothing of a package is executed, and nothing outside its folder is read; what cannot be used, such as
-scoring and interactive problems, has its reason (``refused``, ``skipped``).
+Invariants: nothing of a package is executed, and nothing outside its folder is read; what cannot be used has its
+reason (``refused``, ``skipped``).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from curation.verify.programs.problem import (
 )
 
 MAX_TIME_LIMIT_S = 20.0
-"""CPU seconds of a test without a limit, to measure accepted submissions."""
+"""CPU seconds to measure accepted submissions of packages without limit."""
 MEMORY_MB = 2048
-"""Default of packages without a limit. Not in the paper: BAPCtools' 2048, not problemtools' 1024, since much Python was
-written for PyPy, whose lists of numbers are a third of CPython's.
+"""Default limit, not in the paper: BAPCtools' 2048, not problemtools' 1024, since much Python was written for PyPy,
+whose lists of numbers are a third of CPython's.
 """
 MULTIPLIER = 5.0
 """The format's default ``time_multiplier`` (newer: 2.0, ``ac_to_time_limit``)."""
@@ -106,7 +106,7 @@ class Package:
 
 
 def find_packages(folder: Path) -> Iterator[Path]:
-    """Yield package folders at any depth, sorted; packages do not nest."""
+    """Yield package folders at any depth, sorted; none within another."""
     if (folder / "problem.yaml").is_file() and (folder / "data").is_dir():
         yield folder
         return
@@ -277,7 +277,7 @@ def _flags(path: Path, program: str) -> str:
 
 
 def _validators(path: Path) -> Iterator[Validator]:
-    """Yield input validators, all of which must pass, and reasons for unsupported ones."""
+    """Yield input validators, all of which must pass; unsupported ones have reasons."""
     flags = tuple(_flags(path, "input_validator").split())
     for name in ("input_validators", "input_format_validators"):
         for entry in sorted((path / name).iterdir()) if (path / name).is_dir() else ():

@@ -1,6 +1,6 @@
 """Rows from a user's function (`kind = "python"`), with the user's rights.
 
-Invariants: each call must yield the same rows in order; only the file's digest identifies the source.
+Invariants: calls must yield equal rows in order; only the file's digest identifies the source.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def find_rows(name: str, folder: Path, source: str) -> PluginRef:
     """Return a source's function.
 
     Raises:
-        ConfigError: the plug-in cannot be loaded, or is no function.
+        ConfigError: it cannot be loaded, or is no function.
     """
     return find_plugin(name, folder, f"source {source}", RowSource, "a function that yields rows")
 
@@ -46,8 +46,8 @@ def own_rows(name: str, folder: Path, source: str) -> Iterator[RawRow]:
     """Yield the function's rows, counted from 1.
 
     Raises:
-        ConfigError: the plug-in cannot be loaded, or is no function.
-        SourceError: the function fails.
+        ConfigError: it cannot be loaded, or is no function.
+        SourceError: it fails.
     """
     plugin = find_rows(name, folder, source).load()
     rows = _each(plugin, source)

@@ -20,7 +20,7 @@ def unpack_text(text: str, limit: int = MAX_UNPACKED) -> str:
     """Return the text in base64 of a compressed pickle.
 
     Raises:
-        ValueError: it is packed differently, is no text, or exceeds ``limit`` bytes.
+        ValueError: it is packed differently, no text, or larger than ``limit``.
     """
     try:
         return _pickled_text(_inflate(base64.b64decode(text, validate=True), limit))

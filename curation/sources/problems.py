@@ -1,7 +1,6 @@
 """Rows of sources as Problems, by the recipe's column map.
 
-Invariants: every row keeps its position; a missing statement or answer is null; a value of a wrong type is a
-`BadRowError`.
+Invariants: rows keep their positions; a missing statement or answer is null; a wrong type is a `BadRowError`.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def problem_rows(
 
 
 def read_texts(column: Column | None, rows: Sequence[Row]) -> list[str | None]:
-    """Return a column as text, with numbers written out; lists and objects are refused."""
+    """Return a column as text, including numbers; lists and objects are refused."""
     pick = column if isinstance(column, Pick) else Pick(path=column) if column is not None else Pick(value="")
     if pick.path is None:
         return [pick.value or None] * len(rows)

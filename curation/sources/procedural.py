@@ -33,17 +33,17 @@ _ONE_ANSWER = frozenset(
     "rectangle_count self_reference sentence_reordering simple_integration spell_backward string_insertion "
     "time_intervals zebra_puzzles".split()
 )
-"""Tasks with one right answer; their scorers only add partial credit or tolerate other spellings."""
+"""Tasks with one right answer; their scorers only add partial credit or tolerance."""
 
 _ORDERED = frozenset({"word_sequence_reversal"})
-"""Tasks without scorer whose answers are ordered lists, which the verifier would take in any order."""
+"""Tasks without scorer whose answers are ordered, which the verifier would ignore."""
 
 Make = Callable[[Mapping[str, Any], int, int], Row]
 """Makes a row of a level's parameters, its number from 1, and a seed."""
 
 
 def made_meta(made: Sequence[str]) -> pl.Expr:
-    """Return the struct column `made` (`level`, `seed`, `reserved`) of `PROBLEM` rows, null if collected."""
+    """Return the column `made` (`level`, `seed`, `reserved`) of `PROBLEM` rows, null if collected."""
     own = pl.when(pl.col("source").is_in(made)).then("meta")
     fields = pl.Struct({"level": pl.Int64, "seed": pl.Int64, "reserved": pl.Boolean})
     return own.str.json_decode(fields).alias("made")
@@ -75,7 +75,7 @@ def made_rows(made: Made, folder: Path, source: str) -> Iterator[RawRow]:
 
 
 def generator_digest(made: Made, folder: Path) -> str:
-    """Return a hash of the generator's file or package version, and its levels."""
+    """Return a hash of the generator's file or version, and its levels."""
     levels = json.dumps([*made[1:]], sort_keys=True, default=list)
     text = f"{VERSION} {_maker(made, folder)[1]} {made.generator} {levels}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

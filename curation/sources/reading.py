@@ -1,7 +1,7 @@
 """Sources in batches of Problems.
 
-Invariants: sound + bad = rows, and both count for positions; a bad row is dropped as ``bad_row`` with file and
-line, and kept in `QUARANTINE`; too many bad rows, or any in the joined table, end the reading.
+Invariants: sound + bad = rows, and both count for positions; a bad row is dropped as ``bad_row`` and kept in
+`QUARANTINE`; too many bad rows, or any in the joined table, end the reading.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class BadRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part(Generic[Built]):
-    """A batch's built rows, and its bad rows as dropped and in full."""
+    """A batch's built rows, and its bad rows, dropped and in full."""
 
     rows: int
     built: Built
@@ -89,7 +89,7 @@ def read_parts(
     """Yield batches of the source's rows, built by ``build``.
 
     Args:
-        counts: updated while rows are read.
+        counts: updated while reading.
 
     Raises:
         SourceError: the source is empty, lacks a column, or has too many bad rows.
@@ -149,7 +149,6 @@ def _build(batch: Sequence[PlacedRow], bad: dict[int, str], build: Build[Built])
 
 
 def _taken_by(source: Source) -> str:
-    """Return which rows were selected, if not all."""
     steps = [f"`{name}`" for name in ("where", "quota", "join") if getattr(source, name) is not None]
     return f" that its {' and '.join(steps)} take{'s'[len(steps) != 1 :]}" if steps else ""
 
@@ -178,7 +177,6 @@ def _table(source: Source, folder: Path, bad: Sequence[BadRow]) -> pl.DataFrame:
 
 
 def _dropped(source: Source, quarantine: pl.DataFrame) -> pl.DataFrame:
-    """Return bad rows as dropped rows, identified by hashes."""
     ids = [
         problem_id(raw.decode("utf-8", "replace") or f"{file}, line {line}", None, source.domain)
         for raw, file, line in quarantine.select("raw", "file", "line").iter_rows()

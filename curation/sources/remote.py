@@ -1,7 +1,7 @@
 """Source files at fsspec's URLs, copied once into a cache; archives are fetched whole.
 
 Invariants: a copy is reused while the server states the same size and ETag, version or checksum, or else time; it
-is complete or missing; local files are never copied.
+is complete or missing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CONTENT = (
 """File systems' names of values that change with a file's content."""
 
 TIMES = ("mtime", "LastModified", "last_modified", "Last-Modified", "updated", "last_commit", "created", "date_time")
-"""Names of the time of writing, used with the size if `CONTENT` is missing."""
+"""Names of the time of writing, used if `CONTENT` is missing."""
 
 
 def cache_folder() -> Path:

@@ -106,7 +106,7 @@ def _paths(rows: Sequence[Row], depth: int = 2) -> list[str]:
 
 
 def parse_options(value: Any, path: str) -> list[str] | None:
-    """Return multiple-choice options from a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``."""
+    """Return options of a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``."""
     if value is None or value == []:
         return None
     lettered = _lettered(value[0] if isinstance(value, list) and len(value) == 1 else value)
@@ -129,10 +129,7 @@ def parse_options(value: Any, path: str) -> list[str] | None:
 
 
 def _lettered(value: Any) -> list[str] | None:
-    """Return the options of a text like "a ) 38 , b ) 27.675" or "(a) 38 (b) 27.675", or None.
-
-    Letters must run from a without a gap.
-    """
+    """Return the options of a text like "a ) 38 , b ) 27.675" or "(a) 38 (b) 27.675", from a without gaps, or None."""
     if not isinstance(value, str):
         return None
     text = value.strip()
@@ -180,7 +177,7 @@ def _parted(text: str, mark: str, gap: str) -> list[str] | None:
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Return the content of the last box (``\boxed{}``, ``\fbox{}``) with balanced braces."""
+    r"""Return the last box's content (``\boxed{}``, ``\fbox{}``), braces balanced."""
     start = max(text.rfind("\\boxed{"), text.rfind("\\fbox{"))
     if start < 0:
         return None

@@ -54,7 +54,7 @@ def selected_rows(source: Source, folder: Path, batch_rows: int, counts: Selecti
     """Yield a source's selected rows, readable or not.
 
     Args:
-        counts: updated while rows are read.
+        counts: updated while reading.
 
     Raises:
         SourceError: a step does not fit the rows, or the joined table has a bad row.
@@ -73,7 +73,7 @@ def selected_rows(source: Source, folder: Path, batch_rows: int, counts: Selecti
 
 
 def require_first(rows: Iterable[PlacedRow], paths: Sequence[str], where: str) -> Iterator[PlacedRow]:
-    """Yield the rows; refuse them if all first ones lack a path."""
+    """Yield the rows; refuse them if the first all lack a path."""
     rows = iter(rows)
     first = list(itertools.islice(rows, FIRST_ROWS))
     for path in paths:
@@ -178,7 +178,6 @@ def _positions(source: Source, folder: Path, batch_rows: int) -> Iterator[int]:
 def _drawn(
     source: str, share: float, rows: Iterable[PlacedRow], positions: frozenset[int] | None
 ) -> Iterator[PlacedRow]:
-    """Yield rows at these positions, or a share."""
     for one in rows:
         at = one.position
         if one.raw.row is None or (at in positions if positions is not None else _number(source, at) < share * SPACE):
@@ -186,7 +185,7 @@ def _drawn(
 
 
 def draw(source: str, rows: int, positions: Iterable[int]) -> frozenset[int]:
-    """Return the positions that a quota draws by hash; a larger quota draws a superset."""
+    """Return the positions that a quota draws; a larger quota draws a superset."""
     numbered = ((_number(source, position), position) for position in positions)
     return frozenset(position for _, position in heapq.nsmallest(rows, numbered))
 

@@ -96,7 +96,6 @@ def _dataset_rows(source: Source, folder: Path, batch_rows: int, columns: Sequen
 
 
 def _package_rows(source: Source, folder: Path) -> Iterator[RawRow]:
-    """Yield a row per package with its folder; tests are read later."""
     for package in find_packages(_packages_folder(source, folder)):
         size = sum(file.stat().st_size for file in (package / "data").rglob("*") if file.is_file())
         content = (package / "problem.yaml").read_bytes()

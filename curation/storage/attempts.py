@@ -42,7 +42,7 @@ PART_BYTES = 64 * 1024 * 1024
 """Max journal bytes of a part, which `compact` holds in memory."""
 
 SYNC_S = 1.0
-"""Seconds until added attempts outlast a power cut; they always outlast a kill."""
+"""Seconds until added attempts outlast a power cut; they outlast any kill."""
 
 
 _REFUSED = "refused.jsonl"
@@ -53,7 +53,7 @@ class KeyedStore:
     """Rows under one key, by problem and index.
 
     Args:
-        about: for key.json of a new store.
+        about: for a new key.json.
         create: make a missing store, and write.
 
     Raises:

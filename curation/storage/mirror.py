@@ -24,7 +24,7 @@ from curation.storage.stages import file_digest
 
 OWNER = "mirror.json"
 BUCKETS = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "hf"))
-"""Schemes without folders; making one would create a bucket, even a misspelt one."""
+"""Schemes without folders; making one would create even a misspelt bucket."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Temporary folders that are removed even after a kill.
 
-Invariant: a kernel lock protects a folder while its process lives; later processes remove those without, if older than
-an hour.
+Invariant: a kernel lock protects a folder while its process lives; later processes remove unlocked ones after an hour.
 """
 
 from __future__ import annotations

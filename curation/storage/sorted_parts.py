@@ -52,7 +52,7 @@ def in_slices(table: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 def write_files(
     folder: Path, name: str, frames: Iterable[pl.DataFrame], schema: pl.Schema, limit: int, size: Callable[..., float]
 ) -> list[Path]:
-    """Write frames as files of up to ``limit`` by ``size``, at least one; return their paths."""
+    """Write frames as files of up to ``limit`` by ``size``; return their paths."""
     files, held = list[Path](), [schema.to_frame()]
 
     def write() -> None:

@@ -1,7 +1,7 @@
 """Stage folders of parquet shards::
 
-    kept/00000.parquet  dropped/00000.parquet  …   one folder per table, one file per shard
-    shards/00000.json                              the shard's mark: counts, sizes and hashes
+    kept/00000.parquet  dropped/00000.parquet  …   a folder per table, a file per shard
+    shards/00000.json                              the shard's mark: counts, sizes, hashes
     DONE.json                                      the manifest: counts and hashes
 
 Invariants:
@@ -225,10 +225,7 @@ def sound_table(file: Path) -> Path:
 
 
 def require_hash(file: Path, digest: str | None) -> None:
-    """Check a file's hash, or its first letters, once per process.
-
-    Args:
-        digest: None if the file only has to exist.
+    """Check a file's hash, or its first letters, once per process; without one, its existence.
 
     Raises:
         StoreError: it is damaged or missing.

@@ -39,7 +39,7 @@ class Number:
 
 
 def numbers_of(text: str) -> list[Number]:
-    """Return a text's numbers in digits, in order, even within words (``x2``)."""
+    """Return a text's numbers in digits, in order, also in words (``x2``)."""
     for sign, written in _FRACTION_SIGNS.items():
         text = text.replace(sign, f" {written}")
     text = _LATEX_COMMA.sub(lambda match: "," if match[0] == "{,}" else "\u00a0", text.translate(_SIGNS))
@@ -86,7 +86,7 @@ def unmatched(before: Sequence[Number], after: Sequence[Number]) -> tuple[list[N
 
 
 def changed_numbers(original: str, translated: str) -> str | None:
-    """Return what is wrong with a translation's numbers; small ones may become words, or words numbers."""
+    """Return what is wrong with a translation's numbers; small ones may become words and back."""
     missing, new = unmatched(numbers_of(original), numbers_of(translated))
     lost = [number for number in missing if new or not _may_be_a_word(number)]
     if not lost:
@@ -104,7 +104,7 @@ def _listed(numbers: Sequence[Number]) -> str:
 
 
 def misread_thousands(text: str, original: str, *, decimal_comma: bool) -> str | None:
-    """Return a number with thousands like decimals, as 1,000 in German, unless ``original`` has such decimals."""
+    """Return a number whose thousands look like decimals, as 1,000 in German, unless a decimal in ``original``."""
     decimals = {Fraction(one.text) for one in numbers_of(original) if re.fullmatch(r"\d*\.\d+", one.text)}
     prose = "".join(piece for piece, is_formula in parts(text) if not is_formula)
     for match in _GROUPED.finditer(prose):

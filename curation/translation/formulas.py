@@ -92,7 +92,7 @@ def changed_formulas(original: str, translated: str) -> str | None:
 
 
 def _is_said_again(formula: str, mine: list[str], others: list[str]) -> bool:
-    """Return whether a lone symbol occurs once less, in the same order."""
+    """Return whether a lone symbol lost one mention, but neither the first nor the last."""
     said = mine.count(formula)
     if len(formula) != 1 or said < _OFTEN or others.count(formula) != said - 1:
         return False
@@ -135,7 +135,6 @@ def _as_formula(environment: re.Match[str], text: str) -> str:
 
 
 def _normal(formula: str) -> str:
-    """Return a formula in comparable spelling."""
     formula = _EMPTY_SCRIPT.sub("", _DOUBLED.sub(r"\\", formula))
     formula = _WORDS.sub(lambda match: "" if _is_prose(match[1]) else match[1], formula)
     formula = re.sub(r"\\\\\s+", " ", formula)  # the end of a row, before its second half is taken for a space

@@ -22,7 +22,7 @@ VERSION = "translation@17"
 """Changed if other translations could pass."""
 
 _WORDS = 3
-"""Letters from which an answer is in words, not a point's or variable's name."""
+"""Letters from which an answer is in words, not a name."""
 _LABEL = re.compile(
     r"(?:(?<=\s)|^)[(（]?([A-H])[)）.:：、](?=\s|[^\s\w])|[(（]([A-H])[)）]|\\text(?:bf)?\{\(?([A-H])\)?\.?\}",
     re.MULTILINE,
@@ -89,7 +89,6 @@ def _whole(text: ProblemText) -> str:
 
 
 def _changed_blocks(original: ProblemText, statement: str) -> str | None:
-    """Return what changed in a program's examples, starting code or data."""
     if original.domain is not Domain.CODE:
         return None
     gone = next((text for text in original.unchanged if text not in statement), None)
@@ -121,7 +120,7 @@ def _wrong_answer(before: str, after: str | None, target: str, judge: Judge | No
 
 
 def labels(statement: str) -> list[str]:
-    """Return a statement's option labels in order; none unless A and B come first."""
+    """Return a statement's option labels; none unless A and B come first."""
     letters_of = [
         next(filter(None, match.groups()))
         for match in _LABEL.finditer(statement)

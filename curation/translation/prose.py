@@ -72,7 +72,6 @@ def _ends_in_question(text: str) -> bool:
 
 
 def _tail(text: str) -> str:
-    """Return the words after the last question mark."""
     match = _AFTER_QUESTION.search(text)
     tail = match[0][1:].strip() if match else ""
     return tail if re.search(r"[^\W_]", tail) else ""

@@ -171,7 +171,7 @@ def accept(subject: Mapping[str, Any], proposed: ProblemText, tools: Tools) -> M
 
 
 def read_both(original: ProblemText, translated: ProblemText, target: str) -> PromptRequest:
-    """Return the request to compare a problem with its translation, identified by its text."""
+    """Return the request to compare a problem with its translation."""
     is_worded = is_in_words(original.answer)
     texts = {"original": _shown(original, is_worded), "translation": _shown(translated, is_worded)}
     digest = hashlib.blake2b("\0".join(texts.values()).encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()

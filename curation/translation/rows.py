@@ -53,7 +53,7 @@ def _row(original: Mapping[str, Any], proposal: Mapping[str, Any], made: Mapping
 def without_repeated(
     rows: pl.DataFrame, proposals: pl.DataFrame, taken: Collection[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return rows whose texts are not ``taken``, and proposals with others refused."""
+    """Return rows with texts not ``taken``, and proposals with others refused."""
     is_new = ~pl.col("id").is_in(list(taken)) & pl.col("id").is_first_distinct()
     repeated = pl.col("id").is_in(rows.filter(~is_new)["translation_of"].implode())
     why = pl.when(repeated).then(pl.lit("repeated: the set has this text already")).otherwise("why")
@@ -78,7 +78,7 @@ def with_translations(problems: pl.DataFrame, translations: pl.DataFrame) -> pl.
 
 
 def with_decisions(decisions: pl.DataFrame, translations: pl.DataFrame) -> pl.DataFrame:
-    """Return decisions, copied for translations that share their originals' pass rates."""
+    """Return decisions, copied for translations with their originals' pass rates."""
     own = translations.filter(pl.col("pass_rate_of").is_not_null()).select("id", problem="pass_rate_of")
     copied = own.join(decisions, on="problem", how="inner", maintain_order="left").drop("problem")
     return pl.concat([decisions, copied.rename({"id": "problem"}).select(decisions.columns)])

@@ -28,21 +28,20 @@ from curation.records import PolicyError, RequestRefused
 from curation.storage.scratch import ScratchFolder
 
 DRAWING = {"logprobs_mode": "processed_logprobs", "generation_config": "vllm"}
-"""Arguments of engines and servers: log-probabilities after temperature and top-p, and only the request's sampling
-parameters.
+"""Log-probabilities after temperature and top-p, and only the request's sampling parameters, for engines and servers.
 """
 
 WORKER = "curation.policies.vllm.worker.Worker"
 """What is mixed into vLLM's workers."""
 
 CPU_ENVIRONMENT = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "1", "TORCH_COMPILE_DISABLE": "1"}
-"""The environment of a model's copy on a CPU: no second process (9 s on two cores with vLLM 0.32.0), and one OpenMP
-thread, since several in one process wait for one another (20 times slower).
+"""For a model's copy on a CPU: no second process (9 s on two cores with vLLM 0.32.0), and one OpenMP thread, since
+several in one process wait for one another (20 times slower).
 """
 
 _CPU_CACHE_MB = 1024
 _LONGEST = 64
-"""Max letters of a socket's folder: a socket's path has at most 103, a UUID included."""
+"""Max letters of a socket's folder: paths, with a UUID, have at most 103."""
 _FAILURES = (RuntimeError, ValueError, OSError, ImportError, LookupError, TypeError, AttributeError, AssertionError)
 """What vLLM raises if a model cannot be loaded, besides `VLLMError`."""
 

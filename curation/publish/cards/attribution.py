@@ -14,7 +14,7 @@ from curation.publish.pages import Table, cell, page
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A recipe's source, its location, and the state that was read."""
+    """A recipe's source, its location, and the state read."""
 
     name: str
     place: str
@@ -22,11 +22,11 @@ class Origin:
 
 
 def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequence[Origin]) -> str:
-    """Return the text of ATTRIBUTION.md.
+    """Return ATTRIBUTION.md.
 
     Args:
-        license: the card's; conflicting licences of rows are marked.
-        origins: all sources, also those without rows.
+        license: the card's; conflicting licences are marked.
+        origins: all sources, also without rows.
     """
     counts, rows = license_counts(curated), []
     for origin in origins:
@@ -51,7 +51,7 @@ def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequen
 
 
 def license_counts(*tables: pl.LazyFrame) -> dict[str, list[tuple[str, int, int, int]]]:
-    """Return numbers of rows, changed rows and merged copies by source and licence."""
+    """Count rows, changed rows and merged copies by source and licence."""
     by = ["source", "license"]
     counted = pl.concat([_license_counts(table) for table in tables]).group_by(by).agg(pl.all().sum())
     counted = counted.sort("source", "problems", "merged", "license", descending=[False, True, True, False])

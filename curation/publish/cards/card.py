@@ -1,7 +1,7 @@
-"""The data card of a curated set: README.md in Hugging Face's format, and two plots.
+"""The data card of a set: README.md in Hugging Face's format, and two plots.
 
-Invariants: equal `CardFacts` give equal bytes; every funnel row adds up; the header names only
-``data/train-*.parquet``, so that `datasets` never loads dropped rows.
+Invariants: equal `CardFacts` give equal bytes; the header names only ``data/train-*.parquet``, so that `datasets`
+never loads dropped rows.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SHORT = 500
 
 
 def write_card(facts: CardFacts, folder: Path) -> Path:
-    """Write README.md and, with the extra `plots`, plots/; return README.md's path.
+    """Write README.md and, with the extra `plots`, plots/.
 
     Raises:
         StoreError: a funnel row does not add up.
@@ -118,7 +118,7 @@ def _header(facts: CardFacts, height: int) -> dict[str, Any]:
 
 
 def rows_digest(curated: pl.LazyFrame) -> str:
-    """Return a hash of a set's rows, against stale caches of `datasets`."""
+    """Return a hash of a set's rows, against `datasets`' stale caches."""
     digest = hashlib.blake2b(digest_size=8)
     for rows in in_slices(curated.select("id", "statement", "answer", "pass_rate")):
         digest.update(rows.write_ndjson().encode())
@@ -264,7 +264,7 @@ def _examples(facts: CardFacts) -> Iterator[Block]:
 
 
 def example_places(curated: pl.LazyFrame) -> list[int]:
-    """Return positions of up to three short problems with different pass rates."""
+    """Return positions of up to three short problems of different difficulty."""
     short = curated.with_row_index("at").filter(pl.col("statement").str.len_chars() <= SHORT)
     first = pl.col("at").sort_by("id").first()
     rates = short.group_by("pass_rate").agg(pl.len(), first).collect(engine="streaming").sort("pass_rate")

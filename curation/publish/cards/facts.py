@@ -1,4 +1,4 @@
-"""The facts of a data card, and figures derived from them."""
+"""A data card's facts, and derived figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FunnelRow:
 
 @dataclass(frozen=True, slots=True)
 class StageFacts:
-    """A difficulty stage: its band, policy, and problems by pass rate (`RATES`)."""
+    """A difficulty stage: band, policy, and problems by pass rate (`RATES`)."""
 
     title: str
     policy: str
@@ -83,12 +83,12 @@ class StageComparison:
 
     @property
     def both(self) -> int:
-        """Return how many problems that stage 1 keeps are in the set."""
+        """Return how many of stage 1's problems are in the set."""
         return self._count(pl.col("reason").is_null() & pl.col("stands"))
 
     @property
     def lost(self) -> Mapping[str, int]:
-        """Count problems of the set that stage 1 alone would drop, by reason."""
+        """Count the set's problems that stage 1 alone would drop, by reason."""
         return self._reasons(pl.col("reason").is_not_null() & pl.col("stands"), pl.col("reason"))
 
     def _count(self, where: pl.Expr) -> int:
@@ -106,8 +106,8 @@ def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series
     """Count problems by both stages' decisions (`FATES`).
 
     Args:
-        first, last: ``problem`` and ``reason`` of the same problems.
-        published: ids of the set.
+        first, last: ``problem`` and ``reason`` of equal problems.
+        published: the set's ids.
     """
     both = first.select("problem", "reason").join(last.select("problem", later="reason"), on="problem")
     stands = pl.col("problem").is_in(published.implode())
@@ -141,9 +141,9 @@ class CardFacts:
     """Everything that a card states.
 
     Args:
-        sources, origins: the number of sources, and their section.
+        sources, origins: number of sources, and their section.
         sections: inserted after the funnel.
-        disputed: number of disputed labels, by description.
+        disputed: counts by description.
         suspicion: when a label is suspected.
         compared: if two stages judged.
     """
@@ -174,7 +174,7 @@ def as_rates(measured: pl.DataFrame, published: pl.Series) -> pl.DataFrame:
 
     Args:
         measured: `PASS_RATE` rows; ``foreseen_inside`` is null unless attempts stopped early.
-        published: ids of the set.
+        published: the set's ids.
     """
     if "foreseen_inside" not in measured.columns:
         measured = measured.with_columns(foreseen_inside=pl.lit(None, pl.Boolean))
@@ -189,6 +189,6 @@ def values_of(curated: pl.LazyFrame, column: str) -> list[str]:
 
 
 def is_regraded(funnel: Sequence[FunnelRow]) -> list[tuple[FunnelRow, FunnelRow]]:
-    """Return pairs of a stage and the previous one that read the same rows."""
+    """Return (stage, previous stage) pairs that read the same rows."""
     pairs = zip(funnel[1:], funnel, strict=False)
     return [(row, before) for row, before in pairs if row.rows_in == before.rows_in != before.kept]

@@ -1,4 +1,4 @@
-"""A data card's plots of the funnel and the pass rates.
+"""A data card's plots of funnel and pass rates.
 
 Invariant: equal facts give equal bytes, whatever the user's settings.
 """

@@ -1,4 +1,4 @@
-"""Words of data cards for drop reasons, columns and languages.
+"""A data card's words.
 
 Invariant: every `DropReason` has its words.
 """
@@ -105,13 +105,13 @@ def language_names() -> Mapping[str, str]:
 
 
 def count_phrase(number: int, noun: str, plural: str | None = None) -> str:
-    """Return a number with its noun, as ``1,250 rows`` or ``no rows``."""
+    """Return a number and its noun, as ``1,250 rows`` or ``no rows``."""
     word = noun if number == 1 else plural or noun + "s"
     return f"{number:,} {word}" if number else f"no {word}"
 
 
 def share(part: float, whole: float) -> str:
-    """Return a percentage, never rounded to 0 or 100; a dash for a total of 0."""
+    """Return a percentage, never rounded to 0 or 100; a dash without total."""
     if whole == 0:
         return "–"
     percent = 100 * part / whole
@@ -138,5 +138,5 @@ def reason_words(reason: str) -> str:
 
 
 def by_reason(reasons: Mapping[str, int]) -> str:
-    """Return counts by drop reason, as in ``5 never solved, 2 too easy``."""
+    """Return counts by reason, as in ``5 never solved, 2 too easy``."""
     return ", ".join(f"{count:,} {reason_words(reason)}" for reason, count in by_count(reasons)) or "none"

@@ -2,8 +2,7 @@
 
 Problems with a `Need` that a format does not carry (`CARRIES`) are left out and counted.
 
-Invariants: rows keep the set's order; in = written + left out, or an error names the row; files are written
-atomically.
+Invariants: rows keep the set's order; in = written + left out, or an error names the row.
 """
 
 from curation.publish.export_formats.needs import CARRIES, Need

@@ -1,4 +1,4 @@
-"""Needs of judging beyond comparing tokens, and formats that carry them."""
+"""Needs of judging beyond token comparison, and formats that carry them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from curation.verify.programs.problem import CodeLang, CodeProblem
 
 
 class Need(StrEnum):
-    """A need of judging beyond comparing tokens, in words."""
+    """A need of judging beyond token comparison, in words."""
 
     UNJUDGED = "no tests that judge them"
     CPP = "C++"

@@ -236,7 +236,7 @@ TYPES: Mapping[str, Any] = {
     "source": pl.String,
     "lang": pl.String,
 }
-"""Types of columns that may be all null, or that the first row may not determine."""
+"""Types of columns that rows may not determine."""
 
 
 def tests_of(program: CodeProblem) -> list[dict[str, str]]:

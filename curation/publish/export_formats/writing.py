@@ -29,7 +29,7 @@ NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", *MEA
 """Columns of a curated set that formats read."""
 
 PROVED_AS = "verl"
-"""The format that proves a set without export; it carries every problem."""
+"""The format that proves unexported sets; it carries every problem."""
 
 ROWS_AT_ONCE = 10_000
 """Rows held as objects."""
@@ -41,7 +41,7 @@ ON_DISK = frozenset({"areal"})
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """The written files, numbers of problems left out by need, and failures by id."""
+    """The written files, counts left out by need, and failures by id."""
 
     file: Path
     rows: int
@@ -123,7 +123,7 @@ def _proved(
 
 
 def failing_rows(curated: Path, check: RowCheck) -> dict[str, str]:
-    """Return why problems of a set fail their proof, by id; programs that no format carries are skipped.
+    """Return why problems fail their proof, by id; programs that no format carries are skipped.
 
     Raises:
         SourceError: as `export_set`.
@@ -146,7 +146,7 @@ def set_records(curated: Path) -> dict[str, str]:
 
 
 def _problems(curated: Path) -> Iterator[ExportedProblem]:
-    """Yield a set's problems, with all programs' tests in memory."""
+    """Yield a set's problems; all programs' tests are in memory."""
     files = sorted((curated / "data").glob("*.parquet"))
     if not files:
         raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
@@ -212,7 +212,7 @@ def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
 
 
 def _as_table(rows: Iterator[Row], folder: Path) -> pl.DataFrame | pl.LazyFrame:
-    """Return rows as a table, stored in the folder if many."""
+    """Return rows as a table, on disk if many."""
     parts = list[pl.LazyFrame]()
     while held := list(islice(rows, ROWS_AT_ONCE)):
         column_types = {name: dtype for name, dtype in TYPES.items() if name in held[0]}
