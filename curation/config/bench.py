@@ -1,6 +1,6 @@
 """A benchmark: its problems' sources, number of attempts, and decoding.
 
-It is taken whole, without filters and bands; other settings are as in recipes.
+It is taken whole, without filters and bands.
 """
 
 from __future__ import annotations

@@ -48,7 +48,6 @@ class PromptFile(Settings):
     @model_validator(mode="before")
     @classmethod
     def _read(cls, table: Any, info: ValidationInfo) -> Any:
-        """Read the file unless an earlier run did."""
         if not isinstance(table, Mapping) or "text" in table or not isinstance(file := table.get("file"), str):
             return table
         path = (info.context or {}).get("folder", Path()) / Path(file).expanduser()
@@ -204,7 +203,7 @@ class VllmModel(EngineSettings, LiveModel):
     """Copies of the model, each on `tensor_parallel` GPUs; `auto`: as many as fit."""
 
     def copies(self, gpus: int) -> int:
-        """Return the copies on a machine with `gpus` GPUs; `auto` is one without GPUs."""
+        """Return the number of copies on `gpus` GPUs; `auto` is one without GPUs."""
         return max(1, gpus // self.tensor_parallel) if self.data_parallel == "auto" else self.data_parallel
 
     @property
@@ -227,7 +226,7 @@ class EndpointModel(ServerSettings, LiveModel):
 
     @property
     def name(self) -> str:
-        """Return the model's name, also of its attempts."""
+        """Return the model's name, for people and attempts."""
         return f"{self.model}@{self.revision}"
 
 
@@ -280,7 +279,7 @@ class NamedModels(Settings):
 
     @property
     def unused_models(self) -> list[str]:
-        """Return models that no setting refers to."""
+        """Return names of models that no setting refers to."""
         return [name for name in self.models if name not in self.asked.values()]
 
     @model_validator(mode="after")

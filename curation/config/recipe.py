@@ -233,7 +233,6 @@ class Recipe(NamedModels):
 
 
 def _is_valid(name: str, table: Any) -> bool:
-    """Return whether stage 1's table is valid; mistakes are reported once."""
     try:
         (Band if name == "band" else SamplingSettings).model_validate(table)
     except ValidationError:

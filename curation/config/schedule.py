@@ -83,7 +83,6 @@ class StatedCosts(Settings):
 
         Args:
             subject: begins the error, as in ``recipe a.toml``.
-            stages: of the recipe, if known.
 
         Raises:
             ConfigError: the figure has another number of values.

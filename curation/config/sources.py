@@ -132,7 +132,6 @@ ROWS_PER_LEVEL = 100
 """Default rows of each level of a procedural source."""
 
 _MADE_COLUMNS = ("level", "seed", "judged_by", "scorer", "reserved")
-"""Columns of made rows kept in `meta`."""
 
 
 class Made(NamedTuple):
@@ -215,7 +214,6 @@ class Source(Settings):
     @model_validator(mode="before")
     @classmethod
     def _of_path(cls, table: Any) -> Any:
-        """Give a source without name or kind its path's."""
         if isinstance(table, Mapping) and table.get("kind") == "procedural":
             generator, columns = str(table.get("generator", "")), table.get("columns", {})
             if isinstance(columns, Mapping):

@@ -30,7 +30,6 @@ UNDETERMINED = "undetermined"
 SURE = 0.75
 """Confidence from which longer texts need no known words."""
 _MIN_CONFIDENCE = 0.2
-"""Below it a text is undetermined."""
 _MIN_LETTERS = 4
 """Below it fastText is not used."""
 _WEIGHT_OF_OTHERS = 0.3
@@ -56,7 +55,6 @@ _SHORT, _FEW = 60, 16
 _PLAIN = 0.9
 """Probability from which only the likeliest languages are requested."""
 _SCRIPTS = ("latin", "cyrillic")
-"""Scripts in which known words are written."""
 
 
 @dataclass(frozen=True, slots=True)

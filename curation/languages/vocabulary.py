@@ -31,9 +31,9 @@ class Identification:
     telling: tuple[str, ...]
     """Literals unique to it in Latin letters; empty if script is enough."""
     further: tuple[str, ...]
-    """More common literals; texts with either kind are not checked further."""
+    """More common literals; texts with one of each kind are not checked."""
     own_letters: str
-    """Expression (Rust) that texts in the language match; empty for none."""
+    """Expression (Rust) whose absence makes its tag doubtful; empty for none."""
     foreign_letters: str
     """Expression (Rust) of letters that make its tag doubtful."""
     letters_of_others: str
@@ -179,7 +179,7 @@ class Answers:
     cues: tuple[str, ...]
     """Expressions that a final answer follows."""
     headings: tuple[str, ...]
-    """Expressions of an unmarked heading line before a final answer."""
+    """Expressions of headings before a final answer, without their marks."""
     judgements: tuple[str, ...]
     """Expressions after a cue that only judge an answer."""
     value_words: tuple[str, ...]

@@ -109,7 +109,6 @@ def special_tokens(tokenizer: Any) -> set[int]:
 
 
 def _first_special(tokenizer: Any, tail: str) -> int | None:
-    """Return the special token that begins ``tail``."""
     special = special_tokens(tokenizer)
     for token in tokenizer.encode(tail, add_special_tokens=False):
         if token in special:

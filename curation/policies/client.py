@@ -35,7 +35,6 @@ _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Statuses that another try may mend."""
 
 _OVERLOADED = frozenset({429, 503})
-"""Statuses of servers with too many requests."""
 
 _LONGEST_PAUSE_S = 60.0
 
@@ -135,7 +134,6 @@ class HttpSession:
             raise TemporaryFailure(f"{type(error).__name__} {why}".strip(), "no_answer") from error
 
     def _place(self, url: str) -> tuple[URL, str | None]:
-        """Return an address and its proxy, cached."""
         place = self._places.get(url)
         if place is None:
             from yarl import URL
@@ -298,7 +296,6 @@ class ServerClient:
         return response
 
     async def _greet(self, url: str) -> None:
-        """Check that a server has the model; call ``welcome``."""
         response = await self.get(url + self._models)
         self.require_ok(response, url)
         context = _context_of(response, url, self._model)

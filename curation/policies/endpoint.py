@@ -139,7 +139,6 @@ class Endpoint(LivePolicy):
         )
 
     async def _welcome(self, url: str, context: int | None) -> None:
-        """Refuse a server whose context is too short."""
         max_tokens = self.settings.decoding.max_tokens
         if context is not None and max_tokens >= context:
             raise PolicyError(

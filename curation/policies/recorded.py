@@ -118,7 +118,6 @@ class Recorded:
         return Completion(text, None, None, answer, None if label is None else bool(label))
 
     def _loaded(self) -> sqlite3.Connection:
-        """Return the attempts in a temporary database."""
         if self._rows is None:
             rows = sqlite3.connect("", check_same_thread=False)
             rows.executescript(_TABLE)

@@ -79,7 +79,7 @@ class Unreachable(TemporaryFailure):
 
 @dataclass(slots=True, eq=False)
 class Server:
-    """A server; ``busy`` counts statuses such as 429, ``failed`` later ones and missing answers."""
+    """A server; ``busy`` counts statuses such as 429, ``failed`` those from 500 and missing answers."""
 
     url: str
     limit: AdaptiveLimit
@@ -97,7 +97,7 @@ class Servers:
     """The servers of one policy.
 
     Args:
-        in_flight: per server.
+        in_flight: max concurrent requests per server.
         give_up_s: seconds without a living server until requests fail.
         probe: raises `TemporaryFailure`, or `PolicyError` if a server can never answer.
     """
@@ -176,7 +176,6 @@ class Servers:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _probe_failure(self, url: str) -> str | None:
-        """Probe a server; return its temporary failure."""
         try:
             await self._probe(url)
         except TemporaryFailure as failure:
@@ -209,7 +208,6 @@ class Servers:
         return wait
 
     async def _wait(self, limit_s: float | None, is_first: bool) -> None:
-        """Wait for a turn, at most ``limit_s``."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         (self._waiting.appendleft if is_first else self._waiting.append)(turn)
         try:

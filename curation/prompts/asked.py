@@ -1,4 +1,4 @@
-"""Record how a set's problems and a trained model are asked, for users.
+"""Record how a set's problems and a trained model are asked.
 
 Recorded attempts have no `asked.json`; their problems are asked by `SOLVE`.
 """
@@ -67,7 +67,7 @@ def read_asked(folder: Path) -> Asked:
 
 
 def write_asked(folder: Path, policy: LiveModel, response_format: str) -> None:
-    """Write into a model's folder how it is asked, and its chat template's system message."""
+    """Write into a model's folder how it is asked; its chat template adds the system message."""
     (folder / FILE).write_text(asked_by(policy, response_format), encoding="utf-8")
     examples = [(one.statement, one.response) for one in policy.examples]
     system = solving_prompt(policy.prompt, ThinkingTags.of(policy.thinking), examples).system

@@ -67,7 +67,6 @@ SOLVING = {"solve": SOLVE, "plain": PLAIN}
 """Prompts for solving problems, by a recipe's name for them."""
 
 _FILE = "file"
-"""Name of prompts from files, before their versions."""
 
 RECORDED = "recorded"
 """The version of attempts recorded elsewhere, whose prompt is unknown."""

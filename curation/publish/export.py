@@ -138,11 +138,7 @@ def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int
 
 
 def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame:
-    """Return ``id`` and ``evidence`` of problems beyond the set's size, drawn by group.
-
-    Args:
-        index: id, group, source and weight.
-    """
+    """Return ``id`` and ``evidence`` of problems beyond the set's size, drawn by group."""
     if size is None or index.height <= size:
         return pl.DataFrame(schema={"id": pl.String, "evidence": pl.String})
     weights = dict(index.group_by("source").agg(pl.col("weight").first()).iter_rows())

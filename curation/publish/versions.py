@@ -109,7 +109,7 @@ def changelog(version: int, made_on: str, policy: str, number: Mapping[str, int]
     Args:
         made_on: as YYYY-MM-DD.
         policy: as `model@revision`.
-        number: `counts` against the previous version.
+        number: `counts`.
         first: at least `EXAMPLES` changes of each class.
     """
     problems = number["kept"] + number["promoted"] + number["added"]

@@ -1,7 +1,7 @@
 """Withhold texts that a set may not carry, and restore them from their sources by digest.
 
-Only a source row's texts are withheld: columns, their cleaned form, language variants, tests and checkers. Rows and
-tests with another text leave the set and are counted.
+Only a source row's texts are withheld: columns, their cleaned form, language variants, tests and checkers; what was
+made here stays. Rows and tests with another text leave the set and are counted.
 
 Invariant: a restored text has the recorded digest, or stays null and is reported.
 """
@@ -31,7 +31,6 @@ TEXTS = {
 """Columns with texts of the source, by table."""
 
 _NEEDED = {**dict.fromkeys(ROWS, ("statement", "answer")), TESTS: ("input",), JUDGING: ()}
-"""Columns that a row cannot lack."""
 
 MADE = ("mutation", "model")
 """Origins of tests that were made here."""

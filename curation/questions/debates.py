@@ -107,10 +107,7 @@ VIEWS = tuple(View(is_a, first) for is_a, first in product((True, False), (0, 1)
 
 @dataclass(frozen=True, slots=True)
 class Debate:
-    """A dispute and its speeches so far.
-
-    Example: ``Debate("3f2a…", "What is 9 times 10?", "en", ("91", "90"))``
-    """
+    """A dispute and its speeches so far."""
 
     id: str
     statement: str
@@ -231,7 +228,7 @@ def evidence(row: Mapping[str, Any]) -> str:
 
 
 def accepted_answers(rows: pl.DataFrame, min_score: float) -> dict[str, str]:
-    """Return answers with ``min_score``: references that beat all rivals, or an only rival."""
+    """Return answers with ``min_score``: references that beat all rivals, or a rival that is the only one."""
     accepted: dict[str, str] = {}
     for (name,), pairs in rows.group_by("id", maintain_order=True):
         scores = pairs["score"].to_list()

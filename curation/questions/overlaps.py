@@ -18,9 +18,7 @@ NEAREST = 3
 """Max benchmark rows to ask about per problem."""
 
 ASKED_FIGURES, ASKED_FORMULAS = 0.4, 0.8
-"""Min agreement of a pair's figures, in running text and with formulas, unless set lower. Most paraphrases that scores
-miss have .4 to .5.
-"""
+"""Min agreement of a pair's figures, in running text and with formulas, unless set lower."""
 
 PAIR = pl.Schema({"row": pl.Int64(), "benchmark": pl.String(), "benchmark_row": pl.Int64(), "score": pl.Float64()})
 """A problem's index in the scored frame, and its benchmark row."""

@@ -1,6 +1,6 @@
 """Rewrite multiple choice to open questions by a model.
 
-An accepted rewriting shows no options, keeps numbers and script, and the model's own answer to it is the right option.
+A rewriting is accepted only if the model's own answer to it is the right option.
 """
 
 from __future__ import annotations

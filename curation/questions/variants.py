@@ -1,7 +1,7 @@
 """Variants of sometimes solved problems, written by a model with the same answer.
 
-An accepted variant keeps the script, is no near duplicate or benchmark overlap, has a pass rate in the band, and its
-answer is reached by the writer, who has not seen the reference, or by most attempts.
+An accepted variant's answer is reached by the writer, who has not seen the reference, or by most attempts; its pass
+rate is in the band.
 """
 
 from __future__ import annotations
@@ -107,7 +107,6 @@ def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], checks:
 
 
 def _repeated(rows: pl.DataFrame, checks: VariantChecks) -> list[str | None]:
-    """Return why variants are refused as near duplicates."""
     new = rows.with_row_index("row").with_columns(source=pl.lit(_SOURCE), row=pl.col("row").cast(pl.Int64))
     old = checks.problems.select(new.columns).with_columns(pl.col("row").cast(pl.Int64))
     members = near_duplicates(pl.concat([old, new]), old["source"].unique().sort().to_list())

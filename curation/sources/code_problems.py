@@ -285,7 +285,6 @@ def _is_json(value: Any) -> bool:
 
 
 def _first_call(text: str) -> str:
-    """Return the function that asserts call first."""
     try:
         calls = [node.func for node in ast.walk(ast.parse(text.strip())) if isinstance(node, ast.Call)]
     except SyntaxError as error:
@@ -383,7 +382,7 @@ def _text(row: Row, path: str | None) -> str | None:
 
 
 def _unpacked(row: Row, path: str) -> Any:
-    """Return the value at a path; JSON, also packed, is parsed."""
+    """Return the value at a path; JSON, also packed, is parsed, test programs are not."""
     value = value_at(row, path)
     if not isinstance(value, str) or not value.strip() or _TEST_PROGRAM.search(value):
         return value

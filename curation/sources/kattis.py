@@ -265,7 +265,6 @@ def _judging(path: Path, metadata: Mapping[str, Any]) -> tuple[Comparison, Check
 
 
 def _flags(path: Path, program: str) -> str:
-    """Return the arguments for ``output_validator`` or ``input_validator``."""
     for file, key in (("testdata.yaml", f"{program}_flags"), ("test_group.yaml", f"{program}_args")):
         for folder in (path / "data", path / "data" / "secret"):
             value = _yaml(folder / file).get(key) if (folder / file).is_file() else None

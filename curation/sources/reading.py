@@ -134,7 +134,6 @@ def _batches(rows: Iterator[PlacedRow], batch_rows: int) -> Iterator[list[Placed
 
 
 def _build(batch: Sequence[PlacedRow], bad: dict[int, str], build: Build[Built]) -> tuple[Built, list[int]]:
-    """Build a batch's sound rows; add bad ones to ``bad``."""
     sound = {at: placed.raw.row for at, placed in enumerate(batch) if placed.raw.row is not None}
     try:
         return build(list(sound.values()), [batch[at].position for at in sound]), list(sound)

@@ -28,10 +28,7 @@ class BadRowError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """A row and its original bytes.
-
-    Example: ``RawRow(Path("x.jsonl"), 2, b'{"q": NaN}', None, "not JSON: …")``
-    """
+    """A row and its original bytes."""
 
     path: Path | str
     """A text for URLs and data sets."""

@@ -26,7 +26,7 @@ from curation.sources.tables import table_rows
 from curation.storage.remote import first_line
 
 FIRST_ROWS = 1000
-"""Rows of which one must have each column."""
+"""First rows, of which one must have each column."""
 SPACE = 1 << 64
 """Range of the rows' draw numbers."""
 

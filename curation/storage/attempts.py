@@ -239,7 +239,6 @@ class KeyedStore:
         return pl.concat([pl.DataFrame(schema=_PART_OF_PROBLEM), *frames])
 
     def _part(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
-        """Read a part; missing columns are null."""
         path = self.folder / name
         require_hash(path, path.stem.removeprefix("part-"))
         return self._scan(path, columns)

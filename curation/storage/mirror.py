@@ -81,7 +81,6 @@ class Mirror:
                 self._remove(f"{kind}/{name}")
 
     def _copy(self, place: str, folder: Path) -> None:
-        """Copy a folder unless it is marked."""
         stored = self._read(f"{place}.json")
         files, digests = _files(folder), {}
         if not files or (stored is not None and stored.get("files") == files):

@@ -424,7 +424,7 @@ def read_json(path: Path, remedy: Path | None = None) -> dict[str, Any] | None:
     """Return a table from `write_json`, or None.
 
     Args:
-        remedy: the file to delete.
+        remedy: the file that the error advises to delete.
 
     Raises:
         StoreError: it is damaged.

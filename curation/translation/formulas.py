@@ -40,7 +40,6 @@ _BLANK = re.compile(
     r"(?<![A-Za-z\\])_{2,}|\\_|\\underline\s*\{(?:\s|_|\\[a-z]*space\*?\s*\{[^}]*\}|\\q?quad|\\[,;: ])*\}"
     r"|(?:\$|\\\()\s*(?:\\q?quad\s*)+(?:\$|\\\))|\\fillin"
 )
-"""Where the answer is to be filled in."""
 _EMPTY_SCRIPT = re.compile(r"[_^]\s*\{\s*\}")
 _DOUBLED = re.compile(r"\\\\(?=[cvld]?dots)")
 _NAME = re.compile(
@@ -52,7 +51,7 @@ _WORD_LETTERS = ("a", "e", "i", "o", "u", "y", "I", "Y")
 """Letters that are words of some language, so no names without dollars."""
 _SHOWN = 4
 _OFTEN = 2
-"""Mentions from which one of a lone symbol may be missing."""
+"""Mentions of a lone symbol from which one may be missing."""
 _MEASURE = re.compile(r"\d+(?:\.\d+)?(?:[kcm]?m|kg|g|h|s|min|L|ml)(?:\^?[23])?")
 """A number with its unit; both are compared apart."""
 
@@ -188,7 +187,6 @@ def _stands_in_other(formula: str, there: str, own: str) -> bool:
 
 
 def _unexplained(missing: list[str], others: list[str]) -> list[str]:
-    """Return the formulas outside of the other text's formulas."""
     return [formula for formula in missing if not any(len(formula) > 2 and formula in other for other in others)]
 
 

@@ -143,10 +143,7 @@ def translation_request(subject: Mapping[str, Any]) -> PromptRequest:
 
 
 def read_translation(text: str | None) -> ProblemText | None:
-    """Return a response's translation, or None.
-
-    Example: ``read_translation("<translation>Combien ?</translation>") == ProblemText("Combien ?")``
-    """
+    """Return a response's translation, or None."""
     reply = split_response(text or "").answer or ""
     matches = {name: pattern.findall(reply) for name, pattern in _PARTS.items()}
     last = {name: values[-1] if values else "" for name, values in matches.items()}
@@ -193,10 +190,7 @@ READING_VOTE = Vote(
 
 
 def read_difference(text: str | None) -> str | None:
-    r"""Return the difference that a response names, or None.
-
-    Example: ``read_difference("DIFFERENCE: Ben pays, not Ann\nVERDICT: DIFFERENT") == "Ben pays, not Ann"``
-    """
+    """Return the difference that a response names, or None."""
     response = split_response(text).answer if text is not None else None
     found = _DIFFERENCE.findall(response) if response is not None else []
     named = found[-1].strip()[:_LONGEST] if found else None

@@ -15,7 +15,6 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 """The environment variable of a process's visible GPUs."""
 
 _LIST_S = 60.0
-"""Max seconds of the driver to list GPUs."""
 
 
 def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:

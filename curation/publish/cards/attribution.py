@@ -26,7 +26,7 @@ def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequen
 
     Args:
         license: the card's; conflicting licences are marked.
-        origins: all sources, also without rows.
+        origins: all sources, also those without rows.
     """
     counts, rows = license_counts(curated), []
     for origin in origins:

@@ -106,7 +106,7 @@ def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series
     """Count problems by both stages' decisions (`FATES`).
 
     Args:
-        first, last: ``problem`` and ``reason`` of equal problems.
+        first, last: ``problem`` and ``reason`` of the same problems.
         published: the set's ids.
     """
     both = first.select("problem", "reason").join(last.select("problem", later="reason"), on="problem")
@@ -144,7 +144,6 @@ class CardFacts:
         sources, origins: number of sources, and their section.
         sections: inserted after the funnel.
         disputed: counts by description.
-        suspicion: when a label is suspected.
         compared: if two stages judged.
     """
 

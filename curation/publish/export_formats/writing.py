@@ -110,7 +110,6 @@ def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = Non
 def _proved(
     rows: Iterator[tuple[ExportedProblem, Row]], form: str, check: RowCheck | None, failed: dict[str, str]
 ) -> Iterator[Row]:
-    """Yield the rows that pass; note failures in ``failed``."""
     if check is None:
         yield from (row for _, row in rows)
         return
@@ -212,7 +211,6 @@ def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
 
 
 def _as_table(rows: Iterator[Row], folder: Path) -> pl.DataFrame | pl.LazyFrame:
-    """Return rows as a table, on disk if many."""
     parts = list[pl.LazyFrame]()
     while held := list(islice(rows, ROWS_AT_ONCE)):
         column_types = {name: dtype for name, dtype in TYPES.items() if name in held[0]}
