@@ -1,10 +1,9 @@
-"""A recipe and its stages, one pydantic model each. Every field is described once, here, with its unit and source.
+"""A recipe and its stages, one pydantic model each, with fields' units and sources.
 
-A recipe is a TOML file. An unknown key, a wrong type or a band that no problem could pass is refused before
-anything runs. "Paper" in a description is Magistral's report.
+A recipe is a TOML file; an unknown key, a wrong type or an impossible band is refused before anything runs. "Paper" in
+a description is Magistral's report.
 
-Import settings from this package; its files hold a stage or two each. Nothing else of Goldilocks is imported
-here. `loading` reads them from TOML, and `mistakes` explains what is wrong with them.
+Invariant: nothing else of Goldilocks is imported here; import settings from this package.
 """
 
 from curation.config.base import Settings, to_plain

@@ -1,4 +1,4 @@
-"""What all recipe tables share, and how TOML values become what pydantic's strict mode takes."""
+"""The base of all recipe tables, and TOML values for pydantic's strict mode."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pydantic_core import CoreSchema, SchemaValidator, core_schema
 from curation.public_urls import public_url
 
 Url = Annotated[str, PlainSerializer(public_url, when_used="json")]
-"""A path that may be a URL. Written as JSON, and so in digests, it has no secrets; in Python it is whole."""
+"""A path that may be a URL; its JSON, and so its digest, has no secrets."""
 
 Names = Annotated[str | tuple[str, ...], Field(union_mode="left_to_right")]
 """One name, or several."""
 
 
 def names(value: Names | None) -> tuple[str, ...]:
-    """Return one name, several or none as a tuple."""
+    """Return a name, several or none as a tuple."""
     return (value,) if isinstance(value, str) else tuple(value or ())
 
 
@@ -39,7 +39,7 @@ class Settings(BaseModel):
     """Settings that change nothing of what is made under a digest."""
 
     def digest(self) -> str:
-        """Return a short hash of the settings; equal settings have equal digests in every process."""
+        """Return a short hash of the settings, the same in every process."""
         table = self.model_dump(mode="json", exclude=set(self.undigested))
         text = json.dumps(table, sort_keys=True, ensure_ascii=False)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
@@ -47,15 +47,14 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ByKind:
-    """A table whose `kind` chooses its model among those of a registry, as pydantic's unions do with a fixed list.
+    """A table whose `kind` chooses its model in a registry, like pydantic's unions of a fixed list.
 
     Example: ``Annotated[ObjectiveSettings, ByKind(objectives, "grpo", own_settings), SerializeAsAny()]``
 
     Args:
-        models: the models by their kind; called when a table is checked, so that a recipe's model may be imported
-            without them.
+        models: by kind; called when a table is checked, so that imports need none.
         default: the kind of a table that names none.
-        own: makes the model of a table whose kind is the user's own code (`my_file.py:name`), by the recipe's folder.
+        own: makes the model of a user's own kind (`my_file.py:name`), by the recipe's folder.
     """
 
     models: Callable[[], Mapping[str, type[BaseModel]]]
@@ -87,7 +86,7 @@ class ByKind:
 
 
 def to_plain(value: Any) -> Any:
-    """Return TOML values as pydantic's strict mode takes them: lists become tuples."""
+    """Return TOML values for pydantic's strict mode: lists become tuples."""
     if isinstance(value, dict):
         return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -96,7 +95,7 @@ def to_plain(value: Any) -> Any:
 
 
 def toml_value(text: str) -> Any:
-    """Read a value that is written as in TOML; other text stays text."""
+    """Read a TOML value; other text stays text."""
     try:
         table = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:

@@ -1,6 +1,6 @@
-"""A benchmark to evaluate on: where its problems come from, how often they are asked, and how tokens are drawn.
+"""A benchmark: its problems' sources, number of attempts, and decoding.
 
-Sources, decoding and verifier are a recipe's own; there are no filters and no bands, for a benchmark is taken whole.
+It is taken whole, without filters and bands.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Bench(NamedModels):
 
     @property
     def asked(self) -> dict[str, str]:
-        """Return the name of the model that each setting refers to, by the setting's key."""
+        """Return the model's name by setting."""
         return {"model": self.model} if self.model is not None else {}
 
     @property
@@ -87,7 +87,7 @@ class Bench(NamedModels):
 
     @property
     def all_k(self) -> tuple[int, ...]:
-        """Return the k of the figures, ascending, without 1."""
+        """Return the figures' k, ascending, without 1."""
         return tuple(sorted({k for k in self.k or (self.attempts,) if k > 1}))
 
     @model_validator(mode="after")
@@ -107,7 +107,7 @@ class Bench(NamedModels):
 
     @model_validator(mode="after")
     def _pinned(self) -> Self:
-        """Refuse a hub data set without its commit, which could be another one tomorrow."""
+        """Refuse a hub data set without its commit, since it could change."""
         for source in self.sources:
             on_hub = source.kind == "dataset" and not source.path.startswith((".", "/", "~"))
             if on_hub and source.revision is None:

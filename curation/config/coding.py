@@ -1,4 +1,4 @@
-"""The code pipeline, and the columns of sources of code problems."""
+"""The code pipeline, and columns of code problems' sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Difficulty: how attempts are sampled, which pass rates are kept, by which models, and what a refresh measures."""
+"""Difficulty: sampling, bands of pass rates, models, and refreshes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ ATTEMPTS = 32
 
 
 CHANGES_PER_ERROR = 4
-"""Without an anchor no share of errors can be forecast: a problem is judged again if the probability of another
-decision is this many times the `error_rate`."""
+"""Without an anchor, no share of errors can be forecast: a problem is judged again if another decision is this many
+times likelier than the `error_rate`.
+"""
 
 QUEUE_ABOVE = 0.2
-"""Probability that a reference is wrong from which it is queued for review."""
+"""Probability of a wrong reference that queues it for review."""
 
 SECOND_MAX_PASS_RATE = 0.875
-"""The `max_pass_rate` of a second stage whose recipe names none: 28 of 32."""
+"""Default `max_pass_rate` of a second stage: 28 of 32."""
 
 
 class Band(Settings):
@@ -113,7 +114,7 @@ class LabelSettings(Settings):
 
     @property
     def queue_above(self) -> float:
-        """Return the probability that a reference is wrong from which it is queued for review, kept or not."""
+        """Return the probability of a wrong reference that queues it for review."""
         return min(QUEUE_ABOVE, self.drop_above)
 
 
@@ -127,5 +128,5 @@ class RefreshSettings(Settings):
 
     @property
     def change_probability(self) -> float:
-        """Return the chance of another decision from which a problem is judged again, in sets without an anchor."""
+        """Return the chance of another decision from which problems are judged again."""
         return CHANGES_PER_ERROR * self.error_rate

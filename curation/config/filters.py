@@ -1,4 +1,4 @@
-"""What is dropped before any attempt is made: format, near duplicates, contamination; and how answers are judged."""
+"""Filters before any attempt: format, near duplicates, contamination; and the verifier's settings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StatementSettings(Settings):
 
 
 RETRY_FACTOR = 4.0
-"""Times the seconds of a comparison when it is judged again after a failure: 2, 8, 32 seconds."""
+"""Factor on a failed comparison's seconds: 2, 8, 32 seconds."""
 
 
 WORKER_MB = 2048
@@ -48,7 +48,7 @@ class VerifySettings(Settings):
     """Seconds for one comparison, then the worker is killed (`verifier_failed`); two later runs allow more."""
 
     def limits(self, tries: int) -> tuple[float, int]:
-        """Return seconds and MiB of a comparison that failed ``tries`` times before."""
+        """Return a comparison's seconds and MiB after ``tries`` failures."""
         return self.limit_s * RETRY_FACTOR**tries, WORKER_MB * 2**tries
 
 

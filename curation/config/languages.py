@@ -1,4 +1,4 @@
-"""Which share of the problems is translated, into which languages, and by which model."""
+"""The share of problems to translate, the languages, and the model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from curation.config.policies import ModelName
 from curation.languages.names import NAMES
 
 LANGUAGES = ("en", "fr", "es", "it", "de", "zh", "ru")
-"""The paper's languages: English, and the six that problems are translated into."""
+"""The paper's languages: English, and the six targets of translation."""
 
 TARGETS = LANGUAGES[1:]
 

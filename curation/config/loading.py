@@ -1,8 +1,4 @@
-"""Recipes from TOML: one loader for every kind of settings, and one error, `ConfigError`, for all mistakes.
-
-A recipe is read, changed by ``--set`` and checked, in this order. The error names the recipe and holds a sentence for
-each mistake (`curation.config.mistakes`).
-"""
+"""Load settings from TOML; `ConfigError` has a sentence for each mistake (`curation.config.mistakes`)."""
 
 from __future__ import annotations
 
@@ -25,12 +21,12 @@ def load_settings(model: type[SettingsT], path: Path, overrides: Sequence[str] =
     """Read and check a recipe.
 
     Args:
-        model: what the recipe is: `Recipe`, `TrainRecipe`, or any other settings.
-        overrides: ``key=value`` with a dotted key (``stage1.band.attempts=8``, ``sources.0.limit=100``); the value is
-            read as TOML, or as text if it is not TOML.
+        model: `Recipe`, `TrainRecipe`, or any other settings.
+        overrides: ``key=value`` with a dotted key (``stage1.band.attempts=8``, ``sources.0.limit=100``) and a TOML
+            value, or else text.
 
     Raises:
-        ConfigError: there is no such file, it is not TOML, or a setting is wrong.
+        ConfigError: the file is missing or not TOML, or a setting is wrong.
     """
     subject = f"recipe {path}"
     table = read_toml(path, subject)
@@ -46,10 +42,10 @@ def parse_settings(
     overrides: Sequence[str] = (),
     folder: Path = Path(),
 ) -> SettingsT:
-    """Check a recipe given as a table, which is not changed; ``subject`` begins the error, as in ``recipe a.toml``.
+    """Check a recipe's table without changing it; ``subject`` begins the error, as in ``recipe a.toml``.
 
     Args:
-        folder: what files of prompts and the user's own code are relative to.
+        folder: base of paths of prompts and the user's code.
 
     Raises:
         ConfigError: a setting is wrong.
@@ -65,10 +61,10 @@ def parse_settings(
 
 
 def read_toml(path: Path, subject: str) -> dict[str, Any]:
-    """Return the tables of a TOML file; ``subject`` begins the error.
+    """Return a TOML file's tables; ``subject`` begins the error.
 
     Raises:
-        ConfigError: there is no such file, it cannot be read, or it is not TOML.
+        ConfigError: the file is missing, unreadable, or not TOML.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -81,10 +77,10 @@ def read_toml(path: Path, subject: str) -> dict[str, Any]:
 
 
 def set_value(table: dict[str, Any], override: str) -> None:
-    """Change one setting of a recipe's table: ``key=value`` with a dotted key; tables that are not there are made.
+    """Change a setting by ``key=value`` with a dotted key, making missing tables.
 
     Raises:
-        ConfigError: it is not written so, or it leads into a value that is no table.
+        ConfigError: it has another form, or leads into a value that is no table.
     """
     subject = f"--set {override}"
     key, equals, text = override.partition("=")
@@ -101,7 +97,6 @@ def set_value(table: dict[str, Any], override: str) -> None:
 
 
 def _index(target: Any, step: str, subject: str) -> Any:
-    """Return a step of a dotted key as its table or list takes it."""
     if isinstance(target, dict):
         return step
     if not isinstance(target, list):
@@ -112,7 +107,6 @@ def _index(target: Any, step: str, subject: str) -> Any:
 
 
 def _copy(value: Any) -> Any:
-    """Return a table with tables and lists of its own, which ``--set`` may change."""
     if isinstance(value, Mapping):
         return {key: _copy(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

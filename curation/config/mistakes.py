@@ -1,4 +1,4 @@
-"""Turns pydantic's errors into one sentence each: the key as a recipe writes it, the value, and what is allowed."""
+"""Turn pydantic's errors into sentences: the recipe's key, the value, and what is allowed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from curation.config.base import ByKind
 from curation.public_urls import public_text
 
 SHOWN = 80
-"""Characters of a wrong value that a message shows."""
+"""Max characters of a wrong value in messages."""
 
 LIKENESS = 0.6
-"""Min ratio of `difflib` at which a name is suggested for another one."""
+"""Min ratio of `difflib` at which a name is suggested."""
 
 TABLE, LIST = "input should be a table", "input should be a list"
 
@@ -30,11 +30,11 @@ _IN_TOML = dict.fromkeys(("model_type", "model_attributes_type", "dict_type", "m
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One of pydantic's errors, at a key as a recipe has it.
+    """One of pydantic's errors, at a recipe's key.
 
     Attributes:
-        holders: the models that the table with the last key may be.
-        models: the models that the value may be.
+        holders: possible models of the table with the last key.
+        models: possible models of the value.
     """
 
     kind: str
@@ -47,17 +47,17 @@ class Fault:
 
     @property
     def key(self) -> str:
-        """Return the dotted key; empty for the recipe itself."""
+        """Return the dotted key; empty for the recipe."""
         return ".".join(map(str, self.keys))
 
     @property
     def is_of_type(self) -> bool:
-        """Return whether the value has the wrong type, or is none of a few words."""
+        """Return whether the value has a wrong type or is no allowed word."""
         return self.kind.endswith("_type") or self.kind == "literal_error"
 
 
 def sentences(model: type[BaseModel], table: Any, error: ValidationError) -> list[str]:
-    """Return a sentence for each mistake in a table that ``model`` refused; what follows from another is left out."""
+    """Return a sentence per mistake in a refused table, without consequences of others."""
     faults = [_fault(model, table, detail) for detail in error.errors(include_url=False)]
     inner = {fault.keys[:depth] for fault in faults for depth in range(len(fault.keys))}
     faults = [one for one in faults if one.keys not in inner or not (one.is_of_type or one.kind == "too_short")]
@@ -71,20 +71,20 @@ def sentences(model: type[BaseModel], table: Any, error: ValidationError) -> lis
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """Return the names that are most like ``name``, several if they are equally so; none if no name is like it."""
+    """Return the most similar names, several if equally similar, none below `LIKENESS`."""
     likeness = {other: _likeness(name.casefold(), other.casefold()) for other in names}
     best = max(likeness.values(), default=0.0)
     return sorted(other for other in likeness if likeness[other] == best) if best >= LIKENESS else []
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return the question after an unknown name; empty if no name is like it."""
+    """Return the question after an unknown name, if one is similar."""
     near = " or ".join(f"`{one}`" for one in nearest(name, names))
     return f"; did you mean {near}?" if near else ""
 
 
 def tables_in(annotation: Any, metadata: Sequence[Any] = ()) -> list[type[BaseModel]]:
-    """Return the models that a type allows, those inside lists and mappings included."""
+    """Return the models that a type allows, also inside lists and mappings."""
     registry = next((one for one in metadata if isinstance(one, ByKind)), None)
     if registry is not None:
         return list(registry.models().values())
@@ -97,7 +97,7 @@ def tables_in(annotation: Any, metadata: Sequence[Any] = ()) -> list[type[BaseMo
 
 
 def kinds_of(table: type[BaseModel]) -> tuple[str, ...]:
-    """Return the values of `kind` that choose a model; empty if it has no such key."""
+    """Return the values of `kind` that choose a model, if any."""
     field = table.model_fields.get("kind")
     return typing.get_args(field.annotation) if field is not None else ()
 
@@ -113,7 +113,7 @@ def _names(models: Iterable[type[BaseModel]]) -> list[str]:
 
 
 def _fault(model: type[BaseModel], table: Any, detail: Mapping[str, Any]) -> Fault:
-    """Return an error at its key: pydantic's place also names kinds of tables and branches of unions."""
+    """Return an error at its key, without pydantic's kinds and union branches."""
     kind, place, value = detail["type"], detail["loc"], table
     keys: list[int | str] = []
     holders: Sequence[type[BaseModel]] = ()
@@ -139,7 +139,7 @@ def _fault(model: type[BaseModel], table: Any, detail: Mapping[str, Any]) -> Fau
 
 
 def _together(faults: Sequence[Fault]) -> Fault:
-    """Return one fault for those at one key: each branch of a union gives one."""
+    """Return one fault for those at a key, one per union branch."""
     best = next((fault for fault in faults if not fault.is_of_type), faults[0])
     if len(faults) == 1 or not best.is_of_type:
         return best
@@ -182,13 +182,13 @@ def _sentence(fault: Fault) -> str:
 
 
 def _word_like(value: Any, allowed: str) -> str:
-    """Return the end of a sentence about a wrong word: the allowed word that is like it, if there is one."""
+    """Return a sentence's end: an allowed word like the wrong one, if any."""
     near = nearest(value, re.findall("'([^']*)'", allowed)) if isinstance(value, str) else []
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
 
 
 def _as_text(value: Any) -> str:
-    """Return a value about as TOML writes it, without secrets of URLs, cut to `SHOWN` characters."""
+    """Return a value about as in TOML, without URLs' secrets, cut to `SHOWN`."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, date | time):

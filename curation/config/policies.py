@@ -1,4 +1,4 @@
-"""The models of a recipe: attempts of a file, vLLM in this run, or servers elsewhere; and how tokens are drawn."""
+"""A recipe's models: attempts of a file, vLLM in this run, or servers; and decoding."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ class PromptFile(Settings):
     @model_validator(mode="before")
     @classmethod
     def _read(cls, table: Any, info: ValidationInfo) -> Any:
-        """Read the file, unless an earlier run has done so."""
         if not isinstance(table, Mapping) or "text" in table or not isinstance(file := table.get("file"), str):
             return table
         path = (info.context or {}).get("folder", Path()) / Path(file).expanduser()
@@ -59,7 +58,7 @@ class PromptFile(Settings):
 
 
 SolvingPrompt = Annotated[Literal["solve", "plain"] | PromptFile, Field(union_mode="left_to_right")]
-"""A setting that `solving_prompt` takes: the name of a prompt, or a system prompt of the user's."""
+"""A prompt's name, or a user's system prompt, for `solving_prompt`."""
 
 
 class WorkedExample(Settings):
@@ -112,7 +111,7 @@ class RecordedModel(Settings):
 
     @property
     def domain(self) -> str:
-        """Return the domain of the problems, on which their ids depend: that of the recipe or bench."""
+        """Return the recipe's or bench's domain, which problem ids depend on."""
         return self._domain
 
     @model_validator(mode="after")
@@ -204,12 +203,12 @@ class VllmModel(EngineSettings, LiveModel):
     """Copies of the model, each on `tensor_parallel` GPUs; `auto`: as many as fit."""
 
     def copies(self, gpus: int) -> int:
-        """Return how many copies run on a machine with `gpus` GPUs; `auto` is one without GPUs."""
+        """Return the number of copies on `gpus` GPUs; `auto` is one without GPUs."""
         return max(1, gpus // self.tensor_parallel) if self.data_parallel == "auto" else self.data_parallel
 
     @property
     def name(self) -> str:
-        """Return the name of the model for people; the policy files attempts under a name with the weights' hash."""
+        """Return the model's name for people; attempts are filed with the weights' hash."""
         return f"{self.model}@{self.revision or 'folder'}"
 
 
@@ -227,7 +226,7 @@ class EndpointModel(ServerSettings, LiveModel):
 
     @property
     def name(self) -> str:
-        """Return the name of the model for people; attempts are filed under it too."""
+        """Return the model's name, for people and attempts."""
         return f"{self.model}@{self.revision}"
 
 
@@ -241,16 +240,16 @@ class TorchModel(LiveModel):
 
     @property
     def name(self) -> str:
-        """Return the name of the model for people; the policy files attempts under a name with the weights' hash."""
+        """Return the model's name for people; attempts are filed with the weights' hash."""
         return f"{self.model}@folder"
 
 
 ModelSettings = Annotated[RecordedModel | VllmModel | EndpointModel | TorchModel, Field(discriminator="kind")]
-"""A model that answers; `kind` chooses what it is."""
+"""A model that answers, chosen by `kind`."""
 
 
 def with_domain(models: Mapping[str, ModelSettings], domain: str) -> dict[str, ModelSettings]:
-    """Return models whose recorded attempts are those of problems of a domain."""
+    """Return models whose recorded attempts answer problems of a domain."""
     copies = {name: model.model_copy() for name, model in models.items()}
     for model in copies.values():
         if isinstance(model, RecordedModel):
@@ -270,7 +269,7 @@ class NamedModels(Settings):
 
     @property
     def asked(self) -> dict[str, str]:
-        """Return the name of the model that each setting refers to, by the setting's key."""
+        """Return the models' names by the setting that refers to them."""
         return {}
 
     @property
@@ -280,7 +279,7 @@ class NamedModels(Settings):
 
     @property
     def unused_models(self) -> list[str]:
-        """Return the names of models that no setting refers to."""
+        """Return names of models that no setting refers to."""
         return [name for name in self.models if name not in self.asked.values()]
 
     @model_validator(mode="after")

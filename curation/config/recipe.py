@@ -1,4 +1,4 @@
-"""The recipe itself, its questions to models, and the curated set it ends in."""
+"""The recipe, its questions to models, and the curated set."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from curation.licenses import OTHER
 from curation.questions import QUESTIONS
 
 GRADER = "grader"
-"""Name of the model that a recipe's grader becomes."""
+"""Name of the grader's model."""
 
 
 class QuestionSettings(Settings):
@@ -118,12 +118,12 @@ class Recipe(NamedModels):
 
     @property
     def read_sources(self) -> tuple[Source, ...]:
-        """Return the sources that are read, in order: all but those that are left out."""
+        """Return the sources that are not left out, in order."""
         return tuple(source for source in self.sources if source.name not in self.left_out)
 
     @property
     def asked(self) -> dict[str, str]:
-        """Return the name of the model that each setting refers to, by the setting's key."""
+        """Return the models' names by the setting that refers to them."""
         named = {
             "stage1.model": self.stage1.model,
             "stage2.model": self.stage2.model if self.stage2 is not None else None,
@@ -142,7 +142,7 @@ class Recipe(NamedModels):
     @model_validator(mode="before")
     @classmethod
     def _inherit_from_stage_1(cls, table: Any) -> Any:
-        """Give stage 2, or the grader, what stage 1 sets of band and sampling and they do not."""
+        """Give stage 2, or the grader, stage 1's band and sampling as defaults."""
         first = table.get("stage1") if isinstance(table, Mapping) else None
         if not isinstance(first, Mapping):
             return table
@@ -191,7 +191,7 @@ class Recipe(NamedModels):
 
     @property
     def weighs_labels(self) -> bool:
-        """Return whether the probability that a reference is wrong is learnt from everyone's answers."""
+        """Return whether the probability of wrong references is learnt from all answers."""
         return self.labels.rule != "votes" and self.flow == "curate-math"
 
     @model_validator(mode="after")
@@ -209,7 +209,7 @@ class Recipe(NamedModels):
 
     @property
     def asks_doubtful_verdicts(self) -> bool:
-        """Return whether a model decides what the verifier is uncertain of."""
+        """Return whether a model decides doubtful verdicts."""
         return self.asks("doubtful_verdicts")
 
     @model_validator(mode="after")
@@ -233,7 +233,6 @@ class Recipe(NamedModels):
 
 
 def _is_valid(name: str, table: Any) -> bool:
-    """Return whether a table of stage 1 can be read: a mistake in it is reported once."""
     try:
         (Band if name == "band" else SamplingSettings).model_validate(table)
     except ValidationError:

@@ -1,4 +1,4 @@
-"""When a recipe runs by itself, where a run is shown and copied, and what it is assumed to cost."""
+"""When a recipe runs, where a run is shown and copied, and assumed costs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class MonitorSettings(Settings):
 
 
 Figures = tuple[Annotated[float, Field(gt=0)], ...]
-"""Numbers above 0: one for all stages, or one for each."""
+"""Positive numbers: one for all stages, or one each."""
 
 _CURATION = frozenset({"problems", "attempts_share"})
 _TRAINING = frozenset({"gpu_gb", "shape", "sampled_per_trained", "trained_tokens_per_s", "stored_steps"})
@@ -79,11 +79,10 @@ class StatedCosts(Settings):
     """Training with `[stored]`: steps on stored attempts alone."""
 
     def of_stage(self, name: str, number: int, subject: str, stages: int | None = None) -> float:
-        """Return a stage's value of a figure, which has one value, or one for each stage.
+        """Return a stage's value of a figure with one value, or one per stage.
 
         Args:
             subject: begins the error, as in ``recipe a.toml``.
-            stages: of the recipe, if it is known.
 
         Raises:
             ConfigError: the figure has another number of values.
@@ -94,7 +93,7 @@ class StatedCosts(Settings):
         return values[min(number, len(values) - 1)]
 
     def require(self, *, training: bool) -> None:
-        """Raise `ValueError` if a figure is missing, or is one of the other kind of recipe."""
+        """Raise `ValueError` if a figure is missing or belongs to the other kind of recipe."""
         given = {name for name in _CURATION | _TRAINING if getattr(self, name) != type(self).model_fields[name].default}
         needed = "trained_tokens_per_s" if training else "problems"
         if needed not in given:

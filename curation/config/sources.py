@@ -1,4 +1,4 @@
-"""Where rows come from: sources and their column maps."""
+"""Sources and their column maps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ License = Annotated[str, AfterValidator(checked_license)]
 """A licence as `curation.licenses` knows them."""
 
 _LINK = re.compile(r"(?:https?|ftp|hf|s3|gs|gcs|az|abfss?|file)://\S+")
-"""A URL that may be a link on a card; `javascript:`, for one, may not."""
+"""A URL that a card may link, unlike `javascript:`."""
 
 
 class Pick(Settings):
@@ -81,11 +81,11 @@ class PriorAttempts(Settings):
 FileKind = Literal["jsonl", "parquet", "csv", "dataset"]
 
 KINDS: Mapping[FileKind, set[str]] = {"jsonl": {".jsonl", ".ndjson", ".json"}, "parquet": {".parquet"}, "csv": {".csv"}}
-"""Endings of files by the kind of their rows."""
+"""File endings by kind of table."""
 
 
 def kind_of(path: str) -> FileKind:
-    """Return the kind of a table by the ending of its path: a data set if it is no file's."""
+    """Return a table's kind by its path's ending; by default a data set."""
     endings = {suffix.lower() for suffix in PurePosixPath(urlsplit(path).path if is_url(path) else path).suffixes}
     return next((kind for kind, own in KINDS.items() if endings & own), "dataset")
 
@@ -114,7 +114,7 @@ class Join(Settings):
 
     @property
     def kind(self) -> FileKind:
-        """Return how the table is read, by the ending of its path."""
+        """Return the table's kind by its path's ending."""
         return kind_of(self.path)
 
     @model_validator(mode="after")
@@ -129,14 +129,13 @@ REASONING_GYM = "reasoning_gym"
 """Package whose tasks are generators."""
 
 ROWS_PER_LEVEL = 100
-"""Rows of each level of a procedural source that names no number."""
+"""Default rows of each level of a procedural source."""
 
 _MADE_COLUMNS = ("level", "seed", "judged_by", "scorer", "reserved")
-"""Columns of made rows that are kept in `meta`."""
 
 
 class Made(NamedTuple):
-    """What the rows of a procedural source are made by."""
+    """What makes a procedural source's rows."""
 
     generator: str
     parameters: tuple[Mapping[str, Any], ...]
@@ -147,7 +146,7 @@ class Made(NamedTuple):
 
 
 def _require_files(kind: str, path: str) -> None:
-    """Refuse a URL of a kind that reads a folder or a name of the hub."""
+    """Refuse a URL where a folder or a hub name is needed."""
     if kind in ("dataset", "kattis") and is_url(path):
         raise ValueError(
             f"path = {public_url(path)!r} is a URL, which kinds `jsonl`, `parquet` and `csv` read; copy a folder of "
@@ -215,7 +214,6 @@ class Source(Settings):
     @model_validator(mode="before")
     @classmethod
     def _of_path(cls, table: Any) -> Any:
-        """Give a source that has no name or kind those of its path."""
         if isinstance(table, Mapping) and table.get("kind") == "procedural":
             generator, columns = str(table.get("generator", "")), table.get("columns", {})
             if isinstance(columns, Mapping):
@@ -233,7 +231,7 @@ class Source(Settings):
 
     @property
     def made(self) -> Made | None:
-        """Return what makes the rows of a procedural source; None of other kinds."""
+        """Return what makes a procedural source's rows; else None."""
         if self.kind != "procedural":
             return None
         levels = 1 if self.levels is None else self.levels
@@ -273,7 +271,6 @@ class Source(Settings):
         return self
 
     def _require_levels(self) -> None:
-        """Refuse a procedural source that cannot be meant, and settings of one elsewhere."""
         if self.kind != "procedural":
             names = ("generator", "levels", "rows_per_level", "reserve_per_level", "first_seed")
             own = next((name for name in names if getattr(self, name) is not None), None)

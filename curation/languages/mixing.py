@@ -1,4 +1,4 @@
-"""Check whether three texts share one language (Magistral, section 2.2)."""
+"""Check whether three texts share a language (Magistral, section 2.2)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from curation.config.languages import LANGUAGES
 from curation.languages.identification import SURE, LanguageGuess, identify
 
 _WINDOW_LETTERS = 20
-"""Letters from which a text is believed to be in a language that is no candidate."""
+"""Letters from which a language outside the candidates is believed."""
 
 
 @dataclass(frozen=True, slots=True)
 class MixingResult:
-    """Whether problem, thoughts and answer are in one language; ``why`` is for logs."""
+    """Whether three texts share a language; ``why`` is for logs."""
 
     consistent: bool
     lang: str | None
@@ -21,10 +21,10 @@ class MixingResult:
 
 
 def consistent(problem: str, thoughts: str, answer: str, *, strict: bool) -> MixingResult:
-    """Return whether problem, thoughts and answer are in one language.
+    """Return whether problem, thoughts and answer share a language.
 
     Args:
-        strict: a part without a language counts as another one; else two parts with one are enough.
+        strict: refuse texts without one; else two with one are enough.
     """
     parts = {"problem": problem, "thoughts": thoughts, "answer": answer}
     langs = {name: _language(text) for name, text in parts.items()}
@@ -40,7 +40,7 @@ def consistent(problem: str, thoughts: str, answer: str, *, strict: bool) -> Mix
 
 
 def _language(text: str) -> str | None:
-    """Return a text's language, one of the seven unless another is sure."""
+    """Return one of the seven languages unless another is sure."""
     guess = identify(text, LANGUAGES)
     return guess.anywhere if _is_sure(guess) else guess.lang
 

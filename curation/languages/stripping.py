@@ -1,6 +1,6 @@
 """Reduce a text to its prose, without LaTeX, code, markup, numbers and units.
 
-Invariants: no backslash, digit or line break remains.
+Invariant: no backslash, digit or line break remains.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _NAMES_OF_FUNCTIONS = frozenset(
     "det deg sup inf dx dy dz dt cm mm km kg mg ml cl dm kw kwh mph kmh ft lb lbs oz pdf http www html".split()
 )
 _SINGLE_WORDS = frozenset("aeiouyàèéóìùIAEOY")
-"""Single letters that are words of one of the seven languages; other single Latin letters are names of something."""
+"""One-letter words of the seven languages; other Latin letters are names."""
 
 
 def strip(text: str, *, inside_formulas: bool = False) -> str:
     r"""Return a text's prose on one line.
 
     Args:
-        inside_formulas: keep the words of ``\text{…}`` in formulas and boxes.
+        inside_formulas: keep words of ``\text{…}`` in formulas and boxes.
     """
     if "\\" in text or "$" in text or "`" in text or "<" in text or "[" in text or "~~~" in text:
         text = without_formulas(text, inside_formulas)
@@ -67,14 +67,14 @@ def _is_prose(token: str) -> bool:
 
 
 def letters(prose: str) -> int:
-    """Return the number of letters; Chinese, Japanese and Korean characters count double."""
+    """Count letters; Chinese, Japanese and Korean characters count double."""
     if prose.isascii():
         return sum(map(str.isalpha, prose))
     return sum(2 if sign >= "\u2e80" else 1 for sign in prose if sign.isalpha())
 
 
 def without_formulas(text: str, inside: bool = False) -> str:
-    r"""Return the text's lines without code, formulas and commands; ``inside`` keeps the words of ``\text{…}``."""
+    r"""Return lines without code, formulas and commands; ``inside`` keeps words of ``\text{…}``."""
     text = _FENCE.sub(" ", text)
     text = _CODE.sub(" ", text)
     text = _DRAWING.sub(" ", text)
@@ -101,7 +101,7 @@ def without_formulas(text: str, inside: bool = False) -> str:
 
 
 def parts(text: str) -> list[tuple[str, bool]]:
-    """Cut a text at the dollars of formulas, which are marked True; money stays in the text."""
+    """Cut a text at formulas' dollars; formulas are True, money stays text."""
     pieces = text.replace("\\$", "\x00").split("$")
     segments: list[tuple[str, bool]] = []
     prose, at = pieces[0], 1
@@ -117,7 +117,7 @@ def parts(text: str) -> list[tuple[str, bool]]:
 
 
 def is_formula(inner: str) -> bool:
-    """Return whether the text between two dollars is a formula, not between prices."""
+    """Return whether text between dollars is a formula, not prices."""
     if not inner.strip() or len(inner) > 2000:
         return False
     bare = _WORDY.sub(" ", inner)

@@ -2,8 +2,8 @@
 
 Expressions for statements are in Rust's syntax, others in Python's.
 
-Invariants: every file has every field and no other; only `curation.records` is imported here, so that the verifier's
-workers start quickly.
+Invariants: every file has exactly these fields; only `curation.records` is imported, so that the verifier's workers
+start quickly.
 """
 
 from __future__ import annotations
@@ -27,46 +27,46 @@ class Identification:
     """Words and letters that show the language."""
 
     tasks: tuple[str, ...]
-    """What short problems are made of, and the commonest articles, prepositions and conjunctions; not a dictionary."""
+    """Frequent words of short problems, articles, prepositions and conjunctions."""
     telling: tuple[str, ...]
-    """Literals that no other language in Latin letters has; empty if the script is enough."""
+    """Literals unique to it in Latin letters; empty if script is enough."""
     further: tuple[str, ...]
-    """Further common literals; a text with one of either kind is not looked at more closely."""
+    """More common literals; texts with one of each kind are not checked."""
     own_letters: str
-    """Regular expression (Rust) without which a text is not believed to be in the language; empty for none."""
+    """Expression (Rust) whose absence makes its tag doubtful; empty for none."""
     foreign_letters: str
-    """Regular expression (Rust) of letters that make its tag doubtful; empty for none."""
+    """Expression (Rust) of letters that make its tag doubtful."""
     letters_of_others: str
-    """Regular expression of all letters of its script that only other languages have; empty where the script does
-    not settle the language."""
+    """Expression of its script's letters that only other languages have; empty if script does not settle the language.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numerals:
-    """Numbers written in words. Values are decimal integers or fractions, "1/2"."""
+    """Numbers in words. Values are decimal integers or fractions, "1/2"."""
 
     units: tuple[str, ...]
-    """The words for 0, 1, 2 … as far as they are words of their own."""
+    """Single words for 0, 1, 2 …."""
     tens: tuple[str, ...]
-    """The words for 20, 30 … 90."""
+    """Words for 20, 30 … 90."""
     scales: dict[str, tuple[str, ...]]
-    """Value → words that multiply what is before them."""
+    """Value → words that multiply what precedes them."""
     parts: dict[str, tuple[str, ...]]
-    """Value → words for a half, a third …, as denominators and alone."""
+    """Value → words for a half, a third …, also alone."""
     more: dict[str, tuple[str, ...]]
-    """Value → further words: other cases and genders, doublings, dozens. Ordinals are left out."""
+    """Value → other cases and genders, doublings, dozens; no ordinals."""
     joiners: tuple[str, ...]
     """Words that may be inside a numeral."""
     behind_digits: dict[str, tuple[str, ...]]
-    """Value → expressions that multiply digits before them: 3 million, 3万."""
+    """Value → expressions that multiply digits: 3 million, 3万."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dates:
-    """Names of months, and dates as they are written out."""
+    """Names of months, and written dates."""
 
     months: tuple[str, ...]
-    """Twelve: the month's name as dates write it, and its short forms after it; empty where months are numbers."""
+    """Twelve: the written name, then short forms; empty if months are numbers."""
     day_suffixes: tuple[str, ...]
     """Expressions after a day's number: 3rd, 1er, 3."""
     before_month: tuple[str, ...]
@@ -76,7 +76,7 @@ class Dates:
     after_year: tuple[str, ...]
     """Words after the year."""
     in_digits: str
-    """Expression of a date in digits, with groups for year, month and day; empty for none but ISO's."""
+    """Expression with groups for year, month and day; empty for ISO's alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +84,13 @@ class Units:
     """Names of units and currencies."""
 
     beside_numbers: dict[str, tuple[str, ...]]
-    """Unit → expressions that name it next to a number, in any form."""
+    """Unit → expressions for it next to a number."""
     written: dict[str, tuple[str, ...]]
-    """Unit (of `curation.verify.answers.units`) → words that an answer may name it with."""
+    """Unit (of `curation.verify.answers.units`) → words for it in answers."""
     powers: dict[str, tuple[str, ...]]
-    """2 or 3 → words for it before or after a unit."""
+    """2 or 3 → words before or after a unit."""
     empty: tuple[str, ...]
-    """Words after a number that show nothing about it."""
+    """Meaningless words after a number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,241 +98,242 @@ class Prompts:
     """Instructions for a model."""
 
     boxed: str
-    """How the final answer of a math problem must be written."""
+    """Required form of a math problem's final answer."""
     fenced: str
-    """How a program must be written; ``{fence}`` is the name after the fence."""
+    """Required form of a program; ``{fence}`` is the fence's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duplicates:
-    """What makes another problem of a text."""
+    """Words that distinguish problems, or only number them."""
 
     labels: tuple[str, ...]
-    """Words before a number that only number a problem."""
+    """Words before a problem's number."""
 
     telling: tuple[str, ...]
-    """Words that, like numbers, make another problem of a text when they change."""
+    """Words that, like numbers, distinguish problems."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """Words that point at the options of multiple choice; letters match in any case."""
+    """Words about options of multiple choice, in any case."""
 
     points: tuple[str, ...]
-    """Expressions of words that point at options: a question with one is not complete without them."""
+    """Expressions that make a question incomplete without its options."""
     headers: tuple[str, ...]
     """Expressions of headings before options."""
     leads_after_options: tuple[str, ...]
-    """Expressions that an instruction after the options begins with."""
+    """Expressions that begin an instruction after the options."""
     sends: tuple[str, ...]
-    """Expressions of questions that send the reader to options."""
+    """Expressions that send the reader to options."""
     answer_leads: tuple[str, ...]
-    """Words before the letter of an answer."""
+    """Words before an answer's letter."""
     answer_adjectives: tuple[str, ...]
     """Adjectives before these words."""
     copulas: tuple[str, ...]
-    """Words between such a word and the letter."""
+    """Words between these and the letter."""
     letter_joiners: tuple[str, ...]
     """Words between letters of a key."""
     marks_an_answer: tuple[str, ...]
-    """Expressions that a rewritten problem may not hold, since they give the answer away."""
+    """Expressions that give away a rewritten problem's answer."""
     names_options: tuple[str, ...]
-    """Expressions that a rewritten problem may not hold, since there are no options any more."""
+    """Expressions that mention options, which rewritten problems lack."""
     asks: tuple[str, ...]
-    """Expressions of which a rewritten problem must hold one, or a question mark or a blank."""
+    """Expressions of which rewritten problems need one, a question mark or a blank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """Words in and around answers; letters match in any case unless the reader decides otherwise."""
+    """Words in and around answers, in any case unless the reader decides otherwise."""
 
     yes: tuple[str, ...]
-    """Words that say yes, in lower case."""
+    """Words for yes, in lower case."""
     no: tuple[str, ...]
-    """Words that say no, in lower case."""
+    """Words for no, in lower case."""
     same: dict[str, tuple[str, ...]]
-    """Meaning (infinity, no solution, dne, reals, divergent …) → phrases for it, in lower case without signs."""
+    """Meaning (infinity, no solution, dne, reals, divergent …) → phrases, in lower case without signs."""
     nothing: str
-    """Expression of whole answers that say that there is nothing; empty for none."""
+    """Expression of whole answers meaning that there is nothing; empty for none."""
     articles: tuple[str, ...]
-    """Expressions of words in front of an answer that show nothing."""
+    """Expressions of meaningless words before an answer."""
     choice_words: tuple[str, ...]
-    """Words before the letter of a choice."""
+    """Words before a choice's letter."""
     and_words: tuple[str, ...]
     """Words between answers that all hold."""
     or_words: tuple[str, ...]
-    """Words between answers of which one holds."""
+    """Words between alternative answers."""
     connectives_at_end: tuple[str, ...]
-    """Of both, those that are cut off at the end of a text."""
+    """Of both, those cut off at a text's end."""
     connectives_at_start: tuple[str, ...]
-    """Of both, those that are cut off at the start of a text, and count as words between boxes."""
+    """Of both, those cut off at a text's start, and between boxes."""
     box_joiners: tuple[str, ...]
-    """Words between boxes that are one answer."""
+    """Words between boxes of one answer."""
     box_fillers: tuple[str, ...]
     """Expressions of further words between such boxes."""
     list_joiners: tuple[str, ...]
-    """Words between the items of a list of words."""
+    """Words between items of a list."""
     list_leads: tuple[str, ...]
-    """Words after a comma of such a list."""
+    """Words after such a list's comma."""
     scales: dict[str, tuple[str, ...]]
-    """Value → words that multiply the number before them."""
+    """Value → words that multiply the preceding number."""
     cues: tuple[str, ...]
     """Expressions that a final answer follows."""
     headings: tuple[str, ...]
-    """Expressions of a line of its own that a final answer follows on the next, without marks of a heading."""
+    """Expressions of headings before a final answer, without their marks."""
     judgements: tuple[str, ...]
-    """Expressions after a cue that say how an answer is, not what it is."""
+    """Expressions after a cue that only judge an answer."""
     value_words: tuple[str, ...]
-    """Words next to a number, besides numerals, that make it another one or leave it open."""
+    """Words that change a number next to them, or leave it open."""
     weak_cues: tuple[str, ...]
-    """Expressions of cues that count only where there is no better."""
+    """Expressions of cues that count only without better ones."""
     strong_cues: tuple[str, ...]
-    """Expressions of cues that count more than a box before them."""
+    """Expressions of cues stronger than a box before them."""
     farewells: tuple[str, ...]
-    """Expressions at the end of a response that do not belong to the answer."""
+    """Expressions after the answer at a response's end."""
     second_thoughts: tuple[str, ...]
-    """Words between two boxes that take the first one back."""
+    """Words between two boxes that revoke the first."""
     nothing_recorded: tuple[str, ...]
-    """Whole recorded answers that say that there is none."""
+    """Whole recorded answers meaning that there is none."""
     copulas: tuple[str, ...]
-    """Words for "is" before an answer in a sentence."""
+    """Words for "is" before an answer."""
     states: tuple[str, ...]
     """Expressions that state a number of things."""
     negations: tuple[str, ...]
-    """Expressions before a letter that is not the answer."""
+    """Expressions before a letter that is refused."""
     tails: tuple[str, ...]
-    """Expressions of words that begin a condition after a formula."""
+    """Expressions that begin a condition after a formula."""
     tail_words: tuple[str, ...]
-    """Of these, single words that do so outside of text commands."""
+    """Of these, single words valid outside of text commands."""
     condition_words: tuple[str, ...]
     """Words that begin a condition."""
     relating_words: tuple[str, ...]
-    """Words that the name of a counted thing does not have: five over, not five."""
+    """Words that no counted thing's name has: five over, not five."""
     declarations: dict[str, tuple[str, ...]]
-    """What a declared name is (Z, N, Q, R, C, prime, positive …; ``any`` for words that say no more) → words of a
-    declaration: where n is any integer."""
+    """Set or property of a name (Z, N, Q, R, C, prime, positive …; ``any`` for neither) → words, as in: where n is any
+    integer.
+    """
     hedges: tuple[str, ...]
     """Expressions of references that leave the answer open."""
     elsewhere: tuple[str, ...]
-    """Expressions of references that point elsewhere, or are proofs."""
+    """Expressions of references that are proofs or point elsewhere."""
     breaks_off: tuple[str, ...]
-    """Words that a whole reference does not end in."""
+    """Words that end no whole reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """What the verifier reads of a statement: what is asked for, and in which form; letters match in any case.
+    """Expressions of what a statement asks for, and in which form; letters match in any case.
 
     Blanks: ``<unit>``, ``<number>`` small, in digits or words, ``<place>`` one of ``places``, ``<step>`` a power of ten
     in digits, ``<names>`` of variables, ``<formula>``.
     """
 
     asks: tuple[str, ...]
-    """Expressions of words that ask; the last sentence with one, or with a question mark, states what is asked for."""
+    """Words that ask; the last sentence with one, or a question mark, counts."""
     formula: tuple[str, ...]
-    """Expressions with ``<formula>``, the one that is asked for."""
+    """With ``<formula>`` that is asked for."""
     unit: tuple[str, ...]
-    """Expressions with ``<unit>``, that in which the answer is asked for."""
+    """With the answer's ``<unit>``."""
     per: tuple[str, ...]
-    """Expressions of words between two units of which the first is divided by the second."""
+    """Words between two units, the first divided by the second."""
     temperature: tuple[str, ...]
-    """Expressions of words that say that a degree is no angle."""
+    """Words that make a degree no angle."""
     decimals: tuple[str, ...]
-    """Expressions with ``<number>`` of digits behind the decimal point."""
+    """With ``<number>`` of digits after the decimal point."""
     digits: tuple[str, ...]
-    """Expressions with ``<number>`` of significant digits."""
+    """With ``<number>`` of significant digits."""
     nearest: tuple[str, ...]
-    """Expressions with ``<place>`` or ``<step>`` that the answer is rounded to."""
+    """With ``<place>`` or ``<step>`` of rounding."""
     places: dict[str, tuple[str, ...]]
-    """Digits after the decimal point, negative before it → expressions of that place."""
+    """Digits after the decimal point, negative before it → that place."""
     exact: tuple[str, ...]
-    """Expressions that ask for an exact value: as a fraction, in terms of π, in radicals."""
+    """Ask for an exact value: as a fraction, in terms of π, in radicals."""
     percent: tuple[str, ...]
-    """Expressions of any word for percent."""
+    """Words for percent."""
     in_percent: tuple[str, ...]
-    """Expressions that ask for a number of percent."""
+    """Ask for a number of percent."""
     ordered: tuple[str, ...]
-    """Expressions that ask for a tuple: coordinates, an ordered pair."""
+    """Ask for a tuple: coordinates, an ordered pair."""
     interval: tuple[str, ...]
-    """Expressions that ask for an interval."""
+    """Ask for an interval."""
     open_interval: tuple[str, ...]
-    """Expressions that ask for open intervals."""
+    """Ask for open intervals."""
     closed_interval: tuple[str, ...]
-    """Expressions that ask for closed intervals."""
+    """Ask for closed intervals."""
     every_value: tuple[str, ...]
-    """Expressions that ask for all of several values."""
+    """Ask for all of several values."""
     one_value: tuple[str, ...]
-    """Expressions that ask for any one of several values."""
+    """Ask for any of several values."""
     integers: tuple[str, ...]
-    """Expressions with ``<names>`` of integers."""
+    """With ``<names>`` of integers."""
     positive: tuple[str, ...]
-    """Expressions with ``<names>`` of positive numbers."""
+    """With ``<names>`` of positive numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statements:
-    r"""What the format filter looks for in statements and answers, in Rust's syntax, without look-around.
+    r"""Expressions that the format filter finds in statements and answers, in Rust's syntax, without look-around.
 
-    Letters match in any case, and ``\b`` is an ASCII boundary, so never next to an accented letter. All languages are
-    tried on every row.
+    Letters match in any case; ``\b`` is an ASCII boundary, so never next to an accented letter. All languages are tried
+    on every row.
     """
 
     proof_needles: tuple[str, ...]
-    """Literals (any case) of which one is in every text that ``proof`` finds."""
+    """Literals (any case), one in every text that ``proof`` finds."""
     proof: tuple[str, ...]
-    """Expressions that ask for a proof, an explanation or a drawing."""
+    """Ask for a proof, an explanation or a drawing."""
     proof_harmless: tuple[str, ...]
-    """Expressions with the same words that ask for nothing: blanked out before ``proof`` is looked for."""
+    """Have these words but ask for nothing: removed before ``proof``."""
     asks_a_value: tuple[str, ...]
-    """Expressions that ask for a value next to a proof: with a short answer at hand, that part can be verified."""
+    """Ask for a value next to a proof, verified by a short answer."""
     asks: tuple[str, ...]
-    """Expressions of verbs and question words that ask for something, right after the mark of a part."""
+    """Verbs and question words right after a part's mark."""
     orders: tuple[str, ...]
-    """The same for parts that follow a condition of their own."""
+    """The same after a part's own condition."""
     also_asked_needles: tuple[str, ...]
-    """Literals of which one is in every text that ``also_asked`` finds, but for those with two question marks."""
+    """Literals, one in each text ``also_asked`` finds, except with two question marks."""
     also_asked: tuple[str, ...]
-    """Expressions that ask for two quantities."""
+    """Ask for two quantities."""
     also_asked_harmless: tuple[str, ...]
-    """Expressions of a second question that asks for the same in another writing: blanked out before ``also_asked``."""
+    """Ask for the same in another writing: removed before ``also_asked``."""
     several_joiners: tuple[str, ...]
-    """Expressions between two answers: and."""
+    """Between two answers: and."""
     asks_several: tuple[str, ...]
-    """Expressions of questions that want more than one answer."""
+    """Ask for several answers."""
     yes_no_answers: tuple[str, ...]
-    """Expressions of whole answers that are yes or no, true or false."""
+    """Whole answers: yes or no, true or false."""
     no_answer: tuple[str, ...]
-    """Expressions of whole answers that say that there is none."""
+    """Whole answers that mean there is none."""
     worked: tuple[str, ...]
-    """Expressions that begin a worked solution where the answer should be."""
+    """Begin a worked solution in place of an answer."""
     math_words: tuple[str, ...]
-    """Expressions of words in answers that a verifier reads as mathematics."""
+    """Words of answers that a verifier reads as mathematics."""
     proof_answers: tuple[str, ...]
-    """Expressions that begin an answer which states what is to be proved."""
+    """Begin an answer that states what is to be proved."""
     answer_labels: tuple[str, ...]
-    """Expressions of labels before an answer that is in the statement."""
+    """Labels before an answer in the statement."""
     copulas: tuple[str, ...]
-    """Words for "is" between such a label and the answer."""
+    """Words for "is" between label and answer."""
     worked_labels: tuple[str, ...]
-    """Expressions of labels before a solution that is in the statement."""
+    """Labels before a solution in the statement."""
     given_needles: tuple[str, ...]
-    """Literals of which one is in every text with such a label."""
+    """Literals, one in every text with such a label."""
     label_words: tuple[str, ...]
-    """Expressions of words for a problem before its number."""
+    """Words for a problem before its number."""
     label_words_alone: tuple[str, ...]
-    """The same for words that are a label without a number."""
+    """Words that are labels without a number."""
     label_patterns: tuple[str, ...]
-    """Further expressions of labels."""
+    """Further labels."""
     label_starts: tuple[str, ...]
-    """Expressions of what such labels begin with, where no number and no label word does."""
+    """Beginnings of such labels without number or label word."""
     points: tuple[str, ...]
-    """Expressions of points after their number."""
+    """Points after their number."""
     before_points: tuple[str, ...]
-    """Expressions before the number of points."""
+    """Words before the number of points."""
     points_needles: tuple[str, ...]
-    """Literals of which one is in every text with points."""
+    """Literals, one in every text with points."""
     points_at: tuple[str, ...]
-    """Literals of words that point at a figure or another text: a model is asked about such a row."""
+    """Literals that point at a figure or text; a model judges such rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,10 +345,10 @@ class Language:
     name: str
     """In English, for people."""
     position: int
-    """Place among the languages, from 1: in this order their alternatives are joined."""
+    """From 1; the order in which languages' alternatives are joined."""
     script: Literal["latin", "cyrillic", "han"]
     decimal_comma: bool
-    """Whether 1,5 is three halves; then a comma or point before three digits can mean either."""
+    """Whether 1,5 is three halves; then separators before three digits are ambiguous."""
     identification: Identification
     numerals: Numerals
     dates: Dates
@@ -361,13 +362,13 @@ class Language:
 
     @property
     def spaced(self) -> bool:
-        """Return whether words are separated; in Chinese, expressions have no boundaries."""
+        """Return whether spaces separate words; else expressions have no boundaries."""
         return self.script != "han"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbour:
-    """A language that is only identified, and read in answers."""
+    """A language that is only identified and read in answers."""
 
     code: str
     """ISO 639-1; the file's name."""
@@ -388,7 +389,7 @@ def languages() -> tuple[Language, ...]:
     """Return every language with a file, by position.
 
     Raises:
-        ConfigError: a field is missing, unknown or of another type, or positions are wrong.
+        ConfigError: a field or a position is wrong.
     """
     ordered = sorted((read(path, Language) for path in FOLDER.glob("*.toml")), key=lambda lang: lang.position)
     if [lang.position for lang in ordered] != list(range(1, len(ordered) + 1)):
@@ -401,7 +402,7 @@ def languages() -> tuple[Language, ...]:
 
 @cache
 def neighbours() -> tuple[Neighbour, ...]:
-    """Return the languages with few known words, by code."""
+    """Return languages with few known words, by code."""
     return tuple(read(path, Neighbour) for path in sorted((FOLDER / "neighbours").glob("*.toml")))
 
 
@@ -416,7 +417,7 @@ def language(code: str) -> Language:
 
 
 def has_decimal_comma(code: str) -> bool | None:
-    """Return whether 1,5 is three halves in a language; None without a file."""
+    """Return whether 1,5 is three halves; None without a file."""
     return next((lang.decimal_comma for lang in languages() if lang.code == code), None)
 
 
@@ -426,7 +427,7 @@ def every(pick: Callable[[Language], Iterable[str]]) -> tuple[str, ...]:
 
 
 def one_of(pick: Callable[[Language], Iterable[str]], *, spaced: bool | None = None) -> str:
-    """Join what ``pick`` takes into an expression's alternatives, without brackets.
+    """Join what ``pick`` takes as an expression's alternatives, without brackets.
 
     Args:
         spaced: only languages with (True) or without (False) separated words.
@@ -436,7 +437,7 @@ def one_of(pick: Callable[[Language], Iterable[str]], *, spaced: bool | None = N
 
 
 def read(path: Path, kind: type[T]) -> T:
-    """Read a file into a `Language` or a `Neighbour`.
+    """Read a file into a `Language` or `Neighbour`.
 
     Raises:
         ConfigError: a field is missing, unknown, or of another type.
@@ -446,7 +447,6 @@ def read(path: Path, kind: type[T]) -> T:
 
 
 def _built(value: Any, kind: Any, where: str) -> Any:
-    """Return a TOML value as a field's type."""
     inner, origin = get_args(kind), get_origin(kind)
     if is_dataclass(kind) and isinstance(value, dict):
         table: Any = kind

@@ -1,4 +1,4 @@
-"""Identify a language by known words that no other language has."""
+"""Identify a language by words unique to it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ for _code, _tasks in (*((lang.code, lang.identification.tasks) for lang in langu
         _OWN.setdefault(_word, set()).add(_code)
 
 EVIDENCE = {word: next(iter(langs)) for word, langs in _OWN.items() if len(langs) == 1}
-"""Word → the one of these languages that it belongs to; Chinese needs none."""
+"""Word → its only language; Chinese needs none."""
 
 _SPLIT = str.maketrans(dict.fromkeys('.!?,;:()[]"«»„“”…¿¡', " "))
 
 
 def language_of_words(prose: str) -> tuple[str | None, float, int]:
-    """Return the language of most known words (None without a majority), their share, and their number."""
+    """Return the majority's language or None, its share, and its votes."""
     votes: dict[str, int] = {}
     for word in prose.lower().replace("’", "'").translate(_SPLIT).split():
         lang = EVIDENCE.get(word)

@@ -19,7 +19,7 @@ _CHAT: tuple[Message, ...] = (_QUESTION, {"role": "assistant", "content": _ANSWE
 
 @dataclass(frozen=True, slots=True)
 class StopTokens:
-    """The tokens that end a response; ``turn_end`` is the template's."""
+    """Tokens that end a response; ``turn_end`` is the template's."""
 
     ids: tuple[int, ...]
     turn_end: int | None
@@ -87,7 +87,7 @@ def folder_stop_tokens(folder: Path, tokenizer: Any) -> StopTokens:
 
 
 def turn_end_token(tokenizer: Any) -> int | None:
-    """Return the special token after an answer or before the next turn."""
+    """Return the special token after an answer or before another turn."""
     if getattr(tokenizer, "chat_template", None) is None:
         return None
     for chat in (_CHAT, (*_CHAT, _QUESTION)):
@@ -109,7 +109,6 @@ def special_tokens(tokenizer: Any) -> set[int]:
 
 
 def _first_special(tokenizer: Any, tail: str) -> int | None:
-    """Return the special token that begins ``tail``."""
     special = special_tokens(tokenizer)
     for token in tokenizer.encode(tail, add_special_tokens=False):
         if token in special:

@@ -21,7 +21,7 @@ _TOKENS = (
 )
 _NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "optimizer.pt", "scheduler.bin", "scheduler.pt")
 _ATTENTION = frozenset({"full_attention", "sliding_attention", "chunked_attention", "attention"})
-"""Kinds of layers that carry nothing but keys and values."""
+"""Layers that carry only keys and values."""
 _STATE_SETTINGS = ("mamba_d_state", "ssm_state_size", "state_size", "conv_L_cache", "linear_num_key_heads", "lru_width")
 """Settings that only models with another kind have."""
 
@@ -39,7 +39,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def folder_revision(folder: Path) -> str:
-    """Return 12 hexadecimal digits over weights, tokenizer and chat template.
+    """Return 12 hexadecimal digits of weights, tokenizer and chat template.
 
     Raises:
         PolicyError: no weights can be read.
@@ -55,7 +55,7 @@ def folder_revision(folder: Path) -> str:
 
 
 def carries_state(config: Mapping[str, Any]) -> bool:
-    """Return whether a model may have layers with a recurrent state."""
+    """Return whether a model may have recurrent layers."""
     text = config.get("text_config") or config
     other = set(text.get("layer_types") or ()) - _ATTENTION
     return bool(other) or any(text.get(name) is not None for name in _STATE_SETTINGS)
@@ -70,7 +70,7 @@ def folder_carries_state(folder: Path) -> bool:
 
 
 def end_tokens(folder: Path) -> tuple[int, ...]:
-    """Return a model's end tokens, preferably its generation settings'."""
+    """Return a model's end tokens, preferably of its generation settings."""
     for name in ("generation_config.json", "config.json"):
         try:
             settings = json.loads((folder / name).read_text(encoding="utf-8"))

@@ -35,7 +35,6 @@ _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Statuses that another try may mend."""
 
 _OVERLOADED = frozenset({429, 503})
-"""Statuses of a server that has more requests than it can take."""
 
 _LONGEST_PAUSE_S = 60.0
 
@@ -69,7 +68,7 @@ class ServerResponse:
         return self.content.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """Parse the body, also with NaN.
+        """Parse the body, NaN included.
 
         Raises:
             ValueError: it is no JSON.
@@ -135,7 +134,6 @@ class HttpSession:
             raise TemporaryFailure(f"{type(error).__name__} {why}".strip(), "no_answer") from error
 
     def _place(self, url: str) -> tuple[URL, str | None]:
-        """Return an address and its proxy, cached."""
         place = self._places.get(url)
         if place is None:
             from yarl import URL
@@ -175,7 +173,7 @@ class ServerClient:
         models: str = "/models",
     ) -> None:
         self.context: int | None = None
-        """Tokens of prompt and answer together, the minimum over all servers that state it."""
+        """Max tokens of prompt and answer on every server."""
         self._settings, self._model, self._models, self._welcome = settings, model, models, welcome
         self.servers = Servers(urls or settings.urls, settings.in_flight, PATIENCE.give_up_s, self._greet)
         self._headers = _authorisation(settings.api_key_env, model)
@@ -204,7 +202,7 @@ class ServerClient:
         read: Callable[[Server, ServerResponse], _T],
         request: str,
     ) -> _T:
-        """Return what ``read`` makes of an answer from the least busy server.
+        """Return what ``read`` makes of the least busy server's answer.
 
         Args:
             body: called per try.
@@ -248,7 +246,7 @@ class ServerClient:
         }
 
     async def post(self, url: str, body: Mapping[str, Any], limit_s: float | None = None) -> ServerResponse:
-        """Post JSON and return an answer of any status."""
+        """Post JSON; return an answer of any status."""
         return await self._open_session().post(url, body, limit_s)
 
     async def get(self, url: str) -> ServerResponse:
@@ -298,7 +296,6 @@ class ServerClient:
         return response
 
     async def _greet(self, url: str) -> None:
-        """Check that a server has the model; call ``welcome``."""
         response = await self.get(url + self._models)
         self.require_ok(response, url)
         context = _context_of(response, url, self._model)
@@ -307,7 +304,6 @@ class ServerClient:
         await self._welcome(url, context)
 
     def _pause_s(self, failures: int) -> float:
-        """Return the pause after consecutive failures."""
         return min(_LONGEST_PAUSE_S, PATIENCE.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
 
     def _open_session(self) -> HttpSession:
@@ -369,7 +365,6 @@ def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
 
 
 def _retry_after(response: ServerResponse) -> float:
-    """Return the requested pause in seconds."""
     try:
         return min(max(float(response.retry_after or 0.0), 0.0), 10 * _LONGEST_PAUSE_S)
     except ValueError:

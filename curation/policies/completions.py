@@ -9,10 +9,10 @@ from typing import Any
 from curation.thinking import ThinkingTags
 
 FINISHED = frozenset({"stop", "length"})
-"""How whole responses end: by an end token or a text to stop at, or for want of room."""
+"""How whole responses end: by a stop token or text, or at the limit."""
 
 _TAIL_TOKENS = 64
-"""Tokens at the end of a prompt that may be an open tag; ample for one that is written letter by letter."""
+"""A prompt's last tokens that may be an open tag, even letter by letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ResponseReader:
         self._dropped = self._special_beside_tags(tokenizer) if tags.are_used else None
 
     def text(self, prompt_ids: Sequence[int], token_ids: Sequence[int], decoded: str) -> str:
-        """Return a response with the thinking tag that ends the prompt.
+        """Return a response after the thinking tag that ends its prompt.
 
         Args:
             decoded: without special tokens.
@@ -56,7 +56,7 @@ class ResponseReader:
         return self.tags.end_of(str(self._tokenizer.decode(tail, skip_special_tokens=False)))
 
     def _special_beside_tags(self, tokenizer: Any) -> frozenset[int] | None:
-        """Return special tokens outside of tags, if tags have some."""
+        """Return special tokens outside of tags, if tags have any."""
         added = getattr(tokenizer, "added_tokens_decoder", {})  # vLLM's own tokenizers have none
         special = {*tokenizer.all_special_ids, *(number for number, token in added.items() if token.special)}
         words = {number: str(tokenizer.decode([number], skip_special_tokens=False)).strip() for number in special}

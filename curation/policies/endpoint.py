@@ -112,7 +112,6 @@ class Endpoint(LivePolicy):
             raise TemporaryFailure(f"200, but no completion: {response.text!r:.120}", "unusable") from error
 
     def _body(self, problem: PromptRequest, index: int) -> dict[str, Any]:
-        """Return an attempt's request."""
         decoding = self.settings.decoding
         body: dict[str, Any] = {
             "model": self.settings.model,
@@ -140,7 +139,6 @@ class Endpoint(LivePolicy):
         )
 
     async def _welcome(self, url: str, context: int | None) -> None:
-        """Refuse a server whose context is too short."""
         max_tokens = self.settings.decoding.max_tokens
         if context is not None and max_tokens >= context:
             raise PolicyError(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import unicodedata
 
 EXCERPT_CHARACTERS = 240
-"""A longer response is shown by its beginning and its end."""
+"""Longer responses are shown by beginning and end."""
 
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Unicode categories that move the cursor, turn the writing direction, or cannot be encoded."""
+"""Unicode categories that move the cursor, turn the writing, or cannot be encoded."""
 
 
 def excerpt(text: str | None, characters: int = EXCERPT_CHARACTERS) -> str:
@@ -17,7 +17,7 @@ def excerpt(text: str | None, characters: int = EXCERPT_CHARACTERS) -> str:
 
 
 def shortened(text: str, characters: int) -> str:
-    """Return a text on one line, without control characters or a long middle."""
+    """Return a text on one line, its middle and control characters removed."""
     half = max(characters // 2, 1)
     is_cut = len(text) > 8 * characters
     if is_cut:  # what cannot be shown is not read

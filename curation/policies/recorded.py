@@ -35,11 +35,11 @@ _MODELS_OF_PROBLEM = "SELECT model FROM attempts WHERE problem = ? ORDER BY rowi
 _COUNT_OF_PROBLEM = "SELECT count(*) FROM attempts WHERE problem = ?"
 
 _Stored = tuple[str | None, str | None, int | None, str | None]
-"""Text, answer and label of an attempt, and why its text cannot be read."""
+"""An attempt's text, answer and label, and why its text is unreadable."""
 
 
 class Recorded:
-    """A file of attempts as a `Policy`; ``instant``: all are requested at once.
+    """A file of attempts as a `Policy`.
 
     Raises:
         SourceError: the file is unreadable, or lacks a column.
@@ -101,7 +101,7 @@ class Recorded:
         self._last_problem = None
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """Return a recorded attempt, if there is one.
+        """Return a recorded attempt, if any.
 
         Raises:
             RequestRefused: its text cannot be read.
@@ -118,7 +118,6 @@ class Recorded:
         return Completion(text, None, None, answer, None if label is None else bool(label))
 
     def _loaded(self) -> sqlite3.Connection:
-        """Return the attempts in a temporary database."""
         if self._rows is None:
             rows = sqlite3.connect("", check_same_thread=False)
             rows.executescript(_TABLE)
@@ -130,7 +129,6 @@ class Recorded:
         return self._rows
 
     def _attempts(self) -> Iterator[tuple[str, str | None, str | None, bool | None, str | None, str | None]]:
-        """Yield the file's attempts."""
         columns = self._settings.columns
         first: list[Row] = []
         for number, row in enumerate(read_rows(self.path)):

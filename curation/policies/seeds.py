@@ -1,4 +1,4 @@
-"""What live policies share: prompt, key, and seeds of attempts.
+"""What live policies share: prompt, key, and attempts' seeds.
 
 Invariants: (problem, index) determines the attempt's seed; whatever else changes a draw changes the key.
 """
@@ -32,8 +32,8 @@ class LivePolicy:
     """A model with one prompt.
 
     Args:
-        name: the model's in the key.
-        further: what else changes requests.
+        name: in the key.
+        further: other influences on requests.
     """
 
     def __init__(self, settings: LiveModel, name: str, prompt: Prompt | None, **further: str) -> None:

@@ -1,9 +1,9 @@
 """The choice of a server for each request.
 
-Invariants: a request goes to the least busy server below its limit, if possible to one not tried yet; a server that
+Invariants: a request goes to the least busy server below its limit, preferably one not tried yet; a server that
 broke a connection gets nothing until a probe succeeds.
 
-Limits adapt by AIMD (Chiu and Jain 1989), and fall only if `OVERLOAD` of a window is refused.
+Limits adapt by AIMD (Chiu and Jain 1989), falling only if `OVERLOAD` of a window is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OVERLOAD, WINDOW = 0.25, 32
 
 
 class AdaptiveLimit:
-    """A server's limit of requests at once, up to ``cap``."""
+    """A server's limit of concurrent requests, up to ``cap``."""
 
     def __init__(self, cap: int) -> None:
         self._cap, self._limit = cap, float(cap)
@@ -79,7 +79,7 @@ class Unreachable(TemporaryFailure):
 
 @dataclass(slots=True, eq=False)
 class Server:
-    """One server; ``busy`` counts statuses such as 429, ``failed`` those from 500 and missing answers."""
+    """A server; ``busy`` counts statuses such as 429, ``failed`` those from 500 and missing answers."""
 
     url: str
     limit: AdaptiveLimit
@@ -97,8 +97,8 @@ class Servers:
     """The servers of one policy.
 
     Args:
-        in_flight: max requests at once per server.
-        give_up_s: seconds without a living server after which requests fail.
+        in_flight: max concurrent requests per server.
+        give_up_s: seconds without a living server until requests fail.
         probe: raises `TemporaryFailure`, or `PolicyError` if a server can never answer.
     """
 
@@ -134,7 +134,7 @@ class Servers:
         """Wait for a server with room; call `release` afterwards.
 
         Args:
-            avoided: URLs for use only if no other server is alive.
+            avoided: URLs used only if no other server is alive.
 
         Raises:
             PolicyError: no server was alive for too long.
@@ -176,7 +176,6 @@ class Servers:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _probe_failure(self, url: str) -> str | None:
-        """Probe a server; return its temporary failure."""
         try:
             await self._probe(url)
         except TemporaryFailure as failure:
@@ -184,7 +183,6 @@ class Servers:
         return None
 
     def _free_server(self, avoided: Collection[str]) -> Server | None:
-        """Return the least busy server with room."""
         now = time.monotonic()
         living = [server for server in self.all if server.alive]
         wanted = [server for server in living if server.url not in avoided] if avoided else living
@@ -210,7 +208,6 @@ class Servers:
         return wait
 
     async def _wait(self, limit_s: float | None, is_first: bool) -> None:
-        """Wait for a turn, at most ``limit_s``."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         (self._waiting.appendleft if is_first else self._waiting.append)(turn)
         try:

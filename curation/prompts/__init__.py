@@ -1,4 +1,4 @@
-"""The prompts: what a model is asked, for sampling and training alike.
+"""The prompts for sampling and training.
 
 Attempts are filed under a `Prompt`'s version, so a changed wording is a new version.
 """

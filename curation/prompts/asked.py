@@ -1,6 +1,6 @@
-"""Record how a set's problems and a trained model are asked, so that users can ask the same way.
+"""Record how a set's problems and a trained model are asked.
 
-A set of recorded attempts has no `asked.json`; its problems are asked by `SOLVE`.
+Recorded attempts have no `asked.json`; their problems are asked by `SOLVE`.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ FILE = "asked.json"
 _TEMPLATE, _TOKENIZER = "chat_template.jinja", "tokenizer_config.json"
 
 ADD_SYSTEM = "add_system_message"
-"""The argument of a trained model's chat template that, if false, leaves the chat without a system message."""
+"""The chat template's argument that, if false, adds no system message."""
 
 _ADDED = re.compile(r"{#- system message of the training -#}.*?{#- end -#}", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The prompt of a set, the tags that its policy thinks in, and the form in which its answers are read.
+    """A set's prompt, its policy's thinking tags, and the form of its answers.
 
-    ``judges`` are the labels of the user's own judges that its problems were measured with.
+    ``judges`` are labels of the user's own judges that measured it.
     """
 
     prompt: Prompt = SOLVE
@@ -44,7 +44,7 @@ class Asked:
 
 
 def asked_by(policy: LiveModel, response_format: str) -> str:
-    """Return what `FILE` holds, as JSON: which prompt a live policy was given."""
+    """Return a live policy's prompt and settings as JSON for `FILE`."""
     named = {"text": policy.prompt.text} if isinstance(policy.prompt, PromptFile) else policy.prompt
     examples = [[one.statement, one.response] for one in policy.examples]
     asked = {"prompt": named, "thinking": policy.thinking, "examples": examples, "response_format": response_format}
@@ -52,7 +52,7 @@ def asked_by(policy: LiveModel, response_format: str) -> str:
 
 
 def read_asked(folder: Path) -> Asked:
-    """Return how the problems of a published set were asked; the defaults if it has no `asked.json`.
+    """Return how a published set's problems were asked; defaults without `asked.json`.
 
     Raises:
         SourceError: the file is damaged.
@@ -67,7 +67,7 @@ def read_asked(folder: Path) -> Asked:
 
 
 def write_asked(folder: Path, policy: LiveModel, response_format: str) -> None:
-    """Write into a model's folder how it is asked, and have its chat template add the system message."""
+    """Write into a model's folder how it is asked; its chat template adds the system message."""
     (folder / FILE).write_text(asked_by(policy, response_format), encoding="utf-8")
     examples = [(one.statement, one.response) for one in policy.examples]
     system = solving_prompt(policy.prompt, ThinkingTags.of(policy.thinking), examples).system
@@ -81,7 +81,7 @@ def write_asked(folder: Path, policy: LiveModel, response_format: str) -> None:
 
 
 def with_system_message(template: str, system: str) -> str:
-    """Return a chat template that gives a chat without a system message this one, in place of one added before."""
+    """Return a chat template that adds this system message to chats without, replacing an earlier one."""
     template = _ADDED.sub("", template, count=1)
     if not system:
         return template
@@ -95,7 +95,7 @@ def with_system_message(template: str, system: str) -> str:
 
 
 def asked_settings(folder: Path) -> dict[str, Any]:
-    """Return the prompt, tags and examples of a trained model's folder as settings of a model; empty if it has none.
+    """Return a trained model's prompt, tags and examples as settings, if any.
 
     Raises:
         SourceError: the file is damaged.

@@ -1,4 +1,4 @@
-"""What a prompt is: a system message, a user message with blanks, worked examples, and a version."""
+"""A prompt: system message, user message, worked examples and version."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from curation.records import PromptRequest
 
 
 class Message(TypedDict):
-    """One chat message, as chat templates and OpenAI-compatible servers take it."""
+    """A chat message for chat templates and OpenAI-compatible servers."""
 
     role: str
     content: str
@@ -18,9 +18,9 @@ class Message(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt under its version: ``system`` may be empty, ``user`` makes the user message of a request.
+    """A prompt under its version; ``system`` may be empty, ``user`` makes a request's user message.
 
-    ``examples`` are statements and responses, shown as earlier turns of the chat (few-shot).
+    ``examples`` are statements and responses, shown as earlier turns of the chat.
 
     Example: ``Prompt("solve@1", SYSTEM, lambda request: request.statement)``
     """
@@ -40,10 +40,9 @@ class Prompt:
 
 
 def plain_text(messages: Sequence[Message]) -> str:
-    """Write a chat for a model without a chat template: the contents, a blank line between them, and one line break.
+    r"""Write a chat without a chat template, in sampling and training: contents, blank lines between them, and a line
+    break.
 
-    Sampling and training both use it wherever the tokenizer has no template.
-
-    Example: ``plain_text([{"role": "user", "content": "2 + 2 = ?"}])`` is ``"2 + 2 = ?\\n"``.
+    Example: ``plain_text([{"role": "user", "content": "2 + 2 = ?"}])`` is ``"2 + 2 = ?\n"``.
     """
     return "\n\n".join(message["content"] for message in messages) + "\n"

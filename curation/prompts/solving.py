@@ -39,17 +39,17 @@ language of the task.
 Problem:"""
 
 BOXED = {lang.code: lang.prompts.boxed for lang in languages()}
-"""How the final answer of a math problem must be written, by language (ISO 639-1)."""
+"""Required form of a math problem's answer, by language (ISO 639-1)."""
 
 FENCED = {lang.code: lang.prompts.fenced for lang in languages()}
-"""How a program must be written, by language (ISO 639-1); the blank is the name after the fence."""
+"""Required form of a program, by language (ISO 639-1); its blank is the fence's name."""
 
 FENCE = "language"
-"""Detail of a `PromptRequest` that names the programming language asked for, `python` (the default) or `cpp`."""
+"""Detail of a `PromptRequest`: the programming language, `python` (default) or `cpp`."""
 
 
 def answer_instructions(request: PromptRequest) -> str:
-    """Return the sentence that states the form of the answer; in English if the language has none of its own."""
+    """Return the sentence on the answer's form, by default in English."""
     if request.domain is Domain.CODE:
         return FENCED.get(request.lang, FENCED["en"]).replace("{fence}", request.details.get(FENCE, "python"))
     return BOXED.get(request.lang, BOXED["en"])
@@ -64,17 +64,16 @@ DIRECT = Prompt("solve-direct@1", DIRECT_SYSTEM, _statement_and_form)
 PLAIN = Prompt("plain@1", "", lambda request: request.statement)
 
 SOLVING = {"solve": SOLVE, "plain": PLAIN}
-"""The prompts for solving problems, by the name that a recipe's `prompt` gives."""
+"""Prompts for solving problems, by a recipe's name for them."""
 
 _FILE = "file"
-"""The name of prompts of files, before their versions."""
 
 RECORDED = "recorded"
-"""The version that attempts recorded elsewhere are filed under, as their prompt is not known."""
+"""The version of attempts recorded elsewhere, whose prompt is unknown."""
 
 
 def asks_to_solve(version: str) -> bool:
-    """Return whether attempts under this version of a prompt are answers to the problem itself.
+    """Return whether attempts under this version answer the problem itself.
 
     Example: ``asks_to_solve("solve@1 [THINK] [/THINK]")``, not ``asks_to_solve("rewrite@2")``
     """
@@ -83,7 +82,7 @@ def asks_to_solve(version: str) -> bool:
 
 
 def system_prompt(text: str) -> Prompt:
-    """Return a prompt with a system message of the user's; its version is a hash of the text."""
+    """Return a user's system message as a prompt, its hash as version."""
     version = f"{_FILE}@{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
     return Prompt(version, text, _statement_and_form)
 
@@ -91,11 +90,11 @@ def system_prompt(text: str) -> Prompt:
 def solving_prompt(
     prompt: str | PromptFile, tags: ThinkingTags = THINK, examples: Sequence[tuple[str, str]] = ()
 ) -> Prompt:
-    """Return the prompt that a recipe names, for a model that thinks in these tags, or does not think aloud.
+    """Return a recipe's prompt for a model that thinks in these tags, or not aloud.
 
     Args:
-        prompt: one of `SOLVING`, or a file, whose text names its tags itself.
-        examples: statements and responses that are shown before the problem; the version names them by a digest.
+        prompt: one of `SOLVING`, or a file, which names its tags itself.
+        examples: statements and responses before the problem, hashed in the version.
     """
     chosen = system_prompt(prompt.text) if isinstance(prompt, PromptFile) else _with_tags(SOLVING[prompt], tags)
     if not examples:

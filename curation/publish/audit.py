@@ -1,7 +1,7 @@
-"""Audits of labels: draw rows with known probabilities, and estimate the share of wrong labels from people's verdicts.
+"""Draw rows with known probabilities, and estimate the share of wrong labels from people's verdicts.
 
-Strata have equal sums of sqrt(p (1 - p)) and equal draws (Neyman 1934); the share is Horvitz and Thompson's (1952),
-with an interval of sampled Beta shares. It is valid even if the probabilities are wrong.
+Strata have equal sums of sqrt(p (1 - p)) and equal draws (Neyman 1934); the share (Horvitz and Thompson 1952) is valid
+even with wrong probabilities.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 STRATA = 4
 
 _LEAST = 0.002
-"""No label counts as surer than this when rows are shared out."""
+"""Min distance of a probability from 0 and 1."""
 
 _DRAWS = 20_000
 _PRIOR = 0.5
@@ -23,7 +23,7 @@ _PRIOR = 0.5
 
 @dataclass(frozen=True, slots=True)
 class AuditStratum:
-    """A stratum of similar probability: its size and the drawn problems."""
+    """A stratum's size and its drawn problems."""
 
     size: int
     drawn: tuple[str, ...]
@@ -31,7 +31,7 @@ class AuditStratum:
 
 @dataclass(frozen=True, slots=True)
 class AuditEstimate:
-    """The share of wrong labels with its 95 % interval and number of verdicts."""
+    """The share of wrong labels with its 95 % interval."""
 
     share: float
     low: float
@@ -42,17 +42,17 @@ class AuditEstimate:
 
 @dataclass(frozen=True, slots=True)
 class DrawnPlaces:
-    """A stratum's size, and the positions of the drawn problems among all sorted ids."""
+    """A stratum's size, and its drawn positions among all sorted ids."""
 
     size: int
     places: NDArray[np.int64]
 
 
 def draw_places(chances: NDArray[np.float64], size: int, seed: int) -> list[DrawnPlaces]:
-    """Draw ``size`` problems, or all if there are fewer.
+    """Draw up to ``size`` problems.
 
     Args:
-        chances: probabilities of a wrong reference, ordered by id; nan if unknown.
+        chances: of a wrong reference; nan if unknown.
     """
     order = np.argsort(-np.where(np.isnan(chances), np.inf, chances), kind="stable")
     spread = np.clip(np.nan_to_num(chances[order], nan=_LEAST), _LEAST, 1 - _LEAST)
@@ -70,7 +70,6 @@ def draw_places(chances: NDArray[np.float64], size: int, seed: int) -> list[Draw
 
 
 def _shared_out(sizes: Sequence[int], size: int) -> list[int]:
-    """Return each stratum's number of draws, as equal as the sizes allow."""
     shares = [0] * len(sizes)
     left = min(size, sum(sizes))
     while left:
@@ -91,9 +90,9 @@ def estimate_audit(
     """Return the share of wrong labels; None while a stratum has no verdict.
 
     Args:
-        verdicts: whether the label is wrong, by judged problem.
-        corrected: judged problems that count as right now.
-        gone: judged problems that left the set.
+        verdicts: whether labels are wrong.
+        corrected: problems with right labels by now.
+        gone: problems that left the set.
     """
     rng = np.random.default_rng(0)
     mended = {*corrected, *gone}

@@ -1,6 +1,6 @@
 """Columns of the published set, and quotas per source.
 
-Invariants: pure functions; which rows a quota keeps depends on the seed and the ids only; groups stay whole.
+Invariants: pure functions; quotas depend only on seed and ids; groups stay whole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ VERSION = "export@7"
 STAGE = "export"
 
 _FORESEEN = r"; foreseen at ([0-9.]+)(?: with (.+))?$"
-"""How the evidence of a decision ends that was foreseen: with which probability, and with whose attempts besides."""
+"""End of a foreseen decision's evidence: probability, and whose attempts informed it."""
 
 ACCEPTED = pl.List(pl.String())
 
@@ -55,11 +55,11 @@ _MEASURED = (
 
 
 def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | None) -> pl.DataFrame:
-    """Return the kept problems with their difficulty (`CURATED`), in order.
+    """Return kept problems with their difficulty (`CURATED`).
 
     Args:
-        last: `DECISION` rows of the stage that decided.
-        first: `DECISION` rows of the stage before it.
+        last: `DECISION` rows of the deciding stage.
+        first: those of the stage before.
     """
     defaults: dict[str, pl.Expr] = {
         "also_from": pl.lit([], COPIES),
@@ -82,7 +82,7 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
 
 
 def with_accepted(problems: pl.DataFrame, votes: pl.DataFrame) -> pl.DataFrame:
-    """Return problems with ``accepted``: the answers that votes found equal to the reference."""
+    """Return problems with ``accepted``: answers that votes equate with the reference."""
     same = votes.filter((pl.col("decision") == "same") & (pl.col("attempts") > 0))
     found = (
         problems.select("id", "answer")
@@ -113,9 +113,7 @@ def _informed_by() -> pl.Expr:
 
 
 def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int) -> dict[str, int]:
-    """Return each source's number of problems by weight; what a source lacks goes to the others.
-
-    Rounds by largest remainder.
+    """Return each source's quota by weight, by largest remainder; others make up for small sources.
 
     Example: ``quotas({"a": 10, "b": 1}, {"a": 1.0, "b": 1.0}, 6) == {"a": 5, "b": 1}``
     """
@@ -140,12 +138,7 @@ def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int
 
 
 def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame:
-    """Return ``id`` and ``evidence`` of the problems that exceed the set's size, drawn by group.
-
-    Args:
-        index: id, group, source and weight of all kept problems.
-        size: max problems, or None.
-    """
+    """Return ``id`` and ``evidence`` of problems beyond the set's size, drawn by group."""
     if size is None or index.height <= size:
         return pl.DataFrame(schema={"id": pl.String, "evidence": pl.String})
     weights = dict(index.group_by("source").agg(pl.col("weight").first()).iter_rows())
@@ -170,7 +163,7 @@ def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame
 
 
 def _turns(groups: pl.Series, seed: int) -> pl.Series:
-    """Return each row's draw position, from a hash of the seed and its group."""
+    """Return each row's draw position, equal within a group."""
     names = groups.unique(maintain_order=True)
     draws = np.fromiter((_draw(seed, name) for name in names), np.uint64, len(names))
     turns = np.empty(len(names), np.int64)

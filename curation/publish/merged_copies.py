@@ -1,6 +1,6 @@
-"""Sources and licences of the duplicates that were merged into published problems.
+"""Sources and licences of duplicates merged into published problems.
 
-Invariants: every copy has one row that stays; rows dropped for conflicting references are no copies.
+Invariants: each copy belongs to one remaining row; rows with conflicting references are no copies.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import polars as pl
 from curation.records import DropReason
 
 COPIES = pl.List(pl.Struct({"source": pl.String(), "row": pl.Int64(), "license": pl.String()}))
-"""The type of a column of copies; empty where there are none."""
+"""The type of columns of copies, which may be empty."""
 
 _COPY = {"source": pl.String(), "row": pl.Int64(), "license": pl.String()}
 _EDGE = pl.Schema({**_COPY, "kept_source": pl.String(), "kept_row": pl.Int64()})
@@ -20,7 +20,7 @@ _KEPT = ["kept_source", "kept_row"]
 def merged_copies(
     exact_kept: pl.DataFrame, exact_dropped: pl.DataFrame, near_dropped: pl.DataFrame, members: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return ``source``, ``row`` and copies (``also_from``, `COPIES`) of each row with merged copies.
+    """Return ``source``, ``row`` and copies (``also_from``, `COPIES`) of rows with merged copies.
 
     Args:
         exact_kept: ``id``, ``source``, ``row``.
@@ -45,7 +45,7 @@ def merged_copies(
 
 
 def with_copies(problems: pl.DataFrame, copies: pl.DataFrame) -> pl.DataFrame:
-    """Return rows with their merged copies in ``also_from``; an empty list if none."""
+    """Return rows with their merged copies in ``also_from``."""
     joined = problems.join(copies, on=["source", "row"], how="left", maintain_order="left")
     return joined.with_columns(also_from=pl.col("also_from").fill_null([]).cast(COPIES))
 

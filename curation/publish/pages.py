@@ -1,4 +1,4 @@
-"""Markdown pages for cards and receipts, and the interval of shares.
+"""Markdown pages of cards and receipts, and intervals of shares.
 
 Invariant: escaped text renders letter by letter.
 """
@@ -15,7 +15,7 @@ _Z95 = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of Markdown cells; ``align`` has ``l`` or ``r`` per column."""
+    """A table of Markdown cells, aligned by ``l`` or ``r`` per column."""
 
     titles: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -49,7 +49,7 @@ class Section:
 
 
 def page(title: str, blocks: Iterable[Block | Section], header: Mapping[str, Any] | None = None) -> str:
-    """Return a page; header entries without a value are left out."""
+    """Return a page; header entries without value are left out."""
     import yaml
 
     entries = {name: value for name, value in (header or {}).items() if value}
@@ -58,7 +58,7 @@ def page(title: str, blocks: Iterable[Block | Section], header: Mapping[str, Any
 
 
 def data_files() -> list[dict[str, Any]]:
-    """Return the header's `configs`, which make `datasets` read only data/."""
+    """Return the header's `configs`, so that `datasets` reads only data/."""
     return [{"config_name": "default", "data_files": [{"split": "train", "path": "data/train-*.parquet"}]}]
 
 
@@ -74,14 +74,13 @@ def cell(text: object) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Return text that Markdown renders letter by letter, with its line breaks."""
+    """Return text that Markdown renders letter by letter."""
     escaped = "".join("\\" + c if c in "\\`*_[]<>$|~&#" else c for c in text)
     lines = [_escape_start(line.strip()) for line in escaped.splitlines()]
     return "\n".join(lines)
 
 
 def _escape_start(line: str) -> str:
-    """Return a line that starts no list, rule or heading."""
     digits = len(line) - len(line.lstrip("0123456789"))
     if digits and line[digits : digits + 1] in (".", ")"):
         return f"{line[:digits]}\\{line[digits:]}"
@@ -89,7 +88,7 @@ def _escape_start(line: str) -> str:
 
 
 def code_span(text: str) -> str:
-    """Return text as inline code on one line, also if it holds backticks."""
+    """Return text as inline code on one line, backticks included."""
     inner = " ".join(text.split())
     ticks = "`" * (1 + longest_run(inner, "`"))
     pad = " " if inner.startswith("`") or inner.endswith("`") else ""
@@ -97,7 +96,7 @@ def code_span(text: str) -> str:
 
 
 def longest_run(text: str, letter: str) -> int:
-    """Return the length of the letter's longest run in the text."""
+    """Return the length of a letter's longest run."""
     longest = run = 0
     for character in text:
         run = run + 1 if character == letter else 0
@@ -106,7 +105,7 @@ def longest_run(text: str, letter: str) -> int:
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Wilson 1927)."""
+    """Return a share's 95 % interval (Wilson 1927)."""
     share, z2 = hits / n, _Z95 * _Z95
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = _Z95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))

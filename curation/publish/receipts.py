@@ -1,9 +1,7 @@
-"""The receipt of a curated set (receipt.json and RECEIPT.md): figures with intervals, methods and digests.
+"""A set's receipt (receipt.json and RECEIPT.md): figures with intervals, methods and digests.
 
-Invariants: equal figures give equal bytes; no local path and no date but the version's is included. ``digest`` reveals
-edits, not their author.
-
-Wrong solutions are also counted without the tests that only they fail, since these may have been made for them.
+Invariants: equal figures give equal bytes; no local path and only the version's date is included. ``digest``
+reveals edits, not their author.
 """
 
 from __future__ import annotations
@@ -38,11 +36,11 @@ class Needs(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure; if it was not measured, ``value`` is None and ``measure`` names the command.
+    """A figure; if not measured, ``value`` is None and ``measure`` names the command.
 
     Args:
-        name: dotted, beginning with the section.
-        n: the number of rows, verdicts or solutions.
+        name: dotted; begins with the section.
+        n: of rows, verdicts or solutions.
     """
 
     name: str
@@ -62,7 +60,7 @@ class Figure:
 
     @property
     def text(self) -> str:
-        """Return value and interval as the page prints them."""
+        """Return value and interval as printed."""
         if self.value is None:
             return "not measured" if self.measure else "–"
         if isinstance(self.value, float):
@@ -78,11 +76,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The receipt of one version of a set.
+    """The receipt of a set's version.
 
     Args:
         files: SHA-256 by path, without the receipt and the mark of publication.
-        columns: digest of each column of ``data/train-*.parquet``.
+        columns: digests of ``data/train-*.parquet``.
     """
 
     name: str
@@ -101,7 +99,7 @@ class Receipt:
 
     @property
     def digest(self) -> str:
-        """Return the SHA-256 of all that is in it."""
+        """Return the SHA-256 of its content."""
         return hashlib.sha256(json.dumps(self._table(), sort_keys=True).encode()).hexdigest()
 
     def as_json(self) -> str:
@@ -119,7 +117,7 @@ def as_row(figure: Figure) -> dict[str, Any]:
 
 
 def read_receipt(folder: Path) -> tuple[Receipt, str]:
-    """Return a set's receipt and the digest that its file states.
+    """Return a set's receipt and the digest in its file.
 
     Raises:
         SourceError: it is missing or unreadable.
@@ -152,7 +150,7 @@ def as_figure(row: Mapping[str, Any]) -> Figure:
 def share_figure(
     name: str, title: str, hits: int, n: int, how: str, needs: Needs, counts: Mapping[str, int] | None = None
 ) -> Figure:
-    """Return a share with its 95 % Wilson interval; no value for a total of 0."""
+    """Return a share with its 95 % Wilson interval; without value if ``n`` is 0."""
     if not n:
         return Figure(name, title, None, None, 0, how, needs)
     low, high = wilson(hits, n)
@@ -161,7 +159,7 @@ def share_figure(
 
 
 LEFT_OUT = (FILE, PAGE, ".published.json")
-"""Files that name the receipt's digest or size, or are the receipt."""
+"""The receipt's files, and those that name its digest or size."""
 
 _ROWS = 10_000
 
@@ -178,7 +176,7 @@ def file_digests(folder: Path) -> dict[str, str]:
 
 
 def column_digests(files: Sequence[Path]) -> tuple[int, dict[str, str]]:
-    """Return the number of rows of parquet files, and their columns' digests."""
+    """Return parquet files' number of rows, and column digests."""
     rows, hashes = 0, dict[str, Any]()
     for path in files:
         frame = pl.read_parquet(path, glob=False)
@@ -191,7 +189,7 @@ def column_digests(files: Sequence[Path]) -> tuple[int, dict[str, str]]:
 
 
 def licence_figures(ledger: Mapping[str, Sequence[tuple[str, int, int, int]]], card: str) -> list[Figure]:
-    """Return a figure for each source and licence.
+    """Return a figure per source and licence.
 
     Args:
         ledger: by source: licence, problems, changed texts, merged copies.
@@ -210,7 +208,7 @@ def licence_figures(ledger: Mapping[str, Sequence[tuple[str, int, int, int]]], c
 
 
 def differing_figures(stated: Receipt, computed: Receipt, names: Collection[str]) -> list[str]:
-    """Return a sentence for each figure that differs from its recomputation."""
+    """Return a sentence for each figure that is recomputed differently."""
     sentences = []
     for name in sorted(names):
         said, came = stated.figure(name), computed.figure(name)
@@ -241,11 +239,11 @@ _ONE = ["problem", "solution"]
 
 
 def power_of_tests(runs: pl.DataFrame, decisions: pl.DataFrame, made: pl.DataFrame) -> list[Figure]:
-    """Return the shares of right solutions that pass and of wrong ones that fail.
+    """Return the shares of right solutions that pass and wrong ones that fail, also without made tests that only one
+    wrong solution fails.
 
     Args:
-        runs: every solution on every test.
-        made: problem and test of the tests made here.
+        made: problem and test of tests made here.
     """
     failing = _failing(runs, decisions)
     by_made = failing.join(made, on=["problem", "test"], how="semi")
@@ -276,7 +274,7 @@ def power_of_tests(runs: pl.DataFrame, decisions: pl.DataFrame, made: pl.DataFra
 
 
 def _failing(runs: pl.DataFrame, decisions: pl.DataFrame, *, right: bool = False) -> pl.DataFrame:
-    """Return problem, test and solution of failed runs of wrong (or right) solutions on kept tests."""
+    """Return failures of wrong (or right) solutions on kept tests."""
     staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", wanted="output")
     told = runs.filter(pl.col("right") == right).filter(pl.col("ended").ne_missing("skipped"))
     joined = told.join(staying, on=["problem", "test"])
@@ -297,10 +295,10 @@ SECTIONS = {
     "licences": ("Licences", "Problems by source and licence."),
     "digests": ("Digests", "Judging the stored attempts again gives the same digests."),
 }
-"""Heading and one sentence of each section, in the order of the page."""
+"""Heading and sentence of each section, in page order."""
 
 MEASURED = ("worth", "planted", "labels", "tests")
-"""The sections that hold what was measured on the set itself."""
+"""Sections measured on the set itself."""
 
 _AGAIN = {
     Needs.SET: "the set",

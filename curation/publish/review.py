@@ -1,9 +1,9 @@
 """The queue of disputed labels (`DISPUTE`), and people's verdicts on them.
 
-A verdict is a line of ``DIR/review.jsonl``: ``accept`` names the right reference, ``reject`` discards the problem,
-``undo`` takes back the reviewer's last verdict. The next run applies them.
+A verdict is a line of ``DIR/review.jsonl``, applied by the next run: ``accept`` names the right reference, ``reject``
+discards the problem, ``undo`` takes back the reviewer's last verdict.
 
-Invariants: the verdict file is append-only; in = kept + dropped; ``raw_answer`` keeps a replaced reference.
+Invariants: the file is append-only; ``raw_answer`` keeps a replaced reference.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STAGE = "review"
 
 FILE = "review.jsonl"
 TORN = "review.torn.jsonl"
-"""Lines that were cut off while they were written, by a full disk for example; no command reported them as stored."""
+"""Lines cut off by a crash or full disk; none was reported as stored."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -63,15 +63,15 @@ IS_DOUBTFUL = pl.col("method").str.ends_with("(doubtful)")
 """Whether the verifier marked a verdict doubtful."""
 
 SHOWN_COLUMNS = 5
-"""Most doubtful verdicts that the evidence of one problem names."""
+"""Max doubtful verdicts in a problem's evidence."""
 
 SHOWN_CHARACTERS = 80
-"""Characters of an unreadable answer that the evidence shows."""
+"""Max characters of an unreadable answer in the evidence."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewVerdict:
-    """A person's verdict; ``answer`` is the right reference, None to reject the problem."""
+    """A person's verdict; ``answer`` is the right reference, None to reject."""
 
     problem: str
     answer: str | None
@@ -80,7 +80,7 @@ class ReviewVerdict:
 
     @property
     def content(self) -> str | None:
-        """Return the reference without differences in spaces; None to reject."""
+        """Return the reference with normalised spaces; None to reject."""
         return None if self.answer is None else " ".join(self.answer.split())
 
 
@@ -88,10 +88,10 @@ ReviewVerdicts = Mapping[str, ReviewVerdict]
 
 
 def read_verdicts(folder: Path, reviewers: int = 1) -> dict[str, ReviewVerdict]:
-    """Read the verdicts that count, by problem.
+    """Return the verdicts that count, by problem.
 
     Args:
-        reviewers: how many people must agree; with 1 the last line counts.
+        reviewers: how many must agree; with 1 the last line counts.
 
     Raises:
         StoreError: a line is no verdict.
@@ -101,7 +101,7 @@ def read_verdicts(folder: Path, reviewers: int = 1) -> dict[str, ReviewVerdict]:
 
 
 def read_statements(folder: Path) -> dict[str, list[ReviewVerdict]]:
-    """Read the verdicts that were not taken back, by problem.
+    """Return verdicts that were not taken back, by problem.
 
     Raises:
         StoreError: a line is no verdict.
@@ -135,7 +135,7 @@ def read_statements(folder: Path) -> dict[str, list[ReviewVerdict]]:
 
 
 def agreed_verdict(statements: Sequence[ReviewVerdict], reviewers: int = 1) -> ReviewVerdict | None:
-    """Return the verdict that enough people agree on, or None."""
+    """Return the verdict of enough people, or None."""
     if reviewers == 1:
         return statements[-1] if statements else None
     last = {verdict.reviewer: verdict for verdict in statements}
@@ -145,7 +145,6 @@ def agreed_verdict(statements: Sequence[ReviewVerdict], reviewers: int = 1) -> R
 
 
 def _parse_line(line: bytes) -> tuple[str, ReviewVerdict] | None:
-    """Return a line's word and verdict, or None."""
     try:
         content = json.loads(line)
     except ValueError:
@@ -164,12 +163,12 @@ def _parse_line(line: bytes) -> tuple[str, ReviewVerdict] | None:
 
 
 def add_verdict(folder: Path, verdict: ReviewVerdict) -> None:
-    """Append a verdict to the file and sync it."""
+    """Append a verdict and sync the file."""
     _append(folder, REJECT if verdict.answer is None else ACCEPT, verdict)
 
 
 def undo_verdict(folder: Path, problem: str, reviewer: str | None) -> None:
-    """Append a line that takes back a reviewer's last verdict, and sync the file."""
+    """Append a line that undoes a reviewer's last verdict."""
     _append(folder, UNDO, ReviewVerdict(problem, None, reviewer))
 
 
@@ -190,7 +189,7 @@ def _append(folder: Path, word: str, verdict: ReviewVerdict) -> None:
 
 
 def _whole_lines(handle: RawIOBase, torn: Path) -> int:
-    """Move a torn last line to the file `torn`, and return where the whole lines end."""
+    """Move a torn last line to `torn`; return the whole lines' end."""
     handle.seek(0)
     content = handle.read()
     end = content.rfind(b"\n") + 1
@@ -207,13 +206,13 @@ def _whole_lines(handle: RawIOBase, torn: Path) -> int:
 
 
 def digest(verdicts: ReviewVerdicts) -> str:
-    """Return a short hash of the verdicts, whatever their order."""
+    """Return a hash of the verdicts in any order."""
     lines = sorted((verdict.problem, verdict.answer or "", verdict.answer is None) for verdict in verdicts.values())
     return hashlib.blake2b(json.dumps(lines).encode(), digest_size=8).hexdigest()
 
 
 def apply_verdicts(problems: pl.DataFrame, verdicts: ReviewVerdicts) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split a shard into rows that go on, accepted rows with their reference, and rejected rows."""
+    """Return a shard's rows with people's references, and its rejected rows."""
     verdict_frame = pl.DataFrame(
         [(verdict.problem, verdict.answer) for verdict in verdicts.values()],
         schema={"id": pl.String, "_said": pl.String},
@@ -235,13 +234,13 @@ def apply_verdicts(problems: pl.DataFrame, verdicts: ReviewVerdicts) -> tuple[pl
 
 
 def replaced_reference(raw_answer: str | None) -> str | None:
-    """Return the reference that a person replaced, from ``raw_answer``, or None."""
+    """Return the reference that a person replaced, or None."""
     is_replaced = raw_answer is not None and raw_answer.startswith(_BEFORE_REVIEW)
     return raw_answer.removeprefix(_BEFORE_REVIEW) if raw_answer is not None and is_replaced else None
 
 
 def keep_accepted_labels(decisions: pl.DataFrame, unsuspecting: pl.DataFrame, verdicts: ReviewVerdicts) -> pl.DataFrame:
-    """Return the decisions without suspicions against accepted labels.
+    """Return decisions without suspicions against accepted labels.
 
     Args:
         unsuspecting: the same rows, decided with ``wrong_label_share`` = 1.
@@ -257,7 +256,7 @@ def keep_accepted_labels(decisions: pl.DataFrame, unsuspecting: pl.DataFrame, ve
 
 
 def exact_conflicts(dropped: pl.DataFrame) -> pl.DataFrame:
-    """Return copies with different references from exact_dedup's dropped rows, one dispute per id."""
+    """Return exact copies with different references, a dispute per id."""
     conflicts = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS)
     grouped = conflicts.group_by("id", maintain_order=True).agg(
         pl.col("statement", "lang", "evidence").first(),
@@ -268,7 +267,7 @@ def exact_conflicts(dropped: pl.DataFrame) -> pl.DataFrame:
 
 
 def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return near duplicates whose reference differs from that of the kept row."""
+    """Return near duplicates whose reference differs from the kept row's."""
     stayed = members.select("source", "row", "kept_id", "kept_source", "kept_row", "kept_answer")
     conflicts = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS).join(
         stayed, on=["source", "row"], how="left", maintain_order="left"
@@ -283,13 +282,13 @@ def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame
 
 
 def unproven_rewritings(dropped: pl.DataFrame) -> pl.DataFrame:
-    """Return references that can only be judged after rewriting, in both forms."""
+    """Return both forms of references that are judged only after rewriting."""
     unproven = dropped.filter(pl.col("reason") == DropReason.UNPROVEN_REWRITING)
     return _as_disputes(unproven, "unproven_rewriting", references=pl.concat_list("answer", "rewritten"))
 
 
 def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Return suspected wrong labels: the reference against the most frequent answer."""
+    """Return suspected wrong labels with the most frequent answer."""
     suspected = decisions.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL)
     graded = problems.join(
         suspected.select("problem", "top_wrong_answer", "evidence"),
@@ -302,7 +301,7 @@ def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFram
 
 
 def doubted_labels(problems: pl.DataFrame, labels: pl.DataFrame, queue_above: float) -> pl.DataFrame:
-    """Return problems whose probability of a wrong reference reaches the threshold, highest first."""
+    """Return problems with probably wrong references, most probable first."""
     doubted = labels.filter(pl.col("wrong_label") >= queue_above).rename({"problem": "id"})
     joined = problems.join(doubted, on="id", how="inner", maintain_order="left")
     ordered = joined.sort("wrong_label", descending=True, maintain_order=True)
@@ -311,7 +310,7 @@ def doubted_labels(problems: pl.DataFrame, labels: pl.DataFrame, queue_above: fl
 
 
 def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return problems with attempts that the verifier marked doubtful, and the compared answers."""
+    """Return problems with doubtful verdicts, and the compared answers."""
     doubtful = verdicts.filter(IS_DOUBTFUL)
     line = pl.format("{} attempts: {} {} ({})", pl.col("len"), "answer", "outcome", pl.col("method"))
     lines = (
@@ -328,7 +327,7 @@ def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.Data
 
 
 def dispute_queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl.DataFrame:
-    """Return all disputes without a person's verdict, by falling probability."""
+    """Return disputes without a person's verdict, by falling probability."""
     known = [part.match_to_schema(DISPUTE, missing_columns="insert") for part in parts]
     whole = pl.concat([DISPUTE.to_frame(), *known]).sort(
         "wrong_label", descending=True, nulls_last=True, maintain_order=True
@@ -337,13 +336,13 @@ def dispute_queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl
 
 
 def offered_references(disputes: pl.DataFrame) -> list[tuple[str, str]]:
-    """Return the distinct rival references with their languages, sorted."""
+    """Return distinct rival references and languages, sorted."""
     rows = disputes.select("references", "lang").iter_rows()
     return sorted({(text, lang) for references, lang in rows for text in references[1:] if text is not None})
 
 
 def offer_readable(disputes: pl.DataFrame, unreadable: Collection[tuple[str, str]]) -> pl.DataFrame:
-    """Return disputes without rival references that the verifier cannot read, which the evidence then names."""
+    """Return disputes with unreadable rivals moved into the evidence."""
     offered, evidence = [], []
     for references, lang, said in disputes.select("references", "lang", "evidence").iter_rows():
         left_out = [text for text in references[1:] if text is None or (text, lang) in unreadable]
@@ -356,7 +355,7 @@ def offer_readable(disputes: pl.DataFrame, unreadable: Collection[tuple[str, str
 
 
 def dispute_counts(disputes: pl.DataFrame) -> dict[str, int]:
-    """Return the number of disputes by kind, in the order of `KINDS`."""
+    """Count disputes by kind, in `KINDS`' order."""
     counts = dict(disputes.group_by("kind").len().iter_rows())
     return {kind: counts[kind] for kind in KINDS if counts.get(kind)}
 
@@ -366,7 +365,6 @@ def _source_row() -> pl.Expr:
 
 
 def _as_disputes(frame: pl.DataFrame, kind: str, **columns: pl.Expr) -> pl.DataFrame:
-    """Return `DISPUTE` rows; ``rows`` defaults to the row itself."""
     own = {} if "rows" in frame.columns else {"rows": pl.concat_list(_source_row())}
     named = frame.with_columns(**{**own, "kind": pl.lit(kind), **columns})
     return named.match_to_schema(DISPUTE, extra_columns="ignore", missing_columns={"wrong_label": "insert"})

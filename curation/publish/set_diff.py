@@ -1,4 +1,4 @@
-"""Compare two published sets of any origin by problem id.
+"""Compare two published sets by problem id.
 
 Invariant: every id is in exactly one class of `curation.publish.versions`.
 """
@@ -15,7 +15,7 @@ from curation.publish.versions import VersionChange
 from curation.records import DECISION
 
 REWORDED = "reworded"
-"""The class of a problem whose row is in both sets under different ids: one of them has it rewritten."""
+"""The class of problems with another id in each set, since one has them rewritten."""
 
 CHANGES = pl.Schema(
     {
@@ -33,7 +33,7 @@ MEASURED = frozenset(
     "policy attempts judged correct pass_rate pass_rate_low pass_rate_high decided_by measured_on first_policy "
     "first_pass_rate".split()
 )
-"""Columns that state how hard a problem was; all others are contents, except where it was found."""
+"""Columns of difficulty; others are content or location."""
 
 _PLACE = ("source", "row")
 _WHERE_FOUND = frozenset({"id", "also_from", *_PLACE, "at"})
@@ -42,12 +42,12 @@ READ = frozenset({"id", *_PLACE, *_MEASURES})
 """Columns that are read as they are."""
 
 PASSED_OVER = (MEASURED | _WHERE_FOUND) - READ
-"""Columns that are not read; the others are compared for equality alone, so hashes may replace them."""
+"""Columns that are only compared, so hashes may replace them."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedTables:
-    """The tables of a published set; ``further`` has digests of other content by name, one row per problem."""
+    """A published set's tables; ``further`` has digests of other content per problem."""
 
     data: pl.DataFrame
     dropped: pl.DataFrame
@@ -55,7 +55,7 @@ class PublishedTables:
 
 
 def part_changes(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
-    """Return `CHANGES` rows before rewordings are known, with positions ``now`` and ``was``.
+    """Return `CHANGES` rows without rewordings, with positions ``now`` and ``was``.
 
     Args:
         old, new: all rows of some problems, with position ``at``.
@@ -69,7 +69,7 @@ def part_changes(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
 
 
 def moved_rows(tables: PublishedTables, table: pl.DataFrame, change: VersionChange) -> pl.DataFrame | None:
-    """Return id, position, source, row and text of a class; None without texts."""
+    """Return a class's ids, positions, source rows and texts, if it has texts."""
     text = _source_text(tables.data)
     if text is None:
         return None
@@ -90,7 +90,7 @@ def reworded_pairs(came: pl.DataFrame | None, left: pl.DataFrame | None) -> pl.D
 
 
 def with_reworded(table: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return `CHANGES` rows in order, with ``gone`` and position ``at``."""
+    """Return sorted `CHANGES` rows with ``gone`` and position ``at``."""
     joined = table.join(pairs, on="problem", how="left", maintain_order="left")
     return (
         joined.filter(~pl.col("problem").is_in(pairs["old_problem"].implode()))
@@ -111,28 +111,25 @@ def count_changes(table: pl.DataFrame) -> dict[str, int]:
 
 
 def count_differing(table: pl.DataFrame) -> dict[str, int]:
-    """Return the number of common problems in which each content differs, most frequent first."""
+    """Count common problems by differing content, most frequent first."""
     counts = table.explode("differs").drop_nulls("differs").group_by("differs").len()
     return dict(counts.sort(["len", "differs"], descending=[True, False]).iter_rows())
 
 
 def rate_shift(moves: pl.Series) -> tuple[int, float | None]:
-    """Return the number of problems measured in both sets, and the change of their mean pass rate."""
+    """Return how many problems both sets measured, and their mean change."""
     shift = moves.mean()
     return len(moves), float(shift) if isinstance(shift, float) else None
 
 
 def rate_move() -> pl.Expr:
-    """Return the change of a `CHANGES` row's pass rate; null unless both sets measured it."""
+    """Return a row's change of pass rate, null unless measured twice."""
     in_both = pl.col("change").is_in([VersionChange.KEPT.value, REWORDED])
     return pl.when(in_both).then(pl.col("new_pass_rate") - pl.col("old_pass_rate"))
 
 
 def _outcomes(tables: PublishedTables) -> pl.DataFrame:
-    """Return each problem's outcome in `DECISION` columns.
-
-    Of several rows the kept one counts, else the one dropped last.
-    """
+    """Return each problem's outcome (`DECISION`); a kept row, else the last dropped one."""
     kept = tables.data.select("at", problem="id", keep=True, reason=pl.lit(None, pl.String), **_measures(tables.data))
     left = tables.dropped.select("at", problem="id", keep=False, reason="reason", **_measures(tables.dropped))
     furthest = left.unique("problem", keep="last", maintain_order=True)
@@ -149,7 +146,6 @@ def _measures(frame: pl.DataFrame) -> dict[str, pl.Expr]:
 
 
 def _differing(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
-    """Return ``problem``, ``differs`` of common problems with different contents."""
     names = [
         name
         for name in new.data.columns
@@ -169,6 +165,5 @@ def _differing(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
 
 
 def _source_text(frame: pl.DataFrame) -> pl.Expr | None:
-    """Return the source's statement or its hash; None without texts."""
     columns = [name for name in ("raw_statement", "statement") if name in frame.columns]
     return pl.coalesce(*columns) if columns else None

@@ -1,4 +1,4 @@
-"""Changes between two versions of a curated set, from their decisions (`DECISION`).
+"""Changes between two versions of a set, from their decisions (`DECISION`).
 
 Invariant: every problem is in exactly one class (`VersionChange`).
 """
@@ -36,7 +36,7 @@ KEPT = pl.Schema(
         "published": pl.Boolean(),  # kept, and not over the set's size
     }
 )
-"""What is kept of a version: one row a problem."""
+"""A version's stored table, one row a problem."""
 
 CHANGES = pl.Schema(
     {
@@ -54,15 +54,15 @@ CHANGES = pl.Schema(
 )
 
 EXAMPLES = 5
-"""Problems of a class of change that a change log names."""
+"""Max examples per class in a change log."""
 
 _SHOWN = ("reason", "policy", "pass_rate", "judged")
 COMPARED = ("problem", "keep", *_SHOWN)
-"""Columns of decisions by which two versions are compared."""
+"""Compared columns of decisions."""
 
 
 def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """Return one `CHANGES` row per problem, in the order of the new version, then those that are gone."""
+    """Return a `CHANGES` row per problem, in the new version's order, then gone ones."""
     for frame in (old, new):
         assert set(COMPARED) <= set(frame.columns), frame.columns
     sides = [
@@ -104,13 +104,13 @@ def counts(table: pl.DataFrame) -> dict[str, int]:
 
 
 def changelog(version: int, made_on: str, policy: str, number: Mapping[str, int], first: pl.DataFrame) -> str:
-    """Return a version's Markdown section: counts, and examples of changed problems.
+    """Return a version's Markdown section.
 
     Args:
         made_on: as YYYY-MM-DD.
         policy: as `model@revision`.
-        number: `counts` against the previous version.
-        first: at least the first `EXAMPLES` changes of each class.
+        number: `counts`.
+        first: at least `EXAMPLES` changes of each class.
     """
     problems = number["kept"] + number["promoted"] + number["added"]
     lines = [f"## Version {version} ({made_on})", "", f"Judged by {policy}: {problems:,} problems.", ""]

@@ -1,9 +1,9 @@
 """Withhold texts that a set may not carry, and restore them from their sources by digest.
 
-A withheld text is one of its source row's: a column, its cleaned form, a language variant's, or a test or checker.
-What was made here stays. Rows and tests with another text leave the set and are counted.
+Only a source row's texts are withheld: columns, their cleaned form, language variants, tests and checkers; what was
+made here stays. Rows and tests with another text leave the set and are counted.
 
-Invariant: a restored text has the recorded digest, or it stays null and is reported.
+Invariant: a restored text has the recorded digest, or stays null and is reported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ TEXTS = {
 """Columns with texts of the source, by table."""
 
 _NEEDED = {**dict.fromkeys(ROWS, ("statement", "answer")), TESTS: ("input",), JUDGING: ()}
-"""Columns without which a row is of no use."""
 
 MADE = ("mutation", "model")
 """Origins of tests that were made here."""
@@ -55,7 +54,7 @@ WITHHELD = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class WithheldSet:
-    """A table without withheld texts, the rows that restore them, and how many rows left."""
+    """A table without withheld texts, the rows that restore them, and lost rows' number."""
 
     rows: pl.DataFrame
     withheld: pl.DataFrame
@@ -63,7 +62,7 @@ class WithheldSet:
 
 
 def is_withheld(rows: pl.DataFrame, licenses: Collection[str]) -> pl.Series:
-    """Return which rows have a withheld licence, their own or a merged copy's."""
+    """Return which rows have a withheld licence, copies' included."""
     named = [name.lower() for name in licenses]
     own = pl.col("license").fill_null(UNKNOWN).str.to_lowercase().is_in(named)
     if "also_from" not in rows.columns:
@@ -77,10 +76,9 @@ def is_withheld(rows: pl.DataFrame, licenses: Collection[str]) -> pl.Series:
 def source_texts(
     rows: pl.DataFrame, settings: StatementSettings | None, beside: Sequence[pl.DataFrame]
 ) -> pl.DataFrame:
-    """Return ``source``, ``row``, ``text`` and digests of all texts that the sources' rows give.
+    """Return ``source``, ``row``, ``text`` and digests of source rows' texts.
 
     Args:
-        rows: of the sources (`PROBLEM`).
         settings: of the format filter, whose cleaned texts count too; None for programs.
         beside: the rows' tests and judging tables.
     """
@@ -99,7 +97,6 @@ def source_texts(
 
 
 def _variants(rows: pl.DataFrame) -> Iterator[tuple[str, int, str, str]]:
-    """Yield each program's statements and meta by language."""
     for source, row, statement, meta in rows.select(*PLACE, "statement", "meta").iter_rows():
         for line in (*LINES.values(), FUNCTION_LINE):
             yield source, row, "statement", variant_statement(statement or "", line)
@@ -109,7 +106,6 @@ def _variants(rows: pl.DataFrame) -> Iterator[tuple[str, int, str, str]]:
 
 
 def _unpivoted(rows: pl.DataFrame, index: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
-    """Return the index, column and text of all texts; options are JSON."""
     if "choices" in columns:
         options = [None if one is None else json.dumps(one, ensure_ascii=False) for one in rows["choices"].to_list()]
         rows = rows.with_columns(pl.Series("choices", options, pl.String))
@@ -130,11 +126,10 @@ def digest_of(text: str) -> str:
 
 
 def withhold_texts(table: str, rows: pl.DataFrame, hidden: pl.Series, texts: pl.DataFrame) -> WithheldSet:
-    """Withhold the texts of the hidden rows of a table.
+    """Withhold texts of a table's hidden rows.
 
     Args:
         rows: with ``source``, ``row`` and ``id``, and for tests ``index``.
-        texts: from `source_texts`.
     """
     columns, keys = (
         [name for name in TEXTS[table] if name in rows.columns],
@@ -168,11 +163,10 @@ def withhold_texts(table: str, rows: pl.DataFrame, hidden: pl.Series, texts: pl.
 def restore_texts(
     table: str, rows: pl.DataFrame, withheld: pl.DataFrame, texts: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return a table's rows with their texts, and the `WITHHELD` rows whose text changed or is missing.
+    """Return a table's rows with their texts, and `WITHHELD` rows whose text changed or is missing.
 
     Args:
-        rows: with ``id``; tests with ``index``, others with ``source`` and ``row`` if they have them.
-        texts: of the sources' current rows, from `source_texts`.
+        rows: with ``id``; tests with ``index``, others with ``source`` and ``row`` if present.
     """
     keys = [name for name in KEY if name in rows.columns]
     own = withheld.filter(table=table).join(rows, on=keys, how="semi")

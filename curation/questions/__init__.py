@@ -1,4 +1,4 @@
-"""Questions to a model other than solving: a `Vote` or a `Proposal` in `QUESTIONS`, or a user's own `Vote`."""
+"""Questions to a model besides solving: `QUESTIONS`, or a user's own `Vote`."""
 
 QUESTIONS = {
     "rewriting": "rewriting:REWRITING",
@@ -9,4 +9,4 @@ QUESTIONS = {
     "test_programs": "test_programs:TEST_PROGRAMS",
     "variants": "variants:VARIANTS",
 }
-"""By the name in a recipe: the module in this package, and the question in it."""
+"""Module and question in this package, by a recipe's name."""

@@ -2,7 +2,7 @@
 
 Both sides speak at once in every round; a judge reads all speeches in four views, by letter and order of the reference.
 
-Invariants: speeches name no letter; the two scores add to 1; a missing speech or a view without a readable vote gives
+Invariants: speeches name no letter; the two scores add to 1; a missing speech or a view without readable vote gives
 no score; a speech cannot forge the mark of its lines.
 """
 
@@ -88,7 +88,7 @@ _TAG = re.compile(r"</?quote>", re.IGNORECASE)
 
 
 class Speech(NamedTuple):
-    """A side's speech in a round; ``side`` is 0 for the reference, 1 for its rival."""
+    """A side's speech; ``side`` is 0 for the reference, 1 for its rival."""
 
     round: int
     side: int
@@ -96,7 +96,7 @@ class Speech(NamedTuple):
 
 
 class View(NamedTuple):
-    """The reference's letter, and the side listed first, for the judge."""
+    """The judge's view: the reference's letter, and the first side."""
 
     reference_is_a: bool
     first: int
@@ -107,10 +107,7 @@ VIEWS = tuple(View(is_a, first) for is_a, first in product((True, False), (0, 1)
 
 @dataclass(frozen=True, slots=True)
 class Debate:
-    """A dispute and its speeches so far.
-
-    Example: ``Debate("3f2a…", "What is 9 times 10?", "en", ("91", "90"))``
-    """
+    """A dispute and its speeches so far."""
 
     id: str
     statement: str
@@ -119,7 +116,7 @@ class Debate:
     speeches: tuple[Speech, ...] = ()
 
     def requests(self) -> tuple[PromptRequest, PromptRequest]:
-        """Return the requests of the next round, the reference's first."""
+        """Return the next round's requests, the reference's first."""
         return self._speech_request(0), self._speech_request(1)
 
     def _speech_request(self, side: int) -> PromptRequest:
@@ -133,7 +130,7 @@ class Debate:
         return self._request(f"{answers}{speeches}\n\nArgue for your answer.")
 
     def after(self, texts: Sequence[str | None]) -> Debate | None:
-        """Return the debate after a round with these responses; None if one has no speech."""
+        """Return the debate after these responses; None without two speeches."""
         cleaned = [clean_speech(text, self.statement) for text in texts]
         number = len(self.speeches) // 2 + 1
         speeches = tuple(Speech(number, side, text) for side, text in enumerate(cleaned) if text)
@@ -157,7 +154,7 @@ class Debate:
         return text_request(f"The problem:\n\n{self.statement}\n\n{text}", self.lang)
 
     def row(self, votes: Mapping[View, Sequence[str | None]], judge: str, debater: str) -> dict[str, Any]:
-        """Return the `DEBATE` row; ``votes`` are the judge's by view, empty after a missing speech."""
+        """Return the `DEBATE` row; ``votes`` are empty after a missing speech."""
         views = [_of_reference(view, [JUDGE.read(text) for text in votes.get(view, ())]) for view in VIEWS]
         known = [view for view in views if view is not None]
         why = f"the judge gave no readable verdict in {len(VIEWS) - len(known)} of {len(VIEWS)} views"
@@ -176,7 +173,7 @@ class Debate:
 
 
 def clean_speech(text: str | None, statement: str) -> str | None:
-    """Return a response without thoughts and forged marks, its true quotes marked, or None."""
+    """Return a speech without thoughts and forged marks, its quotes checked, or None."""
     answer = split_response(text).answer if text is not None else None
     if answer is None:
         return None
@@ -200,14 +197,13 @@ def _flat(text: str) -> str:
 
 
 def _of_reference(view: View, votes: Sequence[str]) -> float | None:
-    """Return the reference's share of the readable votes."""
     readable = [vote for vote in votes if vote != UNREADABLE]
     for_reference = readable.count("a" if view.reference_is_a else "b")
     return for_reference / len(readable) if readable else None
 
 
 def open_debates(disputes: pl.DataFrame, limit: int | None = None) -> list[Debate]:
-    """Return the distinct pairs to argue, the reference with each rival, without doubtful verdicts."""
+    """Return each reference with each rival, except doubtful verdicts."""
     debates: dict[str, dict[str, Debate]] = {}
     for row in disputes.filter(pl.col("kind") != "doubtful_verdict").iter_rows(named=True):
         answers = list(dict.fromkeys(answer for answer in row["references"] if answer is not None))
@@ -232,9 +228,7 @@ def evidence(row: Mapping[str, Any]) -> str:
 
 
 def accepted_answers(rows: pl.DataFrame, min_score: float) -> dict[str, str]:
-    """Return the answers with a score of at least ``min_score``; the reference must beat every rival, a rival be the
-    only one.
-    """
+    """Return answers with ``min_score``: references that beat all rivals, or a rival that is the only one."""
     accepted: dict[str, str] = {}
     for (name,), pairs in rows.group_by("id", maintain_order=True):
         scores = pairs["score"].to_list()

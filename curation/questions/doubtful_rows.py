@@ -1,4 +1,4 @@
-"""Votes on whether a row with a sign of trouble can be used as it is; the signs only select rows."""
+"""Votes on whether rows with signs of trouble are usable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIGNS: dict[str, pl.Expr] = {
     "no end": _STATEMENT.str.strip_chars().str.contains(r"[.?!:。？！．：=_|$)）\]}>\x{0964}؟]$").not_(),
     "a short statement": _STATEMENT.str.len_chars() < 40,
 }
-"""By name, for people: a row with any of them is asked about."""
+"""Signs by their name for people; one is enough to ask."""
 
 SYSTEM = """\
 You check rows of a set of mathematical problems. Students will see the problem as text and nothing else, and a \
@@ -56,12 +56,12 @@ PROMPT = Prompt("usability@1", SYSTEM, lambda request: request.statement)
 
 
 def usability_request(statement: str, answer: str, lang: str) -> PromptRequest:
-    """Return the request to judge a problem with its reference."""
+    """Return the request to judge a problem and its reference."""
     return text_request(f"The problem:\n\n{statement}\n\nThe reference answer:\n\n{answer}", lang)
 
 
 def uncertain_rows(kept: pl.DataFrame) -> Selected:
-    """Return the `PROBLEM` rows with signs of trouble, which ``about`` names."""
+    """Return rows with signs of trouble, named by ``about``."""
     signs = pl.concat_str(
         [pl.when(sign).then(pl.lit(name)) for name, sign in SIGNS.items()], separator=", ", ignore_nulls=True
     )

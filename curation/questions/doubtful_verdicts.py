@@ -1,4 +1,4 @@
-"""Votes on whether an answer that the verifier could not fully read equals the reference.
+"""Votes on whether answers that the verifier could not fully read equal the reference.
 
 Invariant: only wrong and doubtful verdicts can change, and only if the votes agree.
 """
@@ -16,7 +16,7 @@ from curation.verify.judge_worker import DOUBTFUL
 PAIR = ("problem", "reference", "answer")
 
 REVIEWED = pl.Schema({"id": pl.String(), "before": pl.String(), "answer": pl.String()})
-"""A problem whose label a person decided: the reference before (null if it was kept), and the person's answer."""
+"""A person's decision: the reference before (null if kept), and the answer."""
 
 SYSTEM = """\
 You compare two final answers to one mathematical problem: the reference, which is taken to be right, and the answer \
@@ -41,7 +41,7 @@ PROMPT = Prompt("llm-judge@1", SYSTEM, lambda request: request.statement)
 
 
 def comparison_request(statement: str, lang: str, reference: str, answer: str) -> PromptRequest:
-    """Return the request to compare an answer with the reference."""
+    """Return the request to compare answer and reference."""
     text = f"The problem:\n\n{statement}\n\nThe reference:\n\n{reference}\n\nThe student's answer:\n\n{answer}"
     return text_request(text, lang)
 
@@ -49,7 +49,7 @@ def comparison_request(statement: str, lang: str, reference: str, answer: str) -
 def doubtful_pairs(
     problems: pl.DataFrame, verdicts: pl.DataFrame, _stopped: pl.DataFrame, reviewed: pl.DataFrame
 ) -> Selected:
-    """Return the doubtful pairs by falling number of attempts, then those that ``people`` decided by a reference."""
+    """Return doubtful pairs, most attempts first, then pairs that ``people`` decided."""
     texts = problems.unique("id", maintain_order=True).select("id", "statement", "lang")
     kept = reviewed.filter(pl.col("before").is_null())["id"].implode()
     doubtful = (
@@ -82,7 +82,7 @@ def change_verdicts(
     stopped: pl.DataFrame,
     _reviewed: pl.DataFrame,
 ) -> dict[str, pl.DataFrame]:
-    """Return the `VERDICT` rows with the agreed doubtful ones decided; others keep every byte."""
+    """Return `VERDICT` rows with agreed doubtful ones decided; others keep every byte."""
     same, different = pl.col("_decision") == "same", pl.col("_decision") == "different"
     agreed = votes.filter(pl.col("attempts") > 0).select(*PAIR, _decision="decision", _evidence="evidence")
     both = verdicts.join(agreed, on=PAIR, how="left", maintain_order="left")

@@ -1,4 +1,4 @@
-"""Votes on whether a problem near a benchmark's row is the same, from a score of `ASK_FROM`."""
+"""Votes on whether a problem equals a benchmark's row."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from curation.questions.votes import Selected, Vote, text_request
 from curation.records import Domain, DropReason, PromptRequest
 
 ASK_FROM = 0.45
-"""Lowest score from which a problem is asked about."""
+"""Min score from which a model is asked."""
 
 NEAREST = 3
-"""Max rows of benchmarks that a problem is asked about with."""
+"""Max benchmark rows to ask about per problem."""
 
 ASKED_FIGURES, ASKED_FORMULAS = 0.4, 0.8
-"""Lowest agreement of figures of a pair that is asked about, in running text and with formulas, unless the setting is
-lower. Most paraphrases that scores miss have .4 to .5."""
+"""Min agreement of a pair's figures, in running text and with formulas, unless set lower."""
 
 PAIR = pl.Schema({"row": pl.Int64(), "benchmark": pl.String(), "benchmark_row": pl.Int64(), "score": pl.Float64()})
-"""A problem, by its index in the frame that was scored, and the row that it is asked about with."""
+"""A problem's index in the scored frame, and its benchmark row."""
 
 SYSTEM = """\
 You compare two tasks: one of a set that models are trained on, and one of a test. Find out whether who has practised \
@@ -50,7 +49,7 @@ def overlap_request(statement: str, benchmark: str, lang: str, domain: str = Dom
 
 
 def near_pairs(scores: pl.DataFrame, settings: OverlapSettings, ask_from: float, nearest: int) -> pl.DataFrame:
-    """Return the pairs to ask about (`PAIR`), by problem and falling score."""
+    """Return pairs to ask about (`PAIR`), by problem and falling score."""
     hits = classify_hits(scores, settings)
     keys = ["row", "benchmark", "benchmark_row"]
     left = scores.join(hits.filter(pl.col("kind") == OVERLAP).select("row"), on="row", how="anti")

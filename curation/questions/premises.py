@@ -1,4 +1,4 @@
-"""Votes on missing, contradictory and undetermined premises of a problem."""
+"""Votes on a problem's missing, contradictory and undetermined premises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proposals: texts of a model that are accepted or refused. Each retry is a stored request of its own."""
+"""A model's texts, accepted or refused; each retry is a stored request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from curation.records import PromptRequest, problem_id
 T = TypeVar("T")
 
 PREVIOUS, REASONS = "previous", "reasons"
-"""Details of a further try: the text that was refused, and why."""
+"""Details of a retry: the refused text, and why."""
 
 _PROPOSED = {
     "question": pl.String(),  # the first request's id; null if nothing was asked
@@ -28,14 +28,14 @@ _PROPOSED = {
 
 
 def refused_request(request: PromptRequest, previous: str, reasons: str) -> PromptRequest:
-    """Return the request of a retry, under its own id."""
+    """Return a retry's request, under its own id."""
     details = {**request.details, PREVIOUS: previous, REASONS: reasons}
     name = problem_id("\n".join((request.id, previous, reasons)), domain=request.domain)
     return replace(request, id=name, details=details)
 
 
 def refusal_text(request: PromptRequest) -> str:
-    """Return the end of a retry's message; empty for the first try."""
+    """Return the end of a retry's message; empty for first tries."""
     details = request.details
     if REASONS not in details:
         return ""
@@ -44,13 +44,13 @@ def refusal_text(request: PromptRequest) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal(Generic[T]):
-    """A question for a text, which is accepted or refused."""
+    """A question for a text to accept or refuse."""
 
     name: str
-    """In a recipe, `[questions.NAME]`, and of its stage."""
+    """In a recipe, `[questions.NAME]`, and its stage."""
 
     title: str
-    """Of its stage, in the funnel and on the card."""
+    """Of its stage, in funnel and card."""
 
     prompt: Prompt
 
@@ -58,15 +58,15 @@ class Proposal(Generic[T]):
     """What a response proposes; None if nothing."""
 
     accept: Callable[[Mapping[str, Any], T, Any], Mapping[str, Any] | str]
-    """From a selected row, its proposal and the stage's tool, to the values of ``result``, or to why it is refused."""
+    """From row, proposal and the stage's tool to ``result``'s values, or why it is refused."""
 
     review: Callable[[Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], Any], Sequence[str | None]] | None = None
-    """From all rows and results that one try accepted, and the tool, to why each is refused after all, or None."""
+    """From a try's accepted rows and results, and the tool, to why each is refused, or None."""
 
     result: pl.Schema
     select: Callable[..., Selected]
     apply: Callable[..., dict[str, pl.DataFrame]] = lambda *_: {}
-    """From the question, the shard's rows, the proposals and the tables that `select` has, to the stage's tables."""
+    """From the question, rows, proposals and `select`'s tables to the stage's tables."""
 
     each: int = 1
     """Proposals asked for by one request."""
@@ -76,7 +76,7 @@ class Proposal(Generic[T]):
     """The reason if a response proposes nothing."""
 
     version: int = 1
-    """Changed when other rows would be asked about, or other proposals accepted."""
+    """Changed if other rows would be asked about, or other proposals accepted."""
 
     table = "proposals"
 
@@ -97,7 +97,7 @@ class Proposal(Generic[T]):
         _threshold: float | None = None,
         tool: Any = None,
     ) -> pl.DataFrame:
-        """Ask and accept; return the rows, one per proposal, with text and outcome."""
+        """Ask and accept; return a row per proposal, with text and outcome."""
         subjects = rows.to_dicts()
         lines = [_Line(at, request) for at, request in enumerate(requests) if isinstance(request, str)]
         asked = [
@@ -131,7 +131,7 @@ class Proposal(Generic[T]):
         line.why, line.result = (result, {}) if isinstance(result, str) else (None, result)
 
     def notes(self, proposals: pl.DataFrame) -> dict[str, int]:
-        """Return a shard's counts of accepted texts and of refusals by reason, up to a colon."""
+        """Count accepted texts, and refusals by reason up to a colon."""
         whys = proposals["why"].drop_nulls().str.split(":").list.first().value_counts().iter_rows()
         refused = {f"not, {why}": count for why, count in whys}
         return {"accepted": proposals.filter("accepted").height, **refused}
@@ -139,7 +139,7 @@ class Proposal(Generic[T]):
 
 @dataclass(slots=True)
 class _Line:
-    """A proposal: its row, its first request or why there is none, and its outcome."""
+    """A proposal's row, request or why it has none, and outcome."""
 
     at: int
     request: Request

@@ -1,7 +1,6 @@
 """Rewrite multiple choice to open questions by a model.
 
-A rewriting is accepted only if it shows no options, keeps numbers and script, and the model's own answer to it is the
-right option.
+A rewriting is accepted only if the model's own answer to it is the right option.
 """
 
 from __future__ import annotations
@@ -43,7 +42,6 @@ the answer into \\boxed{}."""
 
 
 def _user(request: PromptRequest) -> str:
-    """Return the user message: problem, options and right option."""
     return (
         f"The problem:\n\n{request.statement}\n\nThe options:\n{request.details['options']}\n\n"
         f"The right one:\n{request.details['answer']}{refusal_text(request)}"
@@ -64,14 +62,14 @@ _ASKS = re.compile(rf"(?i)[?？]|____|{one_of(lambda lang: lang.choices.asks)}")
 
 @dataclass(frozen=True, slots=True)
 class ProposedRewriting:
-    """A new statement, and the text after it with the model's own answer."""
+    """A new statement, and the model's own answer after it."""
 
     statement: str
     answer: str
 
 
 def read_rewriting(text: str | None) -> ProposedRewriting | None:
-    """Return the last rewriting in a response after its thoughts, or None."""
+    """Return a response's last rewriting after its thoughts, or None."""
     response = split_response(text).answer if text is not None else None
     if response is None:
         return None
@@ -84,7 +82,7 @@ def read_rewriting(text: str | None) -> ProposedRewriting | None:
 def accept_rewriting(
     question: str, options: Sequence[str], index: int, statement: str, *, verified: bool
 ) -> dict[str, str] | str:
-    """Return statement and answer of the open question, or why it is refused.
+    """Return the open question's statement and answer, or why it is refused.
 
     Args:
         verified: whether the model's own answer is right.
@@ -114,7 +112,6 @@ def accept_rewriting(
 
 
 def _numbers(text: str) -> Counter[str]:
-    """Return a text's numbers as written, without thousands commas."""
     return Counter(number.replace(",", "") for number in _NUMBER.findall(unicodedata.normalize("NFKC", text)))
 
 
@@ -134,10 +131,10 @@ def main_script(text: str) -> str:
 
 
 def ambiguous_ids(problems: pl.DataFrame) -> frozenset[str]:
-    """Return the ids whose copies have different references, which the model must not settle.
+    """Return ids whose copies have different references, which no model may settle.
 
     Args:
-        problems: id and answer of all rows.
+        problems: all rows.
     """
     references = pl.col("answer").str.strip_chars().str.to_uppercase().n_unique()
     return frozenset(problems.group_by("id").agg(references).filter(pl.col("answer") > 1)["id"])
@@ -166,7 +163,7 @@ def choices_to_rewrite(problems: pl.DataFrame, settings: StatementSettings, ambi
 
 
 def accept(row: Mapping[str, Any], rewriting: ProposedRewriting, judge: Judge) -> Mapping[str, Any] | str:
-    """Return statement and answer of the open question, or why it is refused."""
+    """Return the open question's statement and answer, or why it is refused."""
     solved = (Response(rewriting.answer, None),)
     task = JudgeTask(row["id"], row["options"][row["right"]], row["lang"], solved, statement=rewriting.statement)
     (verdict,) = next(iter(judge.judge([task]))).verdicts
@@ -183,7 +180,7 @@ def open_rows(
     _settings: StatementSettings,
     _ambiguous: frozenset[str],
 ) -> dict[str, pl.DataFrame]:
-    """Return a shard's rows as ``kept`` with accepted rewritings; raw_* keep the originals."""
+    """Return rows as ``kept`` with accepted rewritings; raw_* keep the originals."""
     accepted = proposals.filter("accepted").unique("at", keep="first", maintain_order=True)
     opened = accepted.select("at", new="statement", correct="answer")
     joined = problems.with_row_index("at").join(opened, on="at", how="left", maintain_order="left")

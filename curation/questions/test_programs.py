@@ -1,4 +1,4 @@
-"""Programs that make and check tests, written by a model.
+"""A model's programs that make and check tests.
 
 The first Python block is a generator (number to input), the second a validator (ends with 0 for allowed inputs), others
 are wrong solutions.
@@ -23,7 +23,7 @@ COUNT, EXAMPLES, MOST_KB = "count", "examples", "most_kb"
 
 _EXAMPLES = 3
 _EXAMPLE_BYTES = 2000
-"""Longer examples are not shown: half of one shows a wrong form."""
+"""Max bytes of an example, since half of one misleads."""
 
 SYSTEM = """\
 You write tests for programming problems. A test is only useful if it is allowed by the problem's constraints and if a \
@@ -72,7 +72,7 @@ WRONG = 5
 
 
 def examples_text(tests: Iterable[tuple[str, str]]) -> str:
-    """Return the first short inputs and outputs for a prompt."""
+    """Return the first short inputs and outputs."""
     short = [(text, output) for text, output in tests if len(text) + len(output) <= _EXAMPLE_BYTES]
     return "".join(
         f"\nExample {number}, input:\n```\n{text.rstrip()}\n```\nOutput:\n```\n{output.rstrip()}\n```\n"
@@ -98,22 +98,22 @@ def programs_request(
     """Return the request for a problem.
 
     Args:
-        tests: inputs with outputs, in order of preference.
-        designed: number of inputs to design one by one.
-        max_kb: size of the largest input.
+        tests: in order of preference.
+        designed: number of inputs to design.
+        max_kb: of the largest input.
     """
     details = {COUNT: str(designed), MOST_KB: str(max_kb), EXAMPLES: examples_text(tests)}
     return PromptRequest(problem["id"], problem["statement"], Domain.CODE, problem["lang"], details)
 
 
 def needing_programs(_problems: pl.DataFrame, requests: list[PromptRequest]) -> Selected:
-    """Return the problems that need programs, with requests from the stage."""
+    """Return the stage's problems that need programs, with their requests."""
     return pl.DataFrame({"id": [request.id for request in requests]}, {"id": pl.String()}), list(requests)
 
 
 @dataclass(frozen=True, slots=True)
 class TestPrograms:
-    """The programs of a response; ``validator`` may be None."""
+    """A response's programs; ``validator`` may be None."""
 
     __test__ = False  # not a test class, whatever pytest thinks
 
@@ -123,7 +123,7 @@ class TestPrograms:
 
 
 def programs_in(response: str | None) -> TestPrograms | None:
-    """Return a response's programs after its thoughts, or None."""
+    """Return a response's programs, or None."""
     blocks = [block.code for block in code_blocks(response or "") if LANGUAGES.get(block.name) is CodeLang.PYTHON]
     return TestPrograms(blocks[0], blocks[1] if len(blocks) > 1 else None, tuple(blocks[2:])) if blocks else None
 

@@ -1,7 +1,7 @@
 """Variants of sometimes solved problems, written by a model with the same answer.
 
-An accepted variant keeps the script, is no near duplicate or benchmark overlap, has a pass rate in the band, and its
-answer is reached by the writer, who has not seen the reference, or by most attempts.
+An accepted variant's answer is reached by the writer, who has not seen the reference, or by most attempts; its pass
+rate is in the band.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STAGE = "variants"
 _SOURCE = "\0variants"
 
 VARIANT = pl.Schema({**PROBLEM, "variant_of": pl.String()})
-"""A variant as a row; ``variant_of`` is the id of the original."""
+"""A variant's row; ``variant_of`` is the original's id."""
 
 REPEATED = "a near duplicate of a row of the set or of another variant"
 UNPROVEN = "neither the writer's own answer nor most attempts of the policy are the reference"
@@ -47,7 +47,7 @@ UNPROVEN = "neither the writer's own answer nor most attempts of the policy are 
 
 @dataclass(slots=True)
 class VariantChecks:
-    """What accepts variants; ``writer`` and ``policy`` name models in the evidence."""
+    """Checks of variants; ``writer`` and ``policy`` name models in the evidence."""
 
     judge: Judge
     problems: pl.DataFrame  # id, source, row, statement, answer and lang of the whole set
@@ -56,11 +56,11 @@ class VariantChecks:
     writer: str
     policy: str
     decisions: dict[str, pl.DataFrame] = field(default_factory=dict)
-    """Of the variants that were measured, by their ids."""
+    """Measured variants' decisions, by id."""
 
 
 def select(problems: pl.DataFrame, _checks: VariantChecks) -> Selected:
-    """Return the sometimes solved problems of the last decision, without those that only their generator judges."""
+    """Return sometimes solved problems, except those that only their generator judges."""
     by_verifier = pl.Series([scorer_of(meta) is None for meta in problems["meta"]], dtype=pl.Boolean)
     rows = (
         problems.with_row_index("at").filter(by_verifier).select("at", "id", "statement", "answer", "lang", "choices")
@@ -73,7 +73,7 @@ def select(problems: pl.DataFrame, _checks: VariantChecks) -> Selected:
 
 
 def accept(row: Mapping[str, Any], proposed: ProposedRewriting, checks: VariantChecks) -> Mapping[str, Any] | str:
-    """Return the variant and the verdict on the writer's answer, or why it is refused."""
+    """Return variant and verdict on the writer's answer, or why it is refused."""
     if main_script(proposed.statement) != main_script(row["statement"]):
         return f"the language changed: {main_script(row['statement'])} became {main_script(proposed.statement)}"
     solved = (Response(proposed.answer, None),)
@@ -107,7 +107,6 @@ def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], checks:
 
 
 def _repeated(rows: pl.DataFrame, checks: VariantChecks) -> list[str | None]:
-    """Return why variants are refused as near duplicates of the set or of earlier variants."""
     new = rows.with_row_index("row").with_columns(source=pl.lit(_SOURCE), row=pl.col("row").cast(pl.Int64))
     old = checks.problems.select(new.columns).with_columns(pl.col("row").cast(pl.Int64))
     members = near_duplicates(pl.concat([old, new]), old["source"].unique().sort().to_list())
@@ -121,7 +120,6 @@ def _repeated(rows: pl.DataFrame, checks: VariantChecks) -> list[str | None]:
 
 
 def _defect(decision: pl.DataFrame, own_answer: str) -> str | None:
-    """Return why a measured variant is refused, or None."""
     ((keep, reason, correct, judged),) = decision.select("keep", "reason", "correct", "judged").iter_rows()
     if not keep:
         return f"its pass rate is out of the band: {correct} of {judged} ({reason})"
@@ -132,7 +130,7 @@ def _defect(decision: pl.DataFrame, own_answer: str) -> str | None:
 def apply(
     _question: Proposal[ProposedRewriting], problems: pl.DataFrame, proposals: pl.DataFrame, checks: VariantChecks
 ) -> dict[str, pl.DataFrame]:
-    """Return accepted variants as ``kept``, problems without one as ``dropped`` (they stay), and the decisions."""
+    """Return accepted variants as ``kept``, refused problems as ``dropped`` (they stay), and decisions."""
     accepted, refused = proposals.filter("accepted"), proposals.filter(~pl.col("accepted"))
     originals = problems[accepted["at"].to_list()].iter_rows(named=True)
     decisions = [checks.decisions[name] for name in accepted["made"]]
@@ -148,7 +146,7 @@ def apply(
 
 
 def with_variants(problems: pl.DataFrame, variants: pl.DataFrame) -> pl.DataFrame:
-    """Return rows of the set, each problem followed by its variants."""
+    """Return the set's rows, each problem followed by its variants."""
     places = problems.unique("id", keep="first", maintain_order=True).select("id").with_row_index("place")
     new = variants.join(places, left_on="variant_of", right_on="id", how="inner", maintain_order="left")
     rows = pl.concat([problems.with_row_index("place"), new.drop("variant_of")], how="diagonal")
@@ -158,7 +156,6 @@ def with_variants(problems: pl.DataFrame, variants: pl.DataFrame) -> pl.DataFram
 def _row(
     original: Mapping[str, Any], proposal: Mapping[str, Any], decision: pl.DataFrame, checks: VariantChecks
 ) -> dict[str, Any]:
-    """Return a variant as a row with the original's source, license and group."""
     correct, judged = decision.select("correct", "judged").row(0)
     evidence = {
         "by": checks.writer,

@@ -1,4 +1,4 @@
-"""Votes: questions that a model answers several times with one word each.
+"""Questions that a model answers several times with one word each.
 
 Invariants: unreadable responses are no votes; another threshold asks no model again.
 """
@@ -17,28 +17,29 @@ from curation.records import DROPPED, Domain, DropReason, PromptRequest, problem
 from curation.thinking import split_response
 
 UNREADABLE = "unreadable"
-"""What a response without a readable word counts as."""
+"""The vote of a response without a readable word."""
 
 Request = PromptRequest | str
 """What is asked, or why nothing is."""
 
 Selected = tuple[pl.DataFrame, list[Request]]
-"""Which rows of a shard are asked about: a frame with ``at`` (the row's index in the shard), ``id`` and columns of
-evidence (``about`` is for people), and the request of each of its rows. A row may be in it several times."""
+"""A shard's rows to ask about: a frame with ``at`` (index in the shard), ``id`` and evidence (``about`` is for people),
+and each row's request. Rows may repeat.
+"""
 
 Ask = Callable[[Sequence[PromptRequest], int], pl.DataFrame]
-"""Returns `ATTEMPT` rows: of each request the number wanted, or fewer."""
+"""Returns `ATTEMPT` rows: at most the wanted number per request."""
 
 
 def text_request(text: str, lang: str, domain: str = Domain.MATH) -> PromptRequest:
-    """Return a request identified by its whole text, as in files of recorded votes."""
+    """Return a request identified by its text, as in files of recorded votes."""
     return PromptRequest(problem_id(text, domain=domain), text, Domain(domain), lang)
 
 
 def read_verdict(text: str | None, words: Collection[str]) -> str | None:
-    """Return the last verdict of a response, one of ``words`` (in capitals), or None.
+    """Return a response's last verdict, one of ``words`` (in capitals), or None.
 
-    Two verdicts on the last line or unclosed thoughts are unreadable.
+    Two verdicts on the last line and unclosed thoughts are unreadable.
     """
     response = split_response(text).answer if text is not None else None
     if response is None:
@@ -59,7 +60,7 @@ def every_row(frame: pl.DataFrame) -> Selected:
 
 
 def drop_rows(vote: Vote, frame: pl.DataFrame, votes: pl.DataFrame, *_tables: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Split a shard into ``kept`` and ``dropped``, by each row's first decision that is a reason."""
+    """Split a shard into ``kept`` and ``dropped`` by each row's first decision with a reason."""
     about = pl.format("{}, {}", "evidence", "about") if "about" in votes.columns else pl.col("evidence")
     reason = pl.col("decision").replace_strict({word: why.value for word, why in vote.reasons.items()}, default=None)
     faults = votes.select("at", stage=pl.lit(vote.name), reason=reason, evidence=about).drop_nulls("reason")
@@ -80,29 +81,29 @@ class Vote:
     """
 
     name: str
-    """In a recipe, `[questions.NAME]`, and of its stage."""
+    """In a recipe, `[questions.NAME]`, and its stage."""
 
     title: str
-    """Of its stage, in the funnel and on the card."""
+    """Of its stage, in funnel and card."""
 
     prompt: Prompt
     words: tuple[str, ...]
-    """What a vote may be; all but the first are faults."""
+    """Possible votes; all but the first are faults."""
 
     reasons: Mapping[str, DropReason] = field(default_factory=dict)
-    """By the word: the reason for which a row leaves."""
+    """By word, the reason to drop a row."""
 
     votes: int = 3
     threshold: float = 0.6
     pooled: bool = True
-    """Whether votes for different faults count together; otherwise one word needs the threshold, and more than half."""
+    """Whether votes for different faults add up; else one word needs the threshold and a majority."""
 
     version: int = 1
-    """Changed when other rows would be asked about, or the same votes would decide otherwise."""
+    """Changed if other rows would be asked about, or votes decide otherwise."""
 
     select: Callable[..., Selected] = every_row
     apply: Callable[..., dict[str, pl.DataFrame]] = drop_rows
-    """From the question, the shard's rows, their votes and the tables that `select` has, to the stage's tables."""
+    """From the question, rows, votes and `select`'s tables to the stage's tables."""
 
     table = "votes"
 
@@ -125,7 +126,7 @@ class Vote:
 
     @property
     def number(self) -> int:
-        """Return how many responses one request takes."""
+        """Return the responses per request."""
         return self.votes
 
     def answers(
@@ -136,7 +137,7 @@ class Vote:
         threshold: float | None = None,
         _tool: Any = None,
     ) -> pl.DataFrame:
-        """Ask and count; return rows with `tally` and `decide`. Requests that are reasons are not asked."""
+        """Ask and count; return rows with `tally` and `decide`. Reasons are not asked."""
         asked = {request.id: request for request in requests if not isinstance(request, str)}
         names = pl.Series([None if isinstance(one, str) else one.id for one in requests], dtype=pl.String)
         whys = pl.Series("why", [one if isinstance(one, str) else None for one in requests], pl.String)
@@ -145,7 +146,7 @@ class Vote:
         return pl.concat([rows, counted, decided.drop("enough"), whys.to_frame()], how="horizontal")
 
     def tally(self, questions: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:
-        """Return each question's id, count per word, ``unreadable`` and ``readable``."""
+        """Return each question's id, votes per word, ``unreadable`` and ``readable``."""
         texts = pl.Series([self.read(text) for text in attempts["text"]], dtype=pl.String)
         votes = attempts.select(question="problem", vote=texts)
         words = (*self.words, UNREADABLE)
@@ -156,10 +157,10 @@ class Vote:
         return frame.select("question", *counts).with_columns(readable=pl.sum_horizontal(self.words).cast(pl.Int32))
 
     def decide(self, tallies: pl.DataFrame, threshold: float, min_readable: int) -> pl.DataFrame:
-        """Return for each tally whether ``enough`` votes are readable, the ``decision`` or null, and its evidence.
+        """Return whether ``enough`` votes are readable, the ``decision`` or null, and its evidence.
 
         Args:
-            threshold: deciding share of the readable votes, in (0, 1].
+            threshold: deciding share of readable votes, in (0, 1].
         """
         enough = (pl.col("readable") >= max(1, min_readable)).fill_null(False)
         named = self.words[1:] if self.pooled else self.words
@@ -181,7 +182,7 @@ class Vote:
         )
 
     def notes(self, votes: pl.DataFrame) -> dict[str, int]:
-        """Return a shard's counts by decision, and people's with their agreement."""
+        """Return a shard's counts by decision, and of agreement with people."""
         asked = votes.filter(pl.col("question").is_not_null())
         notes = {f"decided {word}": asked.filter(decision=word).height for word in self.words}
         notes["uncertain"] = asked["decision"].null_count()

@@ -1,1 +1,1 @@
-"""Rows of files, hub sets and contest packages into problems."""
+"""Rows of files, hub sets and contest packages as problems."""

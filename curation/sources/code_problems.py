@@ -2,8 +2,8 @@
 
 Asserts that compare a call with a JSON literal become calls, others a test program.
 
-Invariants: positions count from 0 in the source's order; a value of an unexpected form is a `BadRowError`; only
-programs in unsupported languages are left out, and counted.
+Invariants: positions count from 0 in the source's order; an unexpected value is a `BadRowError`; programs in
+unsupported languages are left out and counted.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CodeTables:
     other_languages: Counter[str] = field(default_factory=Counter)
     """Programs that were left out, by language."""
     unreadable: int = 0
-    """Tests that are not UTF-8, which tables of text cannot hold."""
+    """Tests left out because they are not UTF-8."""
 
 
 def package_row(package: Package) -> Row:
@@ -75,7 +75,7 @@ def format_samples(package: Package) -> str:
 
 
 def package_tables(ids: Sequence[str], packages: Sequence[Package], processes: bool = False) -> CodeTables:
-    """Return packages' tests, solutions and limits, with why outputs cannot be judged (``not_usable``)."""
+    """Return packages' tests, solutions, limits, and reasons against judging (``not_usable``)."""
     tests: list[tuple[Any, ...]] = []
     solutions: list[tuple[Any, ...]] = []
     judging: list[dict[str, Any]] = []
@@ -121,7 +121,7 @@ def _judging_of_package(package: Package) -> dict[str, Any]:
 
 
 def _first_of_each(ids: Sequence[str], items: Sequence[Item]) -> dict[str, Item]:
-    """Return the first item of each id, as the duplicates stage does."""
+    """Return each id's first item, as the duplicates stage does."""
     first: dict[str, Item] = {}
     for name, item in zip(ids, items, strict=True):
         first.setdefault(name, item)
@@ -140,7 +140,7 @@ def _as_tables(
 
 
 def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, processes: bool = False) -> CodeTables:
-    """Return rows' tests, solutions and limits; of repeated ids the first row counts.
+    """Return rows' tests, solutions and limits; an id's first row counts.
 
     Args:
         processes: whether programs may start processes.
@@ -175,7 +175,7 @@ def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, p
 
 
 def whole_statement(statement: str | None, row: Row, columns: CodeColumns) -> str | None:
-    """Return the statement with its further parts and examples, and the called function if it lacks it."""
+    """Return the statement with parts, examples, and the function if missing."""
     if statement is None:
         return None
     blocks = [statement.strip()]
@@ -199,10 +199,10 @@ def _examples(pairs: Sequence[tuple[str, str | None]]) -> list[str]:
 
 
 def parse_tests(row: Row, part: TestColumns, function: str | None = None) -> list[tuple[str, str | None]]:
-    """Return (input, expected output) pairs of a part of a row's tests.
+    """Return (input, expected output) pairs of a row's tests.
 
     Args:
-        function: of tests that are calls; their arguments become JSON lines.
+        function: called by the tests; arguments become JSON lines.
     """
     packed = _unpacked(row, part.path) if part.path is not None else row
     if packed is None or packed == "":
@@ -229,7 +229,6 @@ def parse_tests(row: Row, part: TestColumns, function: str | None = None) -> lis
 
 
 def _first_assert(row: Row, columns: CodeColumns) -> str | None:
-    """Return a row's first assert, or None."""
     values = (value_at(row, part.path) for part in columns.tests if part.path is not None)
     return next((str(value[0]) for value in values if value and _is_asserts(value)), None)
 
@@ -241,7 +240,7 @@ def _is_asserts(packed: Any) -> bool:
 
 
 def _function_of(row: Row, columns: CodeColumns) -> str | None:
-    """Return the requested function's name, or the test program of a row's asserts.
+    """Return the requested function's name, or the asserts' test program.
 
     Raises:
         BadRowError: the tests do not show the function.
@@ -262,7 +261,7 @@ def _function_of(row: Row, columns: CodeColumns) -> str | None:
 
 
 def _call_of(text: str) -> tuple[str, str, str] | None:
-    """Return name, arguments and value of ``assert name(literals) == literal``; None unless they are JSON."""
+    """Return name, arguments and value of ``assert name(literals) == literal``, if JSON."""
     try:
         match ast.parse(text.strip()).body:
             case [ast.Assert(ast.Compare(ast.Call(ast.Name(name), args, []), [ast.Eq()], [right]), None)]:
@@ -278,7 +277,6 @@ def _call_of(text: str) -> tuple[str, str, str] | None:
 
 
 def _is_json(value: Any) -> bool:
-    """Return whether a value survives JSON unchanged."""
     if isinstance(value, list):
         return all(map(_is_json, value))
     if isinstance(value, dict):
@@ -287,7 +285,6 @@ def _is_json(value: Any) -> bool:
 
 
 def _first_call(text: str) -> str:
-    """Return the function that asserts call first."""
     try:
         calls = [node.func for node in ast.walk(ast.parse(text.strip())) if isinstance(node, ast.Call)]
     except SyntaxError as error:
@@ -319,7 +316,7 @@ def _as_output(value: Any) -> str | None:
 def _solutions_of(
     row: Row, part: SolutionColumns, others: Counter[str], starter: str | None
 ) -> list[tuple[str, str, bool | None, str | None]]:
-    """Return (lang, code, right, label) of each program in a part of a row."""
+    """Return (lang, code, right, label) of a row's programs."""
     solutions: list[tuple[str, str, bool | None, str | None]] = []
     for program in _programs(row, part):
         code, language, verdict = (program.get(name) for name in ("code", "language", "verdict"))
@@ -373,7 +370,7 @@ def _judging_of(row: Row, columns: CodeColumns) -> dict[str, Any]:
 
 
 def _text(row: Row, path: str | None) -> str | None:
-    """Return the text at a path, also within JSON text; None if empty."""
+    """Return the text at a path, also in JSON; None if empty."""
     if path is None:
         return None
     value = value_at(row, path)
@@ -385,7 +382,7 @@ def _text(row: Row, path: str | None) -> str | None:
 
 
 def _unpacked(row: Row, path: str) -> Any:
-    """Return the value at a path, with JSON text parsed and unpacked unless it is a test program."""
+    """Return the value at a path; JSON, also packed, is parsed, test programs are not."""
     value = value_at(row, path)
     if not isinstance(value, str) or not value.strip() or _TEST_PROGRAM.search(value):
         return value

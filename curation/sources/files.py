@@ -1,6 +1,6 @@
 """Rows of JSON lines, CSV and parquet files, compressed or not.
 
-Invariants: rows are streamed in order; an unreadable line is a `RawRow` without a row; an unreadable file is one
+Invariants: rows are streamed in order; an unreadable line is a `RawRow` without a row, an unreadable file one
 `SourceError`.
 """
 
@@ -23,15 +23,15 @@ from curation.storage.remote import first_line
 
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 LONGEST = 1 << 28
-"""Bytes of a line, and of a file that is one list."""
+"""Max bytes of a line, or of a list's file."""
 DEEPEST = 300
-"""Lists and objects within one another; Python's own tools end at about 1,000."""
+"""Max nesting; Python's own tools fail at about 1,000."""
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _BOM = b"\xef\xbb\xbf"
 
 
 def raw_rows(path: Path, kind: str, batch_rows: int = 10_000) -> Iterator[RawRow]:
-    """Yield every row of a ``jsonl``, ``csv`` or ``parquet`` file, readable or not.
+    """Yield a ``jsonl``, ``csv`` or ``parquet`` file's rows, even unreadable ones.
 
     Raises:
         SourceError: the file is missing or damaged.
@@ -56,12 +56,12 @@ def raw_rows(path: Path, kind: str, batch_rows: int = 10_000) -> Iterator[RawRow
 
 
 def read_rows(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:
-    """Return an iterator over a file's rows, compressed or not."""
+    """Return an iterator over a file's rows."""
     return (raw.read() for raw in raw_rows(path, kind_of(path), batch_rows))
 
 
 def numbered_jsonl(path: Path) -> Iterator[tuple[int, Row]]:
-    """Yield rows of JSON lines with their line numbers, from 1."""
+    """Yield rows of JSON lines with line numbers from 1."""
     return ((raw.line, raw.read()) for raw in raw_rows(path, "jsonl"))
 
 
@@ -103,7 +103,6 @@ def _json_rows(path: Path, file: IO[bytes]) -> Iterator[RawRow]:
 
 
 def _parsed(line: bytes) -> tuple[Row | None, str]:
-    """Return a line's row, or its error."""
     try:
         row = orjson.loads(line)
     except ValueError as error:
@@ -123,7 +122,6 @@ def _is_deep(value: Any, depth: int = 0) -> bool:
 
 
 def _listed_rows(path: Path, content: bytes) -> Iterator[RawRow]:
-    """Yield the items of a file that is one list, read into memory."""
     if len(content) >= LONGEST:
         raise SourceError(f"{path}: a list of more than {LONGEST:,} bytes; write an object a line.")
     try:
@@ -138,7 +136,7 @@ def _listed_rows(path: Path, content: bytes) -> Iterator[RawRow]:
 
 
 def _csv_rows(path: Path, file: IO[bytes]) -> Iterator[RawRow]:
-    """Yield the rows below the header; an empty field is None.
+    """Yield rows below the header; empty fields are None.
 
     Raises:
         SourceError: rows cannot be separated.
@@ -171,7 +169,7 @@ def _parquet_rows(path: Path, batch_rows: int) -> Iterator[RawRow]:
 
 
 def arrow_rows(path: Path | str, table: Any, start: int = 1) -> Iterator[RawRow]:
-    """Yield the rows of an Arrow table or batch.
+    """Yield rows of an Arrow table or batch.
 
     Raises:
         SourceError: a text is not UTF-8.

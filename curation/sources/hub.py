@@ -22,11 +22,11 @@ from curation.storage.stages import atomic_write
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".csv": "csv", ".arrow": "arrow"}
-"""The reader of files by their endings; so a set is read without its script, and only the named files are fetched."""
+"""Readers by file ending; no set's script runs, and only named files are fetched."""
 
 
 def dataset_state(source: Source, folder: Path) -> TableState:
-    """Return a hub set's commit and selection, or the fingerprint of a local folder."""
+    """Return a hub set's commit and selection, or a folder's fingerprint."""
     if (folder / source.path).exists():
         return TableState(str(load_dataset(source, folder)._fingerprint))
     commit = _commit_of(source)
@@ -37,8 +37,8 @@ def load_dataset(source: Source, folder: Path) -> Any:
     """Return the `datasets.Dataset` of a folder relative to ``folder``, or else of the hub.
 
     Raises:
-        MissingSourceError: it cannot be had; the message has a remedy.
-        SourceError: it has no such split, or its parts do not match.
+        MissingSourceError: it is unavailable.
+        SourceError: it lacks the split, or its parts do not match.
     """
     import datasets
 
@@ -61,7 +61,6 @@ def load_dataset(source: Source, folder: Path) -> Any:
 
 
 def _by_library(source: Source, name: str, subset: str | None, revision: str | None) -> Any:
-    """Return the data set of a configuration or of the named files."""
     import datasets
 
     if source.files is None:
@@ -76,7 +75,6 @@ def _by_library(source: Source, name: str, subset: str | None, revision: str | N
 
 
 def _pick_splits(source: Source, loaded: list[Any]) -> Any:
-    """Return the wanted splits of the configurations, in order."""
     import datasets
 
     parts = []
@@ -98,7 +96,7 @@ def _pick_splits(source: Source, loaded: list[Any]) -> Any:
 
 
 def _commit_of(source: Source) -> str:
-    """Return a hub set's commit, without a request if the revision is one."""
+    """Return a hub set's commit; needs no request if pinned."""
     if source.revision is not None and COMMIT.fullmatch(source.revision):
         return source.revision
     from huggingface_hub import HfApi
@@ -107,13 +105,12 @@ def _commit_of(source: Source) -> str:
 
 
 def _name_of(source: Source, commit: str) -> str:
-    """Return a hash of the commit and the selection."""
     taken = [source.path, *map(list, (names(source.subset), names(source.split), names(source.files))), commit]
     return hashlib.blake2b(json.dumps(taken).encode(), digest_size=16).hexdigest()
 
 
 def _cached(note: Path) -> Any:
-    """Return the set whose files a note lists; None if one is missing or changed in size."""
+    """Return the set of a note's files, None if one is missing or changed."""
     import datasets
 
     try:
@@ -127,7 +124,7 @@ def _cached(note: Path) -> Any:
 
 
 def _loaded(source: Source, load: Any) -> Any:
-    """Return what the library loads, and its errors as a sentence."""
+    """Return ``load``'s result, or raise its error as a sentence."""
     try:
         return load()
     except Exception as error:  # also connection errors of whichever HTTP library the client's version uses

@@ -1,7 +1,7 @@
 """Problem packages of the Kattis format, legacy and newer.
 
-Invariants: nothing of a package is executed, and nothing outside its folder is read; what cannot be used has its reason
-(``refused``, ``skipped``), such as scoring, interactive and multi-pass problems.
+Invariants: nothing of a package is executed, and nothing outside its folder is read; what cannot be used has its
+reason (``refused``, ``skipped``).
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ from curation.verify.programs.problem import (
 )
 
 MAX_TIME_LIMIT_S = 20.0
-"""CPU seconds of a test where the package names no limit: for measuring the accepted submissions."""
+"""CPU seconds to measure accepted submissions of packages without limit."""
 MEMORY_MB = 2048
-"""Where a package names none. Not in the paper: problemtools gives 1024, BAPCtools 2048; the larger one, since many
-such packages' Python was written for PyPy, whose lists of numbers are a third of CPython's."""
+"""Default limit, not in the paper: BAPCtools' 2048, not problemtools' 1024, since much Python was written for PyPy,
+whose lists of numbers are a third of CPython's.
+"""
 MULTIPLIER = 5.0
-"""The format's default ``time_multiplier`` (2.0 in the newer versions' ``ac_to_time_limit``)."""
+"""The format's default ``time_multiplier`` (newer: 2.0, ``ac_to_time_limit``)."""
 
 _CPP = frozenset({".cpp", ".cc", ".cxx", ".c++"})
 _PYTHON = frozenset({".py", ".py3"})
 _GRAMMAR = ".ctd"
 _NO_PROGRAMS = frozenset({"", ".md", ".txt", ".pdf", ".tex", ".yaml", ".yml", ".json", ".in", ".ans"} | {".h", ".hpp"})
-"""Endings of files next to input validators that are none themselves."""
+"""Endings of files next to input validators that are not programs."""
 _HEADERS = frozenset({".h", ".hpp", ".hh"})
 _PYTHON_2 = re.compile(r"^#!.*(?:python2|pypy\s*$)|^\s*print\s+[\"'\w]|\braw_input\(|\bxrange\(", re.MULTILINE)
 _EXPECTED = re.compile(r"@EXPECTED_RESULTS@:\s*([\w, \-]+)")
@@ -66,7 +67,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class PackagedSubmission:
-    """A program of a package with its ``expected`` verdicts, or why it is not judged (``skipped``)."""
+    """A package's program with ``expected`` verdicts, or why it is ``skipped``."""
 
     name: str
     lang: CodeLang | None
@@ -87,7 +88,7 @@ class PackagedSubmission:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A problem package; ``reasons`` hold why it cannot be a text problem, with evidence."""
+    """A problem package; ``reasons`` state why it cannot be used."""
 
     path: Path
     name: str
@@ -105,7 +106,7 @@ class Package:
 
 
 def find_packages(folder: Path) -> Iterator[Path]:
-    """Yield the package folders at any depth, sorted; packages do not nest."""
+    """Yield package folders at any depth, sorted; none within another."""
     if (folder / "problem.yaml").is_file() and (folder / "data").is_dir():
         yield folder
         return
@@ -115,7 +116,11 @@ def find_packages(folder: Path) -> Iterator[Path]:
 
 
 def read_package(path: Path) -> Package:
-    """Return a package with its tests in memory. Raises `SourceError` if the folder is no package."""
+    """Return a package with its tests in memory.
+
+    Raises:
+        SourceError: the folder is no package.
+    """
     metadata = _yaml(path / "problem.yaml")
     statement_file = _statement(path)
     raw = _text(statement_file) if statement_file is not None else ""
@@ -230,7 +235,7 @@ def _statement(path: Path) -> Path | None:
 
 
 def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int]:
-    """Return the answered tests, samples first, and the number of samples."""
+    """Return the answered tests, samples first, and the samples' number."""
     tests: list[CodeTest] = []
     samples = 0
     for part in ("sample", "secret"):
@@ -246,7 +251,7 @@ def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int]:
 
 
 def _judging(path: Path, metadata: Mapping[str, Any]) -> tuple[Comparison, Checker | None, str | None]:
-    """Return the comparison, the checker if any, and why outputs cannot be judged."""
+    """Return comparison, checker if any, and why outputs cannot be judged."""
     flags = " ".join(str(metadata.get("validator_flags") or "").split()) or _flags(path, "output_validator")
     folder = next((path / name for name in ("output_validator", "output_validators") if (path / name).is_dir()), None)
     legacy = str(metadata.get("problem_format_version", "legacy")).startswith("legacy")
@@ -260,7 +265,6 @@ def _judging(path: Path, metadata: Mapping[str, Any]) -> tuple[Comparison, Check
 
 
 def _flags(path: Path, program: str) -> str:
-    """Return the test data's arguments for ``output_validator`` or ``input_validator``."""
     for file, key in (("testdata.yaml", f"{program}_flags"), ("test_group.yaml", f"{program}_args")):
         for folder in (path / "data", path / "data" / "secret"):
             value = _yaml(folder / file).get(key) if (folder / file).is_file() else None
@@ -272,7 +276,7 @@ def _flags(path: Path, program: str) -> str:
 
 
 def _validators(path: Path) -> Iterator[Validator]:
-    """Yield the input validators, all of which an input must pass, and reasons for unsupported ones."""
+    """Yield input validators, all of which must pass; unsupported ones have reasons."""
     flags = tuple(_flags(path, "input_validator").split())
     for name in ("input_validators", "input_format_validators"):
         for entry in sorted((path / name).iterdir()) if (path / name).is_dir() else ():
@@ -291,7 +295,6 @@ def _validators(path: Path) -> Iterator[Validator]:
 
 
 def _program(path: Path, flags: tuple[str, ...]) -> Checker | str:
-    """Return a checker or validator, or why it cannot be used."""
     if path.is_file():
         return _of_files([path], flags)
     entries = [entry for entry in sorted(path.iterdir()) if not entry.name.startswith(".")]

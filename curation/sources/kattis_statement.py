@@ -1,4 +1,4 @@
-"""Statements of problem packages, TeX or Markdown, as plain text with formulas unchanged.
+"""TeX or Markdown statements of packages as plain text with unchanged formulas.
 
 Macros with arguments are not expanded.
 """
@@ -56,12 +56,12 @@ _STEPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 def needs_image(raw: str) -> bool:
-    """Return whether the statement shows a picture, outside of comments."""
+    """Return whether the statement shows a picture, comments excluded."""
     return _PICTURE.search(_without_comments(raw)) is not None
 
 
 def statement_text(raw: str, *, markdown: bool = False) -> str:
-    """Return the statement as text. Formulas stay in their dollars."""
+    """Return the statement as text, formulas within dollars."""
     if markdown:
         text = re.sub(r"<!--.*?-->", "", raw, flags=re.DOTALL)
         text = re.sub(r"!\[[^\]]*\]\([^)]*\)|<img\b[^>]*>", "", text)
@@ -86,7 +86,7 @@ def _without_comments(raw: str) -> str:
 
 
 def _expanded(text: str) -> str:
-    """Replace the author's own names for constants (``\\newcommand{\\maxn}{100}``) by their text."""
+    r"""Expand the author's macros of constants, as ``\newcommand{\maxn}{100}``."""
     own = dict(re.findall(rf"\\(?:newcommand|renewcommand|def)\*?\{{?\\([a-zA-Z]+)\}}?{_ARGUMENT}", text))
     text = re.sub(rf"\\(?:newcommand|renewcommand|def)\*?\{{?\\[a-zA-Z]+\}}?(?:\[\d\])?{_ARGUMENT}", "", text)
     for name, body in own.items():

@@ -1,7 +1,6 @@
-"""Rows from a user's function (`kind = "python"`), which runs with the user's rights.
+"""Rows from a user's function (`kind = "python"`), with the user's rights.
 
-Invariants: each call must yield the same rows in the same order; the file's digest identifies the source, without what
-it reads.
+Invariants: calls must yield equal rows in order; only the file's digest identifies the source.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ class RowSource(Protocol):
 
 
 def find_rows(name: str, folder: Path, source: str) -> PluginRef:
-    """Return the function that a source names.
+    """Return a source's function.
 
     Raises:
-        ConfigError: the plug-in cannot be loaded, or is no function.
+        ConfigError: it cannot be loaded, or is no function.
     """
     return find_plugin(name, folder, f"source {source}", RowSource, "a function that yields rows")
 
@@ -47,8 +46,8 @@ def own_rows(name: str, folder: Path, source: str) -> Iterator[RawRow]:
     """Yield the function's rows, counted from 1.
 
     Raises:
-        ConfigError: the plug-in cannot be loaded, or is no function.
-        SourceError: the function fails.
+        ConfigError: it cannot be loaded, or is no function.
+        SourceError: it fails.
     """
     plugin = find_rows(name, folder, source).load()
     rows = _each(plugin, source)

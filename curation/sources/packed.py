@@ -1,6 +1,6 @@
 """Text in base64 of a compressed pickle, as LiveCodeBench's private tests are.
 
-Invariant: nothing is unpickled; a pickle of anything but one text is refused, so that no code in it runs.
+Invariant: nothing is unpickled; a pickle of anything but one text is refused, so that none of its code runs.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ MAX_UNPACKED = 1 << 29
 """Bytes that one text may unpack to."""
 _TEXTS = frozenset("UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 STRING BINSTRING SHORT_BINSTRING".split())
 _AROUND = frozenset("PROTO FRAME PUT BINPUT LONG_BINPUT MEMOIZE STOP".split())
-"""Instructions of pickles that push a text, and those that may surround it."""
+"""Pickle instructions that push a text, or may surround it."""
 
 
 def unpack_text(text: str, limit: int = MAX_UNPACKED) -> str:
     """Return the text in base64 of a compressed pickle.
 
     Raises:
-        ValueError: it is not so packed, is no text, or exceeds ``limit`` bytes.
+        ValueError: it is packed differently, no text, or larger than ``limit``.
     """
     try:
         return _pickled_text(_inflate(base64.b64decode(text, validate=True), limit))

@@ -1,4 +1,4 @@
-"""Files of tables, and their content when they were read."""
+"""Files of tables, and the content that was read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class MissingSourceError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """A table's content when it was read, with its joined table's."""
+    """A table's content when read, with its joined table's."""
 
     digest: str
     commit: str | None = None
@@ -24,14 +24,14 @@ class TableState:
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A local file, and the public URL of which it is a copy, if any."""
+    """A local file, and the URL it was copied from."""
 
     path: Path
     url: str = ""
 
 
 def joined_table(source: Source) -> Source | None:
-    """Return a source's second table as a source of its name, or None."""
+    """Return a source's second table as a source, or None."""
     join = source.join
     if join is None:
         return None

@@ -1,7 +1,6 @@
 """Rows of sources as Problems, by the recipe's column map.
 
-Invariants: every row keeps its position; a missing statement or answer is null; a value of a wrong type is a
-`BadRowError`.
+Invariants: rows keep their positions; a missing statement or answer is null; a wrong type is a `BadRowError`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def check_columns(source: Source, rows: Sequence[Row]) -> None:
     """Refuse rows that all lack a mapped column.
 
     Raises:
-        SourceError: names the column and those that exist.
+        SourceError: names the column and existing ones.
     """
     columns = source.columns
     for column in (columns.statement, columns.answer, columns.choices, columns.solution, columns.lang, columns.license):
@@ -40,11 +39,11 @@ def check_columns(source: Source, rows: Sequence[Row]) -> None:
 def problem_rows(
     source: Source, rows: Sequence[Row], positions: Sequence[int], statements: Sequence[str | None] | None = None
 ) -> pl.DataFrame:
-    """Return rows of a source in the `PROBLEM` schema.
+    """Return a source's rows in the `PROBLEM` schema.
 
     Args:
         positions: in the source, from 0.
-        statements: replace those of the column map.
+        statements: replace the column map's.
 
     Raises:
         BadRowError: a value has a wrong type.
@@ -78,7 +77,7 @@ def problem_rows(
 
 
 def read_texts(column: Column | None, rows: Sequence[Row]) -> list[str | None]:
-    """Return a column as text; numbers are written out, lists and objects refused."""
+    """Return a column as text, including numbers; lists and objects are refused."""
     pick = column if isinstance(column, Pick) else Pick(path=column) if column is not None else Pick(value="")
     if pick.path is None:
         return [pick.value or None] * len(rows)
@@ -92,7 +91,7 @@ def read_texts(column: Column | None, rows: Sequence[Row]) -> list[str | None]:
 
 
 def _licenses(source: Source, rows: Sequence[Row]) -> list[str]:
-    """Return each row's licence, by default the source's, in one spelling.
+    """Return each row's licence in one spelling, by default the source's.
 
     Raises:
         BadRowError: it is no SPDX expression.
@@ -112,7 +111,7 @@ def _licenses(source: Source, rows: Sequence[Row]) -> list[str]:
 
 
 def read_choices(column: Column | None, rows: Sequence[Row]) -> list[list[str] | None]:
-    """Return one column of the rows as lists of options."""
+    """Return a column's options per row."""
     path = column.path if isinstance(column, Pick) else column
     return [parse_options(value_at(row, path), path) if path is not None else None for row in rows]
 

@@ -1,6 +1,6 @@
 """Rows of a generator: a reasoning-gym task (`reasoning_gym:chain_sum`) or a user's function (`my_file.py:make`).
 
-Invariant: a row depends on its level and seed alone.
+Invariant: a row depends only on its level and seed.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ _ONE_ANSWER = frozenset(
     "rectangle_count self_reference sentence_reordering simple_integration spell_backward string_insertion "
     "time_intervals zebra_puzzles".split()
 )
-"""Tasks with one right answer, whose own scorer only adds partial credit or tolerates other writings of it."""
+"""Tasks with one right answer; their scorers only add partial credit or tolerance."""
 
 _ORDERED = frozenset({"word_sequence_reversal"})
-"""Tasks without an own scorer whose answer is a list of words in order; to the verifier, its order is free."""
+"""Tasks without scorer whose answers are ordered, which the verifier would ignore."""
 
 Make = Callable[[Mapping[str, Any], int, int], Row]
-"""Makes a row of a level's parameters, the level's number from 1, and a seed."""
+"""Makes a row of a level's parameters, its number from 1, and a seed."""
 
 
 def made_meta(made: Sequence[str]) -> pl.Expr:
-    """Return the struct column `made` of `PROBLEM` rows: `level`, `seed` and `reserved`, null in collected rows."""
+    """Return the column `made` (`level`, `seed`, `reserved`) of `PROBLEM` rows, null if collected."""
     own = pl.when(pl.col("source").is_in(made)).then("meta")
     fields = pl.Struct({"level": pl.Int64, "seed": pl.Int64, "reserved": pl.Boolean})
     return own.str.json_decode(fields).alias("made")
 
 
 def made_rows(made: Made, folder: Path, source: str) -> Iterator[RawRow]:
-    """Yield the rows of all levels in order, with `level`, `seed`, `judged_by` and, by a generator, its `scorer`.
+    """Yield all levels' rows with `level`, `seed`, `judged_by` and, if the generator judges, `scorer`.
 
     Raises:
         SourceError: the generator fails, or is not deterministic.
@@ -75,14 +75,14 @@ def made_rows(made: Made, folder: Path, source: str) -> Iterator[RawRow]:
 
 
 def generator_digest(made: Made, folder: Path) -> str:
-    """Return a hash of the generator's file or package version, and its levels."""
+    """Return a hash of the generator's file or version, and its levels."""
     levels = json.dumps([*made[1:]], sort_keys=True, default=list)
     text = f"{VERSION} {_maker(made, folder)[1]} {made.generator} {levels}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def scorer_name(made: Made, folder: Path) -> str | None:
-    """Return the scorer in a generator's own file, `my_file.py:score`, or None."""
+    """Return the scorer in a generator's file (`my_file.py:score`), or None."""
     place = made.generator.rpartition(":")[0]
     if not place.endswith(".py"):
         return None
@@ -92,7 +92,6 @@ def scorer_name(made: Made, folder: Path) -> str | None:
 
 
 def _maker(made: Made, folder: Path) -> tuple[Make, str]:
-    """Return the generator and its code's version."""
     package, _, task = made.generator.rpartition(":")
     if package == REASONING_GYM:
         require_extra("procedural", f"generator = {made.generator!r}")

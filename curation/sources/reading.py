@@ -1,7 +1,7 @@
 """Sources in batches of Problems.
 
-Invariants: sound + bad = rows, and both count for positions; a bad row is dropped as ``bad_row`` with file and line,
-and kept in `QUARANTINE`; too many bad rows, or any in the joined table, end the reading.
+Invariants: sound + bad = rows, and both count for positions; a bad row is dropped as ``bad_row`` and kept in
+`QUARANTINE`; too many bad rows, or any in the joined table, end the reading.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from curation.sources.tables import source_state
 
 Built = TypeVar("Built")
 Build = Callable[[list[Row], Sequence[int]], Built]
-"""Makes something of rows and their positions in the source."""
+"""Builds something of rows and their source positions."""
 
 STAGE = "sources"
 TABLE = "quarantine"
-"""Of the stage's folder: ``quarantine/00000.parquet`` and on, a file a shard."""
+"""A stage's table of bad rows, one file a shard."""
 
 QUARANTINE = pl.Schema(
     {
@@ -41,9 +41,9 @@ QUARANTINE = pl.Schema(
     }
 )
 MAX_KEPT = 1 << 20
-"""Bytes of a bad row that are kept; the rest is in the file."""
+"""Max stored bytes of a bad row."""
 BATCH_BYTES = 64 << 20
-"""A batch ends when what is read later for its rows exceeds this: the tests of packages."""
+"""Max bytes of a batch's packages' tests, which are read later."""
 
 
 class BadRow(NamedTuple):
@@ -56,12 +56,12 @@ class BadRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part(Generic[Built]):
-    """A batch of rows: the built ones, and the bad ones as dropped and in full."""
+    """A batch's built rows, and its bad rows, dropped and in full."""
 
     rows: int
     built: Built
     positions: list[int]
-    """Of the sound rows, in the source."""
+    """The sound rows', in the source."""
     dropped: pl.DataFrame
     quarantine: pl.DataFrame
 
@@ -72,12 +72,12 @@ def source_digest(source: Source, folder: Path) -> str:
 
 
 def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.DataFrame]:
-    """Yield the source's rows as `PROBLEM` frames of ``batch_rows`` rows."""
+    """Yield the source's rows as `PROBLEM` frames."""
     return (part.built for part in read_parts(source, folder, batch_rows, partial(problem_rows, source)))
 
 
 def check_source(source: Source, folder: Path, build: Build[object] | None = None) -> None:
-    """Refuse a source that is missing, empty, or lacks a column in its first rows."""
+    """Refuse a missing or empty source, or one whose first rows lack a column."""
     limit = min(source.limit or FIRST_ROWS, FIRST_ROWS)
     few = source.model_copy(update={"limit": limit})
     next(read_parts(few, folder, limit, build if build is not None else partial(problem_rows, source)))
@@ -89,7 +89,7 @@ def read_parts(
     """Yield batches of the source's rows, built by ``build``.
 
     Args:
-        counts: updated while rows are read.
+        counts: updated while reading.
 
     Raises:
         SourceError: the source is empty, lacks a column, or has too many bad rows.
@@ -134,7 +134,6 @@ def _batches(rows: Iterator[PlacedRow], batch_rows: int) -> Iterator[list[Placed
 
 
 def _build(batch: Sequence[PlacedRow], bad: dict[int, str], build: Build[Built]) -> tuple[Built, list[int]]:
-    """Build a batch's sound rows, and append bad ones to ``bad``."""
     sound = {at: placed.raw.row for at, placed in enumerate(batch) if placed.raw.row is not None}
     try:
         return build(list(sound.values()), [batch[at].position for at in sound]), list(sound)
@@ -149,13 +148,11 @@ def _build(batch: Sequence[PlacedRow], bad: dict[int, str], build: Build[Built])
 
 
 def _taken_by(source: Source) -> str:
-    """Return which rows were selected, if not all."""
     steps = [f"`{name}`" for name in ("where", "quota", "join") if getattr(source, name) is not None]
     return f" that its {' and '.join(steps)} take{'s'[len(steps) != 1 :]}" if steps else ""
 
 
 def _too_many(source: Source, bad: BadRow) -> SourceError:
-    """Return the error of a source with too many bad rows."""
     found = f"{bad.raw.place}: {bad.reason.rstrip('.')}"
     if source.bad_rows:
         return SourceError(
@@ -168,7 +165,6 @@ def _too_many(source: Source, bad: BadRow) -> SourceError:
 
 
 def _table(source: Source, folder: Path, bad: Sequence[BadRow]) -> pl.DataFrame:
-    """Return bad rows in the `QUARANTINE` schema."""
     rows = []
     for position, raw, reason in bad:
         path, content = raw.path, raw.content
@@ -180,7 +176,6 @@ def _table(source: Source, folder: Path, bad: Sequence[BadRow]) -> pl.DataFrame:
 
 
 def _dropped(source: Source, quarantine: pl.DataFrame) -> pl.DataFrame:
-    """Return bad rows as dropped ones, with hashes as ids."""
     ids = [
         problem_id(raw.decode("utf-8", "replace") or f"{file}, line {line}", None, source.domain)
         for raw, file, line in quarantine.select("raw", "file", "line").iter_rows()

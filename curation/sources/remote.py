@@ -1,7 +1,7 @@
-"""Source files at URLs that fsspec knows, copied once into a cache; archives are fetched whole.
+"""Source files at fsspec's URLs, copied once into a cache; archives are fetched whole.
 
-Invariants: a copy is reused while the server states the same ETag, version or checksum, or else time, and the same
-size; a copy is complete or missing; local files are never copied.
+Invariants: a copy is reused while the server states the same size and ETag, version or checksum, or else time; it
+is complete or missing.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ CONTENT = (
     *("ETag", "etag", "version_id", "VersionId", "generation", "blob_id", "sha256", "md5Hash", "md5", "Content-MD5"),
     *("Digest", "crc32c", "CRC"),
 )
-"""Names in file systems of a value that changes with a file's content; one of them is enough."""
+"""File systems' names of values that change with a file's content."""
 
 TIMES = ("mtime", "LastModified", "last_modified", "Last-Modified", "updated", "last_commit", "created", "date_time")
-"""Names of the time of writing, which counts with the size if there is none of `CONTENT`."""
+"""Names of the time of writing, used if `CONTENT` is missing."""
 
 
 def cache_folder() -> Path:
-    """Return the folder of copies, which may be deleted."""
+    """Return the folder of copies, which users may delete."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "goldilocks" / "sources"
 
 
 def fetched_files(source: str, url: str) -> list[TableFile]:
-    """Return copies of the files that a URL or glob names, sorted by name.
+    """Return copies of the files at a URL or glob, sorted by name.
 
     Raises:
         MissingSourceError: they cannot be fetched, or a package is missing.
@@ -49,7 +49,7 @@ def fetched_files(source: str, url: str) -> list[TableFile]:
 
 
 def _files_at(source: str, url: str, within: str) -> list[TableFile]:
-    """Return the files that a URL names; ``within`` is their ending."""
+    """Return a URL's files; ``within`` ends their URLs."""
     with _as_sentence(f"source {source}: {url.partition('::')[0] if within else url}{within}"):
         fs, path = file_system(url)
         is_web = path.startswith(("http://", "https://"))  # a `?` of theirs begins a query
@@ -63,7 +63,6 @@ def _files_at(source: str, url: str, within: str) -> list[TableFile]:
 
 
 def _copy(fs: Any, path: str, url: str, archive: str) -> TableFile:
-    """Return a file's current copy, fetched if needed."""
     info: Mapping[str, Any] = fs.info(path)
     if info.get("type") == "directory":
         raise IsADirectoryError(path)
@@ -94,7 +93,6 @@ def _hash(text: str) -> str:
 
 @contextmanager
 def _as_sentence(where: str) -> Iterator[None]:
-    """Raise a failure at a URL as one sentence."""
     with remote_errors(lambda reason: MissingSourceError(f"{where} {reason}")):
         try:
             yield

@@ -1,4 +1,4 @@
-"""Rows as mappings, reasons for unreadable ones, and values by dotted path."""
+"""Rows as mappings, reasons for unreadable ones, and values by path."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class BadRowError(SourceError):
-    """A row that cannot be read or has a value of a wrong type."""
+    """An unreadable row, or a value of a wrong type."""
 
     def __init__(self, message: str) -> None:
         super().__init__(public_text(message))
@@ -28,15 +28,12 @@ class BadRowError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """A row and its original bytes.
-
-    Example: ``RawRow(Path("x.jsonl"), 2, b'{"q": NaN}', None, "not JSON: …")``
-    """
+    """A row and its original bytes."""
 
     path: Path | str
-    """A text if it is a URL or the name of a data set."""
+    """A text for URLs and data sets."""
     line: int
-    """From 1; the row's number in a file without lines."""
+    """From 1; in files without lines, the row's number."""
     raw: bytes | None
     """None if it was no line of text."""
     row: Row | None
@@ -44,16 +41,16 @@ class RawRow:
     reason: str = ""
     """Why it cannot be read."""
     size: int = 0
-    """Bytes that are read for it later: those of a package's tests."""
+    """Bytes of a package's tests, read later."""
 
     @property
     def place(self) -> str:
-        """Return the file and the line, as a sentence names them."""
+        """Return file and line for messages."""
         return f"{self.path}, line {self.line}"
 
     @property
     def content(self) -> bytes:
-        """Return the row's bytes, or its JSON if it was no line of text."""
+        """Return the row's bytes, or else its JSON."""
         return json.dumps(self.row, ensure_ascii=True, default=str).encode() if self.raw is None else self.raw
 
     def read(self) -> Row:
@@ -94,7 +91,6 @@ def _walk(row: Any, path: str) -> Any:
 
 
 def _paths(rows: Sequence[Row], depth: int = 2) -> list[str]:
-    """Return the rows' dotted paths, for errors."""
     paths: dict[str, None] = {}
     for row in rows[:100]:
         for key, value in row.items():
@@ -107,7 +103,7 @@ def _paths(rows: Sequence[Row], depth: int = 2) -> list[str]:
 
 
 def parse_options(value: Any, path: str) -> list[str] | None:
-    """Return multiple-choice options: a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``."""
+    """Return options of a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``."""
     if value is None or value == []:
         return None
     lettered = _lettered(value[0] if isinstance(value, list) and len(value) == 1 else value)
@@ -130,10 +126,7 @@ def parse_options(value: Any, path: str) -> list[str] | None:
 
 
 def _lettered(value: Any) -> list[str] | None:
-    """Return the options of a text such as "a ) 38 , b ) 27.675" or "(a) 38 (b) 27.675", or None.
-
-    Letters must run from a without a gap.
-    """
+    """Return the options of a text like "a ) 38 , b ) 27.675" or "(a) 38 (b) 27.675", from a without gaps, or None."""
     if not isinstance(value, str):
         return None
     text = value.strip()
@@ -145,14 +138,14 @@ def _lettered(value: Any) -> list[str] | None:
 
 
 _APART = re.compile(r"[a-jA-J]\s+\)")
-"""A letter and its bracket apart, as MathQA's tokens are."""
+"""A letter apart from its bracket, as in MathQA."""
 _THOUSANDS = re.compile(r"(?<!\d)(\d{1,3}) , (\d{3})(?!\d)")
 _LETTERINGS = ((r"\(\s*{}\s*\)", r"[,;]?\s*"), (r"{}\s*\)", r"[,;\n]\s*"), (r"{}\s*[.:]", r"[,;\n]\s*"))
-"""How an option's letter is marked, and the text before the next one's."""
+"""How an option's letter is marked, and what precedes the next."""
 
 
 def _listed(text: str) -> list[str] | None:
-    """Return the items of a Python list of texts, or the options of another bracketed text."""
+    """Return items of a Python list, or options of another bracketed text."""
     try:
         items = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -181,7 +174,7 @@ def _parted(text: str, mark: str, gap: str) -> list[str] | None:
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Return the content of the last box (``\boxed{}``, ``\fbox{}``) with balanced braces, or None."""
+    r"""Return the last box's content (``\boxed{}``, ``\fbox{}``), braces balanced."""
     start = max(text.rfind("\\boxed{"), text.rfind("\\fbox{"))
     if start < 0:
         return None

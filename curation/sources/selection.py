@@ -26,9 +26,9 @@ from curation.sources.tables import table_rows
 from curation.storage.remote import first_line
 
 FIRST_ROWS = 1000
-"""Rows in which a column must appear at least once; later rows may lack it."""
+"""First rows, of which one must have each column."""
 SPACE = 1 << 64
-"""Range of the numbers that rows are drawn by."""
+"""Range of the rows' draw numbers."""
 
 
 class PlacedRow(NamedTuple):
@@ -40,21 +40,21 @@ class PlacedRow(NamedTuple):
 
 @dataclass(slots=True)
 class SelectionCounts:
-    """The number of rows that were seen, and that each step left."""
+    """Numbers of rows seen, and left by each step."""
 
     rows: int = 0
     where: int = 0
     drawn: int = 0
     joined: int = 0
     matched: int = 0
-    """Rows that have at least one match in the joined table."""
+    """Rows with a match in the joined table."""
 
 
 def selected_rows(source: Source, folder: Path, batch_rows: int, counts: SelectionCounts) -> Iterator[PlacedRow]:
     """Yield a source's selected rows, readable or not.
 
     Args:
-        counts: updated while rows are read.
+        counts: updated while reading.
 
     Raises:
         SourceError: a step does not fit the rows, or the joined table has a bad row.
@@ -73,7 +73,7 @@ def selected_rows(source: Source, folder: Path, batch_rows: int, counts: Selecti
 
 
 def require_first(rows: Iterable[PlacedRow], paths: Sequence[str], where: str) -> Iterator[PlacedRow]:
-    """Yield the rows; refuse them if the first ones lack a path."""
+    """Yield the rows; refuse them if the first all lack a path."""
     rows = iter(rows)
     first = list(itertools.islice(rows, FIRST_ROWS))
     for path in paths:
@@ -93,7 +93,7 @@ def _counted(rows: Iterable[PlacedRow], counts: SelectionCounts, name: str) -> I
 
 
 class RowFilter:
-    """A SQL condition on rows; a null result drops the row. Columns of CSV files are text.
+    """A SQL condition on rows; null drops the row. CSV columns are text.
 
     Raises:
         SourceError: it is no expression.
@@ -114,10 +114,10 @@ class RowFilter:
         self._seen: set[str] = set()
 
     def keep(self, rows: Sequence[Row]) -> list[bool]:
-        """Return whether the expression holds for each row.
+        """Return whether the condition holds for each row.
 
         Raises:
-            SourceError: a column is missing, or there is no truth value.
+            SourceError: a column is missing, or a result is no truth value.
         """
         for name in self.columns if rows else ():
             if name not in self._seen:
@@ -141,7 +141,7 @@ class RowFilter:
 
 
 def _asks_each_row(expression: pl.Expr) -> bool:
-    """Return whether an expression is row-wise, without aggregates or windows."""
+    """Return whether an expression needs no aggregates or windows."""
     meta = expression.meta
     if meta.is_literal():
         return True
@@ -153,7 +153,6 @@ def _asks_each_row(expression: pl.Expr) -> bool:
 
 
 def _described(series: pl.Series) -> str:
-    """Return a column's type, and the paths of a nested one."""
     if isinstance(series.dtype, pl.Struct):
         return ", ".join(f"{series.name}.{field.name} {field.dtype}" for field in series.dtype.fields)
     return f"{series.name} {series.dtype}"
@@ -170,7 +169,6 @@ def _of_where(source: Source, rows: Iterator[PlacedRow], batch_rows: int) -> Ite
 
 
 def _positions(source: Source, folder: Path, batch_rows: int) -> Iterator[int]:
-    """Yield the positions of rows that pass `where`."""
     columns = RowFilter(source.where, f"source {source.name}").columns if source.where is not None else ()
     placed = _placed(source, folder, batch_rows, sorted(columns))
     taken = _of_where(source, (one for one in placed if one.raw.row is not None), batch_rows)
@@ -180,7 +178,6 @@ def _positions(source: Source, folder: Path, batch_rows: int) -> Iterator[int]:
 def _drawn(
     source: str, share: float, rows: Iterable[PlacedRow], positions: frozenset[int] | None
 ) -> Iterator[PlacedRow]:
-    """Yield the rows at these positions, or a share, which needs no count."""
     for one in rows:
         at = one.position
         if one.raw.row is None or (at in positions if positions is not None else _number(source, at) < share * SPACE):
@@ -188,7 +185,7 @@ def _drawn(
 
 
 def draw(source: str, rows: int, positions: Iterable[int]) -> frozenset[int]:
-    """Return the positions that a quota of rows draws by hash; a larger quota draws a superset."""
+    """Return the positions that a quota draws; a larger quota draws a superset."""
     numbered = ((_number(source, position), position) for position in positions)
     return frozenset(position for _, position in heapq.nsmallest(rows, numbered))
 
@@ -229,7 +226,6 @@ def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> di
 def _joined(
     rows: Iterable[PlacedRow], source: Source, join: Join, table: Mapping[Key, Any], counts: SelectionCounts
 ) -> Iterator[PlacedRow]:
-    """Yield the rows with a column that lists their matches."""
     paths = names(join.on)
     for position, raw in require_first(rows, paths, f"source {source.name}: `join.on`"):
         if raw.row is None:

@@ -1,4 +1,4 @@
-"""Rows of a table: files, data sets, Kattis packages or a function."""
+"""Rows of files, data sets, Kattis packages or functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from curation.storage.stages import file_digest
 
 
 def source_state(source: Source, folder: Path) -> TableState:
-    """Return the content of a source and its joined table."""
+    """Return a source's and its joined table's content."""
     own = _table_state(source, folder)
     if (joined := joined_table(source)) is None:
         return own
@@ -47,7 +47,7 @@ def _table_state(source: Source, folder: Path) -> TableState:
 
 
 def table_rows(source: Source, folder: Path, batch_rows: int, columns: Sequence[str] | None = None) -> Iterator[RawRow]:
-    """Yield a table's rows in order, readable or not."""
+    """Yield a table's rows, readable or not."""
     if source.kind == "dataset":
         yield from _dataset_rows(source, folder, batch_rows, columns)
     elif source.kind == "kattis":
@@ -68,7 +68,7 @@ def table_rows(source: Source, folder: Path, batch_rows: int, columns: Sequence[
 
 
 def table_files(source: Source, folder: Path) -> list[TableFile]:
-    """Return the files of a table's path in order, as local copies.
+    """Return the files at a table's path, sorted, as local copies.
 
     Raises:
         MissingSourceError: there are none.
@@ -96,7 +96,6 @@ def _dataset_rows(source: Source, folder: Path, batch_rows: int, columns: Sequen
 
 
 def _package_rows(source: Source, folder: Path) -> Iterator[RawRow]:
-    """Yield a row per package with its folder as `package`; tests are read later."""
     for package in find_packages(_packages_folder(source, folder)):
         size = sum(file.stat().st_size for file in (package / "data").rglob("*") if file.is_file())
         content = (package / "problem.yaml").read_bytes()

@@ -1,12 +1,12 @@
 """The append-only store of attempts.
 
     FOLDER/<key digest>/key.json                policy@revision, prompt version, sampling parameters
-    FOLDER/<key digest>/journal.jsonl           attempts that are in no part yet
+    FOLDER/<key digest>/journal.jsonl           attempts in no part yet
     FOLDER/<key digest>/part-<content>.parquet  attempts (`ATTEMPT`)
     FOLDER/<key digest>/refused.jsonl           refused attempts (`REFUSAL`)
 
-Invariants: an attempt, by key, problem and index, is never changed or repeated; it is on disk when `add` or `append`
-returns; opening the store drops duplicates that a kill left.
+Invariants: an attempt, by key, problem and index, is never changed or repeated; it is on disk when `add` or
+`append` returns; opening the store drops duplicates that a kill left.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ REFUSAL = pl.Schema(
         "reason": pl.String(),  # what was refused where, in the server's words
     }
 )
-"""Requests that the model's server refused. They are no attempts: a later run asks for them again."""
+"""Requests that the server refused; a later run repeats them."""
 
 _PART_OF_PROBLEM = pl.Schema({"problem": pl.String(), "attempts": pl.UInt32(), "part": pl.String()})
 
 PART_BYTES = 64 * 1024 * 1024
-"""Bytes of the journal that a part takes over at most, and that `compact` holds in memory."""
+"""Max journal bytes of a part, which `compact` holds in memory."""
 
 SYNC_S = 1.0
-"""Seconds after which added attempts must outlast a power cut; a kill loses none at any time."""
+"""Seconds until added attempts outlast a power cut; they outlast any kill."""
 
 
 _REFUSED = "refused.jsonl"
@@ -53,7 +53,7 @@ class KeyedStore:
     """Rows under one key, by problem and index.
 
     Args:
-        about: for key.json of a new store.
+        about: for a new key.json.
         create: make a missing store, and write.
 
     Raises:
@@ -107,7 +107,7 @@ class KeyedStore:
             self._synced = time.monotonic()
 
     def compact(self, problems: Sequence[str] | None = None) -> None:
-        """Move the journal's attempts at these problems, or all, into parts."""
+        """Move the journal's attempts, or these problems', into parts."""
         self.compact_in_parts([sorted({name for name, _ in self._journal.names()}) if problems is None else problems])
 
     def compact_in_parts(self, groups: Iterable[Sequence[str]]) -> None:
@@ -157,7 +157,7 @@ class KeyedStore:
         self._part_of_problem = pl.concat([self._part_of_problem, self._index([path])])
 
     def read(self, problems: Sequence[str], columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Return attempts at these problems, sorted.
+        """Return these problems' attempts, sorted.
 
         Args:
             columns: must include problem and index.
@@ -198,7 +198,6 @@ class KeyedStore:
         return {problem: indices for problem, indices in missing.items() if indices}
 
     def _in_parts(self, names: Iterator[Name]) -> set[Name]:
-        """Return those in a part."""
         requested = set(names)
         problems = pl.DataFrame({"problem": [problem for problem, _ in requested]}, schema={"problem": pl.String})
         return requested.intersection(self._read_parts(problems.unique(), ["problem", "index"]).iter_rows())
@@ -216,7 +215,6 @@ class KeyedStore:
             yield batch
 
     def _frame(self, names: Sequence[Name]) -> pl.DataFrame:
-        """Read attempts of the journal."""
         return self._as_frame(names, list(self._journal.read(names)))
 
     def _as_frame(self, names: Sequence[Name], lines: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
@@ -231,7 +229,6 @@ class KeyedStore:
         return pl.concat([pl.DataFrame(schema={name: self.schema[name] for name in columns}), *frames])
 
     def _index(self, parts: list[Path]) -> pl.DataFrame:
-        """Return the parts' problems and numbers of attempts."""
         frames = [
             self._scan(path, ["problem"])
             .group_by("problem", maintain_order=True)
@@ -242,7 +239,6 @@ class KeyedStore:
         return pl.concat([pl.DataFrame(schema=_PART_OF_PROBLEM), *frames])
 
     def _part(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
-        """Read a part; missing columns are null."""
         path = self.folder / name
         require_hash(path, path.stem.removeprefix("part-"))
         return self._scan(path, columns)
@@ -307,12 +303,10 @@ class VerdictStore(KeyedStore):
 
 
 def _excerpt(reason: str) -> str:
-    """Return the beginning of a reason."""
     return (without_surrogates(reason) or "")[:_REASON_LETTERS]
 
 
 def _journal_line(completion: Completion) -> dict[str, Any]:
-    """Return an attempt's line, without None."""
     line = {
         "text": without_surrogates(completion.text),
         "answer": without_surrogates(completion.answer),

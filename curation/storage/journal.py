@@ -18,7 +18,7 @@ Name = tuple[str, int]
 
 
 class Journal:
-    """The lines of one file, by (problem, index).
+    """A file's lines, by (problem, index).
 
     Raises:
         StoreError: it is damaged.

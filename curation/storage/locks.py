@@ -18,7 +18,6 @@ def lock_folder(folder: Path, patience_s: float = 0.0, say: Callable[[str], None
     """Lock a folder for the block.
 
     Args:
-        patience_s: seconds to wait for another holder.
         say: gets a sentence before waiting.
 
     Raises:

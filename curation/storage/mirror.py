@@ -24,7 +24,7 @@ from curation.storage.stages import file_digest
 
 OWNER = "mirror.json"
 BUCKETS = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "hf"))
-"""Schemes of places without folders. Making one there would make the bucket, should its name be misspelt."""
+"""Schemes without folders; making one would create even a misspelt bucket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Mirror:
                     self._written[name] = content
 
     def copy_folders(self, kind: str, folders: Sequence[Finished]) -> None:
-        """Copy a kind's missing folders, oldest first, and remove all others."""
+        """Copy a kind's missing folders, oldest first; remove all others."""
         with self._errors():
             for finished in folders:
                 self._copy(f"{kind}/{finished.name}", finished.folder)
@@ -81,7 +81,6 @@ class Mirror:
                 self._remove(f"{kind}/{name}")
 
     def _copy(self, place: str, folder: Path) -> None:
-        """Copy a folder unless it has its mark."""
         stored = self._read(f"{place}.json")
         files, digests = _files(folder), {}
         if not files or (stored is not None and stored.get("files") == files):
@@ -103,13 +102,11 @@ class Mirror:
             self._write(f"{place}.json", json.dumps({"files": files, "digests": digests}, indent=1).encode())
 
     def _remove(self, place: str) -> None:
-        """Remove a folder, its mark first."""
         for path in (f"{place}.json", place):
             if self._fs.exists(self._at(path)):
                 self._fs.rm(self._at(path), recursive=path == place)
 
     def _names(self, kind: str) -> set[str]:
-        """Return a kind's folder names."""
         if not self._fs.exists(self._at(kind)):
             return set()
         self._fs.invalidate_cache()
@@ -124,7 +121,6 @@ class Mirror:
             self._fs.pipe_file(path, content)
 
     def _make_room(self, path: str) -> None:
-        """Make a file's folder, except in object stores."""
         if not BUCKETS.intersection(_protocols(self._fs)):
             self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
 
@@ -151,7 +147,7 @@ def _protocols(fs: Any) -> tuple[str, ...]:
 
 
 def _files(folder: Path) -> dict[str, list[int]]:
-    """Return each file's bytes and time in ns."""
+    """Return files' bytes and times in ns."""
     try:
         states = {path: path.stat() for path in sorted(folder.rglob("*")) if path.is_file()}
     except FileNotFoundError:

@@ -21,7 +21,7 @@ def is_url(path: str) -> bool:
 
 
 def local_path(path: str) -> Path:
-    """Return the path of a path or ``file`` URL."""
+    """Return a path's, or ``file`` URL's, local path."""
     return Path(LOCAL.sub("", path, count=1)).expanduser()
 
 

@@ -1,7 +1,6 @@
 """Temporary folders that are removed even after a kill.
 
-Invariant: a kernel lock protects a folder while its process lives; later processes remove those without, if older than
-an hour.
+Invariant: a kernel lock protects a folder while its process lives; later processes remove unlocked ones after an hour.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import time
 from pathlib import Path
 
 MIN_AGE_S = 3600.0
-"""Seconds since its last change after which a folder that no process holds counts as left over."""
+"""Seconds without change after which an unlocked folder is removed."""
 
 IN_MEMORY = Path("/dev/shm")
 """Where Linux has a file system in memory."""

@@ -1,4 +1,4 @@
-"""Tables larger than memory, read and written in parts."""
+"""Read and write tables larger than memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 from curation.storage.stages import atomic_replace, table_files, write_parquet
 
 ROWS_AT_ONCE = 50_000
-"""Rows of a part, and how many are written out together while they are hashed."""
+"""Rows of a part, also when hashed."""
 
 _BEGIN = pl.col("problem").str.slice(0, 3)
 
@@ -52,7 +52,7 @@ def in_slices(table: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 def write_files(
     folder: Path, name: str, frames: Iterable[pl.DataFrame], schema: pl.Schema, limit: int, size: Callable[..., float]
 ) -> list[Path]:
-    """Write frames as files of up to ``limit`` by their ``size``, at least one; return their paths."""
+    """Write frames as files of up to ``limit`` by ``size``; return their paths."""
     files, held = list[Path](), [schema.to_frame()]
 
     def write() -> None:
@@ -78,7 +78,7 @@ def write_scanned(path: Path, table: pl.LazyFrame) -> None:
 
 
 def digest_in_order(table: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> str:
-    """Return the hash of a table's sorted CSV text."""
+    """Return the hash of a table's CSV, sorted by ``by``."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(pl.DataFrame(schema=table.collect_schema()).write_csv().encode())
     for (part,) in in_order(table, by=by):

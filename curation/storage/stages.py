@@ -1,7 +1,7 @@
 """Stage folders of parquet shards::
 
-    kept/00000.parquet  dropped/00000.parquet  …   one folder per table, one file per shard
-    shards/00000.json                              the shard's mark: counts, sizes and hashes
+    kept/00000.parquet  dropped/00000.parquet  …   a folder per table, a file per shard
+    shards/00000.json                              the shard's mark: counts, sizes, hashes
     DONE.json                                      the manifest: counts and hashes
 
 Invariants:
@@ -29,12 +29,12 @@ import polars as pl
 from curation.records import StoreError
 
 FORMAT = 1
-"""Layout of the folders; a change makes old run folders unreadable and is refused with a clear error."""
+"""Layout version of the folders; others are refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One shard's tables, and its number of incoming rows."""
+    """A shard's tables and number of incoming rows."""
 
     rows_in: int
     tables: Mapping[str, pl.DataFrame]
@@ -126,7 +126,7 @@ class StageFolder:
         return all(_size(self.folder / entry["file"]) == entry["bytes"] for entry in mark["tables"].values())
 
     def write(self, index: int, shard: Shard) -> None:
-        """Write one shard.
+        """Write a shard.
 
         Raises:
             StoreError: the rows do not add up.
@@ -225,10 +225,7 @@ def sound_table(file: Path) -> Path:
 
 
 def require_hash(file: Path, digest: str | None) -> None:
-    """Check a file's hash, or its first letters, once per process.
-
-    Args:
-        digest: None: the file only has to exist.
+    """Check a file's hash, or its first letters, once per process; without one, its existence.
 
     Raises:
         StoreError: it is damaged or missing.
@@ -254,7 +251,7 @@ def note_hash(file: Path, digest: str) -> None:
 
 
 _sound: dict[Path, tuple[object, ...]] = {}
-"""Files whose content was compared with its hash: that hash, and inode, size and time of the file."""
+"""Verified files: the hash, inode, size and time of each."""
 
 
 def _state_of(file: Path) -> tuple[int, int, int]:
@@ -326,7 +323,7 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
 
 
 def system_error(error: Exception, path: Path | None = None) -> OSError | None:
-    """Return the system error in a Rust error's text."""
+    """Return the system error that a Rust error names."""
     found = re.search(r"\(os error (\d+)\)", str(error))
     return None if found is None else OSError(int(found[1]), os.strerror(int(found[1])), path and str(path))
 
@@ -427,7 +424,7 @@ def read_json(path: Path, remedy: Path | None = None) -> dict[str, Any] | None:
     """Return a table from `write_json`, or None.
 
     Args:
-        remedy: the file to delete, for the error.
+        remedy: the file that the error advises to delete.
 
     Raises:
         StoreError: it is damaged.

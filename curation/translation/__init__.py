@@ -1,1 +1,1 @@
-"""Translate a share of the problems with a model, and check each translation."""
+"""Translate problems with a model, and check each translation."""

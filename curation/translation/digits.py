@@ -1,4 +1,4 @@
-"""Compare the numbers in digits of two texts; ``2.000`` is two thousand or two."""
+"""Compare numbers in digits of two texts; ``2.000`` is 2 or 2000."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOON = 12
 _GROUPED = re.compile(r"(?<![\d.,])[1-9]\d{0,2}([.,])\d{3}(?![\d]|[.,]\d)")
 _SHOWN = 6
 _IN_WORDS = 12
-"""Whole numbers up to it may be words in a translation; whether they are the same is for the reader."""
+"""Whole numbers up to it may become words, which a reader compares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Number:
 
 
 def numbers_of(text: str) -> list[Number]:
-    """Return a text's numbers in digits, in order, also those next to letters (``x2``)."""
+    """Return a text's numbers in digits, in order, also in words (``x2``)."""
     for sign, written in _FRACTION_SIGNS.items():
         text = text.replace(sign, f" {written}")
     text = _LATEX_COMMA.sub(lambda match: "," if match[0] == "{,}" else "\u00a0", text.translate(_SIGNS))
@@ -60,7 +60,7 @@ def _values(match: re.Match[str], text: str) -> frozenset[Fraction]:
 
 
 def _readings(digits: str, by: str | None) -> frozenset[Fraction]:
-    """Return the possible values of digits with separators: ``1,234.5`` has one, ``1,234`` two."""
+    """Return possible values of digits: ``1,234.5`` has one, ``1,234`` two."""
     bare = re.sub(rf"['’{_SPACES} ]", "", digits)
     marks = re.findall(r"[.,]", bare)
     last = max(bare.rfind("."), bare.rfind(","))
@@ -74,7 +74,7 @@ def _readings(digits: str, by: str | None) -> frozenset[Fraction]:
 
 
 def unmatched(before: Sequence[Number], after: Sequence[Number]) -> tuple[list[Number], list[Number]]:
-    """Return the numbers of each text without a partner in the other."""
+    """Return each text's numbers without a partner in the other."""
     free, missing = list(after), []
     for number in sorted(before, key=lambda one: len(one.values)):
         same = [other for other in free if other.values & number.values]
@@ -86,7 +86,7 @@ def unmatched(before: Sequence[Number], after: Sequence[Number]) -> tuple[list[N
 
 
 def changed_numbers(original: str, translated: str) -> str | None:
-    """Return what is wrong with a translation's numbers; small ones may become words, and words numbers."""
+    """Return what is wrong with a translation's numbers; small ones may become words and back."""
     missing, new = unmatched(numbers_of(original), numbers_of(translated))
     lost = [number for number in missing if new or not _may_be_a_word(number)]
     if not lost:
@@ -104,7 +104,7 @@ def _listed(numbers: Sequence[Number]) -> str:
 
 
 def misread_thousands(text: str, original: str, *, decimal_comma: bool) -> str | None:
-    """Return a number whose thousands look like decimals, as 1,000 in German, and are none in ``original``."""
+    """Return a number whose thousands look like decimals, as 1,000 in German, unless a decimal in ``original``."""
     decimals = {Fraction(one.text) for one in numbers_of(original) if re.fullmatch(r"\d*\.\d+", one.text)}
     prose = "".join(piece for piece, is_formula in parts(text) if not is_formula)
     for match in _GROUPED.finditer(prose):

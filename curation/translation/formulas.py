@@ -1,4 +1,4 @@
-r"""Check that a translation keeps formulas, by their symbols, and code.
+r"""Check that a translation keeps code, and formulas by their symbols.
 
 Layout, words in ``\text{…}`` and the decimal sign may differ.
 """
@@ -40,7 +40,6 @@ _BLANK = re.compile(
     r"(?<![A-Za-z\\])_{2,}|\\_|\\underline\s*\{(?:\s|_|\\[a-z]*space\*?\s*\{[^}]*\}|\\q?quad|\\[,;: ])*\}"
     r"|(?:\$|\\\()\s*(?:\\q?quad\s*)+(?:\$|\\\))|\\fillin"
 )
-"""Where the answer is to be filled in."""
 _EMPTY_SCRIPT = re.compile(r"[_^]\s*\{\s*\}")
 _DOUBLED = re.compile(r"\\\\(?=[cvld]?dots)")
 _NAME = re.compile(
@@ -49,16 +48,16 @@ _NAME = re.compile(
 )
 """A whole word of plain letters: neither the n of ``según`` nor the l of ``l'aire``, but the A of ``A's``."""
 _WORD_LETTERS = ("a", "e", "i", "o", "u", "y", "I", "Y")
-"""Letters that are words of some language: without dollars they are no names."""
+"""Letters that are words of some language, so no names without dollars."""
 _SHOWN = 4
 _OFTEN = 2
-"""Mentions of a lone symbol of which one may be left out."""
+"""Mentions of a lone symbol from which one may be missing."""
 _MEASURE = re.compile(r"\d+(?:\.\d+)?(?:[kcm]?m|kg|g|h|s|min|L|ml)(?:\^?[23])?")
-"""A number with its unit, which is in prose elsewhere: numbers and units are compared apart."""
+"""A number with its unit; both are compared apart."""
 
 
 def changed_formulas(original: str, translated: str) -> str | None:
-    """Return what is wrong with a translation's formulas, if anything."""
+    """Return what is wrong with a translation's formulas, or None."""
     if _BLANK.search(original) and not _BLANK.search(translated):
         return "the blank to be filled in is gone"
     mine, others = formulas_of(original), formulas_of(translated)
@@ -92,7 +91,7 @@ def changed_formulas(original: str, translated: str) -> str | None:
 
 
 def _is_said_again(formula: str, mine: list[str], others: list[str]) -> bool:
-    """Return whether a lone symbol occurs once less, but still first and last."""
+    """Return whether a lone symbol lost one mention, but neither the first nor the last."""
     said = mine.count(formula)
     if len(formula) != 1 or said < _OFTEN or others.count(formula) != said - 1:
         return False
@@ -109,7 +108,7 @@ def _run_together(only_before: list[str], only_after: list[str]) -> bool:
 
 
 def formulas_of(text: str) -> list[str]:
-    """Return a text's formulas in a comparable form, without mere numbers."""
+    """Return comparable formulas of a text, without mere numbers."""
     text = displayed_as_formulas(text)
     pieces = [piece for piece, is_formula in parts(text) if is_formula and not _WORD.fullmatch(piece)]
     members = (member for piece in pieces for member in _listed(_normal(piece)))
@@ -117,7 +116,7 @@ def formulas_of(text: str) -> list[str]:
 
 
 def displayed_as_formulas(text: str) -> str:
-    """Mark every formula by dollars, and remove code blocks."""
+    """Mark every formula by dollars; remove code blocks."""
     text = _FENCE.sub(" ", text)
     text = re.sub(r"\\[\[\](]|\\\)", "$", text.replace("\\\\[", "\\\\ [").replace("\\\\(", "\\\\ ("))
     while "$$" in text:
@@ -126,7 +125,6 @@ def displayed_as_formulas(text: str) -> str:
 
 
 def _as_formula(environment: re.Match[str], text: str) -> str:
-    """Put dollars around a mathematical environment that has none."""
     outside = text.count("$", 0, environment.start()) % 2 == 0
     return (
         f"${environment[0]}$"
@@ -136,7 +134,6 @@ def _as_formula(environment: re.Match[str], text: str) -> str:
 
 
 def _normal(formula: str) -> str:
-    """Return a formula in comparable spelling, without spaces and braces."""
     formula = _EMPTY_SCRIPT.sub("", _DOUBLED.sub(r"\\", formula))
     formula = _WORDS.sub(lambda match: "" if _is_prose(match[1]) else match[1], formula)
     formula = re.sub(r"\\\\\s+", " ", formula)  # the end of a row, before its second half is taken for a space
@@ -154,12 +151,12 @@ def _normal(formula: str) -> str:
 
 
 def _is_prose(words: str) -> bool:
-    r"""Return whether the words in ``\text{…}`` are translated, unlike ``\mathrm{rank}``."""
+    r"""Return whether words in ``\text{…}`` are translated, unlike ``\mathrm{rank}``."""
     return not words.isascii() or " " in words or words.lower() in EVIDENCE
 
 
 def _listed(formula: str) -> list[str]:
-    r"""Return the members of a list such as ``a_1,a_2,\dots``."""
+    r"""Return members of a list like ``a_1,a_2,\dots``."""
     members, depth, start = [], 0, 0
     for at, sign in enumerate(formula):
         depth += (sign in "([") - (sign in ")]")
@@ -170,18 +167,17 @@ def _listed(formula: str) -> list[str]:
 
 
 def _unmarked(text: str) -> str:
-    """Return the text without dollars, with points' names in Latin letters."""
+    """Return the text without dollars, points' names in Latin letters."""
     return _CYRILLIC_NAME.sub(lambda match: match[0].translate(_AS_LATIN), text.replace("$", " "))
 
 
 def _names(text: str) -> Counter[str]:
-    """Count words of up to four Latin letters, outside formulas or as formulas."""
+    """Count words of up to four Latin letters, alone or in dollars."""
     prose = (word for word in _NAME.findall(_unmarked(_prose(text))) if len(word) <= 4)
     return Counter([*prose, *(formula for formula in formulas_of(text) if re.fullmatch("[A-Za-z]{1,4}", formula))])
 
 
 def _symbols(formulas: list[str]) -> Counter[str]:
-    """Count the symbols of formulas, without punctuation."""
     return Counter(token for formula in formulas for token in _TOKEN.findall(formula) if token not in ",;.:")
 
 
@@ -191,12 +187,10 @@ def _stands_in_other(formula: str, there: str, own: str) -> bool:
 
 
 def _unexplained(missing: list[str], others: list[str]) -> list[str]:
-    """Return the formulas that are not part of the other text's formulas."""
     return [formula for formula in missing if not any(len(formula) > 2 and formula in other for other in others)]
 
 
 def _prose(text: str) -> str:
-    """Return the text without formulas and code."""
     text = "".join(" " if is_formula else piece for piece, is_formula in parts(displayed_as_formulas(text)))
     return _INLINE.sub(" ", text)
 

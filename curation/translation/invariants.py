@@ -19,22 +19,22 @@ from curation.translation.selection import SOURCE
 from curation.verify.math_judge import Judge
 
 VERSION = "translation@17"
-"""Changed if a translation could pass or fail that did not."""
+"""Changed if other translations could pass."""
 
 _WORDS = 3
-"""Letters of prose from which an answer is in words; with fewer it is the name of a point or a variable."""
+"""Letters from which an answer is in words, not a name."""
 _LABEL = re.compile(
     r"(?:(?<=\s)|^)[(（]?([A-H])[)）.:：、](?=\s|[^\s\w])|[(（]([A-H])[)）]|\\text(?:bf)?\{\(?([A-H])\)?\.?\}",
     re.MULTILINE,
 )
 _ENDS_SENTENCE = re.compile(r"\w[ \t]\Z")
-"""What is in front of a letter that ends a sentence: than Machine A. Machine C."""
+"""Precedes a letter that ends a sentence: than Machine A. Machine C."""
 _WORDLESS = re.compile(r"[^\W\d_]{2}")
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemText:
-    """The texts that are translated; those in ``unchanged`` must stay, such as a program's examples."""
+    """Translated texts; those ``unchanged`` must stay, such as a program's examples."""
 
     statement: str
     answer: str | None = None
@@ -44,13 +44,13 @@ class ProblemText:
 
 
 def is_in_words(answer: str | None) -> bool:
-    """Return whether an answer is in words, such as Tuesday."""
+    """Return whether an answer is in words, as Tuesday."""
     prose = strip(answer or "")
     return letters(prose) >= _WORDS or prose.lower() == "no" or any("\u3400" <= sign <= "\u9fff" for sign in prose)
 
 
 def broken(original: ProblemText, translated: ProblemText, target: str, judge: Judge | None) -> list[str]:
-    """Return what a translation broke, each as ``name: what``; programs need no judge."""
+    """Return what a translation broke, as ``name: what``; programs need no judge."""
     return [f"{name}: {what}" for name, what in _broken(original, translated, target, judge)]
 
 
@@ -89,7 +89,6 @@ def _whole(text: ProblemText) -> str:
 
 
 def _changed_blocks(original: ProblemText, statement: str) -> str | None:
-    """Return what changed of a program's examples, starting code or data."""
     if original.domain is not Domain.CODE:
         return None
     gone = next((text for text in original.unchanged if text not in statement), None)
@@ -104,7 +103,7 @@ def _lines_of_data(statement: str) -> list[str]:
 
 
 def _wrong_answer(before: str, after: str | None, target: str, judge: Judge | None) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a translated answer; ``verifier`` if the verifier failed."""
+    """Yield a translated answer's faults; ``verifier`` if the verifier failed."""
     if after is None or not after.strip():
         yield "answer", f"the answer {before!r} is gone"
         return
@@ -121,7 +120,7 @@ def _wrong_answer(before: str, after: str | None, target: str, judge: Judge | No
 
 
 def labels(statement: str) -> list[str]:
-    """Return the labels of a statement's options, in order; none unless A and B come first."""
+    """Return a statement's option labels; none unless A and B come first."""
     letters_of = [
         next(filter(None, match.groups()))
         for match in _LABEL.finditer(statement)
@@ -133,6 +132,6 @@ def labels(statement: str) -> list[str]:
 
 
 def kept_texts(statement: str, texts: Sequence[str | None]) -> tuple[str, ...]:
-    """Return the tests and code that a program's statement holds and must keep."""
+    """Return tests and code that a program's statement must keep."""
     stripped = (text.strip() for text in texts if text is not None)
     return tuple(dict.fromkeys(text for text in stripped if text and f"\n{text}\n" in f"\n{statement}\n"))

@@ -1,4 +1,4 @@
-"""Check that a translation's prose is in the language asked for, with nothing appended."""
+"""Check that a translation's prose is in its language, without additions."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from curation.languages.stripping import letters, strip, without_formulas
 _ELSEWHERE = 0.5
 """Confidence from which a third language is believed."""
 _LEFT = 0.8
-"""Confidence from which a sentence is taken for one of the original's language."""
+"""Confidence from which a sentence is in the original's language."""
 _FEW = 10
-"""Letters from which prose is asked for its language."""
+"""Letters from which prose must have a language."""
 _A_SENTENCE = 16
 _COPIED = 3
-"""Words without a capital from which a sentence of the original counts as copied."""
+"""Lower-case words from which a sentence can be copied."""
 _SENTENCE = re.compile(r"(?<=[.!?:;…])\s+|(?<=[。！？；：])\s*|\n+")
 _AFTER_QUESTION = re.compile(r"[?？؟][^?？؟]*\Z")
 
 
 def other_language(original: str, translated: str, target: str) -> str | None:
-    """Return a translation's language if it is not ``target``."""
+    """Return a translation's language unless it is ``target``."""
     guess = identify(translated, tuple(dict.fromkeys((*LANGUAGES, target))))
     if guess.lang == target:
         is_third = guess.anywhere not in (None, target, *LANGUAGES) and guess.anywhere_confidence >= _ELSEWHERE
@@ -33,7 +33,7 @@ def other_language(original: str, translated: str, target: str) -> str | None:
 
 
 def left_sentence(original: str, translated: str, source: str, target: str) -> str | None:
-    """Return a sentence left in the original's language, or None."""
+    """Return a sentence in the original's language, or None."""
     copied = {_letters(sentence) for sentence in _sentences(original)}
     for sentence in _sentences(translated):
         prose = strip(sentence)
@@ -57,7 +57,7 @@ def _letters(text: str) -> str:
 
 
 def appended(original: str, translated: str, answer: str | None) -> str | None:
-    """Return what a translation adds at its end: words, a box or the answer."""
+    """Return what a translation adds at its end: words, box or answer."""
     if translated.count("\\boxed") > original.count("\\boxed"):
         return "\\boxed"
     tail = _tail(translated)
@@ -72,7 +72,6 @@ def _ends_in_question(text: str) -> bool:
 
 
 def _tail(text: str) -> str:
-    """Return what follows the last question mark, if it has words."""
     match = _AFTER_QUESTION.search(text)
     tail = match[0][1:].strip() if match else ""
     return tail if re.search(r"[^\W_]", tail) else ""

@@ -1,7 +1,7 @@
 """Ask models for translations (`TRANSLATION`), and whether they set the same task (`READING_VOTE`).
 
-A refused translation is asked for again with the reason, up to `TRIES` times. The reader's texts are between marks
-with a key that occurs in none of them, so no text can end its own marks. It compares before it decides.
+A refused translation is requested again with the reason, up to `TRIES` times. The reader's texts are between marks with
+a key that occurs in none of them, so no text can end its own marks.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ or VERDICT: DIFFERENT as the last line."""
 
 
 def ask(request: PromptRequest) -> str:
-    """Return the user message: the language, the problem, and for a retry what was wrong before."""
+    """Return the user message: language, problem, and a retry's refusal."""
     details = request.details
     parts = [f"Translate this problem into {NAMES[details['target']]}.", f"The problem:\n\n{request.statement}"]
     if details.get("options"):
@@ -102,7 +102,7 @@ _DIFFERENCE = re.compile(r"^\W*DIFFERENCE\W*:\W*(\S.*)$", re.MULTILINE)
 _LONGEST = 300
 
 TRIES = 3
-"""Translations asked for of one problem before it stays as it is."""
+"""Max translations requested of a problem."""
 
 SUBJECTS = pl.Schema(
     {
@@ -123,7 +123,7 @@ RESULT = pl.Schema({"new_statement": pl.String(), "new_answer": pl.String(), "ne
 
 @dataclass(slots=True)
 class Tools:
-    """The judge of answers (None for programs), the call to the reader, and its votes."""
+    """The judge of answers (None for programs), the reader's call, and its votes."""
 
     judge: Judge | None
     ask: Ask
@@ -131,7 +131,7 @@ class Tools:
 
 
 def translation_request(subject: Mapping[str, Any]) -> PromptRequest:
-    """Return the request to translate a problem, under its message's id."""
+    """Return the request to translate a problem, identified by its message."""
     details = {"target": subject["target"]}
     if is_in_words(subject["answer"]):
         details["answer"] = subject["answer"]
@@ -143,10 +143,7 @@ def translation_request(subject: Mapping[str, Any]) -> PromptRequest:
 
 
 def read_translation(text: str | None) -> ProblemText | None:
-    """Return the translation in a response without its thoughts; None if it has none.
-
-    Example: ``read_translation("<translation>Combien ?</translation>") == ProblemText("Combien ?")``
-    """
+    """Return a response's translation, or None."""
     reply = split_response(text or "").answer or ""
     matches = {name: pattern.findall(reply) for name, pattern in _PARTS.items()}
     last = {name: values[-1] if values else "" for name, values in matches.items()}
@@ -171,7 +168,7 @@ def accept(subject: Mapping[str, Any], proposed: ProblemText, tools: Tools) -> M
 
 
 def read_both(original: ProblemText, translated: ProblemText, target: str) -> PromptRequest:
-    """Return the request to compare a problem with its translation; its id is that of its whole text."""
+    """Return the request to compare a problem with its translation."""
     is_worded = is_in_words(original.answer)
     texts = {"original": _shown(original, is_worded), "translation": _shown(translated, is_worded)}
     digest = hashlib.blake2b("\0".join(texts.values()).encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
@@ -193,10 +190,7 @@ READING_VOTE = Vote(
 
 
 def read_difference(text: str | None) -> str | None:
-    """Return the sentence in which a response names the difference; None if it has none.
-
-    Example: ``read_difference("DIFFERENCE: Ben pays, not Ann\\nVERDICT: DIFFERENT") == "Ben pays, not Ann"``
-    """
+    """Return the difference that a response names, or None."""
     response = split_response(text).answer if text is not None else None
     found = _DIFFERENCE.findall(response) if response is not None else []
     named = found[-1].strip()[:_LONGEST] if found else None
@@ -204,7 +198,7 @@ def read_difference(text: str | None) -> str | None:
 
 
 def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], tools: Tools) -> list[str | None]:
-    """Return the reader's reason against each translation, if any."""
+    """Return the reader's reason against each translation, or None."""
     requests = [
         read_both(
             original_text(subject),
@@ -242,4 +236,4 @@ TRANSLATION: Proposal[ProblemText] = Proposal(
 )
 
 MADE_BY = f"{VERSION} {TRANSLATE.version} {READING.version}"
-"""What a translation depends on apart from the models."""
+"""Influences on a translation apart from the models."""

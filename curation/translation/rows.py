@@ -22,7 +22,7 @@ TRANSLATED = pl.Schema(
 
 
 def translated_rows(originals: pl.DataFrame, proposals: pl.DataFrame, by: str, read_by: str) -> pl.DataFrame:
-    """Return `TRANSLATED` rows of the accepted proposals, whose ``at`` indexes ``originals``."""
+    """Return `TRANSLATED` rows of accepted proposals, whose ``at`` indexes ``originals``."""
     accepted = proposals.filter("accepted")
     pairs = zip(originals[accepted["at"].to_list()].iter_rows(named=True), accepted.iter_rows(named=True), strict=True)
     rows = [_row(original, proposal, {"by": by, "read_by": read_by}) for original, proposal in pairs]
@@ -53,7 +53,7 @@ def _row(original: Mapping[str, Any], proposal: Mapping[str, Any], made: Mapping
 def without_repeated(
     rows: pl.DataFrame, proposals: pl.DataFrame, taken: Collection[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the rows with texts that are not ``taken``, and the proposals with the others refused."""
+    """Return rows with texts not ``taken``, and proposals with others refused."""
     is_new = ~pl.col("id").is_in(list(taken)) & pl.col("id").is_first_distinct()
     repeated = pl.col("id").is_in(rows.filter(~is_new)["translation_of"].implode())
     why = pl.when(repeated).then(pl.lit("repeated: the set has this text already")).otherwise("why")
@@ -61,7 +61,7 @@ def without_repeated(
 
 
 def refused_rows(originals: pl.DataFrame, proposals: pl.DataFrame) -> pl.DataFrame:
-    """Return `DROPPED` rows of problems without an accepted translation; they stay in the set."""
+    """Return `DROPPED` rows of untranslated problems, which stay in the set."""
     refused = proposals.filter(~pl.col("accepted"))
     rows = originals[refused["at"].to_list()].with_columns(
         stage=pl.lit(STAGE), reason=pl.lit(DropReason.UNTRANSLATED.value), evidence=refused["why"]
@@ -70,7 +70,7 @@ def refused_rows(originals: pl.DataFrame, proposals: pl.DataFrame) -> pl.DataFra
 
 
 def with_translations(problems: pl.DataFrame, translations: pl.DataFrame) -> pl.DataFrame:
-    """Return each problem followed by its translation, in an order independent of shards."""
+    """Return each problem followed by its translation, independent of shards."""
     places = problems.select("id").with_row_index("place")
     new = translations.join(places, left_on="translation_of", right_on="id", how="inner", maintain_order="left")
     rows = pl.concat([problems.with_row_index("place"), new], how="diagonal")
@@ -78,7 +78,7 @@ def with_translations(problems: pl.DataFrame, translations: pl.DataFrame) -> pl.
 
 
 def with_decisions(decisions: pl.DataFrame, translations: pl.DataFrame) -> pl.DataFrame:
-    """Return decisions, copied for translations that have their originals' pass rates."""
+    """Return decisions, copied for translations with their originals' pass rates."""
     own = translations.filter(pl.col("pass_rate_of").is_not_null()).select("id", problem="pass_rate_of")
     copied = own.join(decisions, on="problem", how="inner", maintain_order="left").drop("problem")
     return pl.concat([decisions, copied.rename({"id": "problem"}).select(decisions.columns)])

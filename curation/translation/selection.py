@@ -1,6 +1,6 @@
 """Choose problems to translate, and their languages, by a hash per group.
 
-Invariants: the choice depends only on the seed and the group; a group has at most one chosen row, and none if it has
+Invariants: the choice depends only on seed and group; a group has at most one chosen row, and none if it has
 another language.
 """
 
@@ -19,7 +19,7 @@ _DRAWS = 2**64
 
 
 def chosen(rows: pl.DataFrame, settings: TranslationSettings, seed: int) -> dict[str, str]:
-    """Return the target language of each chosen problem by id."""
+    """Return each chosen problem's target language by id."""
     is_own = (pl.col("lang").fill_null(SOURCE) == SOURCE).all()
     groups = rows.group_by("group").agg(pl.col("id").min(), own=is_own).filter("own").sort("id")
     return {

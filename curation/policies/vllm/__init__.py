@@ -22,14 +22,14 @@ from curation.prompts import Prompt, plain_text
 from curation.records import Completion, PolicyError, PromptRequest, RequestRefused
 
 _PROMPTS = 4096
-"""Prompts whose tokens are remembered; a problem's attempts would have it tokenised n times."""
+"""Prompts with cached tokens, since a problem's attempts share one."""
 
 
 class Vllm(LivePolicy):
     """vLLM's engine as a `Policy`.
 
     Args:
-        folder: base of a relative `settings.model`, which else is the hub's.
+        folder: base of a relative `settings.model`, else the hub's.
 
     Raises:
         PolicyError: no revision or weights; on entering: vLLM is missing or cannot use the model.
@@ -120,7 +120,6 @@ class Vllm(LivePolicy):
         return f"{self._local.name}@{folder_revision(self._local)}"
 
     def _tokens(self, problem: PromptRequest) -> list[int]:
-        """Return the prompt's tokens, cached."""
         name = (problem.id, problem.statement, *itertools.chain(*problem.details.items()))
         if name not in self._prompts:
             if len(self._prompts) >= _PROMPTS:
@@ -129,7 +128,6 @@ class Vllm(LivePolicy):
         return self._prompts[name]
 
     def _tokenised(self, problem: PromptRequest) -> list[int]:
-        """Return the prompt's tokens, by the chat template if any."""
         tokenizer = self.engine.tokenizer
         messages = self._prompt.messages(problem)
         if getattr(tokenizer, "chat_template", None) is None:

@@ -28,23 +28,22 @@ from curation.records import PolicyError, RequestRefused
 from curation.storage.scratch import ScratchFolder
 
 DRAWING = {"logprobs_mode": "processed_logprobs", "generation_config": "vllm"}
-"""Arguments of every engine and server: log-probabilities after temperature and top-p, and no sampling parameters but
-those of the request."""
+"""Log-probabilities after temperature and top-p, and only the request's sampling parameters, for engines and servers.
+"""
 
 WORKER = "curation.policies.vllm.worker.Worker"
 """What is mixed into vLLM's workers."""
 
 CPU_ENVIRONMENT = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "1", "TORCH_COMPILE_DISABLE": "1"}
-"""The environment of one copy of a model on a CPU. Measured on two cores with vLLM 0.32.0: without the first, the CPU
-build starts a second process (9 s more); with it, OpenMP threads must be few, or they wait for one another (20 times
-slower).
+"""For a model's copy on a CPU: no second process (9 s on two cores with vLLM 0.32.0), and one OpenMP thread, since
+several in one process wait for one another (20 times slower).
 """
 
 _CPU_CACHE_MB = 1024
 _LONGEST = 64
-"""Letters of a folder in which a socket may be named by a UUID: a path to one has 103 at most."""
+"""Max letters of a socket's folder: paths, with a UUID, have at most 103."""
 _FAILURES = (RuntimeError, ValueError, OSError, ImportError, LookupError, TypeError, AttributeError, AssertionError)
-"""What vLLM raises if a model cannot be loaded; its own errors and pydantic's are among them but for `VLLMError`."""
+"""What vLLM raises if a model cannot be loaded, besides `VLLMError`."""
 
 
 def vllm_version() -> str | None:
@@ -63,7 +62,7 @@ class Launch:
 
     Attributes:
         name: the model's, for errors.
-        in_flight: requests at once per copy.
+        in_flight: concurrent requests per copy.
     """
 
     model: str
@@ -129,7 +128,7 @@ class VllmEngine:
             raise PolicyError(f"vLLM, model {self.launch.name}: is not running; use `async with`.")
 
     async def generate(self, prompt_ids: Sequence[int], sampling: Any, label: str) -> TokenCompletion:
-        """Return one response; cancelling aborts it.
+        """Return a response; cancelling aborts it.
 
         Raises:
             RequestRefused: the engine refuses it.
@@ -196,7 +195,6 @@ def sampling_params(
 
 
 def _logprobs(output: Any) -> tuple[float, ...]:
-    """Return each token's log-probability, if requested."""
     if output.logprobs is None:
         return ()
     return tuple(float(at[token].logprob) for token, at in zip(output.token_ids, output.logprobs, strict=True))

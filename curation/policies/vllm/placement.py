@@ -12,10 +12,9 @@ from curation.config.policies import ModelSettings
 from curation.records import PolicyError
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-"""The environment variable that states which GPUs a process sees."""
+"""The environment variable of a process's visible GPUs."""
 
 _LIST_S = 60.0
-"""Seconds that the driver may take to list its GPUs."""
 
 
 def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
@@ -45,7 +44,7 @@ def policy_gpus(policy: ModelSettings, gpus: int) -> int:
 
 
 def gpu_shares(gpus: Sequence[str], engines: int, engine_gpus: int) -> list[tuple[str, ...]]:
-    """Return each engine's GPUs; empty shares without GPUs.
+    """Return each engine's GPUs, none without GPUs.
 
     Raises:
         PolicyError: there are too few.

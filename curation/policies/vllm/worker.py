@@ -1,4 +1,4 @@
-"""Additions to vLLM's workers: they end with the run, and request AMX tiles for bf16 attention."""
+"""Additions to vLLM's workers: they end with the run, and use AMX for bf16 attention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ATTRIBUTION.md: sources of a set's rows, their licences and changes."""
+"""ATTRIBUTION.md: sources, licences and changes of a set's rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from curation.publish.pages import Table, cell, page
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A source of a recipe: its published location, or what was read, and its state."""
+    """A recipe's source, its location, and the state read."""
 
     name: str
     place: str
@@ -22,11 +22,11 @@ class Origin:
 
 
 def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequence[Origin]) -> str:
-    """Return the text of ATTRIBUTION.md.
+    """Return ATTRIBUTION.md.
 
     Args:
-        license: the card's; rows whose own licence forbids it are marked.
-        origins: all sources of the recipe, also those without a row left.
+        license: the card's; conflicting licences are marked.
+        origins: all sources, also those without rows.
     """
     counts, rows = license_counts(curated), []
     for origin in origins:
@@ -51,7 +51,7 @@ def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequen
 
 
 def license_counts(*tables: pl.LazyFrame) -> dict[str, list[tuple[str, int, int, int]]]:
-    """Return the numbers of rows, changed rows and merged copies per source and licence."""
+    """Count rows, changed rows and merged copies by source and licence."""
     by = ["source", "license"]
     counted = pl.concat([_license_counts(table) for table in tables]).group_by(by).agg(pl.all().sum())
     counted = counted.sort("source", "problems", "merged", "license", descending=[False, True, True, False])
@@ -62,7 +62,6 @@ def license_counts(*tables: pl.LazyFrame) -> dict[str, list[tuple[str, int, int,
 
 
 def _license_counts(curated: pl.LazyFrame) -> pl.DataFrame:
-    """Return source, license, problems, changed and merged of a table."""
     changed = pl.col("raw_statement").is_not_null() | pl.col("raw_answer").is_not_null()
     by = ["source", "license"]
     licensed = curated.with_columns(pl.col("license").fill_null(UNKNOWN))

@@ -1,7 +1,7 @@
-"""The data card of a curated set: README.md in the Hugging Face card format, and two plots.
+"""The data card of a set: README.md in Hugging Face's format, and two plots.
 
-Invariants: equal `CardFacts` give equal bytes; every row of the funnel adds up, or no card is made; the header names
-``data/train-*.parquet`` only, so that `datasets` never loads dropped rows.
+Invariants: equal `CardFacts` give equal bytes; the header names only ``data/train-*.parquet``, so that `datasets`
+never loads dropped rows.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from curation.records import StoreError
 from curation.storage.sorted_parts import in_slices
 
 VERSION = "cards@10"
-"""Changed whenever the same facts could give another card."""
+"""Changed if the same facts could give another card."""
 
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 
 SHORT = 500
-"""Characters of a statement that is shown as an example."""
+"""Max characters of an example's statement."""
 
 
 def write_card(facts: CardFacts, folder: Path) -> Path:
-    """Write README.md and, with the extra `plots`, plots/; return the path of README.md.
+    """Write README.md and, with the extra `plots`, plots/.
 
     Raises:
-        StoreError: a row of the funnel does not add up.
+        StoreError: a funnel row does not add up.
     """
     for row in facts.funnel:
         if row.rows_in != row.kept + row.dropped:
@@ -118,7 +118,7 @@ def _header(facts: CardFacts, height: int) -> dict[str, Any]:
 
 
 def rows_digest(curated: pl.LazyFrame) -> str:
-    """Return a hash of a set's rows, which keeps `datasets` from loading another set's cache."""
+    """Return a hash of a set's rows, against `datasets`' stale caches."""
     digest = hashlib.blake2b(digest_size=8)
     for rows in in_slices(curated.select("id", "statement", "answer", "pass_rate")):
         digest.update(rows.write_ndjson().encode())
@@ -250,7 +250,6 @@ def _stage_row(stage: StageFacts) -> tuple[str, ...]:
 
 
 def _examples(facts: CardFacts) -> Iterator[Block]:
-    """Yield up to three short problems: hard, middling and easy."""
     places = example_places(facts.curated)
     if places:
         yield "As they are in the set, formulas unrendered."
@@ -265,7 +264,7 @@ def _examples(facts: CardFacts) -> Iterator[Block]:
 
 
 def example_places(curated: pl.LazyFrame) -> list[int]:
-    """Return the positions of up to three short problems of different pass rates."""
+    """Return positions of up to three short problems of different difficulty."""
     short = curated.with_row_index("at").filter(pl.col("statement").str.len_chars() <= SHORT)
     first = pl.col("at").sort_by("id").first()
     rates = short.group_by("pass_rate").agg(pl.len(), first).collect(engine="streaming").sort("pass_rate")

@@ -1,4 +1,4 @@
-"""The facts of a data card, and what follows from them by arithmetic."""
+"""A data card's facts, and derived figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from curation.records import DropReason
 
 @dataclass(frozen=True, slots=True)
 class FunnelRow:
-    """One stage of the funnel; ``rows_in == kept + sum(reasons.values())``."""
+    """A funnel stage; ``rows_in == kept + sum(reasons.values())``."""
 
     stage: str
     title: str
@@ -29,7 +29,7 @@ class FunnelRow:
 
 @dataclass(frozen=True, slots=True)
 class StageFacts:
-    """A difficulty stage: its band, the judge, and the number of problems by pass rate (`RATES`)."""
+    """A difficulty stage: band, policy, and problems by pass rate (`RATES`)."""
 
     title: str
     policy: str
@@ -40,7 +40,7 @@ class StageFacts:
 
     @property
     def max_correct(self) -> int:
-        """Return the highest number of correct attempts in the band."""
+        """Return the band's max correct attempts."""
         return int(self.max_pass_rate * self.attempts + 1e-9)
 
 
@@ -62,33 +62,33 @@ class StageComparison:
 
     @property
     def never_solved(self) -> int:
-        """Return how many problems the first stage never solved."""
+        """Return how many problems stage 1 never solved."""
         return self._count(_NEVER)
 
     @property
     def rescued(self) -> int:
-        """Return how many of these are in the set."""
+        """Return how many never solved problems are in the set."""
         return self._count(_NEVER & pl.col("stands"))
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Return why the second stage dropped the others of these."""
+        """Return why never solved problems are not in the set."""
         later = pl.col("later").fill_null(DropReason.OVER_QUOTA.value)
         return self._reasons(_NEVER & ~pl.col("stands"), later)
 
     @property
     def alone(self) -> int:
-        """Return how many problems the first stage alone would keep."""
+        """Return how many problems stage 1 alone keeps."""
         return self._count(pl.col("reason").is_null())
 
     @property
     def both(self) -> int:
-        """Return how many of these are in the set."""
+        """Return how many of stage 1's problems are in the set."""
         return self._count(pl.col("reason").is_null() & pl.col("stands"))
 
     @property
     def lost(self) -> Mapping[str, int]:
-        """Return how many of the set's problems the first stage would lose, by reason."""
+        """Count the set's problems that stage 1 alone would drop, by reason."""
         return self._reasons(pl.col("reason").is_not_null() & pl.col("stands"), pl.col("reason"))
 
     def _count(self, where: pl.Expr) -> int:
@@ -103,11 +103,11 @@ _NEVER = pl.col("reason").eq_missing(DropReason.NEVER_SOLVED.value)
 
 
 def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> pl.DataFrame:
-    """Return the number of problems by what both stages decided (`FATES`).
+    """Count problems by both stages' decisions (`FATES`).
 
     Args:
         first, last: ``problem`` and ``reason`` of the same problems.
-        published: ids of the set.
+        published: the set's ids.
     """
     both = first.select("problem", "reason").join(last.select("problem", later="reason"), on="problem")
     stands = pl.col("problem").is_in(published.implode())
@@ -115,7 +115,7 @@ def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series
 
 
 def add_counts(schema: pl.Schema, shards: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return the sum of ``problems`` over equal rows of all shards, sorted."""
+    """Sum ``problems`` over equal rows of all shards, sorted."""
     whole, keys = schema.to_frame(), schema.names()[:-1]
     for shard in shards:
         together = pl.concat([whole, shard.cast(schema)]).group_by(keys).agg(pl.col("problems").sum())
@@ -141,10 +141,9 @@ class CardFacts:
     """Everything that a card states.
 
     Args:
-        sources, origins: how many sources there are, and the section on them.
+        sources, origins: number of sources, and their section.
         sections: inserted after the funnel.
-        disputed: numbers of disputed labels, by description.
-        suspicion: when a label is suspected.
+        disputed: counts by description.
         compared: if two stages judged.
     """
 
@@ -170,11 +169,11 @@ class CardFacts:
 
 
 def as_rates(measured: pl.DataFrame, published: pl.Series) -> pl.DataFrame:
-    """Return the number of problems by pass rate (`RATES`).
+    """Count problems by pass rate (`RATES`).
 
     Args:
         measured: `PASS_RATE` rows; ``foreseen_inside`` is null unless attempts stopped early.
-        published: ids of the set.
+        published: the set's ids.
     """
     if "foreseen_inside" not in measured.columns:
         measured = measured.with_columns(foreseen_inside=pl.lit(None, pl.Boolean))
@@ -184,11 +183,11 @@ def as_rates(measured: pl.DataFrame, published: pl.Series) -> pl.DataFrame:
 
 
 def values_of(curated: pl.LazyFrame, column: str) -> list[str]:
-    """Return the distinct values of a column, sorted, without null."""
+    """Return a column's distinct values without null, sorted."""
     return sorted(curated.select(pl.col(column).drop_nulls().unique()).collect(engine="streaming").to_series())
 
 
 def is_regraded(funnel: Sequence[FunnelRow]) -> list[tuple[FunnelRow, FunnelRow]]:
-    """Return (stage, previous stage) if a stage read the same rows as the previous one."""
+    """Return (stage, previous stage) pairs that read the same rows."""
     pairs = zip(funnel[1:], funnel, strict=False)
     return [(row, before) for row, before in pairs if row.rows_in == before.rows_in != before.kept]

@@ -1,6 +1,6 @@
-"""The two plots of a data card, the funnel and the pass rates.
+"""A data card's plots of funnel and pass rates.
 
-Invariant: equal facts give equal bytes, whatever the user's settings and the day.
+Invariant: equal facts give equal bytes, whatever the user's settings.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LABELLED = 20  # most attempts with which every bar carries its number
 
 @contextmanager
 def _canvas(height: float) -> Iterator[Figure]:
-    """Yield a figure under matplotlib's defaults, which are put back afterwards."""
+    """Yield a figure under matplotlib's defaults, then restore the user's."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -47,7 +47,7 @@ def _save(figure: Figure, path: Path) -> None:
 
 
 def draw_funnel(facts: CardFacts, path: Path) -> None:
-    """Draw a bar per stage with its drop reasons."""
+    """Draw each stage's rows and drop reasons."""
     notes = [_reason_lines(row) for row in facts.funnel]
     heights = [0.62 + 0.17 * len(lines) for lines in notes]  # inches: title and bar, then the lines of reasons
     top, bottom = 0.62, 0.12
@@ -91,7 +91,6 @@ def _funnel_row(axes: Axes, row: FunnelRow, lines: list[str], y: float, widest: 
 
 
 def _reason_lines(row: FunnelRow) -> list[str]:
-    """Return the reasons with their counts, in lines that fit under the bar."""
     parts = [f"{reason_words(reason)} {count:,}" for reason, count in by_count(row.reasons)]
     lines: list[str] = []
     for part in parts:
@@ -103,7 +102,7 @@ def _reason_lines(row: FunnelRow) -> list[str]:
 
 
 def draw_pass_rates(facts: CardFacts, path: Path) -> None:
-    """Draw each stage's number of problems by correct attempts, with the band shaded."""
+    """Draw each stage's problems by correct attempts, with the band shaded."""
     with _canvas(0.25 + 2.75 * len(facts.stages)) as figure:
         panels = figure.subplots(len(facts.stages), 1, squeeze=False)
         for axes, stage in zip(panels[:, 0], facts.stages, strict=True):
@@ -144,7 +143,6 @@ def _pass_rate_panel(axes: Axes, stage: StageFacts) -> None:
 
 
 def _region(axes: Axes, name: str, counts: list[int], centre: float, colour: str) -> None:
-    """Write the name and size of a non-empty region above its bars."""
     if sum(counts):
         weight = "bold" if colour == STAYS else "normal"
         text = f"{name}\n{sum(counts):,}"
@@ -153,7 +151,7 @@ def _region(axes: Axes, name: str, counts: list[int], centre: float, colour: str
 
 
 def bars(rates: pl.DataFrame, attempts: int) -> list[int]:
-    """Return the number of problems by correct attempts; fewer attempts count in the nearest bar."""
+    """Count problems by correct attempts; fewer attempts are scaled."""
     judged = rates.filter(pl.col("judged") > 0)
     places = (judged["correct"] / judged["judged"] * attempts + 0.5).floor().cast(pl.Int64)
     counts = [0] * (attempts + 1)

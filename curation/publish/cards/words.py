@@ -1,6 +1,6 @@
-"""Drop reasons, columns and languages in plain language, for data cards.
+"""A data card's words.
 
-Invariants: every `DropReason` has its words.
+Invariant: every `DropReason` has its words.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ REASON_WORDS: Mapping[str, str] = {
     DropReason.NO_VARIANT: "no variant was accepted; the problem itself stays",
     DropReason.OVER_QUOTA: "over the size asked for",
 }
-"""Drop reasons in words that a reader of the card understands."""
+"""Drop reasons in a card reader's words."""
 
 COLUMN_WORDS: Mapping[str, str] = {
     "id": "the problem's name: a hash of its normalised content, the same in every run and from every source",
@@ -100,18 +100,18 @@ COLUMN_WORDS: Mapping[str, str] = {
 
 @cache
 def language_names() -> Mapping[str, str]:
-    """Return the English name of every known language, by its code."""
+    """Return the known languages' English names by code."""
     return {**NAMES, **{language.code: language.name for language in languages()}}
 
 
 def count_phrase(number: int, noun: str, plural: str | None = None) -> str:
-    """Return a number with its noun: ``1 row``, ``1,250 rows``, ``no rows``."""
+    """Return a number and its noun, as ``1,250 rows`` or ``no rows``."""
     word = noun if number == 1 else plural or noun + "s"
     return f"{number:,} {word}" if number else f"no {word}"
 
 
 def share(part: float, whole: float) -> str:
-    """Return a percentage with one decimal, never rounded to 0 or 100; a dash for a total of 0."""
+    """Return a percentage, never rounded to 0 or 100; a dash without total."""
     if whole == 0:
         return "–"
     percent = 100 * part / whole
@@ -123,12 +123,12 @@ def share(part: float, whole: float) -> str:
 
 
 def capital(text: str) -> str:
-    """Return the text with a capital first letter; the others stay."""
+    """Return the text with its first letter capitalised."""
     return text[:1].upper() + text[1:]
 
 
 def by_count(reasons: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return the reasons that occurred, by falling count, then by name."""
+    """Return reasons that occurred by falling count, then name."""
     return sorted(((r, n) for r, n in reasons.items() if n), key=lambda pair: (-pair[1], pair[0]))
 
 
@@ -138,5 +138,5 @@ def reason_words(reason: str) -> str:
 
 
 def by_reason(reasons: Mapping[str, int]) -> str:
-    """Return counts by drop reason in a phrase, as in ``5 never solved, 2 too easy``."""
+    """Return counts by reason, as in ``5 never solved, 2 too easy``."""
     return ", ".join(f"{count:,} {reason_words(reason)}" for reason, count in by_count(reasons)) or "none"

@@ -1,9 +1,8 @@
-"""Curated sets in the schemas of other trainers, with their judging records (`curation.scoring`).
+"""Curated sets in other trainers' schemas, with judging records (`curation.scoring`).
 
 Problems with a `Need` that a format does not carry (`CARRIES`) are left out and counted.
 
-Invariants: rows come in the set's order; in = written + left out, or an error names the row; files are written
-atomically. ``split`` is always train.
+Invariants: rows keep the set's order; in = written + left out, or an error names the row.
 """
 
 from curation.publish.export_formats.needs import CARRIES, Need

@@ -154,7 +154,7 @@ Prefect:
 
 
 def instructions(form: str, name: str, folder: str, license: str, asked: Asked) -> str:
-    """Return the README of a set that was exported into a folder."""
+    """Return an exported set's README."""
     text = _INSTRUCTIONS[form].replace("{folder}", folder)
     if not asked.prompt.system:
         text = text.replace(f"        system_prompt_file: {folder}/system_prompt.txt\n", "")
@@ -167,7 +167,6 @@ def instructions(form: str, name: str, folder: str, license: str, asked: Asked) 
 
 
 def _how_asked(asked: Asked) -> str:
-    """Return how problems were asked and responses are read."""
     examples = f", with {len(asked.prompt.examples)} worked examples before it" if asked.prompt.examples else ""
     said = f"\nRows ask as the problems were measured: by the prompt `{asked.prompt.version}`{examples}."
     read = {"thinking": (asked.thinking, OPEN), "response_format": (asked.response_format, ANY)}

@@ -1,4 +1,4 @@
-"""Modules next to an exported set that hand its trainer our judge (`curation.scoring`)."""
+"""Modules that give a trainer our judge (`curation.scoring`)."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ _NEMO_GYM_LICENSES = {
     "gpl-3.0": "GNU General Public License v3.0",
     "gpl-3.0-only": "GNU General Public License v3.0",
 }
-"""The licences that its configuration takes (`DatasetConfig.license`), by their SPDX names."""
+"""NeMo Gym's licence names (`DatasetConfig.license`) by SPDX name."""
 
 _MODULES: Mapping[str, Mapping[str, str]] = {
     "verl": {"goldilocks_reward.py": _VERL},
@@ -133,12 +133,12 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
 
 
 def nemo_gym_license(license: str) -> str:
-    """Return NeMo Gym's name of a licence, as in `apache-2.0`; `TBD` for unknown ones."""
+    """Return NeMo Gym's name of an SPDX licence, or `TBD`."""
     return _NEMO_GYM_LICENSES.get(license.lower(), "TBD")
 
 
 def modules_beside(form: str, domains: Set[str] = frozenset({"math"}), license: str = "unknown") -> Mapping[str, str]:
-    """Return the files that a format needs next to its rows, by relative path."""
+    """Return the files next to a format's rows, by relative path."""
     domain = {"math": "math", "code": "coding"}[next(iter(domains))] if len(domains) == 1 else "other"
     files = _MODULES.get(form, {}).items()
     return {

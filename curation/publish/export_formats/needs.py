@@ -1,4 +1,4 @@
-"""What judging a program takes beyond comparing tokens, and which formats carry it."""
+"""Needs of judging beyond token comparison, and formats that carry them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from curation.verify.programs.problem import CodeLang, CodeProblem
 
 
 class Need(StrEnum):
-    """A need of judging beyond comparing tokens, in words for a sentence."""
+    """A need of judging beyond token comparison, in words."""
 
     UNJUDGED = "no tests that judge them"
     CPP = "C++"
@@ -25,10 +25,10 @@ class Need(StrEnum):
 
 
 ANYTHING = frozenset(Need) - {Need.UNJUDGED}
-"""What a format carries whose rows are judged by our judge, or by the user's."""
+"""Needs that formats with our judge, or a user's, carry."""
 
 CARRIES: Mapping[str, frozenset[Need]] = {"open-r1": frozenset({Need.CPP, Need.CHECKER})}
-"""What other formats carry, whose rows are judged by the trainer's own scorer."""
+"""Needs that formats with the trainer's own scorer carry."""
 
 
 def needs_of(program: CodeProblem) -> set[Need]:

@@ -1,4 +1,4 @@
-"""One function per format, from a problem to its row."""
+"""Rows of problems in each format."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from curation.verify.programs.problem import CodeProblem
 Row = dict[str, Any]
 
 MEASURED = ("pass_rate", "correct", "judged")
-"""Columns of a set's rows that state how hard a problem was."""
+"""Columns that state a problem's difficulty."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedProblem:
-    """A row of the set for all formats; ``program`` and ``tests`` are None for math."""
+    """A set's row for all formats; ``program`` and ``tests`` are None for math."""
 
     row: Row
     number: int
@@ -44,12 +44,12 @@ class ExportedProblem:
 
     @property
     def about(self) -> Row:
-        """Return the problem's origin, pass rate and counts of attempts."""
+        """Return the problem's ids, origin and measured columns."""
         return {name: self.row[name] for name in ("id", "group", "source", "lang", *MEASURED)}
 
     @property
     def columns(self) -> Row:
-        """Return `about` as columns, with ``group`` renamed to ``problem_group``."""
+        """Return `about`, with ``group`` as ``problem_group``."""
         return {("problem_group" if name == "group" else name): value for name, value in self.about.items()}
 
     @property
@@ -59,13 +59,13 @@ class ExportedProblem:
 
     @property
     def judging(self) -> Row | None:
-        """Return how a program is judged, without tests; None for math."""
+        """Return how a program is judged, without tests, or None."""
         if self.program is None:
             return None
         return {name: value for name, value in row_of_problem(self.program).items() if name not in ("id", "tests")}
 
     def in_and_out(self) -> Row:
-        """Return the tests as verl's object of two lists."""
+        """Return the tests in verl's form."""
         tests = self.tests or []
         return {"inputs": [test["input"] for test in tests], "outputs": [test["output"] for test in tests]}
 
@@ -236,11 +236,11 @@ TYPES: Mapping[str, Any] = {
     "source": pl.String,
     "lang": pl.String,
 }
-"""Columns that may be null in every row, or whose type must not depend on the first one."""
+"""Types of columns that rows may not determine."""
 
 
 def tests_of(program: CodeProblem) -> list[dict[str, str]]:
-    """Return inputs and expected outputs; those of functions are JSON."""
+    """Return inputs and expected outputs, JSON for functions."""
     if program.function is None:
         return [{"input": test.input.decode(), "output": test.output.decode()} for test in program.tests]
     return [

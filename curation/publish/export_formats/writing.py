@@ -1,4 +1,4 @@
-"""Reading a curated set, and writing it in a format."""
+"""Read a curated set, and write it in a format."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", *MEA
 """Columns of a curated set that formats read."""
 
 PROVED_AS = "verl"
-"""The format in which a set is proved that is not exported; it carries every problem."""
+"""The format that proves unexported sets; it carries every problem."""
 
 ROWS_AT_ONCE = 10_000
-"""Rows of a format that are held as objects."""
+"""Rows held as objects."""
 
 LINES = frozenset({"art", "nemo-gym", "nemo-rl", "openrlhf", "roll", "slime", "tinker"})
 ON_DISK = frozenset({"areal"})
-"""Formats whose trainers read JSON lines, or a folder that `datasets` saved; the others read parquet."""
+"""Formats written as a folder that `datasets` loads."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """The written files, the numbers of problems left out by need, and failed proofs by id."""
+    """The written files, counts left out by need, and failures by id."""
 
     file: Path
     rows: int
@@ -51,7 +51,7 @@ class ExportResult:
 
 
 RowCheck = Callable[[str, Sequence[tuple[ExportedProblem, Row]]], Sequence[str | None]]
-"""The proof of some rows of a format: for each what fails, None if nothing does (`curation.scoring.checking`)."""
+"""Proves rows of a format; returns each row's failure or None (`curation.scoring.checking`)."""
 
 CHECKED_AT_ONCE = 200
 """Rows that are proved together."""
@@ -61,10 +61,10 @@ def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = Non
     """Write a curated set for another trainer, with a README: ``out/train.parquet``, ``train.jsonl`` or a folder.
 
     Args:
-        check: the proof of each row; failing rows are left out.
+        check: rows that fail it are left out.
 
     Raises:
-        SourceError: unknown format, no set there, or a problem that the format cannot carry.
+        SourceError: unknown format, no set, or a problem that the format cannot carry.
     """
     if form not in FORMATS:
         raise SourceError(f"format {form!r} is not known; known are {', '.join(FORMATS)}.")
@@ -110,7 +110,6 @@ def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = Non
 def _proved(
     rows: Iterator[tuple[ExportedProblem, Row]], form: str, check: RowCheck | None, failed: dict[str, str]
 ) -> Iterator[Row]:
-    """Yield the rows that pass the proof; note the failures of the others in ``failed``."""
     if check is None:
         yield from (row for _, row in rows)
         return
@@ -123,7 +122,7 @@ def _proved(
 
 
 def failing_rows(curated: Path, check: RowCheck) -> dict[str, str]:
-    """Return the ids of a set's problems that fail their proof, and why; programs that no format carries are skipped.
+    """Return why problems fail their proof, by id; programs that no format carries are skipped.
 
     Raises:
         SourceError: as `export_set`.
@@ -137,7 +136,7 @@ def failing_rows(curated: Path, check: RowCheck) -> dict[str, str]:
 
 
 def set_records(curated: Path) -> dict[str, str]:
-    """Return the record of each problem of a curated set, by id.
+    """Return each problem's record by id.
 
     Raises:
         SourceError: there is no set, or a problem cannot be judged.
@@ -146,7 +145,7 @@ def set_records(curated: Path) -> dict[str, str]:
 
 
 def _problems(curated: Path) -> Iterator[ExportedProblem]:
-    """Yield the problems of a set in parts; all tests of programs are held in memory."""
+    """Yield a set's problems; all programs' tests are in memory."""
     files = sorted((curated / "data").glob("*.parquet"))
     if not files:
         raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
@@ -171,7 +170,7 @@ def _problems(curated: Path) -> Iterator[ExportedProblem]:
 
 
 def card_license(curated: Path) -> str:
-    """Return the licence in a card's header; `unknown` if there is none."""
+    """Return the licence in a card's header, or `unknown`."""
     try:
         text = (curated / "README.md").read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -212,7 +211,6 @@ def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
 
 
 def _as_table(rows: Iterator[Row], folder: Path) -> pl.DataFrame | pl.LazyFrame:
-    """Return rows as a table, stored in a folder if they are many."""
     parts = list[pl.LazyFrame]()
     while held := list(islice(rows, ROWS_AT_ONCE)):
         column_types = {name: dtype for name, dtype in TYPES.items() if name in held[0]}
