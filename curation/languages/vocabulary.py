@@ -31,7 +31,7 @@ class Identification:
     telling: tuple[str, ...]
     """Literals unique to it in Latin letters; empty if script is enough."""
     further: tuple[str, ...]
-    """More common literals; texts with one of each kind are not checked."""
+    """Further common literals; a text with one of either kind is not examined further."""
     own_letters: str
     """Expression (Rust) whose absence makes its tag doubtful; empty for none."""
     foreign_letters: str
