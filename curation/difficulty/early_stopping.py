@@ -1,11 +1,10 @@
 """Stops a problem at the first prefix of attempts after which the rest cannot change its decision.
 
-With ``error_rate`` above 0 (not in the paper) decisions may be foreseen by Polya's urn.
+With ``error_rate`` above 0 (not in the paper) Polya's urn foresees decisions.
 
 Invariants:
-  - a stop depends on attempts, in the order of their index, and the prior;
-  - failed verdicts (TIMEOUT, BROKEN) decide only if all their outcomes agree, enter no forecast and stop no
-    problem early;
+  - a stop depends only on attempts, in the order of their index, and the prior;
+  - failed verdicts (TIMEOUT, BROKEN) count as unknown and prevent forecasts;
   - a `Prior` must not depend on the attempts that the rule reads, or pass rates are biased.
 """
 
@@ -24,7 +23,7 @@ _JEFFREYS = 0.5
 _TOLERANCE = 1e-9
 
 Decide = Callable[[int, int, int, int], str | None]
-"""The reason of correct, top wrong votes, judged and attempts; None where the problem is kept."""
+"""Maps counts (correct, top wrong votes, judged, attempts) to a reason; None keeps the problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def forecast(prior: Prior, decide: Decide, judged: int, attempts: int) -> Foreca
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The mean number of attempts, and the probability of a lost decision."""
+    """Mean number of attempts, and probability of a lost decision."""
 
     attempts: float
     lost: float
@@ -110,16 +109,16 @@ def _next(prior: Prior, made: int) -> tuple[NDArray[np.float64], NDArray[np.floa
 VERSION = "early_stopping@2"
 
 WRONG_LABEL_VOTES = 3
-"""Attempts that must agree on an answer other than the reference for it to be a suspected wrong label."""
+"""Min attempts with the same wrong answer for a suspected wrong label."""
 
 
 AttemptOutcome = tuple[Outcome | None, int | None]
-"""One attempt: its outcome, None where the policy has no such attempt; its answer class (0 is the reference's)."""
+"""An attempt's outcome (None: the policy has no such attempt) and answer class (0: the reference's)."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """Counts of a prefix; ``attempts`` include failed verdicts, ``requested`` also those that the policy lacks."""
+    """Counts of a prefix; ``attempts`` include failed verdicts, ``requested`` also missing attempts."""
 
     correct: int = 0
     top_wrong: int = 0
@@ -129,19 +128,19 @@ class OutcomeCounts:
 
     @property
     def failed(self) -> int:
-        """Return the number of attempts with a failed verdict."""
+        """Return the number of failed verdicts."""
         return self.attempts - self.judged
 
 
 @dataclass(slots=True)
 class OutcomeTally:
-    """Counts attempts in the order of the index."""
+    """Counts attempts in index order."""
 
     votes: dict[int, int] = field(default_factory=dict)
     counts: OutcomeCounts = field(default_factory=OutcomeCounts)
 
     def add(self, outcome: Outcome | None, answer_class: int | None) -> OutcomeCounts:
-        """Add one attempt and return the counts with it."""
+        """Add one attempt and return the new counts."""
         before = self.counts
         top_wrong = before.top_wrong
         if answer_class is not None and answer_class > 0:
@@ -171,7 +170,7 @@ class StoppingPoint:
 
 @dataclass(frozen=True, slots=True)
 class ProblemPrior:
-    """A problem's prior, and the error rate of its forecast (0: no forecast)."""
+    """A problem's prior, and its forecast's error rate (0: no forecast)."""
 
     prior: Prior
     error_rate: float
@@ -212,7 +211,7 @@ class StoppingRule:
         return rule
 
     def of(self, problem: str) -> StoppingRule:
-        """Return the rule of a problem, with its prior."""
+        """Return a problem's rule, with its prior."""
         known = self.priors.get(problem)
         if known is None or not self.early_stopping:
             return self
@@ -336,8 +335,7 @@ class StoppingRule:
     def unbiased_pass_rate(self, outcomes: Sequence[AttemptOutcome]) -> float | None:
         """Return the pass rate at a stop, or None if nothing was judged.
 
-        It counts the orders of attempts that begin with a correct one (Girshick, Mosteller and Savage 1946; Blackwell
-        1947).
+        Girshick, Mosteller and Savage 1946; Blackwell 1947.
         """
         correct = sum(outcome is Outcome.CORRECT for outcome, _ in outcomes)
         judged = sum(outcome in _JUDGED for outcome, _ in outcomes)
@@ -365,7 +363,7 @@ class StoppingRule:
         return begun_correct / ways
 
     def likely_decision(self, counts: OutcomeCounts) -> tuple[str | None, float]:
-        """Return the likeliest decision of n attempts and its probability."""
+        """Return the likeliest final decision and its probability."""
         remaining = self.band.attempts - counts.requested
         table = self._forecast(counts.judged + remaining, counts.attempts + remaining)
         at = counts.correct, counts.top_wrong

@@ -1,7 +1,7 @@
 """Computes pass rates (`pass_rates`) and decides by them (`decide`; paper, section 4.1).
 
-Invariants: pure functions over frames; measuring never depends on thresholds; failed verdicts count neither
-way, so a reason holds only if every outcome of them leads to it.
+Invariants: pure functions over frames; measuring never depends on thresholds; a reason holds only if every outcome of
+failed verdicts leads to it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from curation.verify.judge_worker import DOUBTFUL
 from curation.verify.math_judge import Verdict
 
 FAILED = (Outcome.TIMEOUT, Outcome.BROKEN)
-"""Outcomes that are the verifier's own failures."""
+"""Outcomes of the verifier's own failures."""
 
 SHOWN_ANSWERS = 4
-"""Most failed comparisons that the evidence of one problem names."""
+"""Max failed comparisons in a problem's evidence."""
 
 SHOWN_CHARACTERS = 60
-"""Of an answer, a reference and what failed, in the evidence."""
+"""Max characters of each text in the evidence."""
 
 
 def has_failed() -> pl.Expr:
@@ -42,7 +42,7 @@ def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
     """Return each problem with failed verdicts, and ``failures`` in words.
 
     Args:
-        verdicts: the counted `VERDICT` rows of one policy and one verifier.
+        verdicts: counted `VERDICT` rows of one policy and verifier.
     """
     comparisons = (
         verdicts.filter(has_failed())
@@ -90,7 +90,7 @@ def _ranges(indices: Sequence[int]) -> str:
 
 
 def overrule(decisions: pl.DataFrame, where: pl.Expr, reason: DropReason, evidence: pl.Expr) -> pl.DataFrame:
-    """Return `DECISION` rows that are dropped for another reason where an expression holds."""
+    """Return `DECISION` rows, dropped for ``reason`` if ``where`` holds."""
     return decisions.with_columns(
         keep=pl.when(where).then(False).otherwise("keep"),
         reason=pl.when(where).then(pl.lit(reason.value)).otherwise("reason"),
@@ -109,7 +109,7 @@ def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFram
 
 
 def hold_reserved(decisions: pl.DataFrame, measured: pl.Series) -> pl.DataFrame:
-    """Return `DECISION` rows with problems that are not ``measured`` dropped as reserved."""
+    """Return `DECISION` rows with problems not ``measured`` dropped as reserved."""
     waits = ~pl.col("problem").is_in(measured.implode())
     return overrule(decisions, waits, DropReason.RESERVED, pl.lit("made for a later refresh"))
 
@@ -117,7 +117,7 @@ def hold_reserved(decisions: pl.DataFrame, measured: pl.Series) -> pl.DataFrame:
 VERSION = "difficulty@5"
 
 Z95 = 1.959963984540054
-"""Two-sided 95 % quantile of the normal distribution."""
+"""Two-sided 95 % normal quantile."""
 
 
 def wilson(correct: pl.Expr, judged: pl.Expr, z: float = Z95) -> tuple[pl.Expr, pl.Expr]:
@@ -139,9 +139,9 @@ def pass_rates(
     """Return one `PASS_RATE` row per problem, in order, with zero counts if it has no verdicts.
 
     Args:
-        verdicts: `VERDICT` rows of one policy and one verifier.
+        verdicts: `VERDICT` rows of one policy and verifier.
         rule: where problems stop; without it all attempts count.
-        stopped: problems that the sampler itself ended, so that more attempts may exist.
+        stopped: problems that the sampler ended, so that more attempts may exist.
     """
     ends = _stopping_points(verdicts, rule)
     verdicts = _until(ends, verdicts, rule)
@@ -202,7 +202,6 @@ def outcomes_by_problem(verdicts: pl.DataFrame) -> Iterator[tuple[str, list[Atte
 
 
 def _stopping_points(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
-    """Return each problem's stop and unbiased pass rate; no rows without a rule."""
     if rule is None:
         return pl.DataFrame(schema=_STOPPING_POINTS)
     rows = []
@@ -225,7 +224,6 @@ def _until(ends: pl.DataFrame, verdicts: pl.DataFrame, rule: StoppingRule | None
 
 
 def _top_wrong_answers(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return each problem's most frequent wrong answer."""
     return (
         verdicts.filter(pl.col("answer_class") > 0)
         .sort("problem", "index")
@@ -239,7 +237,7 @@ def _top_wrong_answers(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 
 def disagreements_with_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) -> tuple[int, pl.DataFrame]:
-    """Return the number of labels compared, and the verdicts that differ; labels decide nothing."""
+    """Return the number of compared labels, and verdicts that differ from them."""
     labels = attempts.filter(pl.col("label").is_not_null()).select("problem", "index", "label")
     both = verdicts.join(labels, on=["problem", "index"], how="inner", maintain_order="left")
     compared = both.filter(pl.col("outcome").is_in([outcome.value for outcome in COUNTED_OUTCOMES]))
@@ -257,7 +255,7 @@ def decide(
     """Return one `DECISION` row per `PASS_RATE` row, in order, with the first rule that drops.
 
     Args:
-        rule: that of the pass rates.
+        rule: the one of the pass rates.
         failures: `failed_verdicts`, as evidence for undecided problems.
     """
     by_counts = StoppingRule(band)
@@ -288,7 +286,7 @@ def _decision(
     by_counts: StoppingRule,
     foreseeing: StoppingRule | None,
 ) -> tuple[str | None, str]:
-    """Return why a problem is dropped, None if it is kept, and the numbers that decide."""
+    """Return why a problem is dropped (None: kept), and the evidence."""
     correct, judged, attempts = counts.correct, counts.judged, counts.attempts
     if skipped is None:
         return DropReason.TOO_FEW_ATTEMPTS, (

@@ -1,12 +1,12 @@
-"""Samples up to n attempts at each problem, no more than its decision needs, and has them judged meanwhile.
+"""Samples up to n attempts at each problem, no more than its decision needs, and judges them meanwhile.
 
 A policy with a true attribute ``instant`` is asked for all n attempts.
 
 Invariants:
   - an attempt is stored before its problem is handed over, and never requested again;
-  - attempts are judged in the order of their index, so stops and verdicts do not depend on speed;
+  - attempts are judged in the order of their index, so results do not depend on speed;
   - a problem ends if its next attempt is refused, and stays open at `SamplingRequest.limit`;
-  - memory is bounded by the open problems, and holds only final answers of stored attempts.
+  - memory holds only open problems and final answers of stored attempts.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SamplingRequest:
     Args:
         stored_answers: final answers of stored attempts, by index.
         letter, scorer: as in `JudgeTask`.
-        limit: first index not to request; a problem that needs more is left open.
+        limit: first index not to request; the problem stays open if it needs more.
     """
 
     request: PromptRequest
@@ -64,7 +64,7 @@ class SampledProblem:
 
     Args:
         verdicts: by index, up to the stop.
-        is_decided: the sampler itself ended it, so more attempts may exist.
+        is_decided: the sampler ended it, so more attempts may exist.
         is_open: its limit ended it before its rule.
         refused: the refused index that ended it, and why.
     """
@@ -107,7 +107,7 @@ class OpenProblem:
 
     @property
     def max_attempts(self) -> int:
-        """Return the first index that is not requested."""
+        """Return the first index not to request."""
         limit, attempts = self.sampling_request.limit, self.rule.band.attempts
         return attempts if limit is None else min(limit, attempts)
 
@@ -122,7 +122,7 @@ class OpenProblem:
 
 
 _HELD = 50.0
-"""Attempts by which the correction of expected attempts is held to none."""
+"""Weight of no correction of expected attempts, in attempts."""
 
 
 @dataclass(slots=True)
@@ -152,7 +152,7 @@ class SamplingProgress:
 
     @property
     def tokens_per_s(self) -> float:
-        """Return the sampled tokens per second since sampling began."""
+        """Return the tokens per second since sampling began."""
         return self.tokens / self.seconds if self.seconds > 0 else 0.0
 
     @property
@@ -185,7 +185,7 @@ class SamplingProgress:
 
 
 def verdict_frame(sampled: Iterable[SampledProblem], key: AttemptKey, verifier: str) -> pl.DataFrame:
-    """Return `VERDICT` rows in the order of ``sampled`` and by index."""
+    """Return `VERDICT` rows ordered by ``sampled`` and index."""
     rows = [
         (
             result.problem,
@@ -229,16 +229,16 @@ def stored_answers(
 VERSION = "sampling@1"
 
 MIN_OPEN_PROBLEMS = 64
-"""Problems that may be open however few requests a policy takes, so that the verifier's workers have work."""
+"""Min limit of open problems, so that the verifier's workers have work."""
 
 PROGRESS_INTERVAL_S = 1.0
-"""Seconds between two reports of progress."""
+"""Seconds between reports of progress."""
 
 
 class Sampler:
     """Samples attempts and has them judged; needs an open policy and judge, and runs once.
 
-    With ``doubtful_is_open`` doubtful verdicts count as missing.
+    With ``doubtful_is_open`` doubtful verdicts count as failed.
     """
 
     def __init__(
@@ -310,7 +310,6 @@ class Sampler:
             self._report()
 
     def _report(self) -> None:
-        """Report progress with the servers' health."""
         if self._watch is not None:
             self.progress.servers = getattr(self._policy, "health", {})
             self.progress.open_needed = sum(
@@ -367,7 +366,6 @@ class Sampler:
         self._advance(problem)
 
     async def _handle_events(self) -> None:
-        """Wait for finished work, and process all of it."""
         event = await self._events.get()
         touched: dict[int, OpenProblem] = {}
         while True:
@@ -431,7 +429,7 @@ class Sampler:
             problem.answers[index] = self._judge.final_answer(response)
 
     def _sound_alarm(self) -> None:
-        """Warn once, with an example, that most responses are useless."""
+        """Warn once that most responses are useless."""
         if self._alarm is None:
             return
         problem, index = self._responses.examples[self._responses.main_kind]
@@ -501,7 +499,6 @@ class Sampler:
         future.add_done_callback(notify)
 
     def _take_verdicts(self, problem: OpenProblem, indices: list[int], verdicts: Sequence[Verdict]) -> None:
-        """Store each answer's verdict, and count its attempts."""
         known = problem.verdict_by_answer
         before = [known[verdict.answer].answer_class if verdict.answer in known else None for verdict in verdicts]
         classes = keep_classes(before, [verdict.answer_class for verdict in verdicts])

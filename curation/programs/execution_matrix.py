@@ -38,30 +38,30 @@ MEASURED = pl.Schema(
         "standard": pl.String(),  # of C++ that the solution was compiled as; null for Python and what did not compile
     }
 )
-"""A row of `tests_agreement.RUN`, with what was measured next to it."""
+"""A `tests_agreement.RUN` row with its measurements."""
 
 OUTPUT = pl.Schema({"problem": pl.String(), "test": pl.Int32(), "class": pl.String(), "output": pl.String()})
-"""Outputs that are not the expected ones, of the class that most valid runs of a test share."""
+"""The voters' most frequent unexpected outputs per test."""
 
 _OUTPUT_BYTES = 64 << 20
 
 MAX_TESTS = 200
-"""Tests of a problem that are run, from the front."""
+"""Max tests run per problem, from the first."""
 
 MAX_RIGHT = MAX_WRONG = 8
-"""Solutions of each language that are run: of those that may vote, and of those known to be wrong."""
+"""Max solutions run per language: of voters, and of known wrong ones."""
 
 MULTIPLIER = 5.0
-"""The slowest right solution's worst test times this is the limit of a problem without one, as in the Kattis format."""
+"""Derived time limit over the slowest right solution's worst time, as in the Kattis format."""
 
 MEASURE_S = 10.0
-"""CPU seconds of one test while a limit is measured."""
+"""CPU seconds per test while a limit is measured."""
 
 SLACK = 2.0
-"""Solutions that may vote get this many times the problem's limit: this machine may be slower than the source's."""
+"""Voters' factor on a given time limit, as this machine may be slower than the source's."""
 
 GIVE_UP = 3
-"""A solution that ran out of its limits on this many tests is not run on the rest; there it counts as failing."""
+"""Tests over the limits after which a solution counts as failing the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionMatrix:
-    """The runs of a problem; ``broken`` counts those without a result, ``why`` explains one."""
+    """A problem's runs; ``broken`` counts runs without a result, ``why`` explains one."""
 
     runs: pl.DataFrame
     outputs: pl.DataFrame
@@ -128,7 +128,6 @@ class _Bench:
         return self.problem.checker is None and not self.problem.comparison.tolerant
 
     def run(self, candidates: Sequence[Candidate], cpu_s: float) -> None:
-        """Run these solutions in threads."""
         futures = {self.runner.threads.submit(self._solution, candidate, cpu_s): candidate for candidate in candidates}
         try:
             wait(futures)
@@ -191,7 +190,7 @@ def run_execution_matrix(
     known: Sequence[bool] | None = None,
     give_up: int | None = None,
 ) -> ExecutionMatrix:
-    """Run the solutions of a problem on its tests.
+    """Run a problem's solutions on its tests.
 
     Args:
         problem: ``cpu_s`` is a fall-back unless ``time_given``.
@@ -280,7 +279,7 @@ def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
 
 
 def _digests(bench: _Bench, candidates: Sequence[Candidate]) -> list[list[str]]:
-    """Return these solutions' distinct output digests per test."""
+    """Return distinct output digests per test."""
     rows = [bench.runs[candidate.index] for candidate in candidates]
     places = range(len(bench.problem.tests))
     digests = [[run.digest for row in rows if (run := row[place]) is not None] for place in places]

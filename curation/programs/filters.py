@@ -14,10 +14,10 @@ VERSION = "code_filters@3"
 STAGE = "programs"
 
 LEAST_LETTERS = 40
-"""A statement with fewer letters is too short to be solved."""
+"""Min letters of a statement."""
 
 _PICTURE = re.compile(r"<img\b|!\[[^\]]*\]\(|\\includegraphics|\[image\]|<image>", re.IGNORECASE)
-"""Marks of a picture, not words that mention one."""
+"""Marks of a picture, not words about one."""
 _SPACES = re.compile(r"[ \t]+\n")
 _BLANK = re.compile(r"\n{3,}")
 _BREAKS = re.compile(r"<br\s*/?>|</p>\s*", re.IGNORECASE)

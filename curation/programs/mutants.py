@@ -1,4 +1,4 @@
-"""Makes mutants of right programs, each with one typical mistake (DeMillo, Lipton and Sayward 1978).
+"""Makes mutants of right programs, each with a typical mistake (DeMillo, Lipton and Sayward 1978).
 
 Invariants: pure; determined by program, count and seed; all mutants differ.
 """
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 
 Change = tuple[str, Callable[[], str]]
-"""Its kind, and what makes the changed program."""
+"""A kind, and a function that makes the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ _WIDTH = 1 << 31
 
 
 def python_changes(code: str) -> list[tuple[str, Callable[[], str]]]:
-    """Return possible changes as (kind, function that makes the program)."""
+    """Return the program's possible changes (`Change`)."""
     tree = _parsed(code)
     if tree is None:
         return []
@@ -134,7 +134,7 @@ def _call_changes(node: ast.Call) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def _wrapped(value: ast.expr) -> ast.expr:
-    """Return an expression whose whole numbers wrap at 32 bits."""
+    """Return an expression that wraps at 32 bits."""
     shifted = ast.BinOp(value, ast.Add(), ast.Constant(_WIDTH))
     return ast.BinOp(
         ast.BinOp(shifted, ast.Mod(), ast.Constant(2 * _WIDTH)), ast.Sub(), ast.Constant(_WIDTH)
@@ -162,7 +162,7 @@ Token = tuple[int, int, str]
 
 
 def cpp_changes(code: str) -> list[tuple[str, Callable[[], str]]]:
-    """Return possible changes as (kind, function that makes the program)."""
+    """Return the program's possible changes (`Change`)."""
     tokens = [(m.start(), m.end(), m[0]) for m in _TOKEN.finditer(code) if not m[0].lstrip().startswith(("//", "/*"))]
     found: list[tuple[str, Callable[[], str]]] = []
 
@@ -221,7 +221,6 @@ def _replaced(code: str, places: Sequence[Token]) -> str:
 
 
 def _between_values(before: str, after: str) -> bool:
-    """Return whether an operator is between two values."""
     left = before in (")", "]") or (re.fullmatch(r"[\w.]+", before) is not None and before not in _TYPES | {"return"})
     return (
         left and (after in ("(", "-", "*", "!") or re.fullmatch(r"[\w.']+", after) is not None) and after not in _TYPES
@@ -238,7 +237,7 @@ def _in_angles(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _closing(tokens: Sequence[Token], at: int) -> int | None:
-    """Return the index of the token that closes the bracket ``at``."""
+    """Return the index of the closing bracket."""
     depth = 0
     for number in range(at, len(tokens)):
         depth += (tokens[number][2] == "(") - (tokens[number][2] == ")")

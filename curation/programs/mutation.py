@@ -21,7 +21,7 @@ _MAX_BOUND = 10**200
 
 Line = list[str]
 Place = tuple[int, int]
-"""A line's kind, the line's number in the head or -1 minus its number of tokens, and the token's place in it."""
+"""A line's number in the head, or -1 minus its number of tokens, and the token's index."""
 
 HEAD = 3
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,18})")
@@ -37,7 +37,7 @@ class StatedBound:
     high: int
 
     def holds(self, low: int, high: int) -> bool:
-        """Return whether everything from ``low`` to ``high`` is allowed."""
+        """Return whether the whole range is allowed."""
         return self.low <= low and high <= self.high
 
 
@@ -100,7 +100,7 @@ class CountField:
     of: int
 
     def measure(self, lines: Sequence[Line]) -> int | None:
-        """Return the right count for an input; None without the line."""
+        """Return the right count, or None if the line does not fit."""
         if self.kind == "lines":
             return len(lines) - self.of if len(lines) >= self.of else None
         if self.of >= len(lines):
@@ -267,7 +267,7 @@ def _extreme(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
 
 
 def _repeat(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Set all numbers of one place to one value."""
+    """Set all numbers of one place to the same value."""
     free = _free(lines, shape)
     if not free:
         return
@@ -366,7 +366,6 @@ def _edit_lines(lines: list[Line], shape: InputShape, ranges: Ranges, draw: rand
 
 
 def _recount(lines: list[Line], shape: InputShape) -> None:
-    """Update the numbers that count."""
     for count in shape.counts:
         row, token = count.place
         measured = count.measure(lines)

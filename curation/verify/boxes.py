@@ -7,13 +7,13 @@ import re
 from curation.languages.vocabulary import one_of
 
 MAX_BOXES = 40
-"""Boxes that are joined into one answer."""
+"""Max boxes joined into one answer."""
 
 MAX_GAP_CHARS = 60
-"""Characters between two boxes of one answer."""
+"""Max characters between joined boxes."""
 
 MAX_NESTED_CHARS = 4000
-"""Characters of a box in which further boxes are looked for."""
+"""Max characters of a box to search for inner boxes."""
 
 # each alternative begins with one character, by which `re` finds it quickly: these pass over whole responses
 _BOX = re.compile(r"\\\\*(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
@@ -31,7 +31,7 @@ _SECOND_THOUGHT = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.second_th
 _LISTS = re.compile(rf"[,;&、，；=]|\\(?:land|lor|cup)|\b(?:{_SPACED_JOINERS})\b|{_HAN_JOINERS}|\([a-z]\)")
 
 Span = tuple[int, int, int]
-"""Start of a box, start of its content, end after its brace."""
+"""A box's start, its content's start, and the end after its brace."""
 
 
 def has_box(text: str) -> bool:

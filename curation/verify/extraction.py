@@ -39,19 +39,19 @@ from curation.verify.prose import (
 )
 
 MAX_BARE_CHARS = 160
-"""Characters of a response that is taken as nothing but its answer."""
+"""Max characters of a response that is only its answer."""
 
 MAX_ANSWER_CHARS = 4000
-"""Characters of an answer that is looked for by a fall-back."""
+"""Max characters to search for an answer in a fall-back."""
 
 MAX_STATED_CHARS = 300
-"""Characters of a sentence of which what follows "is" may be the answer."""
+"""Max characters of a sentence whose part after "is" may be the answer."""
 
 MAX_CUES = 20
-"""Cues at the end of a response that are looked at."""
+"""Max cues to read, from a response's end."""
 
 TAIL_CHARS = 20_000
-"""Characters at the end of a response that fall-backs search."""
+"""Characters at a response's end that fall-backs search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def read_answer(text: str, form: str = ANY) -> str | None:
     """Return the final answer in an answer or a response, if any.
 
     Args:
-        form: `LOOSE`, or any other for a recorded answer.
+        form: `LOOSE`, else a recorded answer.
     """
     whole = clean_recorded_answer(text)
     if whole is None:
@@ -177,7 +177,6 @@ def _with_later_letter(box: ExtractedAnswer, after: str) -> ExtractedAnswer:
 
 
 def _in_format(text: str, form: str, finish: str | None) -> ExtractedAnswer | None:
-    """Return the answer in one format."""
     if form == BOXED:
         return _by_box(text)
     if TAG.fullmatch(form):
@@ -263,13 +262,13 @@ def _value_or_all(text: str) -> str:
 
 
 _CONTRAST = re.compile(r"(.*[\d)}$])\s*[,;]\s*(?:and |but )?not\s+[^,;\s]{1,20}", re.IGNORECASE | re.DOTALL)
-"""A value and another that it is not; the whole text is matched."""
+"""A value and a denied one; matches the whole text."""
 
 _FACTORIAL = re.compile(r"[\w)}]!")
 _ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+")
 _ADDRESSED = re.compile(r"\b(?:let me know|i hope|feel free)\b|\?\W*$", re.IGNORECASE)
 MAX_WORDS_BEHIND = 8
-"""Words after the value of a sentence without an end."""
+"""Max words after the value of an unfinished sentence."""
 
 
 def _by_conclusion(text: str) -> ExtractedAnswer | None:
@@ -380,20 +379,20 @@ _NUMBER = re.compile(
     r"|(?<![A-Za-z0-9_.])[-−]?(?:\d{1,3}(?:[,\u202f\u00a0]\d{3})+|\d+)(?:[.,]\d+)?(?:/\d+)?%?(?![.,]?\d)|(?<![\w])\.\d+"
 )
 MAX_CONDITION_CHARS = 120
-"""A longer text is a response, with a way to its answer."""
+"""Max characters of a bare answer; longer texts are responses."""
 
 _KINDS = [
     word for vocab in languages() for kind, said in vocab.answers.declarations.items() if kind != "any" for word in said
 ]
 _DECLARES = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, _KINDS))})[\s.$]*$", re.IGNORECASE)
-"""The end of a text that defines what a name in it is: "where t is any integer"."""
+"""A definition at the end of a text: "where t is any integer"."""
 
 _COINS = ("$", "€", "£", "¥")
 _MONEY = re.compile(r"\s?[$€£¥]")
 
 
 def _guess(text: str) -> tuple[str, str] | None:
-    """Return the last sentence's or text's last formula or number; None if a short text has several."""
+    """Return the last sentence's or text's last formula or number, unless a short text has several."""
     if len(text) <= MAX_CONDITION_CHARS and _has_condition(text):
         return None
     return _by_last_sentence(text) or _by_display(text) or _by_emphasis(text) or _by_number(text)
@@ -435,7 +434,6 @@ def _by_emphasis(text: str) -> tuple[str, str] | None:
 
 
 def _only_money(text: str) -> str | None:
-    """Return a text's only amount of money."""
     money = _money_in(text)
     return money[0].group() if len(money) == 1 else None
 

@@ -36,7 +36,7 @@ VERSION = "answers@7"
 
 
 def load() -> None:
-    """Import what comparisons need, so that the first stays within its limit."""
+    """Import what comparisons need, so that the first one is quick."""
     import curation.verify.answers.references
     import curation.verify.answers.tiers  # noqa: F401
 

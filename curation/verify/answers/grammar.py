@@ -15,11 +15,11 @@ from curation.verify.answers.expr import Expr, add, const, divide, fn, mul, neg,
 from curation.verify.answers.tokens import FUNCTIONS, AnswerParseError, Token
 
 MAX_DEPTH = 60
-"""Levels of nesting."""
+"""Max levels of nesting."""
 
 CLOSING = {"(": ")", "{": "}", "[": "]", "⌊": "⌋", "⌈": "⌉", "|(": ")|", "{s": "}s"}
 MAX_NUMBER_CHARS = 3000
-"""Digits of a number that is still computed with."""
+"""Max digits of a number."""
 
 _FUNCTION_LETTERS = frozenset("fghFGH")
 GREEK = frozenset(
@@ -46,7 +46,7 @@ _STARTS = frozenset(("(", "{", "[", "⌊", "⌈", "|("))
 
 
 def parse_expression(tokens: list[Token]) -> Expr:
-    """Return the expression that all of ``tokens`` is."""
+    """Return the expression that all ``tokens`` form."""
     parser = ExpressionParser(tokens)
     expression = parser.sum_or_fraction()
     if parser.position != len(parser.tokens):
@@ -55,7 +55,7 @@ def parse_expression(tokens: list[Token]) -> Expr:
 
 
 class ExpressionParser:
-    """Parses a list of tokens once; its methods are the grammar's rules."""
+    """Parses a list of tokens once; its methods are grammar rules."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = [token for token in tokens if token.text != "space"]
@@ -615,7 +615,6 @@ def _differentiates(top: Expr, below: Expr) -> tuple[Expr, int] | None:
 
 
 def _in_order(expr: Expr) -> Expr:
-    """Return an expression with its terms and factors sorted."""
     args = tuple(_in_order(arg) for arg in expr.args)
     if expr.op in ("add", "mul"):
         args = tuple(sorted(args, key=ex.show))

@@ -11,13 +11,13 @@ from curation.verify.answers.tokens import Token
 
 _CALL = re.compile(r"([A-Za-z]\w*'?)\(([A-Za-z0-9])\)")
 _COMPUTED = re.compile(r"\s*(?:[-+]|\d+\s*[A-Za-z]\w*\s*\(|.*[*/^])")
-"""The left side of an equation that was read as words for want of a form, and is no name: -f(x, y), 2f(x, y)."""
+"""The left side of an equation, read as words, that is no name: -f(x, y), 2f(x, y)."""
 
 NO_NAME = re.compile(r"[=<>^+*/|\\{}\[\]]")
-"""Signs of a left side that is no name: it could not be read."""
+"""Signs of a left side that is no name."""
 
 _COORDINATES = frozenset("xyzt")
-"""Letters whose equations are curves: x + y = 5 is no name for 5, as m + n = 5 is."""
+"""Letters whose equations are curves: x + y = 5 does not name 5, but m + n = 5 does."""
 
 
 def left_name(form: Form) -> str | None:

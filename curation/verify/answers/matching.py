@@ -43,7 +43,7 @@ from curation.verify.answers.values import Values, is_piecewise
 
 MAX_LIST_ITEMS = 300
 MAX_SIGNS = 5
-"""Components of a tuple that may have a ± each."""
+"""Max components of a tuple that have a ±."""
 
 
 class Matcher(Values):
@@ -93,7 +93,7 @@ class Matcher(Values):
         return reference.unit == answer.unit and self._match_vectors(reference.expr, answer.expr)
 
     def _match_vectors(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether two sums of unit vectors, perhaps in two styles, are the same."""
+        """Return whether two sums of unit vectors are the same, in any style."""
         left_parts, right_parts = components(reference), components(answer)
         if left_parts is None or right_parts is None:
             return False
@@ -222,7 +222,7 @@ class Matcher(Values):
         return same and not clash
 
     def _same_subjects(self, reference: Form, answer: Form) -> bool:
-        """Return whether two regions are about the same formulas, if both have any."""
+        """Return whether two regions are about the same formulas, if any."""
         left, right = subjects(reference), subjects(answer)
         return not left or not right or all(any(self.is_same(one, other) for other in right) for one in left)
 
@@ -266,7 +266,7 @@ class Matcher(Values):
         return self.decide("range", self.match(left[0], right[0]) and self.match(left[1], right[1]))
 
     def _not_naming(self, relation: Relation, other: Form) -> bool:
-        """Return whether ``other`` does not contain the variable that is the left side."""
+        """Return whether ``other`` lacks the variable on the left side."""
         left = relation.items[0]
         if isinstance(left, Value) and left.expr.op == "sym" and isinstance(other, Value):
             return left.expr.name not in symbols(other.expr)
@@ -296,7 +296,7 @@ class Matcher(Values):
         )
 
     def _match_chains(self, reference: Relation, answer: Relation) -> bool:
-        """Return whether two chains are the same, perhaps reversed: a < b ≤ c and c ≥ b > a."""
+        """Return whether two chains are the same, perhaps reversed: a < b ≤ c, c ≥ b > a."""
         if len(reference.items) != len(answer.items):
             return False
         backwards = Relation(tuple(reversed(answer.items)), tuple(FLIP.get(op, op) for op in reversed(answer.ops)))
@@ -339,7 +339,7 @@ class Matcher(Values):
         return sign if self.is_proved(mul(left, second), mul(right, first)) else None
 
     def _solves(self, reference: Relation, answer: Value) -> bool:
-        """Return whether an expression solves an equation linear in the variable that it leaves out."""
+        """Return whether an expression solves a linear equation for the variable it leaves out."""
         sides = _sides(reference)
         if sides is None or reference.ops != ("=",):
             return False
@@ -472,7 +472,7 @@ def _as_rows(form: Form) -> tuple[tuple[Expr, ...], ...] | None:
 
 
 def numerator(expr: Expr) -> tuple[Expr, Expr]:
-    """Return an expression's numerator and denominator, both without quotients."""
+    """Return numerator and denominator, both without quotients."""
     if expr.op == "pow" and expr.args[1].op == "num" and expr.args[1].value < 0:
         top, below = numerator(expr.args[0])
         return power(below, neg(expr.args[1])), power(top, neg(expr.args[1]))

@@ -32,7 +32,7 @@ PRINT_OUT_DIGITS = 15
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """The rounding that a statement asks for: decimal places, significant digits, or none at all.
+    """The rounding that a statement asks for: decimal places, significant digits, or none.
 
     Example: "to the nearest hundred" is ``Rounding(places=-2)``.
     """
@@ -53,7 +53,7 @@ class Rounding:
 
 @dataclass(frozen=True, slots=True)
 class AnswerComparison:
-    """The verdict on one pair, CORRECT or WRONG, and the tier (``method``) that reached it; review it if ``doubtful``.
+    """The verdict on a pair, CORRECT or WRONG, and the tier (``method``) that reached it; review it if ``doubtful``.
 
     Example: ``AnswerComparison(Outcome.CORRECT, "number", "1/2", "1/2", False)``
     """
@@ -77,13 +77,13 @@ class WrittenNumber:
 
     @property
     def significant_digits(self) -> int:
-        """Return the number of significant digits of a decimal."""
+        """Return the number of a decimal's significant digits."""
         scaled = abs(self.value) * Fraction(10) ** (self.places or 0)
         return len(str(scaled.numerator // scaled.denominator)) if scaled >= 1 else 0
 
     @property
     def is_exact(self) -> bool:
-        """Return whether it is written without a decimal point."""
+        """Return whether it has no decimal point."""
         return self.places is None
 
 

@@ -35,7 +35,7 @@ _IN_BASE = re.compile(
 
 
 def parse_value(tokens: list[Token]) -> Value:
-    """Return an expression with the known unit or counted thing after it. Raises `AnswerParseError`."""
+    """Return an expression with its known unit or counted thing. Raises `AnswerParseError`."""
     at = _unit_start(tokens)
     if at is None:
         at = len(tokens)
@@ -76,7 +76,7 @@ def _split_scale(unit: str) -> tuple[Fraction, str]:
 
 
 def parse_compound(tokens: list[Token]) -> Value | None:
-    """Read "1 hour 30 minutes" or "5 ft 6 in" in the unit of the last number, else return None."""
+    """Read "1 hour 30 minutes" or "5 ft 6 in" in the last unit, else return None."""
     tokens = [token for token in tokens if token.text != "and" or token.kind != "op"]
     if len(tokens) not in (4, 6) or any(token.kind != "num" for token in tokens[::2]):
         return None
@@ -138,7 +138,7 @@ def _is_unit_in_braces(tokens: list[Token], position: int) -> bool:
 
 
 def _is_ordinal(tokens: list[Token], position: int) -> bool:
-    """Return whether a brace after a number holds only an ordinal's ending such as "th"."""
+    """Return whether a brace after a number holds only an ordinal's ending ("th")."""
     ending = [token.text for token in tokens[position + 1 :]]
     return (
         position > 1
@@ -171,7 +171,7 @@ def _strip_degrees(tokens: list[Token]) -> list[Token] | None:
 
 
 def parse_number_in_base(text: str) -> Form | None:
-    """Read ``1011_2``, ``(213)_5``, ``2A_{16}`` or ``213_{five}``; None unless all digits are of the base."""
+    """Read ``1011_2``, ``(213)_5``, ``2A_{16}`` or ``213_{five}``, or return None."""
     match = _IN_BASE.fullmatch(text)
     if match is None or not any(char.isdigit() for char in match.group(1)):
         return None

@@ -1,9 +1,9 @@
 """Reads what a statement asks of its answer's form: the quantity, its unit, rounding, options.
 
-`read_question` finds explicit wording of the language (`curation.languages.vocabulary`); fields that it does
-not find change no comparison.
+`read_question` finds explicit wording of the language (`curation.languages.vocabulary`); a field that is not found
+changes no comparison.
 
-Invariants: a pure function of the statement and its language; it reads at most `MAX_STATEMENT_CHARS`.
+Invariants: a pure function of statement and language; it reads at most `MAX_STATEMENT_CHARS`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SIGNS = tuple(
         "m/s km/h kmh km/s cm/s m/min ft/s mi/h m/s^2 g/cm^3 kg/m^3 mph"
     ).split()
 )
-"""Signs of units that are read wherever a unit may be; single letters only in brackets and after a blank."""
+"""Signs of units; single letters are read only in brackets and after a blank."""
 
 _LETTERS = ("m", "s", "g", "h", "L")
 _IN_FORMULAS = r"(?<![A-Za-z\\])<names>\s*\\in\s*\\mathbb\s*\{?\s*[ZN]"
@@ -50,21 +50,21 @@ class QuestionWords:
 
     expressions: dict[str, tuple[re.Pattern[str], ...]]
     unit_name: re.Pattern[str]
-    """A unit by its name or sign; groups are keys of ``units``."""
+    """A unit's name or sign; groups are keys of ``units``."""
     units: dict[str, str]
     """Normalised units by their group in ``unit_name``."""
     power: re.Pattern[str]
     powers: dict[str, int]
     per: re.Pattern[str]
     places: dict[str, int]
-    """Names of groups of <place> → digits after the point."""
+    """Groups of <place> → digits after the point."""
     numbers: dict[str, int]
     """Words of <number> → value."""
     joiner: re.Pattern[str]
     """What is between two <names>."""
 
     def matches(self, field: str, text: str) -> Iterator[re.Match[str]]:
-        """Yield the matches of a field's expressions, in their order."""
+        """Yield the matches of a field's expressions, in order."""
         for expression in self.expressions[field]:
             yield from expression.finditer(text)
 
@@ -73,7 +73,7 @@ class QuestionWords:
         return any(expression.search(text) for expression in self.expressions[field])
 
     def unit(self, match: re.Match[str]) -> str | None:
-        """Return the normalised unit at the start of a <unit> match, or None if it is unknown."""
+        """Return the normalised unit at the start of a <unit> match, or None."""
         found = self._simple_unit(match["unit"])
         if found is None:
             return None
@@ -159,7 +159,7 @@ def question_words(code: str) -> QuestionWords:
 
 
 def _compile(expressions: Iterable[str], blanks: dict[str, str]) -> tuple[re.Pattern[str], ...]:
-    """Return expressions with their blanks filled, those without blanks joined."""
+    """Return expressions with filled blanks, those without blanks joined."""
     plain: list[str] = []
     filled: list[str] = []
     for expression in expressions:
@@ -178,7 +178,7 @@ def _numbers(lang: Language) -> dict[str, int]:
 
 
 def _units(lang: Language) -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return an expression for units, and the normalised unit of each group."""
+    """Return an expression for units, and each group's normalised unit."""
     named: dict[str, set[str]] = {}
     for words in lang.units.written.values():
         for word in words:
@@ -201,10 +201,10 @@ def _any(words: Iterable[str]) -> str:
 
 
 MAX_STATEMENT_CHARS = 6000
-"""Characters at the end of a statement that are looked at."""
+"""Max characters read, from a statement's end."""
 
 MAX_PLACES = 12
-"""Digits that a statement may ask for; more are not believed."""
+"""Max digits that a statement may ask for."""
 
 
 class AskedValues(Enum):
@@ -227,22 +227,22 @@ class QuestionForm:
     """The formula asked for, as `compact` spells it."""
     values: AskedValues | None = None
     includes_ends: bool | None = None
-    """Whether closed intervals are asked for (True), or open ones (False)."""
+    """Whether closed (True) or open (False) intervals are asked for."""
     unit: str | None = None
     """Normalised (`curation.verify.answers.units`), of a known dimension."""
     is_percent: bool | None = None
-    """Whether a number of percent is asked for; False only where the statement does not speak of percent at all."""
+    """Whether a number of percent is asked for; False only if percent is never mentioned."""
     rounding: Rounding | None = None
     options: tuple[str, ...] = ()
-    """The texts of the options A, B, C, …"""
+    """Texts of the options A, B, C, …"""
     integers: frozenset[str] = frozenset()
     """Variables that are integers."""
     positive: frozenset[str] = frozenset()
     """Variables that are positive."""
     base: int | None = None
-    """The base in which a number is asked for."""
+    """The base asked for."""
     words: frozenset[str] = field(default=frozenset(), compare=False)
-    """The statement's words and numbers, in lower case, words as `stem` has them."""
+    """The statement's words in lower case, their `stem`, and its numbers."""
     asking_words: frozenset[str] = field(default=frozenset(), compare=False)
     """Those of the sentence that asks."""
 
@@ -337,7 +337,7 @@ _SENTENCE = re.compile(r"(?<!\bM[rs]\.)(?<!\bMrs\.)(?<!\bDr\.)(?<=[.?!])\s+(?=[^
 
 
 def _asking_part(question: str, words: QuestionWords) -> str:
-    """Return the last sentence that asks, and what follows it."""
+    """Return the last sentence that asks, and all after it."""
     sentences = [sentence for sentence in _SENTENCE.split(question) if sentence and sentence.strip()]
     places = range(len(sentences) - 1, -1, -1)
     last = next((at for at in places if "?" in sentences[at] or "？" in sentences[at]), None)
@@ -361,7 +361,7 @@ def _without_markup(text: str) -> str:
 
 
 def _quantity(words: QuestionWords, asking: str) -> str | None:
-    """Return the only formula asked for; None for a mere name or number, or several formulas."""
+    """Return the only formula asked for; None for a mere name or number."""
     found: list[tuple[int, str]] = []
     for match in words.matches("formula", asking):
         joiner = words.joiner.match(asking, match.end())
@@ -399,7 +399,7 @@ def _includes_ends(words: QuestionWords, asking: str) -> bool | None:
 
 
 def _unit(words: QuestionWords, asking: str, statement: str) -> str | None:
-    """Return the unit asked for; None if there are two, or degrees may be of temperature."""
+    """Return the only unit asked for; degrees not if they may be of temperature."""
     units = {words.unit(match) for match in words.matches("unit", asking)} - {None}
     if len(units) != 1:
         return None

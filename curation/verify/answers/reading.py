@@ -62,7 +62,7 @@ _KINDS = {
 _RUN_TOGETHER = re.compile("|".join(sorted(filter(lambda word: word > "\u2e80", _KINDS), key=len, reverse=True)))
 FILLERS = frozenset("only about approximately approx roughly exactly around nearly rs usd eur is are angle triangle "
                     "the square values value equals therefore".split())  # fmt: skip
-"""Words around an answer that change nothing."""
+"""Words around an answer without meaning."""
 
 _BARS = frozenset(("|", ":"))
 _CHAFF = frozenset((*',;.:?"#()[]{}|&⟨⟩⇒', "space", "newline", "and", "or", "'or'", "{s", "}s"))
@@ -70,7 +70,7 @@ _CHAFF = frozenset((*',;.:?"#()[]{}|&⟨⟩⇒', "space", "newline", "and", "or"
 
 @lru_cache(maxsize=8192)
 def parse_readings(text: str, lang: str) -> tuple[Reading, ...]:
-    """Return the readings of a text that `tiers.clean_answer` returned; never empty, the last one `Words`."""
+    """Return the readings of a text from `tiers.clean_answer`; never empty, the last one `Words`."""
     base = parse_number_in_base(text)
     readings = [Reading(base)] if base is not None else []
     spelled = parse_number_words(text) if "-" in text and text[0].isalpha() else None
@@ -315,7 +315,7 @@ def _number_set(tokens: list[Token]) -> Form:
 
 
 def _with_unit(form: Form, unit: str, *signs: Token) -> Form:
-    """Return a value with this unit, or the form itself if it has another."""
+    """Return a value with this unit, or the form if it has another."""
     if isinstance(form, Value) and form.unit in ("", unit):
         return Value(form.expr, unit, form.source | places([*signs]))
     return form
@@ -359,12 +359,12 @@ def _parse_bracketed(tokens: list[Token], depth: int) -> Form | None:
 
 
 def places(tokens: list[Token]) -> Places:
-    """Return where tokens are in the text."""
+    """Return the positions of tokens."""
     return frozenset(token.at for token in tokens)
 
 
 def left_out(tokens: list[Token], form: Form) -> Reading:
-    """Return a form as a reading of ``tokens``, with their declarations and what it left out."""
+    """Return a form as a reading of ``tokens``, with declarations and what it left out."""
     declared: dict[str, str] = {}
     unread: list[str] = []
     names = names_in(form)
@@ -396,9 +396,9 @@ def _trimmed(run: list[Token]) -> list[Token]:
 
 
 def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | None:
-    """Return the kinds of the names that a run of tokens declares; None if it states more.
+    """Return the kinds of the names that a run declares; None if it states more.
 
-    Words without a meaning give {}; names before a bar count as the head of a set.
+    Words without a meaning give {}; names before a bar are a set's head.
     """
     declared: list[str] = []
     kinds: list[str] = []
@@ -448,7 +448,7 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
 
 
 def _kinds_of(word: str) -> list[str] | None:
-    """Return the kinds that a declaration's word names, or None."""
+    """Return the kinds that a word declares, or None."""
     if word in FILLERS:
         return []
     if word in _KINDS:
@@ -528,7 +528,7 @@ def is_call(tokens: list[Token]) -> bool:
 
 
 def encloses_all(tokens: list[Token]) -> bool:
-    """Return whether the first token's bracket closes with the last (half-open intervals included)."""
+    """Return whether the first token's bracket closes with the last, half-open intervals included."""
     level = 0
     for position, token in enumerate(tokens):
         if token.kind in ("op", "env", "endenv"):

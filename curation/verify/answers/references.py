@@ -80,7 +80,7 @@ def _syntax_defect(text: str) -> str | None:
 
 
 def _has_balanced_brackets(text: str) -> bool:
-    """Return whether braces nest and other brackets pair, half-open intervals included."""
+    """Return whether braces nest and other brackets pair, as in half-open intervals."""
     level = sets = 0
     counts = dict.fromkeys("()[]", 0)
     for match in _BRACKET.finditer(text):

@@ -34,7 +34,7 @@ class NotARegion(Exception):
 
 
 class UnsolvedRegion(NotARegion):
-    """The form may be a region, but is not solved here."""
+    """A form that may be a region, but is not solved."""
 
 
 def parse_region(form: Form, *, tuples: bool = False) -> list[Interval]:
@@ -56,7 +56,7 @@ def is_region(form: Form) -> bool:
 
 
 def unknowns(form: Form) -> frozenset[str]:
-    """Return the names that the inequalities of a region are about."""
+    """Return the names in a region's inequalities."""
     if isinstance(form, Union):
         return frozenset().union(*(unknowns(part) for part in form.parts))
     if not isinstance(form, Relation):
@@ -65,7 +65,7 @@ def unknowns(form: Form) -> frozenset[str]:
 
 
 def subjects(form: Form) -> list[Expr]:
-    """Return the formulas, not mere names, that a region's inequalities are about."""
+    """Return the formulas, not mere names, in a region's inequalities."""
     if isinstance(form, Union):
         return [subject for part in form.parts for subject in subjects(part)]
     if not isinstance(form, Relation) or form.ops[0] not in FLIP:
@@ -153,7 +153,7 @@ def _relation_pieces(form: Relation) -> list[Interval]:
 
 
 def _named_relation(form: Relation) -> list[Interval]:
-    """Return the intervals of an inequality about a thing named in words."""
+    """Return an inequality's intervals if its subject is in words."""
     stand_in = Value(Expr("sym", name="?"))
     items = tuple(stand_in if isinstance(item, Words) else item for item in form.items)
     if sum(item is stand_in for item in items) != 1:
@@ -244,7 +244,7 @@ def _to_float(expr: Expr) -> float:
 
 
 def merge_intervals(pieces: list[Interval]) -> list[Interval]:
-    """Sort the intervals, drop empty ones and join those that touch; with parameters, only sort infinite ones.
+    """Sort intervals, drop empty ones and join touching ones; with parameters, only sort infinite ones.
 
     Raises `UnsolvedRegion` for too many, or an end that is not real.
     """

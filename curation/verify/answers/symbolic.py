@@ -19,11 +19,11 @@ MAX_BITS = 2_000
 
 
 class UnsupportedBySympy(Exception):
-    """sympy has no such object, or it would be too large."""
+    """An expression that sympy lacks, or a too large one."""
 
 
 def needs_sympy(expr: Expr) -> bool:
-    """Return whether an operator occurs that only this tier evaluates."""
+    """Return whether an expression needs this tier."""
     for node in walk(expr):
         if node.op == "fn" and node.name in OPERATORS:
             return True

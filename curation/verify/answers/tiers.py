@@ -45,16 +45,16 @@ from curation.verify.prose import TELLING, has_words, is_prose
 
 MAX_SHOWN_CHARS = 300
 MAX_READ_CHARS = 4000
-"""Characters of an answer that is read at all; longer ones are only compared as strings."""
+"""Max characters of an answer to parse; longer ones are compared as strings."""
 
 MAX_FORMULA_CHARS = 400
-"""Characters of an answer that may begin with the quantity asked for, or repeat it."""
+"""Max characters of an answer to match with the question."""
 
 MAX_SENTENCE_CHARS = 400
-"""Characters of a text in which the letter of an option is looked for."""
+"""Max characters to search for an option's letter."""
 
 _DECIDED_BY_WORDS = ("truth", "choice", "choices", "time", "date")
-"""Methods that read a sentence for what they need."""
+"""Methods that read whole sentences."""
 
 _COPULAS = one_of(lambda vocab: vocab.answers.copulas)
 _TAKEN_BACK = re.compile(
@@ -179,7 +179,7 @@ def _is_wordy(words: Words) -> bool:
 
 
 def _compare_as_words(reference: str, answer: str, lang: str, question: QuestionForm) -> AnswerComparison | None:
-    """Compare yes and no, times, dates, reversed sums, lists of words and lettered options; None for anything else."""
+    """Compare yes and no, times, dates, reversed sums, word lists and lettered options, else return None."""
     if len(reference) > 1 or len(answer) > 1:
         truth = _compare_truths(reference, answer)
         if truth is not None:
@@ -202,7 +202,7 @@ _TERM = re.compile(r"[-+]?(?:\{[^{}]*\}|\([^()]*\)|\\[A-Za-z]+|[^-+{}()\\,;=<>&|
 
 
 def _terms(text: str) -> list[str]:
-    """Return a sum's terms with their signs, or the text if it is no sum."""
+    """Return a sum's terms with their signs, else the text."""
     flat = "".join(text.replace("\\cdots", "\\dots").replace("\\ldots", "\\dots").split())
     terms = _TERM.findall(flat)
     signed = [term if term[0] in "+-" else f"+{term}" for term in terms]
@@ -210,7 +210,7 @@ def _terms(text: str) -> list[str]:
 
 
 def _compare_truths(reference: str, answer: str) -> AnswerComparison | None:
-    """Compare yes and no, and the text after them; None for anything else."""
+    """Compare yes and no, and any text after them, else return None."""
     left, right = split_boolean(reference), split_boolean(answer)
     if left is None or right is None:
         return None
@@ -269,7 +269,7 @@ def compare_with_sentence(reference: str, answer: str, comparison: AnswerCompari
 
 
 def named_option(text: str) -> str | None:
-    """Return the letter of the only option that a sentence names and does not retract, or None."""
+    """Return the letter of the only option that a sentence names and does not retract."""
     if len(text) > MAX_SENTENCE_CHARS or not has_words(text):
         return None
     negated = [match.group() for match in _NEGATED.finditer(text)]
@@ -292,7 +292,7 @@ def without_quantity(text: str, question: QuestionForm) -> str:
 
 
 def without_words(text: str, question: QuestionForm) -> str:
-    """Return an answer's value and unit if its other words are in the statement or change nothing."""
+    """Return an answer's value and unit if its other words add nothing to the statement."""
     if len(text) > MAX_FORMULA_CHARS:
         return text
     clean = _TEXT.sub(r" \1 ", clean_answer(text)).replace("**", " ").replace("\\ ", " ").strip()
@@ -310,7 +310,7 @@ def without_words(text: str, question: QuestionForm) -> str:
 def stated_value(text: str, question: QuestionForm) -> str | None:
     """Return the one value that a sentence adds to the statement, or its only value.
 
-    None if arithmetic, a negation, or a word next to it may change its meaning.
+    None if arithmetic, a negation, or a nearby word may change its meaning.
     """
     clean = _TEXT.sub(r" \1 ", clean_answer(text)).replace("**", " ") if len(text) <= MAX_FORMULA_CHARS else ""
     clean = _THOUSANDS.sub("", clean)
@@ -378,7 +378,7 @@ _SUM = re.compile(r"[A-Za-z0-9+]+")
 
 
 def _is_same_formula(left: str, right: str) -> bool:
-    """Return whether two formulas are spelled alike, apart from a sum's order."""
+    """Return whether two formulas are spelled alike, in any order of a sum."""
     if left == right or left == f"({right})":
         return bool(left)
     sums = _SUM.fullmatch(left) and _SUM.fullmatch(right)
@@ -428,7 +428,7 @@ def _compare_by_option(reference: str, answer: str, lang: str, question: Questio
 
 
 def _option_text(text: str, options: tuple[str, ...]) -> str | None:
-    """Return the texts of the options that an answer names by capital letters alone."""
+    """Return the texts of options that an answer names by capital letters alone."""
     if len(text) > MAX_FORMULA_CHARS:
         return None
     text = clean_answer(text)

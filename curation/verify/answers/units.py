@@ -83,7 +83,7 @@ mass*length^2/time^3/current^2 1000000 kOmega
 temperature 1 degc
 fahrenheit 1 degf
 """
-"""A unit a line: its dimension, its size in base units, its name, and the signs that all languages write for it."""
+"""A unit per line: dimension, size in base units, name, and signs in all languages."""
 
 _VOCABULARIES = tuple(vocab.units for vocab in languages())
 _UNITS: dict[str, tuple[str, Fraction]] = {
@@ -174,13 +174,12 @@ def _compound(text: str) -> str | None:
 
 
 def _table_name(word: str) -> str | None:
-    """Return the table's first name for a unit."""
     key = word if word in _UNITS else word.lower() if len(word) > 1 else ""
     return next((other for other, row in _UNITS.items() if row == _UNITS[key]), None) if key in _UNITS else None
 
 
 def is_unit(word: str) -> bool:
-    """Return whether a word is a unit, is a power such as square, or has no meaning."""
+    """Return whether a word is a unit, a power such as square, or without meaning."""
     return word in _UNITS or word.lower() in _UNITS or word.lower() in _MEANINGLESS or word.lower() in _POWERS
 
 
@@ -208,7 +207,7 @@ def conversion_factor(source: str, target: str) -> Fraction | None:
 
 
 def is_power_of(unit: str, base: str) -> bool:
-    """Return whether two normalised units are different powers of one dimension: cm² and m."""
+    """Return whether two units are different powers of one dimension: cm² and m."""
     left, right = _dimensions_and_size(unit), _dimensions_and_size(base)
     if left is None or right is None or len(left[0]) != 1 or len(right[0]) != 1:
         return False
@@ -217,7 +216,7 @@ def is_power_of(unit: str, base: str) -> bool:
 
 @lru_cache(maxsize=2048)
 def _dimensions_and_size(unit: str) -> tuple[dict[str, int], Fraction] | None:
-    """Return a normalised unit's dimensions and its size in base units."""
+    """Return a unit's dimensions and its size in base units."""
     dimensions: dict[str, int] = {}
     size = Fraction(1)
     for name, power in _factors(unit):
@@ -231,7 +230,7 @@ def _dimensions_and_size(unit: str) -> tuple[dict[str, int], Fraction] | None:
 
 
 def _factors(product: str) -> list[tuple[str, int]]:
-    """Return the names and powers of a product such as "kg*m/s^2"."""
+    """Return the names and powers of a product: kg*m/s^2."""
     factors = []
     for joint, part in re.findall(r"(^|[*/])([^*/]+)", product):
         name, _, power = part.partition("^")

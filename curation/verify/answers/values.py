@@ -1,4 +1,4 @@
-"""Compares single expressions: units, approximations, formulas of integers, families with parameters and cases."""
+"""Compares expressions: units, approximations, formulas of integers, families with parameters and cases."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from curation.verify.answers.units import conversion_factor, is_known, is_power_
 
 RADIANS = divide(const("pi"), num(180))
 MIN_COEFFICIENT_DIGITS = 5
-"""Digits from which a decimal inside a formula is taken for a rounded coefficient."""
+"""Min digits of a rounded coefficient in a formula."""
 
 
 class Values:
@@ -50,15 +50,15 @@ class Values:
         self.method = "form"
         self.doubtful = False
         self.shared_names: frozenset[str] | None = None
-        """In a tuple or an interval, the names that both sides have: they are the same in every part."""
+        """Names on both sides of a tuple or interval, the same in every part."""
 
     def decide(self, method: str, equal: bool) -> bool:
-        """Note the tier that decides and return the verdict."""
+        """Note the deciding tier and return the verdict."""
         self.method = method
         return equal
 
     def is_proved(self, left: Expr, right: Expr) -> bool:
-        """Return whether two expressions are the same; doubtful if that is undecided."""
+        """Return whether two expressions are the same; doubtful if undecided."""
         equivalence = compare_expressions(left, right)
         self.doubtful |= equivalence is Equivalence.UNPROVED
         return equivalence.is_equal
@@ -93,7 +93,7 @@ class Values:
         return any(self.is_same(left, right) for left, right in self._conversions(reference, answer))
 
     def _conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
-        """Return pairs of expressions without units, of which one must match."""
+        """Return pairs without units, of which one must match."""
         reference_unit, answer_unit = reference.unit, answer.unit
         plain = (reference.expr, answer.expr)
         if "%" in (reference_unit, answer_unit):
@@ -113,7 +113,7 @@ class Values:
         return []
 
     def _match_in_unit(self, reference: Value, answer: Value, unit: str) -> bool | None:
-        """Return whether values are the same if the one without a unit is in ``unit``; None if that does not decide.
+        """Return whether values are the same if the bare one is in ``unit``; None if that does not decide.
 
         Equal numbers in different units are doubtful.
         """
@@ -205,7 +205,7 @@ class Values:
         return self._match_approximation(numbers, reference, answer) or self._rounded_coefficients(reference, answer)
 
     def _match_computed(self, reference: Expr, answer: Expr) -> bool:
-        """Compare expressions after sympy has evaluated their integrals, limits, derivatives and sums."""
+        """Compare expressions after sympy has evaluated them."""
         if reference == answer:
             return self.decide("exact", True)
         reference_value = evaluate_symbolically(reference) if needs_sympy(reference) else reference
@@ -253,7 +253,7 @@ class Values:
         return self.decide("residue", same and compare_expressions(modulus, other).is_equal)
 
     def _match_base(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether numbers have the same digits and base; a bare number needs the statement's, or is doubtful."""
+        """Return whether numbers have the same digits and base; bare ones need the statement's, or are doubtful."""
         if reference.op == answer.op == "fn":
             return self.decide("base", reference == answer)
         based, bare = (reference, answer) if reference.op == "fn" else (answer, reference)
@@ -263,7 +263,7 @@ class Values:
         return False
 
     def _rounded_coefficients(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether formulas agree if long decimals that only one of them has are rounded."""
+        """Return whether formulas agree if long decimals on only one side are rounded."""
         if symbols(reference) != symbols(answer):
             return False
         decimals = [_long_decimals(side) for side in (reference, answer)]
@@ -298,7 +298,7 @@ class Values:
         return self.decide("family", True) if is_family else self._same_antiderivative(reference, answer)
 
     def match_parts(self, left: list[Form], right: list[Form]) -> bool:
-        """Return whether forms match item by item, after one common shift of a period counter."""
+        """Return whether forms match item by item, after a common shift of a period counter."""
         pairs = list(zip(left, right, strict=True))
         values = [(one.expr, other.expr) for one, other in pairs if isinstance(one, Value) and isinstance(other, Value)]
         shift = next((dict([found]) for pair in values if (found := self._shift(*pair)) is not None), {})
@@ -404,7 +404,7 @@ def _long_decimals(expr: Expr) -> frozenset[Expr]:
 
 
 def _with_rounding(expr: Expr, decimals: frozenset[Expr]) -> Expr:
-    """Return an expression with these decimals uncertain by half a unit of their last place."""
+    """Return an expression with these decimals uncertain by half their last place."""
 
     def uncertain(node: Expr) -> Expr | None:
         error = Fraction(49, 100) / Fraction(10) ** (node.places or 0)
@@ -441,7 +441,7 @@ def _varies_by_integers(expr: Expr) -> bool:
 
 
 def _scale(expr: Expr, factor: Expr) -> Expr:
-    """Return an expression times a factor, keeping a number's digits for powers of ten."""
+    """Return an expression times a factor, with a number's digits kept for powers of ten."""
     number = written_number(expr)
     if number is None:
         return mul(expr, factor)

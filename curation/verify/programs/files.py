@@ -55,7 +55,7 @@ def verify_programs(
 ) -> dict[str, int]:
     """Judge every submission into ``out``; return counts per verdict.
 
-    ``progress`` gets 1 for each judged. Raises `SourceError` on an invalid line.
+    Calls ``progress`` with 1 per submission. Raises `SourceError` on an invalid line.
     """
     by_id = read_problems(problems)
     counts = {verdict.value: 0 for verdict in CodeVerdict}

@@ -2,7 +2,7 @@
 
 The submission runs in one box and returns plain data, so nothing in its process reaches the verdict; a test program
 runs in a second box, on that data. C++ functions are linked with a separately compiled test program, which passes if it
-writes a secret word, new per judge process; a submission could forge it by searching its memory, but stays in the box.
+writes a secret word, new per judge process; a submission could find it in its memory, but stays in the box.
 
 Invariants: comparison hashes nothing and calls no method of a value; unreadable results are the submission's crash.
 """
@@ -52,9 +52,9 @@ _BOOST_ANY = b"""#pragma once
 #include <any>
 namespace boost { using std::any; using std::any_cast; using bad_any_cast = std::bad_any_cast; }
 """
-"""Replaces the one Boost header that HumanEval-X uses where Boost is not installed."""
+"""Replaces the only Boost header of HumanEval-X without Boost."""
 _Call = list[str]
-"""``[name, encoded positional arguments, encoded keyword arguments]``"""
+"""``[name, encoded arguments, encoded keyword arguments]``"""
 
 
 def run_function(

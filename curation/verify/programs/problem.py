@@ -26,14 +26,14 @@ from curation.records import Outcome
 from curation.verify.programs.comparison import TOKENS, Comparison
 
 CPU_S = 4.0
-"""CPU seconds of one test unless the problem sets it (the recipe's limit)."""
+"""Default CPU seconds per test (the recipe's limit)."""
 MEMORY_MB = 300
-"""Memory of one test unless the problem sets it (the recipe's limit)."""
+"""Default MiB per test (the recipe's limit)."""
 TESTS_A_GROUP = 20
-"""Tests drawn at random for one group of responses (the recipe's number)."""
+"""Tests drawn for a group of responses (the recipe's number)."""
 
 SCRIPT_FILE = "checker_script.py"
-"""Among a checker's sources: a script that is given three files and prints 1 or 0, with the program that calls it."""
+"""A checker source: a script that gets three files and prints 1 or 0."""
 
 
 class CodeLang(StrEnum):
@@ -62,7 +62,7 @@ OUTCOME_OF = dict.fromkeys(CodeVerdict, Outcome.WRONG) | {
     CodeVerdict.NA: Outcome.NO_ANSWER,
     CodeVerdict.BROKEN: Outcome.BROKEN,
 }
-"""What a program's verdict means for the attempt. A slow or crashing program is wrong; a broken judge is not."""
+"""Outcomes of verdicts: a slow or crashing program is wrong, a broken judge is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class ProgramResult:
 
 
 def draw_tests(problem: CodeProblem, seed: int, count: int | None = TESTS_A_GROUP) -> tuple[int, ...]:
-    """Return ``count`` test indices in order, by problem and seed; None draws all."""
+    """Return ``count`` ordered test indices, by problem and seed; None draws all."""
     total = problem.test_count
     if count is None or total <= count:
         return tuple(range(total))

@@ -1,7 +1,7 @@
 """Runs each test in its own box, and compares outputs outside.
 
-Invariants: expected outputs never enter a program's box; only exit code 0 can be accepted; a failure of the sandbox or
-a checker is BROKEN.
+Invariants: expected outputs never enter a program's box; only exit code 0 can be accepted; failures of the sandbox or
+a checker are BROKEN.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ def _last_line(stderr: bytes) -> str:
 
 
 def _is_syntax_error(stderr: bytes) -> bool:
-    """Return whether Python rejected the program's text."""
     kind = _last_line(stderr).partition(":")[0]
     return kind in {"SyntaxError", "IndentationError", "TabError"} and not stderr.startswith(b"Traceback")
 

@@ -58,7 +58,7 @@ except ValueError:
     sys.exit(f"the script printed {printed.getvalue()[:100]!r}, no number")
 sys.exit(42 if points > 0 else 43)
 """
-"""A checker script gets input, expected output and output as files, and prints 1 or 0 as the last word."""
+"""A checker script gets files (input, expected, output), and last prints 1 or 0."""
 
 
 def build_problem(
@@ -166,7 +166,7 @@ def checker_text(checker: Checker) -> str:
 def checker_of(judging: Mapping[str, Any]) -> Checker | None:
     """Return a `JUDGING` row's checker.
 
-    A `script` is Python source for a program that takes three files and prints 1 or 0.
+    A `script` is Python source that takes three files and prints 1 or 0.
     """
     text = judging["checker"]
     if text is None:
@@ -220,7 +220,7 @@ def function_text(function: FunctionTests) -> str:
 
 
 def function_of(judging: Mapping[str, Any], tests: Sequence[tuple[str, str]]) -> FunctionTests | None:
-    """Return a `JUDGING` row's function with its calls or test program."""
+    """Return a `JUDGING` row's function tests."""
     text = judging["function"]
     if text is None:
         return None

@@ -28,10 +28,10 @@ from curation.verify.sandbox.view import build_view, interpreter
 
 START_S = 600.0
 ANSWER_S = 600.0
-"""Wall seconds; a supervisor that ends before is seen at once."""
+"""Wall seconds; an earlier end is noticed at once."""
 SCRATCH_MB = {"std": 256, "numpy": 256, "tasks": 256, "compile": 2048}
 FIRST_UID = 0x70000000
-"""User ids from here on belong to no one on an ordinary machine (and no account range reaches them)."""
+"""User ids from here on are unused on ordinary machines, and by account ranges."""
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 START = "import sys; sys.path.insert(0, sys.argv[1]); from inside import launcher; del sys.path[0]; "
 START += "launcher.main(sys.argv[2])"
@@ -65,7 +65,7 @@ WORDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("ready", "done", "written", "proc", "alone", "forks", "owns"), (bool,)),
     **dict.fromkeys(("ran", "sizes"), (list,)),
 }
-"""What a supervisor's message may contain, and of which kind it is."""
+"""Allowed keys of a supervisor's message, and their types."""
 MOST = 1 << 53
 
 
@@ -138,7 +138,7 @@ def output_file() -> int:
 
 
 def writable(output: int) -> int:
-    """Return a write-only descriptor with a position of its own."""
+    """Return a write-only descriptor with its own position."""
     return os.open(f"/proc/self/fd/{output}", os.O_WRONLY | os.O_CLOEXEC)
 
 
@@ -199,7 +199,7 @@ class Slot:
                 self.process.stderr.close()
 
     def close(self) -> None:
-        """Kill the supervisor with its processes and remove its folder; a thread that waits for it gets `SlotError`."""
+        """Kill the supervisor with its processes and remove its folder; a waiting thread gets `SlotError`."""
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(ProcessLookupError):
@@ -294,7 +294,7 @@ def limits_message(limits: Limits, tree: bool) -> dict[str, Any]:
 
 
 def broken_run(note: str) -> RunResult:
-    """Return a run of which nothing is known."""
+    """Return a run of unknown outcome."""
     return RunResult(Ending.BROKEN, None, None, b"", b"", 0.0, 0.0, 0, note)
 
 
@@ -304,7 +304,7 @@ def worse_than_limits(used: Mapping[str, Any], limits: Limits) -> bool:
 
 
 def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
-    """Return the ending: the watch's reason, a passed limit, or its own."""
+    """Return the ending: the watch's reason, a passed limit, or the program's own."""
     status = used["status"] & 0xFFFF
     if used["killed"] in KILLED:
         return KILLED[used["killed"]]
