@@ -92,7 +92,6 @@ def sums_of_runs(table: Array, rows: Indices, first: Indices) -> Array:
 
 
 def _blocks(ends: Indices, size: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of runs of about ``size`` rows."""
     start = 0
     while start < len(ends):
         before = ends[start - 1] if start else 0
@@ -350,7 +349,6 @@ def fit(
 
 
 def _fit_domains(counts: pl.DataFrame, general: ItemResponseModel, reference: str) -> dict[str, ItemResponseModel]:
-    """Return the domains' models, none for a single domain."""
     parts = {
         domain: observations(part)
         for (domain,), part in sorted(counts.filter(pl.col("judged") > 0).group_by("domain"), key=lambda item: item[0])

@@ -118,7 +118,6 @@ def label_posteriors(
 
 
 def _as_labels(seen: VotePatterns, likelihoods: _Likelihoods, model: LabelModel) -> pl.DataFrame:
-    """Return the patterns' problems as `LABEL` rows."""
     right, best = _weighed(seen, likelihoods, model)
     return (
         pl.DataFrame({"problem": seen.problems, "pattern": seen.pattern, "wrong_label": 1 - right[seen.pattern]})
@@ -196,7 +195,6 @@ def _counts(votes: pl.DataFrame, labels: pl.DataFrame | None) -> pl.DataFrame:
 
 
 def _learn(seen: VotePatterns, found: _Likelihoods, model: LabelModel) -> LabelModel:
-    """Fit traps and share by EM with fixed abilities."""
     frequency, size = seen.frequency, seen.frequency.sum()
     witnesses = sum(not name.startswith(SOURCE) for name in seen.policies)
     held = max(_SHARE_PROBLEMS, size / (witnesses - 1)) if witnesses > 1 else None

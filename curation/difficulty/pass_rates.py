@@ -286,7 +286,6 @@ def _decision(
     by_counts: StoppingRule,
     foreseeing: StoppingRule | None,
 ) -> tuple[str | None, str]:
-    """Return why a problem is dropped (None: kept), and the evidence."""
     correct, judged, attempts = counts.correct, counts.judged, counts.attempts
     if skipped is None:
         return DropReason.TOO_FEW_ATTEMPTS, (

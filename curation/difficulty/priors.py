@@ -188,7 +188,7 @@ def _informants(counts: pl.DataFrame, problems: pl.Series) -> pl.DataFrame:
 
 
 def _priors(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problems: pl.Series) -> pl.DataFrame:
-    """Return problem, correct and other for a domain, unordered."""
+    """Return problem, correct and other, unordered."""
     seen = observations(counts, problems)
     means, k = model.means(policy), model.concentration
     mean, square = posterior_means(model, seen, np.stack([means, means * (means * k + 1) / (k + 1)], axis=1)).T

@@ -356,7 +356,6 @@ class Sampler:
         task.add_done_callback(self._events.put_nowait)
 
     async def _answer_now(self, problem: OpenProblem, index: int | None) -> None:
-        """Take all attempts from an instant policy."""
         while index is not None:
             try:
                 self._take_completion(problem, index, await self._policy.answer(problem.request, index))
@@ -429,7 +428,6 @@ class Sampler:
             problem.answers[index] = self._judge.final_answer(response)
 
     def _sound_alarm(self) -> None:
-        """Warn once that most responses are useless."""
         if self._alarm is None:
             return
         problem, index = self._responses.examples[self._responses.main_kind]
@@ -507,7 +505,6 @@ class Sampler:
         self._count(problem, indices)
 
     def _count(self, problem: OpenProblem, indices: list[int]) -> None:
-        """Count judged attempts in order, up to the stop."""
         for index in indices:
             answer = problem.answers.pop(index)
             if index in problem.missing:
@@ -549,7 +546,6 @@ class Sampler:
         *,
         is_open: bool = False,
     ) -> None:
-        """Hand over a problem, and cancel its requests."""
         problem.is_stopped = True
         for task in problem.running.values():
             task.cancel()

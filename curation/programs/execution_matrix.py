@@ -110,8 +110,6 @@ def draw_candidates(solutions: Iterable[tuple[int, str, str, bool | None]]) -> l
 
 @dataclass(slots=True)
 class _Bench:
-    """A problem and its runs so far."""
-
     runner: Runner
     problem: CodeProblem
     indices: Sequence[int]  # the tests' own numbers
@@ -267,7 +265,6 @@ def _derived_limit_s(bench: _Bench, voters: Sequence[Candidate], fallback: float
 
 
 def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
-    """Return the classes of all outputs, wrong solutions' last."""
     classes = Classes(bench.runner, bench.problem, bench.spill, bench.expected_digests)
     if not bench.exact:
         ordered = sorted(candidates, key=lambda candidate: (candidate.right is False, candidate.index))
@@ -279,7 +276,6 @@ def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
 
 
 def _digests(bench: _Bench, candidates: Sequence[Candidate]) -> list[list[str]]:
-    """Return distinct output digests per test."""
     rows = [bench.runs[candidate.index] for candidate in candidates]
     places = range(len(bench.problem.tests))
     digests = [[run.digest for row in rows if (run := row[place]) is not None] for place in places]

@@ -237,7 +237,6 @@ def _in_angles(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _closing(tokens: Sequence[Token], at: int) -> int | None:
-    """Return the index of the closing bracket."""
     depth = 0
     for number in range(at, len(tokens)):
         depth += (tokens[number][2] == "(") - (tokens[number][2] == ")")

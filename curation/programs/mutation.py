@@ -267,7 +267,6 @@ def _extreme(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
 
 
 def _repeat(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Set all numbers of one place to the same value."""
     free = _free(lines, shape)
     if not free:
         return

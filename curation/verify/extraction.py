@@ -136,7 +136,6 @@ def read_answer(text: str, form: str = ANY) -> str | None:
 
 
 def _read_loosely(text: str) -> str:
-    """Return the answer in a text by people."""
     if (not is_prose(text) and not has_box(text)) or parse_boolean(text) is not None:
         return text
     is_sentence = len(text) <= MAX_STATED_CHARS and "$" not in text and "\n" not in text
@@ -170,7 +169,6 @@ def _by_later_cue(text: str) -> ExtractedAnswer | None:
 
 
 def _with_later_letter(box: ExtractedAnswer, after: str) -> ExtractedAnswer:
-    """Add a later cue's option letter."""
     cue = _by_cue(after) if not has_box(after) else None
     letter = _LETTER.fullmatch(cue.answer) if cue is not None and not _LETTER.fullmatch(box.answer) else None
     return ExtractedAnswer("cue", f"{letter[1]}. {box.answer}") if letter is not None else box
@@ -200,7 +198,6 @@ def _by_box(text: str) -> ExtractedAnswer | None:
 
 
 def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
-    """Return the last closed tag's content."""
     small = text.lower()
     end = small.rfind(tag.lower().replace("<", "</"))
     start = small.rfind(tag.lower(), 0, max(end, 0))
@@ -212,7 +209,6 @@ def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
 
 
 def _by_hashes(text: str) -> ExtractedAnswer | None:
-    """Return the text after the last hashes."""
     last: ExtractedAnswer | None = None
     for match in [*_HASHES.finditer(text)][::-1]:
         said = _strip_markup(match[1])
@@ -255,7 +251,6 @@ def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
 
 
 def _value_or_all(text: str) -> str:
-    """Return the only value among words, or all."""
     text = _CONTRAST.sub(r"\1", text)
     is_sum = "=" in text and WORD.search(text) is not None
     return (value_in(text) or text) if is_sum or is_prose(text) else text
@@ -272,7 +267,6 @@ MAX_WORDS_BEHIND = 8
 
 
 def _by_conclusion(text: str) -> ExtractedAnswer | None:
-    """Return the last sentence's value."""
     lines = CHAFF_END.sub("", text[-TAIL_CHARS:]).strip().rsplit("\n", 1)[-1]
     ends = [match.end() for match in SENTENCE_END.finditer(lines) if lines[match.end() :].strip(" *_$")]
     sentence = _strip_markup(_ITEM.sub("", lines[ends[-1] if ends else 0 :], count=1))

@@ -1,8 +1,7 @@
 """Loads a user's judges of answers: `[verify] judges = ["chem.py:FORMULA"]`.
 
-The first that claims a reference decides it.
-
-Invariants: a judge's exception is BROKEN, never wrong; its file's digest is in the verifier's version.
+The first that claims a reference decides it. Invariants: a judge's exception is BROKEN, never wrong; its file's digest
+is in the verifier's version.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Runs work that may hang, crash or eat memory in worker processes; foreign code belongs in `sandbox`.
 
-A failed step is TIMEOUT or BROKEN, and a new worker repeats the job without it. CPU time decides, so load changes no
-verdict.
+A failed step is TIMEOUT or BROKEN, and a new worker repeats the job without it. Steps are limited in CPU time.
 
 Invariants: workers are fresh interpreters that die with their parent; methods are thread-safe; a step is announced
 before it begins; the CPU limit is a kernel timer with the default action, which no code can delay; RLIMIT_AS bounds

@@ -5,10 +5,10 @@
     forms       form against form, down to single expressions
     computed    integrals, limits, derivatives and symbolic sums, by sympy
     question    what the statement asks for (`tiers`)
-    values      balls refute; exact arithmetic, separation bounds and identities prove
+    values      balls refute; exact arithmetic or agreement to many bits proves
 
-`compare` has no time limit: use `math_judge.MathJudge` for foreign input. Nothing is ever evaluated as Python. What is
-unproved or not fully read is not equal, and doubtful.
+`compare` has no time limit: use `math_judge.MathJudge` for foreign input. Nothing is ever evaluated as Python. Unproved
+or partly read answers are not equal, and doubtful.
 """
 
 from __future__ import annotations

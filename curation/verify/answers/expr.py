@@ -1,7 +1,7 @@
 """Expressions: what a formula was read as, before anything is computed.
 
 Operations: ``num`` (value, decimal places), ``sym`` (name), ``const`` (pi, e, i, inf, deg), ``add``, ``mul``, ``pow``,
-``fn`` (also factorials, sums), ``pm`` and ``mp``. The constructors fold only signs and fractions of numbers.
+``fn`` (also factorials, sums), ``pm`` and ``mp``. Constructors fold only signs and fractions.
 """
 
 from __future__ import annotations

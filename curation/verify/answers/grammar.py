@@ -1,4 +1,4 @@
-r"""The grammar of single expressions, LaTeX or plain: tokens → `Expr`, by a precedence parser.
+r"""Parses single expressions, LaTeX or plain: tokens → `Expr`, by precedence.
 
 It reads as people write: ``2x``, ``\frac12``, ``3\frac{1}{2}`` (mixed), ``\sin 2x``, ``\sin^2 x``, ``1/2x`` (= x/2),
 ``a/bc`` (= a/(bc)), ``|x|``, ``C_5^2``, ``x_{1}'``. Other text, and nesting deeper than `MAX_DEPTH`, raises

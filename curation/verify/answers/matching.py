@@ -1,6 +1,6 @@
-"""Compares form with form: chooses by their kinds; compares sequences, matrices, regions and relations.
+"""Compares form with form: sequences, matrices, regions, relations and others.
 
-A `Matcher`'s methods return whether two forms are the same answer; in doubt, they return False and set ``doubtful``.
+In doubt, a `Matcher`'s methods return False and set ``doubtful``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MAX_SIGNS = 5
 
 
 class Matcher(Values):
-    """Compares one answer with one reference; use a new object for each pair."""
+    """Compares one answer with one reference; use a new object per pair."""
 
     def match(self, reference: Form, answer: Form) -> bool:
         """Return whether two forms are the same answer."""
@@ -93,7 +93,6 @@ class Matcher(Values):
         return reference.unit == answer.unit and self._match_vectors(reference.expr, answer.expr)
 
     def _match_vectors(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether two sums of unit vectors are the same, in any style."""
         left_parts, right_parts = components(reference), components(answer)
         if left_parts is None or right_parts is None:
             return False

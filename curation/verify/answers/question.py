@@ -1,7 +1,6 @@
 """Reads what a statement asks of its answer's form: the quantity, its unit, rounding, options.
 
-`read_question` finds explicit wording of the language (`curation.languages.vocabulary`); a field that is not found
-changes no comparison.
+A field without explicit wording (`curation.languages.vocabulary`) changes no comparison.
 
 Invariants: a pure function of statement and language; it reads at most `MAX_STATEMENT_CHARS`.
 """
@@ -290,7 +289,7 @@ def stem(word: str) -> str:
 
 
 def _stems(text: str) -> frozenset[str]:
-    """Return a text's words, their stems, and its numbers, small ones in digits and words."""
+    """Return a text's words, their stems, and its numbers, small ones also in words."""
     found = [word.replace(",", "").lower() for word in WORDS.findall(text)]
     small = {name for name, value in NUMBER_WORDS.items() if name in found or str(value) in found}
     return frozenset((*map(stem, found), *found, *map(stem, small), *(str(NUMBER_WORDS[name]) for name in small)))
@@ -301,7 +300,7 @@ _BASE = re.compile(r"\b(in|to|into) (?:base[ -](\d{1,2}|[a-z]{3,7})|(binary|octa
 
 
 def _base(asking: str) -> int | None:
-    """Return the base asked for; of a conversion, the target base."""
+    """Return the only base asked for, of a conversion its target."""
     found = [(match[1].lower() == "in", (match[2] or match[3]).lower()) for match in _BASE.finditer(asking)]
     names = {name for is_in, name in found if is_in == all(is_in for is_in, _ in found)}
     base = int(BASE_NAMES.get(name := names.pop(), name if name.isdigit() else 0)) if len(names) == 1 else 0
@@ -324,7 +323,6 @@ _SECOND_LABEL = re.compile(r"[Bb]\s*[)）.．、:：\]}]")
 
 
 def _split_options(statement: str) -> tuple[str, tuple[str, ...]]:
-    """Return the question without its lettered options, and their texts."""
     if _SECOND_LABEL.search(statement) is None:
         return statement, ()
     split = split_options(statement)
@@ -417,7 +415,7 @@ def _is_percent(words: QuestionWords, asking: str, statement: str) -> bool | Non
 
 
 def _rounding(words: QuestionWords, asking: str) -> Rounding | None:
-    """Return the only rounding asked for (an exact value counts as one), or None."""
+    """Return the only rounding asked for; an exact value counts as one."""
     roundings = {
         *(Rounding(places=_number(words, match)) for match in words.matches("decimals", asking)),
         *(Rounding(digits=_number(words, match)) for match in words.matches("digits", asking)),

@@ -1,7 +1,7 @@
 """Reads a text as the forms it may mean, the likeliest first.
 
 A comma between digits may separate thousands, decimals or items: language and digits decide. `left_out` accounts for
-each token: read, a declaration ("where k is an integer"), without meaning ("only"), or unread. Nesting is bounded.
+each token: read, a declaration ("where k is an integer"), meaningless ("only"), or unread.
 """
 
 from __future__ import annotations
@@ -315,7 +315,6 @@ def _number_set(tokens: list[Token]) -> Form:
 
 
 def _with_unit(form: Form, unit: str, *signs: Token) -> Form:
-    """Return a value with this unit, or the form if it has another."""
     if isinstance(form, Value) and form.unit in ("", unit):
         return Value(form.expr, unit, form.source | places([*signs]))
     return form
@@ -378,7 +377,7 @@ def left_out(tokens: list[Token], form: Form) -> Reading:
 
 
 def _runs_outside(tokens: list[Token], read: Places) -> Iterator[list[Token]]:
-    """Yield the runs of unread tokens, except separators and brackets alone."""
+    """Yield the runs of unread tokens, except mere separators and brackets."""
     run: list[Token] = []
     for token in (*tokens, None):
         if token is not None and token.at not in read:
@@ -390,7 +389,6 @@ def _runs_outside(tokens: list[Token], read: Places) -> Iterator[list[Token]]:
 
 
 def _trimmed(run: list[Token]) -> list[Token]:
-    """Return a run without separators and brackets at its ends."""
     inside = [at for at, token in enumerate(run) if token.kind != "op" or token.text not in _CHAFF]
     return run[inside[0] : inside[-1] + 1]
 
@@ -448,7 +446,6 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
 
 
 def _kinds_of(word: str) -> list[str] | None:
-    """Return the kinds that a word declares, or None."""
     if word in FILLERS:
         return []
     if word in _KINDS:

@@ -1,7 +1,7 @@
 r"""Checks that a reference can be verified against: it is whole, has content, and equals itself.
 
 Refused: empty or hedged references, sentences, references to a figure or a proof, unclosed LaTeX (``\frac{3}{4``),
-operators without an operand (``3 +``), and an empty ``\frac{}{2}``.
+missing operands (``3 +``), and an empty ``\frac{}{2}``.
 """
 
 from __future__ import annotations

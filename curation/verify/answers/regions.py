@@ -1,6 +1,6 @@
 """Regions of the real line: intervals, unions, inequalities in one unknown, finite sets, complements.
 
-Intervals with numeric ends are sorted and merged, so that equal regions are equal lists; others stay as written.
+Equal regions with numeric ends are equal lists, sorted and merged; others stay as written.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 r"""Decides whether two expressions are the same number or function: proved equal, refuted, or unproved.
 
-  - Rational numbers are compared exactly; balls of growing precision refute others if their difference excludes zero.
-  - Constants are equal if they agree to `CONSTANT_BITS`, and twice the bits by which a term is below a large one.
-  - Functions that agree at all `trial_points` count as equal. For polynomials, quotients and roots, an error needs a
-    zero at every point (Schwartz-Zippel: at most degree/2400 each). Others must agree to `AGREEMENT_BITS`, and twice
-    the bits by which a term is below a large one.
+  - Rational numbers are compared exactly; other values are refuted if a ball around their difference excludes zero.
+  - Constants must agree to `CONSTANT_BITS`, functions to `AGREEMENT_BITS` at all `trial_points`, and to twice the bits
+    by which a term is below a large one.
+  - For polynomials, quotients and roots, an error needs a zero at every point (Schwartz-Zippel: at most degree/2400
+    each).
 
 Variables are real. Complex values count only if i is written, or real points do not decide. Constants too large to hold
 are compared by logarithms.
@@ -133,7 +133,6 @@ def trial_points(left: Expr, right: Expr, integers: frozenset[str] = frozenset()
 
 @lru_cache(maxsize=512)
 def _scattered(names: tuple[str, ...], whole: frozenset[str]) -> tuple[tuple[bool, Point], ...]:
-    """Return `trial_points` of every size."""
     points = []
     for trial, scale in itertools.product(range(2), range(len(_SCALES))):
         point = {}

@@ -1,6 +1,6 @@
 """Evaluates integrals, limits, derivatives, sums and products with sympy.
 
-sympy's objects are built from `Expr` node by node, never from text. Sizes are bounded here, time by the worker.
+Objects are built from `Expr` node by node, never from text. Sizes are bounded here, time by the worker.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def evaluate_symbolically(expr: Expr) -> Expr | None:
 
 
 def _to_sympy(expr: Expr, integers: frozenset[str] = frozenset()) -> Any:
-    """Return the sympy object of an expression. Raises `UnsupportedBySympy`."""
+    """Convert to sympy. Raises `UnsupportedBySympy`."""
     import sympy
 
     op = expr.op
@@ -138,7 +138,7 @@ _BACK = {theirs: ours for ours, theirs in _FUNCTIONS.items() if theirs != "sign"
 
 
 def _from_sympy(value: Any) -> Expr:
-    """Return the expression of a sympy object. Raises `UnsupportedBySympy`."""
+    """Convert from sympy. Raises `UnsupportedBySympy`."""
     import sympy
 
     if value.is_Rational:

@@ -1,7 +1,7 @@
 r"""Text normalisation: one spelling for what is written in many, before parsing.
 
 Unicode signs become LaTeX, invisible marks and thousands separators vanish, escapes that JSON decoded (a form feed for
-``\f``) are restored. Every pass is linear.
+``\f``) return. Every pass is linear.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-r"""Tokens: a normalised text cut into numbers, letters, words, commands and signs.
+r"""Cuts a normalised text into numbers, letters, words, commands and signs.
 
 Layout commands such as ``\left`` vanish; synonyms become one. A run of letters becomes a known name (``sin``), a
-letter, or a word that the grammar may split or refuse.
+letter, or a word for the grammar.
 """
 
 from __future__ import annotations

@@ -216,7 +216,6 @@ def is_power_of(unit: str, base: str) -> bool:
 
 @lru_cache(maxsize=2048)
 def _dimensions_and_size(unit: str) -> tuple[dict[str, int], Fraction] | None:
-    """Return a unit's dimensions and its size in base units."""
     dimensions: dict[str, int] = {}
     size = Fraction(1)
     for name, power in _factors(unit):
@@ -230,7 +229,7 @@ def _dimensions_and_size(unit: str) -> tuple[dict[str, int], Fraction] | None:
 
 
 def _factors(product: str) -> list[tuple[str, int]]:
-    """Return the names and powers of a product: kg*m/s^2."""
+    """Return names and powers of a product: kg*m/s^2."""
     factors = []
     for joint, part in re.findall(r"(^|[*/])([^*/]+)", product):
         name, _, power = part.partition("^")

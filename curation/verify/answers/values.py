@@ -205,7 +205,6 @@ class Values:
         return self._match_approximation(numbers, reference, answer) or self._rounded_coefficients(reference, answer)
 
     def _match_computed(self, reference: Expr, answer: Expr) -> bool:
-        """Compare expressions after sympy has evaluated them."""
         if reference == answer:
             return self.decide("exact", True)
         reference_value = evaluate_symbolically(reference) if needs_sympy(reference) else reference
@@ -226,7 +225,6 @@ class Values:
     def _match_approximation(
         self, numbers: tuple[WrittenNumber | None, WrittenNumber | None], reference: Expr, answer: Expr
     ) -> bool:
-        """Return whether a decimal approximates an exact constant."""
         reference_number, answer_number = numbers
         if (reference_number is None) == (answer_number is None):
             return False

@@ -268,7 +268,6 @@ def _run_assertions(runner: Runner, problem: CodeProblem, tests: FunctionTests, 
 
 
 def _first_need(runner: Runner, problem: CodeProblem, tests: FunctionTests) -> list[_Call] | tuple[CodeVerdict, str]:
-    """Return the test program's first calls, cached."""
     key = json.dumps([tests.entry, tests.program, tests.setup, problem.cpu_s, problem.memory_mb])
     if key not in runner.gathered:
         calls = _ask(runner, problem, tests, {})

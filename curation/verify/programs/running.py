@@ -91,7 +91,6 @@ def _run_part(
     runs: list[CaseRun],
     every: bool,
 ) -> None:
-    """Run some tests into ``runs``, then the checker."""
     expected = max((len(problem.tests[index].output) for index in indices), default=0)
     limits = Limits(
         cpu_s=problem.cpu_s,

@@ -1,7 +1,6 @@
 """Runs programs and tests in warm slots and returns `RunResult`s.
 
-Exhaust or close an open iterator, which occupies a slot. A test is retried once after a slot failure, then is
-`Ending.BROKEN`.
+Exhaust or close iterators, which occupy a slot. A test is retried once after a slot failure, then is `Ending.BROKEN`.
 """
 
 from __future__ import annotations

@@ -40,8 +40,6 @@ class IsolationProperty:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """A box with its C++ program, if any."""
-
     box: Sandbox
     binary: bytes | None
     found: list[IsolationProperty] = field(default_factory=list)

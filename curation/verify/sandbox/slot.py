@@ -219,7 +219,6 @@ class Slot:
                 self._folder.remove()
 
     def _kill_what_its_user_runs(self) -> None:
-        """Kill all processes of this slot's own user id."""
         none = subprocess.DEVNULL
         subprocess.run(
             ["/bin/sh", "-c", f'[ "$(id -u)" = {self._uid} ] && kill -9 -1'],
