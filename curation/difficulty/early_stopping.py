@@ -23,7 +23,7 @@ _JEFFREYS = 0.5
 _TOLERANCE = 1e-9
 
 Decide = Callable[[int, int, int, int], str | None]
-"""Maps counts (correct, top wrong votes, judged, attempts) to a reason; None keeps the problem."""
+"""Maps counts (correct, top wrong votes, judged, attempts) to a reason or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Forecast:
 
 
 def forecast(prior: Prior, decide: Decide, judged: int, attempts: int) -> Forecast:
-    """Return the forecast for a problem that ends with ``judged`` of ``attempts`` judged."""
+    """Return the forecast if ``judged`` of ``attempts`` are judged in the end."""
     grid = np.full((judged + 1, judged + 1), -1)
     reasons: list[str | None] = []
     for correct in range(judged + 1):
@@ -68,7 +68,7 @@ def forecast(prior: Prior, decide: Decide, judged: int, attempts: int) -> Foreca
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """Mean number of attempts, and probability of a lost decision."""
+    """Mean attempts, and probability of a lost decision."""
 
     attempts: float
     lost: float
@@ -99,7 +99,7 @@ def expectation(prior: Prior, table: Forecast, error_rate: float, least_judged: 
 
 
 def _next(prior: Prior, made: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return [correct, top wrong] P(correct), and P(agreement | not correct), after ``made`` attempts."""
+    """Return [correct, top wrong] P(correct) and P(agreement | not correct)."""
     solved, top = np.arange(made + 1)[:, None], np.arange(made + 1)[None, :]
     others = np.maximum(made - solved, top)  # entries above the diagonal are impossible
     solves = (prior.correct + solved) / (prior.correct + prior.other + made)
@@ -109,7 +109,7 @@ def _next(prior: Prior, made: int) -> tuple[NDArray[np.float64], NDArray[np.floa
 VERSION = "early_stopping@2"
 
 WRONG_LABEL_VOTES = 3
-"""Min attempts with the same wrong answer for a suspected wrong label."""
+"""Min equal wrong answers of a suspected wrong label."""
 
 
 AttemptOutcome = tuple[Outcome | None, int | None]
@@ -228,7 +228,7 @@ class StoppingRule:
         return self.error_rate > 0 or any(known.error_rate > 0 for known in self.priors.values())
 
     def reason(self, correct: int, top_wrong: int, judged: int, attempts: int) -> DropReason | None:
-        """Return why a problem with these final counts is dropped."""
+        """Return the reason for these final counts."""
         band = self.band
         if attempts < band.least_judged:
             return DropReason.TOO_FEW_ATTEMPTS
@@ -252,7 +252,7 @@ class StoppingRule:
         return correct > max_correct or correct + unknown <= max_correct
 
     def is_decided(self, counts: OutcomeCounts) -> bool:
-        """Return whether remaining, missing and failed attempts cannot change the decision."""
+        """Return whether remaining and failed attempts cannot change the decision."""
         band, remaining = self.band, self.band.attempts - counts.requested
         if remaining <= 0 or counts.attempts + remaining < band.least_judged:
             return True
@@ -274,7 +274,7 @@ class StoppingRule:
         return stops
 
     def needed(self, counts: OutcomeCounts) -> int:
-        """Return the min number of attempts to a possible stop."""
+        """Return the min attempts to a possible stop."""
         fewest = self._needed.get(counts)
         if fewest is None:
             fewest = 0 if self.should_stop(counts) else self._count_needed(counts)
@@ -299,7 +299,7 @@ class StoppingRule:
         return remaining
 
     def decided_after(self, outcomes: Iterable[AttemptOutcome]) -> int | None:
-        """Return the number of attempts to the stop, or None."""
+        """Return the number of attempts to the stop."""
         tally = OutcomeTally()
         for outcome, answer_class in outcomes:
             if self.should_stop(tally.add(outcome, answer_class)):
@@ -333,7 +333,7 @@ class StoppingRule:
         return point
 
     def unbiased_pass_rate(self, outcomes: Sequence[AttemptOutcome]) -> float | None:
-        """Return the pass rate at a stop, or None if nothing was judged.
+        """Return the pass rate at a stop, if anything was judged.
 
         Girshick, Mosteller and Savage 1946; Blackwell 1947.
         """
@@ -393,12 +393,12 @@ class StoppingRule:
         return top_wrong >= WRONG_LABEL_VOTES and top_wrong > band.wrong_label_share * judged + _TOLERANCE
 
     def max_correct(self, judged: int) -> int:
-        """Return a kept problem's max number of correct attempts."""
+        """Return the max correct attempts of kept problems."""
         return int(judged * self.band.max_pass_rate + _TOLERANCE)
 
 
 def _running_top_wrong_votes(outcomes: Sequence[AttemptOutcome]) -> list[int]:
-    """Return the top wrong answer's votes after 0, 1, 2, … incorrect attempts."""
+    """Return the top wrong votes after 0, 1, 2, … incorrect attempts."""
     tally = OutcomeTally()
     incorrect = [one for one in outcomes if one[0] in _JUDGED and one[0] is not Outcome.CORRECT]
     return [0, *(tally.add(*one).top_wrong for one in incorrect)]
@@ -407,7 +407,7 @@ def _running_top_wrong_votes(outcomes: Sequence[AttemptOutcome]) -> list[int]:
 def _extend_orders(
     orders: Mapping[int, tuple[int, int]], correct: int, others: int, judged: int
 ) -> dict[int, tuple[int, int]]:
-    """Return the numbers of all orders, and of those that begin correctly, one attempt longer."""
+    """Return the counts of all orders and of those begun correctly, one attempt longer."""
     longer: dict[int, tuple[int, int]] = {}
     for solved, (ways, begun) in orders.items():
         steps = [(solved + 1, ways if judged == 1 else begun)] if solved < correct else []

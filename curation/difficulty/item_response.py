@@ -80,7 +80,7 @@ class Observations:
 def sums_of_runs(table: Array, rows: Indices, first: Indices) -> Array:
     """Return [runs, columns] sums over ``rows[first[i] : first[i + 1]]``.
 
-    Matrix products of tiny tables would wake BLAS's threads.
+    Matrix products would wake BLAS's threads.
     """
     sums = np.zeros((len(first) - 1, table.shape[1]))
     filled = np.flatnonzero(np.diff(first))
@@ -105,10 +105,10 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
 
     Args:
         counts: problem, policy, correct, judged; repeated rows are summed.
-        problems: ids to include, by default those with attempts.
+        problems: ids to include, by default all with attempts.
 
     Raises:
-        GoldilocksError: more attempts are correct than judged.
+        GoldilocksError: more are correct than judged.
     """
     rows = (
         counts.filter(pl.col("judged") > 0)
@@ -147,7 +147,7 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
 
 
 def with_domains(counts: pl.DataFrame, domains: pl.DataFrame | None) -> pl.DataFrame:
-    """Return counts with each problem's domain, unchanged for a single domain.
+    """Return counts with domains, unchanged for a single domain.
 
     Problems without attempts get a row of zeros.
     """
@@ -166,7 +166,7 @@ def with_domain_column(counts: pl.DataFrame, domains: pl.DataFrame) -> pl.DataFr
 
 
 def parts_of_domains(counts: pl.DataFrame, problems: pl.Series) -> Iterator[tuple[str | None, pl.DataFrame, pl.Series]]:
-    """Yield each domain, or None, with its counts and problems."""
+    """Yield each domain with its counts and problems."""
     if "domain" not in counts.columns or not len(problems):
         yield None, counts, problems
         return
@@ -184,7 +184,7 @@ def prior_counts(problems: pl.DataFrame, stated: Mapping[str, Sequence[PriorAtte
         stated: by source.
 
     Raises:
-        GoldilocksError: a value is no share or number of attempts.
+        GoldilocksError: a value is no pass rate.
     """
     rows = []
     named = problems.filter(pl.col("source").is_in(list(stated)) & pl.col("meta").is_not_null())
@@ -214,7 +214,7 @@ _COUNTS = {"problem": pl.String, "policy": pl.String, "correct": pl.Int64, "judg
 
 
 def rollout_counts(trained: pl.DataFrame) -> pl.DataFrame:
-    """Return training rollouts as counts of up to `WINDOWS` policies, by step."""
+    """Return training rollouts as counts of `WINDOWS` policies, by step."""
     if not trained.height:
         return trained.select("problem", policy=pl.lit("training"), correct="correct", judged="judged")
     first, last = trained.select(first=pl.col("step").min(), last=pl.col("step").max()).row(0)
@@ -226,7 +226,7 @@ def rollout_counts(trained: pl.DataFrame) -> pl.DataFrame:
 
 
 DIFFICULTIES = np.linspace(-10.0, 10.0, 51)
-"""Grid in logits, relative to the reference policy's ability."""
+"""Grid in logits, relative to the reference policy."""
 
 SLOPES = (0.5, 0.7, 1.0, 1.4, 2.0)
 """Grid of learnt slopes."""
@@ -236,7 +236,7 @@ MOST_PROBLEMS = 5_000
 
 _ABILITY_SD, _CONCENTRATION, _CONCENTRATION_SD = 4.0, 10.0, 1.0
 _DOMAIN_SD, _DOMAIN_HELD, _DOMAIN_TURNS = 0.4, 4.0, 3
-"""Initial spread of a policy's abilities over domains (logits), its weight in abilities, and rounds."""
+"""Initial spread of abilities over domains (logits), its weight in abilities, and rounds."""
 
 _DOMAIN_PROBLEMS = 25.0
 """Weight of the general difficulties in a domain, in problems."""
@@ -312,7 +312,7 @@ def fit(
         counts: problem, policy, correct, judged, optionally ``domain``.
         slopes: learn slopes too (2PL).
         always: problems to include if `most_problems` are drawn.
-        start: a similar model, which saves rounds.
+        start: a similar model, to save rounds.
 
     Raises:
         GoldilocksError: nothing was judged.
@@ -369,7 +369,7 @@ def _fit_domains(counts: pl.DataFrame, general: ItemResponseModel, reference: st
 def _fit_domain(
     seen: Observations, model: ItemResponseModel, general: ItemResponseModel, reference: str, spread: float
 ) -> tuple[ItemResponseModel, list[float]]:
-    """Return a domain's model, and expected squared distances of its abilities from the general ones."""
+    """Return a domain's model, and its abilities' expected squared distances from the general ones."""
     frequency, last, tallies = seen.frequency, -inf, dict[str, _Tally]()
     prior = general.weights * _DOMAIN_PROBLEMS
     for _ in range(_MOST_ROUNDS):
@@ -437,7 +437,7 @@ class _Tally:
         return self.of_shares(means, k) - _weighed(self.judged, k)
 
     def of_shares(self, means: Array, k: float) -> float:
-        """Return the terms of `log_likelihood` that depend on the means."""
+        """Return the terms that depend on the means."""
         return _weighed(self.correct, means * k) + _weighed(self.wrong, (1 - means) * k)
 
 
@@ -472,7 +472,7 @@ def _log_likelihoods(seen: Observations, model: ItemResponseModel) -> Array:
 def log_likelihoods(
     model: ItemResponseModel, policies: Sequence[str], policy: Indices, correct: Indices, judged: Indices
 ) -> Array:
-    """Return [rows, grid] beta-binomial log-likelihoods, up to a constant per row; 0 for policies without ability.
+    """Return [rows, grid] beta-binomial log-likelihoods, up to a constant per row; 0 for unknown policies.
 
     Args:
         policy: [rows] indices of ``policies``.
@@ -508,7 +508,7 @@ def _prior(slopes: Sequence[float]) -> Array:
 
 
 def _smoothed(mass: Array, slopes: Sequence[float]) -> Array:
-    """Return ``mass`` [grid] as weights, smoothed along difficulties."""
+    """Return ``mass`` [grid] as smoothed weights."""
     table = mass.reshape(len(DIFFICULTIES), len(slopes))
     padded = np.concatenate([table[:1], table, table[-1:]])
     smooth = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
@@ -517,7 +517,7 @@ def _smoothed(mass: Array, slopes: Sequence[float]) -> Array:
 
 
 def _reference(seen: Observations) -> int:
-    """Return the index of the policy with the most attempts."""
+    """Return the policy with the most attempts."""
     rows = seen.problems_of_key
     return int(np.argmax(np.bincount(seen.policy, weights=rows * seen.judged, minlength=len(seen.policies))))
 

@@ -57,11 +57,11 @@ _PRIOR_SHARE, _SHARE_PROBLEMS = 0.02, 50.0
 """Prior share of wrong labels, and its weight in problems."""
 
 _TRAP_PROBLEMS = 20.0
-"""Weight, in problems, of all levels' traps in a level's, and of the flat distribution in theirs."""
+"""Weight, in problems, of all levels' traps in a level's, and of flat traps in those."""
 
 _LURED, _LURED_TOO = 0.03, 0.4
-"""Probability that a policy, and another one with it, consistently gives the same wrong answer to a sound problem. Not
-learnt; set so that one policy alone never outweighs a reference.
+"""Probability that a policy, and another one with it, consistently gives the same wrong answer to a sound problem. Set
+so that one policy alone never outweighs a reference.
 """
 
 _TURNS, _MOST_ROUNDS, _TOLERANCE = 3, 100, 1e-4
@@ -87,7 +87,7 @@ class _Likelihoods:
     """Log-likelihoods of hypotheses, sorted by pattern.
 
     Args:
-        place: [hypotheses] the right answer: 0 is the reference, the last is none of them.
+        place: [hypotheses] the right answer: 0 is the reference, the last is none.
         solved: [hypotheses, levels] of finding that answer.
         agreed: [hypotheses, traps] likelihoods of the wrong answers, over exp(``top``).
         lured: [hypotheses] of being lured; -inf without votes for that answer.
@@ -129,7 +129,7 @@ def _as_labels(seen: VotePatterns, likelihoods: _Likelihoods, model: LabelModel)
 
 
 def _weighed(seen: VotePatterns, likelihoods: _Likelihoods, model: LabelModel) -> tuple[Array, pl.DataFrame]:
-    """Return [patterns] P(reference is right), and each pattern's likeliest rival."""
+    """Return [patterns] P(reference is right), and the likeliest rivals."""
     posteriors = _normalised(likelihoods, model, seen)[0]
     is_rival = (likelihoods.place > REFERENCE) & (likelihoods.place <= seen.answers[likelihoods.pattern])
     right = np.zeros(len(seen.answers))
@@ -180,7 +180,7 @@ def drawn_problems(ids: pl.Series, seed: int) -> pl.Series:
 
 
 def _counts(votes: pl.DataFrame, labels: pl.DataFrame | None) -> pl.DataFrame:
-    """Return counts against the likeliest answer, or without ``labels`` the reference."""
+    """Return counts against the likeliest answers, or the references."""
     policies = votes.filter(~pl.col("policy").str.starts_with(SOURCE))
     right = pl.lit(REFERENCE, pl.Int32)
     if labels is not None:
@@ -257,7 +257,6 @@ def _likelihoods(seen: VotePatterns, items: ItemResponseModel) -> _Likelihoods:
 
 
 def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell: Indices) -> Array:
-    """Return [hypotheses, levels] log-likelihoods of finding the right answer."""
     none = _binomials(
         items, seen, np.zeros(len(seen.ballot_judged), dtype=np.int64), np.arange(len(seen.ballot_judged))
     )
@@ -284,7 +283,6 @@ def _binomials(items: ItemResponseModel, seen: VotePatterns, correct: Indices, b
 
 
 def _agreed(seen: VotePatterns, pattern: Indices, place: Indices, begin: Indices, cell: Indices) -> Array:
-    """Return [hypotheses, traps] log-likelihoods of agreeing on wrong answers."""
     theta, gamma = _TRAPS.T
     size, patterns = len(pattern), len(seen.answers)
     answered = seen.ballot_answered[seen.cell_ballot]
@@ -319,7 +317,7 @@ LABEL_TRUST = pl.Schema(
 
 
 def described(labels: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Return `LABEL_TRUST` rows with the evidence in words.
+    """Return `LABEL_TRUST` rows, with evidence in words.
 
     Args:
         answers: `curation.difficulty.label_votes.ANSWERS` rows.
@@ -340,7 +338,7 @@ def described(labels: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
 
 
 def suspect_labels(decisions: pl.DataFrame, labels: pl.DataFrame, drop_above: float) -> pl.DataFrame:
-    """Return `DECISION` rows with suspected_wrong_label from ``drop_above`` on, except undecided ones."""
+    """Return `DECISION` rows with decided problems dropped as suspected_wrong_label from ``drop_above`` on."""
     trust = labels.select("problem", "wrong_label", against="evidence")
     undecided = pl.col("reason").is_in([DropReason.TOO_FEW_ATTEMPTS.value, DropReason.VERIFIER_FAILED.value])
     accused = (pl.col("wrong_label") >= drop_above).fill_null(False) & ~undecided.fill_null(False)
@@ -357,7 +355,7 @@ MOST_SOUND = 0.01
 
 _SHARE, _LEAST_PLANTED, _GIVEN = 0.05, 20, 0.3
 DRAWS = 3
-"""Times references are planted; a single draw is too noisy for few problems."""
+"""Times references are planted; one draw is too noisy."""
 
 _TIE = 0.02
 _BELOW = 1e-6
@@ -456,7 +454,7 @@ def check_by_planting(
 
 
 def plant_references(votes: VoteParts, names: pl.Series, seed: int) -> pl.DataFrame:
-    """Return a share of the problems with another class (``label``) as reference."""
+    """Return some problems with another class (``label``) as reference."""
     rng = np.random.default_rng(seed)
     size = min(len(names) // 2, max(_LEAST_PLANTED, round(_SHARE * len(names))))
     drawn = names.gather(np.sort(rng.permutation(len(names))[:size]))
@@ -473,7 +471,7 @@ def plant_references(votes: VoteParts, names: pl.Series, seed: int) -> pl.DataFr
 
 
 def cast_again(votes: pl.DataFrame, labels: pl.DataFrame, top: int) -> pl.DataFrame:
-    """Return `VOTES` recast against the planted ``labels``; ``top`` is the largest class."""
+    """Return `VOTES` against the planted ``labels``; ``top`` is the largest class."""
     number = pl.col("answer_class")
     cast = votes.join(labels, on="problem", how="left", maintain_order="left").with_columns(
         pl.when(pl.col("label").is_null() | number.is_null())

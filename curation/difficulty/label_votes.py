@@ -22,10 +22,10 @@ VOTES = pl.Schema(
 )
 
 REFERENCE = 0
-"""Class, and place among a problem's classes, of the reference."""
+"""Class and place of the reference."""
 
 SOURCE = "source:"
-"""Prefix of voters that are sources with another reference of the problem."""
+"""Prefix of voters that are sources with another reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ ANSWERS = pl.Schema(
 
 
 def label_votes(verdicts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return `VERDICT` rows of several stages as `VOTES`, and their classes as `ANSWERS`.
+    """Return `VERDICT` rows of several stages as `VOTES` and `ANSWERS`.
 
     Failed verdicts and classes with a doubtful answer do not vote.
     """
@@ -183,7 +183,7 @@ def label_votes(verdicts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, pl.Data
 
 
 def _renamed(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Return rows with known classes' numbers, and new numbers for other classes."""
+    """Return rows with known classes' numbers, and new numbers for new classes."""
     classes = rows.filter(pl.col("answer_class") > REFERENCE).select("problem", "answer", "answer_class").unique()
     same = (
         classes.join(known.rename({"answer_class": "old"}), on=["problem", "answer"], how="left")
@@ -206,7 +206,7 @@ def _renamed(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
 
 
 def source_votes(references: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Return conflicting copies' references (problem, source, answer) as `VOTES` of their sources."""
+    """Return conflicting copies' references (problem, source, answer) as `VOTES`."""
     last = answers.group_by("problem").agg(pl.col("answer_class").max().alias("last"))
     written = references.join(answers.select("problem", "answer", "answer_class"), on=["problem", "answer"], how="left")
     placed = written.join(last, on="problem", how="left").with_columns(
@@ -224,7 +224,7 @@ PART = pl.Schema({"problem": pl.String(), "part": pl.UInt32()})
 
 
 class VoteParts:
-    """Stores votes and answers in files of an empty folder, which the caller removes.
+    """Stores votes and answers in an empty folder, which the caller removes.
 
     Args:
         parts: `VOTES` and `ANSWERS` rows; each problem is in one chunk only.

@@ -29,20 +29,20 @@ SHOWN_CHARACTERS = 60
 
 
 def has_failed() -> pl.Expr:
-    """Return whether a `VERDICT` row is a verifier failure."""
+    """Return whether a `VERDICT` is a verifier failure."""
     return pl.col("outcome").is_in([outcome.value for outcome in FAILED])
 
 
 def is_doubtful() -> pl.Expr:
-    """Return whether a `VERDICT` row is wrong by an incomplete comparison."""
+    """Return whether a `VERDICT` is wrong by an incomplete comparison."""
     return (pl.col("outcome") == Outcome.WRONG.value) & pl.col("method").str.ends_with(DOUBTFUL)
 
 
 def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return each problem with failed verdicts, and ``failures`` in words.
+    """Return problems with failed verdicts, and ``failures`` in words.
 
     Args:
-        verdicts: counted `VERDICT` rows of one policy and verifier.
+        verdicts: counted rows of one policy and verifier.
     """
     comparisons = (
         verdicts.filter(has_failed())
@@ -60,7 +60,7 @@ def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 
 def replace_failed(verdicts: pl.DataFrame, again: Sequence[Verdict]) -> pl.DataFrame:
-    """Return a problem's ordered verdicts with failed ones replaced from ``again``."""
+    """Return a problem's ordered verdicts with failed ones replaced."""
     columns = ("outcome", "answer_class", "method")
     old = list(verdicts.select(columns).iter_rows())
     classes = keep_classes(verdicts["answer_class"].to_list(), [verdict.answer_class for verdict in again])
@@ -99,7 +99,7 @@ def overrule(decisions: pl.DataFrame, where: pl.Expr, reason: DropReason, eviden
 
 
 def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFrame:
-    """Return `DECISION` rows with refused problems (`REFUSAL`) dropped as sampling_failed."""
+    """Return `DECISION` rows, problems in `REFUSAL` rows dropped as sampling_failed."""
     evidence = pl.format("attempt {} was refused ({}): {}", "index", "kind", "reason")
     first = refusals.sort("index").unique("problem", keep="first").select("problem", refused=evidence)
     held = decisions.join(first, on="problem", how="left", maintain_order="left")
@@ -109,7 +109,7 @@ def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFram
 
 
 def hold_reserved(decisions: pl.DataFrame, measured: pl.Series) -> pl.DataFrame:
-    """Return `DECISION` rows with problems not ``measured`` dropped as reserved."""
+    """Return `DECISION` rows, problems not ``measured`` dropped as reserved."""
     waits = ~pl.col("problem").is_in(measured.implode())
     return overrule(decisions, waits, DropReason.RESERVED, pl.lit("made for a later refresh"))
 
@@ -136,7 +136,7 @@ def pass_rates(
     rule: StoppingRule | None = None,
     stopped: Collection[str] = (),
 ) -> pl.DataFrame:
-    """Return one `PASS_RATE` row per problem, in order, with zero counts if it has no verdicts.
+    """Return one `PASS_RATE` row per problem, in order.
 
     Args:
         verdicts: `VERDICT` rows of one policy and verifier.
@@ -237,7 +237,7 @@ def _top_wrong_answers(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 
 def disagreements_with_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) -> tuple[int, pl.DataFrame]:
-    """Return the number of compared labels, and verdicts that differ from them."""
+    """Return the number of compared labels, and verdicts that differ."""
     labels = attempts.filter(pl.col("label").is_not_null()).select("problem", "index", "label")
     both = verdicts.join(labels, on=["problem", "index"], how="inner", maintain_order="left")
     compared = both.filter(pl.col("outcome").is_in([outcome.value for outcome in COUNTED_OUTCOMES]))
@@ -255,8 +255,8 @@ def decide(
     """Return one `DECISION` row per `PASS_RATE` row, in order, with the first rule that drops.
 
     Args:
-        rule: the one of the pass rates.
-        failures: `failed_verdicts`, as evidence for undecided problems.
+        rule: as for the pass rates.
+        failures: `failed_verdicts`, as evidence.
     """
     by_counts = StoppingRule(band)
     foreseeing = rule if rule is not None and rule.foresees else None

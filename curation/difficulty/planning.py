@@ -71,7 +71,7 @@ def plan_stage(
 
     Args:
         problems: of the stage, including the pilot's.
-        pilot: attempts and tokens of each problem, at least one.
+        pilot: each problem's attempts and tokens, at least one.
         prices: per million prompt and response tokens.
     """
     attempts, tokens = np.array(pilot, dtype=float).T

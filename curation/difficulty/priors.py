@@ -37,7 +37,7 @@ _REFUSED_ABOVE = 0.05
 
 
 def beta_sides(correct: Array, other: Array, band: Band) -> Array:
-    """Return [rows, 3] probabilities that fresh attempts end below, inside or above the band."""
+    """Return [rows, 3] probabilities of `SIDES`."""
     n, most = band.attempts, int(band.attempts * band.max_pass_rate + _TOLERANCE)
     of_correct, of_wrong = rising(correct, n), rising(other, n)
     ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
@@ -61,7 +61,7 @@ class Calibration:
 
     @property
     def holds(self) -> bool:
-        """Return whether deviations are due to chance or too small to matter."""
+        """Return whether deviations are random or too small to matter."""
         return self.p_value >= _REFUSED_BELOW or self.worst <= _REFUSED_ABOVE
 
     def worst_tenth(self, policy: str) -> str:
@@ -115,7 +115,7 @@ def calibration(model: ItemResponseModel, counts: pl.DataFrame, policy: str) -> 
 def _expected(
     model: ItemResponseModel, counts: pl.DataFrame, own: pl.DataFrame, policy: str, problems: pl.Series
 ) -> pl.DataFrame:
-    """Return a domain's rows of ``own`` with expected correct attempts and their variance."""
+    """Return a domain's rows of ``own`` with expected correct attempts and variance."""
     own = own.join(problems.alias("problem").to_frame(), on="problem", how="semi", maintain_order="left")
     seen = observations(counts.filter(pl.col("policy") != policy), own["problem"])
     weights, means, k = difficulty_posteriors(model, seen)[seen.pattern], model.means(policy), model.concentration
@@ -146,7 +146,7 @@ PRIOR = pl.Schema(
 )
 
 REFUSED_BELOW = 0.01
-"""Min probability of the lost decisions at the error rate; priors below are refused."""
+"""Min probability of the lost decisions at the error rate."""
 
 _MEAN_STEP, _SIZE_STEP = 0.2, 0.35
 """Rounding steps of a prior's mean (logits) and size (logarithm)."""
@@ -166,7 +166,7 @@ def problem_priors(
     """Return a policy's `PRIOR` rows in the order of ``problems``.
 
     Args:
-        counts: problem, policy, correct, judged of all policies, with ``domain`` if the model has domains.
+        counts: problem, policy, correct, judged of all policies, and ``domain`` if modelled.
     """
     others = counts.filter(pl.col("policy") != policy)
     parts = parts_of_domains(others, problems)
@@ -209,7 +209,7 @@ def agreement_prior(rates: pl.DataFrame) -> tuple[float, float]:
     """Return the likeliest Beta distribution of agreement on the top wrong answer.
 
     Args:
-        rates: correct, judged and top_wrong_votes of problems.
+        rates: with correct, judged and top_wrong_votes.
     """
     votes = (
         rates.select(agree="top_wrong_votes", others=pl.col("judged") - pl.col("correct"))
@@ -244,7 +244,7 @@ def as_priors(table: pl.DataFrame) -> dict[str, ProblemPrior]:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Outcome of stopping by priors; ``lost`` problems are decided otherwise than by all attempts."""
+    """Outcome of stopping by priors; all attempts decide the ``lost`` problems otherwise."""
 
     problems: int
     lost: int
@@ -298,7 +298,7 @@ class LearntPriors:
 
     @property
     def sentence(self) -> str:
-        """Describe what the priors save, or why they are refused."""
+        """Describe what the priors save, or why they are unused."""
         replay = self.replay
         if not self.calibration.holds:
             return (
@@ -331,7 +331,7 @@ def learn_priors(
     Args:
         counts: problem, policy, correct, judged of all policies.
         rates: of the anchor, with top_wrong_votes.
-        problems: ids for which to return priors, except the anchor's.
+        problems: ids; the anchor's get no priors.
         attempts: of the anchor, in order, up to the stops of ``exact``.
     """
     tried = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))["problem"]

@@ -21,12 +21,10 @@ from curation.records import DropReason
 VERSION = "refreshing@5"
 
 ANCHOR_SHARE, ANCHOR_LEAST = 0.05, 50
-"""Share and min number of problems in the anchor of a refresh; no anchor if it were more than half of all."""
+"""Share and min number of problems in the anchor; above half of all there is none."""
 
 PROBE_SHARE, RETRY_SHARE = 0.05, 0.1
-"""Shares judged again in turn without an anchor: of too easy problems, and of those never solved or with suspected
-labels.
-"""
+"""Shares judged in turn without an anchor: of too easy problems, and of never solved or suspected ones."""
 
 HALF_LIFE = 100.0
 """Training steps after which an attempt counts half."""
@@ -61,7 +59,7 @@ ROLLOUT_COUNTS = pl.Schema(
 """Training rollouts, one row per problem and step."""
 
 READ = ("problem", "policy", "keep", "reason", "correct", "judged", "top_wrong_votes")
-"""Columns of decisions that select problems and that `curation.difficulty.refresh_forecast` reads."""
+"""Columns of decisions that selection and `curation.difficulty.refresh_forecast` read."""
 
 REFRESH_CHOICE = pl.Schema({"problem": pl.String(), "why": pl.String()})
 
@@ -71,7 +69,7 @@ _RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL)
 
 
 def anchor_of_parts(parts: Iterable[pl.DataFrame], version: int, policy: str) -> pl.DataFrame:
-    """Return the anchor as `REFRESH_CHOICE` rows; none if it were over half of all problems.
+    """Return the anchor as `REFRESH_CHOICE` rows; none above half of all problems.
 
     Args:
         parts: all decisions by chunk.
@@ -89,7 +87,7 @@ def anchor_of_parts(parts: Iterable[pl.DataFrame], version: int, policy: str) ->
 
 
 def spread_sample(rows: pl.DataFrame, by: Sequence[str], size: int, version: int) -> pl.Series:
-    """Return ``size`` problems at even distances in the order of columns and hash, shifted by version."""
+    """Return ``size`` evenly spaced problems in the order of columns and hash, shifted by version."""
     places = pl.Series("place", [hash_place(problem) for problem in rows["problem"]], pl.Float64)
     ordered = rows.with_columns(places).sort(*by, "place", "problem")["problem"]
     begin = hash_place(str(version))
@@ -117,11 +115,11 @@ def uncertain_of_part(
     """Return the problems to judge again as `REFRESH_CHOICE` rows, in order.
 
     Args:
-        decisions: columns `READ` of the last version.
+        decisions: `READ` columns of the last version.
         trained: `trained_counts` of the whole set.
         threshold: min probability of another decision.
         version: the new one, which selects probed and retried problems.
-        policy: the new judge; its own decisions are kept.
+        policy: the new judge; its own decisions stay.
         sides: `SIDES` rows by the anchor.
     """
     rows = []
@@ -181,13 +179,13 @@ def expected_side(reason: str | None) -> int:
 
 
 def band_side(reason: str | None) -> int:
-    """Return a decision's side of the band: -1, 0 or 1."""
+    """Return the side of the band: -1, 0 or 1."""
     return _SIDES.get(reason or "", 0)
 
 
 @lru_cache(maxsize=100_000)
 def change_probability(correct: float, judged: float, where: int, band: Band) -> float:
-    """Return the probability that fresh attempts decide for another side than ``where``."""
+    """Return the probability that fresh attempts decide for another side."""
     beta = np.array([correct + _JEFFREYS]), np.array([max(0.0, judged - correct) + _JEFFREYS])
     return 1 - min(1.0, float(beta_sides(*beta, band)[0, 1 + where]))
 
@@ -198,5 +196,5 @@ def is_due(problem: str, share: float, version: int) -> bool:
 
 
 def hash_place(problem: str) -> float:
-    """Return a hash as a number from 0 to 1."""
+    """Return a hash between 0 and 1."""
     return int.from_bytes(hashlib.blake2b(problem.encode(), digest_size=8).digest()) / 2**64

@@ -52,7 +52,7 @@ def anchored(counts: pl.DataFrame, policy: str, before: str) -> Anchor | None:
     """Return the anchor's results, or None if nothing was judged.
 
     Args:
-        counts: of all policies; with `FEW` anchor problems, those on the anchor are enough.
+        counts: of all policies; with `FEW` anchor problems, only those.
     """
     own = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))
     if not own.height:
@@ -86,7 +86,7 @@ _LEAST_SIZE, _MOST_SIZE = 0.05, 400.0
 
 @dataclass(frozen=True, slots=True)
 class Recalibration:
-    """Correction of priors: logit(m) becomes shift + slope * logit(m), and sizes are multiplied by ``size``."""
+    """Correction of priors: logit(m) becomes shift + slope * logit(m), sizes are multiplied by ``size``."""
 
     shift: float = 0.0
     slope: float = 1.0
@@ -114,10 +114,10 @@ class Recalibration:
 
 
 def recalibrate(priors: pl.DataFrame, counts: pl.DataFrame) -> Recalibration:
-    """Return the likeliest correction under normal priors around none.
+    """Return the likeliest correction under normal priors.
 
     Args:
-        priors: `PRIOR` rows of the anchor, made without these attempts.
+        priors: the anchor's `PRIOR` rows, made without these attempts.
     """
     seen = priors.join(counts.select("problem", seen="correct", made="judged"), on="problem").filter(pl.col("made") > 0)
     if not seen.height:
@@ -231,7 +231,7 @@ class RefreshForecast:
 
     Args:
         lost: share of decisions that a full judgement would change.
-        share: share of a full judgement's attempts, including the anchor's.
+        share: share of its attempts, including the anchor's.
     """
 
     threshold: float
@@ -267,7 +267,7 @@ def foresee_refresh(
     Args:
         parts: all problems; iterated twice.
         attempts: of the anchor, in order, up to their stops.
-        error_rate: max share of decisions that a full judgement would change.
+        error_rate: max share of lost decisions.
     """
     rates = pl.concat([part.decisions.select("correct", "judged", "top_wrong_votes") for part in parts])
     agreement = agreement_prior(rates.filter(pl.col("judged") > 0))

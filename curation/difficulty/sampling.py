@@ -46,7 +46,7 @@ class SamplingRequest:
     Args:
         stored_answers: final answers of stored attempts, by index.
         letter, scorer: as in `JudgeTask`.
-        limit: first index not to request; the problem stays open if it needs more.
+        limit: first index not to request; a problem that needs more stays open.
     """
 
     request: PromptRequest
@@ -66,7 +66,7 @@ class SampledProblem:
         verdicts: by index, up to the stop.
         is_decided: the sampler ended it, so more attempts may exist.
         is_open: its limit ended it before its rule.
-        refused: the refused index that ended it, and why.
+        refused: the index that ended it, and why.
     """
 
     problem: str
@@ -81,7 +81,7 @@ class SampledProblem:
 
 @dataclass(slots=True, eq=False)
 class OpenProblem:
-    """A problem between its first request and its stop."""
+    """A problem between first request and stop."""
 
     sampling_request: SamplingRequest
     rule: StoppingRule
@@ -112,7 +112,7 @@ class OpenProblem:
         return attempts if limit is None else min(limit, attempts)
 
     def take(self, limit: int) -> int | None:
-        """Return the next index to request below the limit."""
+        """Return the next index to request."""
         while self.next < limit:
             index = self.next
             self.next += 1
@@ -122,7 +122,7 @@ class OpenProblem:
 
 
 _HELD = 50.0
-"""Weight of no correction of expected attempts, in attempts."""
+"""Prior weight of the forecast, in attempts."""
 
 
 @dataclass(slots=True)
@@ -218,7 +218,7 @@ def refusal_frame(sampled: Iterable[SampledProblem]) -> pl.DataFrame:
 def stored_answers(
     store: AttemptStore, problems: Sequence[str], attempts: int, judge: Judge
 ) -> dict[str, dict[int, str | None]]:
-    """Return stored final answers below index ``attempts``, by problem and index."""
+    """Return stored final answers below ``attempts``, by problem and index."""
     answers: dict[str, dict[int, str | None]] = {}
     rows = store.read(problems, ["problem", "index", "text", "answer", "finish"]).filter(pl.col("index") < attempts)
     for problem, index, text, answer, finish in rows.iter_rows():
@@ -229,7 +229,7 @@ def stored_answers(
 VERSION = "sampling@1"
 
 MIN_OPEN_PROBLEMS = 64
-"""Min limit of open problems, so that the verifier's workers have work."""
+"""Min limit of open problems, to occupy the verifier's workers."""
 
 PROGRESS_INTERVAL_S = 1.0
 """Seconds between reports of progress."""
@@ -238,7 +238,7 @@ PROGRESS_INTERVAL_S = 1.0
 class Sampler:
     """Samples attempts and has them judged; needs an open policy and judge, and runs once.
 
-    With ``doubtful_is_open`` doubtful verdicts count as failed.
+    ``doubtful_is_open`` counts doubtful verdicts as failed.
     """
 
     def __init__(

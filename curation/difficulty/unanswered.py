@@ -25,7 +25,7 @@ class ResponseTally:
     problems: set[str] = field(default_factory=set)  # the first of them, up to MIN_PROBLEMS
 
     def add(self, problem: str, index: int, *, has_answer: bool, is_cut_off: bool) -> str | None:
-        """Count one response and return how it is useless, or None."""
+        """Count one response and return how it is useless."""
         self.judged += 1
         if len(self.problems) < MIN_PROBLEMS:
             self.problems.add(problem)
@@ -43,12 +43,12 @@ class ResponseTally:
 
     @property
     def most_are_useless(self) -> bool:
-        """Return whether more than half of the responses are useless."""
+        """Return whether more than half are useless."""
         return self.share > 0.5
 
     @property
     def is_alarming(self) -> bool:
-        """Return whether most responses are certain to be useless."""
+        """Return whether most responses are certainly useless."""
         if self.judged < MIN_RESPONSES or len(self.problems) < MIN_PROBLEMS:
             return False
         return self.share - sqrt(log(1 / ERROR_RATE) / (2 * self.judged)) > 0.5

@@ -52,13 +52,13 @@ MAX_RIGHT = MAX_WRONG = 8
 """Max solutions run per language: of voters, and of known wrong ones."""
 
 MULTIPLIER = 5.0
-"""Derived time limit over the slowest right solution's worst time, as in the Kattis format."""
+"""Derived time limit over the slowest right solution's worst time (Kattis format)."""
 
 MEASURE_S = 10.0
 """CPU seconds per test while a limit is measured."""
 
 SLACK = 2.0
-"""Voters' factor on a given time limit, as this machine may be slower than the source's."""
+"""Voters' factor on a given time limit, as this machine may be slower."""
 
 GIVE_UP = 3
 """Tests over the limits after which a solution counts as failing the rest."""
@@ -194,7 +194,7 @@ def run_execution_matrix(
         problem: ``cpu_s`` is a fall-back unless ``time_given``.
         indices: numbers of the tests, else their positions.
         known: whether each test has an expected output.
-        give_up: tests over the limits after which a solution stops.
+        give_up: as `GIVE_UP`.
     """
     if problem.refused is not None:
         raise VerifierError(f"problem {name}: {problem.refused}")
@@ -224,7 +224,7 @@ def run_execution_matrix(
 def _function_matrix(
     runner: Runner, name: str, problem: CodeProblem, candidates: Sequence[Candidate], *, time_given: bool
 ) -> ExecutionMatrix:
-    """Judge solutions of a function problem; wrong results form one class per solution."""
+    """Judge solutions of a function problem; wrong results form a class per solution."""
     measured = dataclasses.replace(problem, cpu_s=problem.cpu_s * SLACK if time_given else MEASURE_S)
     rows: list[tuple[object, ...]] = []
     slowest: float | None = None
@@ -252,7 +252,7 @@ def _function_matrix(
 
 
 def _derived_limit_s(bench: _Bench, voters: Sequence[Candidate], fallback: float) -> float:
-    """Return the slowest right solution's limit, or a voter's; ``fallback`` if none was timed."""
+    """Return the slowest right solution's limit, else a voter's, else ``fallback``."""
     right = [candidate for candidate in voters if candidate.right] or list(voters)
     times = [
         run.cpu_s
@@ -310,7 +310,7 @@ def _rows(name: str, bench: _Bench, candidates: Sequence[Candidate], classes: Cl
 
 
 def _modal_outputs(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame:
-    """Return per test the voters' two most frequent unexpected outputs."""
+    """Return the voters' two most frequent unexpected outputs per test."""
     votes = runs.filter(pl.col("valid") & pl.col("right").fill_null(True) & ~pl.col("expected"))
     counted = votes.group_by("test", "output").len().sort("test", "len", "output", descending=[False, True, False])
     rows = []
@@ -321,7 +321,7 @@ def _modal_outputs(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame
 
 
 def corrected(tests: pl.DataFrame, decisions: pl.DataFrame, outputs: pl.DataFrame) -> pl.DataFrame:
-    """Return the remaining `TEST` rows, with agreed outputs in corrected ones."""
+    """Return the remaining `TEST` rows, corrected by agreed outputs."""
     staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", "decision", "output")
     named = outputs.rename({"class": "group", "output": "agreed"})
     joined = tests.join(

@@ -66,7 +66,6 @@ def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropRe
 
 
 def _no_function(name: str, tests: list[tuple[str, str | None]], judging: dict[str, object]) -> str | None:
-    """Return why the requested function cannot be judged, else None."""
     function = judging["function"]
     if function is None or judging["interactive"] or judging["files"]:
         return None
@@ -83,7 +82,7 @@ def filter_programs(
     """Return kept rows (`PROBLEM`) and dropped ones (`DROPPED`), in order.
 
     Args:
-        judging: `JUDGING`, optionally with a text column ``not_usable``.
+        judging: `JUDGING`, optionally with ``not_usable``.
     """
     usable = solutions.filter(pl.col("right").fill_null(True))
     counts = {"solutions": dict(usable.group_by("problem").len().iter_rows())}

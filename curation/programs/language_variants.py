@@ -30,7 +30,7 @@ TIME_FACTORS = {"python": 3.0, "cpp": 1.0}
 """Time limit per language, as a multiple of the problem's."""
 
 SLOWDOWN = 25.0
-"""Assumed slowdown of Python against C++ if only C++ solutions are known."""
+"""Assumed slowdown of Python, if only C++ solutions are known."""
 
 
 def languages_of(
@@ -42,7 +42,7 @@ def languages_of(
 
     Args:
         runs: voters' `execution_matrix.MEASURED` rows.
-        right_outputs: (problem, test, output), the right class per test.
+        right_outputs: (problem, test, output).
         limits: (problem, time_limit_s).
     """
     judged = runs.join(right_outputs.rename({"output": "wanted"}), on=["problem", "test"], how="inner")

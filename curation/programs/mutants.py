@@ -28,7 +28,7 @@ class Mutant:
 
 
 def mutants_of(code: str, lang: str, count: int, seed: str) -> list[Mutant]:
-    """Return up to ``count`` mutants; none if the program cannot be read."""
+    """Return up to ``count`` mutants; none for unreadable programs."""
     draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
     by_kind: dict[str, list[Callable[[], str]]] = {}
     for kind, change in (python_changes if lang == "python" else cpp_changes)(code):
@@ -83,7 +83,7 @@ def _parsed(code: str) -> ast.Module | None:
 
 
 def _changed(code: str, place: int, number: int) -> str:
-    """Return the changed program, or the original if it cannot be written."""
+    """Return the changed program, or the original if unwritable."""
     tree = ast.parse(code)
     node = next(node for at, node in enumerate(ast.walk(tree)) if at == place)
     list(_node_changes(node))[number][1]()

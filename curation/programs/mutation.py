@@ -74,7 +74,7 @@ def _value(text: str) -> int | None:
 
 
 def read_lines(text: str) -> list[Line] | None:
-    """Return the tokens of each line; None for unusual white space."""
+    """Return each line's tokens; None for unusual white space."""
     lines = [line.split(" ") if line else [] for line in text.rstrip("\n").split("\n")]
     if any("" in line or "\t" in "".join(line) or "\r" in "".join(line) for line in lines):
         return None
@@ -82,7 +82,7 @@ def read_lines(text: str) -> list[Line] | None:
 
 
 def written(lines: Sequence[Line]) -> str:
-    """Return lines of tokens as the text of an input."""
+    """Return lines of tokens as an input."""
     return "\n".join(" ".join(line) for line in lines) + "\n"
 
 
@@ -93,7 +93,7 @@ def is_whole(token: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CountField:
-    """A number in the head that counts tokens or letters of line ``of``, or lines from it on."""
+    """A number in the head that counts line ``of``'s tokens or letters, or the lines from it on."""
 
     place: Place
     kind: str
@@ -189,7 +189,7 @@ def keeps_counts(text: str, inputs: Sequence[str]) -> bool:
 
 
 def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str) -> list[str]:
-    """Return up to ``count`` distinct new inputs; none if the format is unreadable."""
+    """Return up to ``count`` distinct new inputs; none for unreadable formats."""
     read = [lines for text in inputs if (lines := read_lines(text)) is not None and any(lines)]
     if not read:
         return []
@@ -242,7 +242,6 @@ def _free(lines: list[Line], shape: InputShape) -> list[tuple[int, int, Place]]:
 
 
 def _redraw(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Draw new values of any magnitude for some numbers."""
     free = _free(lines, shape)
     share = draw.choice((0.1, 0.5, 1.0))
     for row, token, place in free:
@@ -278,7 +277,6 @@ def _repeat(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
 
 
 def _resize(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Write fewer or more of what a number counts."""
     if not shape.counts:
         return
     count = draw.choice(shape.counts)
@@ -302,7 +300,6 @@ def _resize(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
 
 
 def _shuffle(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Shuffle a long line's tokens, or lines after the head."""
     del ranges
     long = [row for row, line in enumerate(lines) if len(line) > HEAD]
     if long and draw.random() < 0.6:
@@ -352,7 +349,6 @@ def _recombine(lines: list[Line], shape: InputShape, ranges: Ranges, draw: rando
 
 
 def _edit_lines(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Remove, repeat or move a line and update counts."""
     del shape, ranges
     if len(lines) < 3:
         return

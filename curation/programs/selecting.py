@@ -25,8 +25,7 @@ def select_tests(
 ) -> list[int]:
     """Return up to ``room`` tests to keep, in order.
 
-    Tests that catch new solutions (real before mutants) come first, then those that catch rarely caught ones, then more
-    up to ``fill``.
+    First come tests that catch new solutions (real before mutants), then rarely caught ones, then more up to ``fill``.
 
     Args:
         sound: tests on which all voters agree.
@@ -75,7 +74,7 @@ def select_tests(
 _NUMBER = re.compile(r"-?\d{1,40}(?:\.\d*)?")
 _TOKENS = 3
 _SMALL = 3
-"""Max number with a kind of its own; larger ones go by sign and length."""
+"""Max number that is a kind of its own."""
 
 
 def output_kind(output: str) -> str:

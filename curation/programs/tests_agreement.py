@@ -73,7 +73,7 @@ MAX_DEVIATING_SHARE = 0.5
 """Max share of tests on which a voting solution may deviate."""
 
 MAX_SPLIT_SHARE = 0.3
-"""Max share of tests without agreement; with more, a problem has several right outputs."""
+"""Max share of tests without agreement; above, a problem has several right outputs."""
 
 MIN_SOLUTIONS = 1
 """Min voting solutions of a problem."""
@@ -85,7 +85,7 @@ MIN_VOTES = 2
 """Min valid runs of a test unless all give its expected output."""
 
 VOTES_TO_CORRECT = 3
-"""Min runs with the same output, and none with the expected one, for a correction."""
+"""Min equal outputs, and none as expected, for a correction."""
 
 _OTHERS = 3
 """Min other voting solutions for a solution to deviate."""
@@ -94,7 +94,7 @@ _OTHERS = 3
 def majority_outputs(runs: pl.DataFrame) -> pl.DataFrame:
     """Return the most frequent valid ``output`` per problem and test.
 
-    Ties go to the expected output, then to the smaller class name.
+    Ties go to the expected output, then to the smaller name.
     """
     valid = runs.filter(pl.col("valid"))
     classes = valid.group_by("problem", "test", "output").agg(
@@ -271,7 +271,6 @@ def decide_problems(
 
 
 def _caught_solutions(runs: pl.DataFrame, tests: pl.DataFrame) -> pl.DataFrame:
-    """Return wrong solutions and whether a remaining test catches them."""
     staying = tests.filter(pl.col("decision") != "discard").select("problem", "test", pl.col("output").alias("wanted"))
     wrong = runs.filter(~pl.col("right").fill_null(True))
     fails = ~pl.col("valid") | (pl.col("output") != pl.col("wanted"))

@@ -16,7 +16,7 @@ from curation.verify.programs.tools import Runner
 VERSION = "validation@6"
 
 MAX_REFUSED = 0.4
-"""Max share of given inputs that a believed validator may refuse or fail on."""
+"""Max share of given inputs that a validator may refuse or fail on."""
 MIN_SPOILED_REFUSED, MIN_SPOILED_REFUSED_MODEL = 0.5, 0.8
 """Min share of spoiled inputs that a package's or a model's validator must refuse."""
 _GIVEN = 40
@@ -84,7 +84,6 @@ def vouch(
 
 
 def _fault(runner: Runner, ready: ReadyValidator, given: Sequence[GivenInput], *, strict: bool) -> str | None:
-    """Return why a validator is not believed, else None."""
     tried = sorted(given, key=lambda one: not one.example)[:_GIVEN]
     verdicts = _verdicts(runner, [ready], [one.text for one in tried])
     refused = [one for one, verdict in zip(tried, verdicts, strict=True) if verdict.valid is False]
@@ -122,7 +121,7 @@ def _verdicts(
 def cut_inputs(inputs: Mapping[int, str]) -> dict[int, str]:
     """Return inputs that the source cut off, by test, with evidence.
 
-    They are long and end in an ellipsis, in a problem without two dots in a row elsewhere.
+    They are long and end in an ellipsis, in a problem without other dots in a row.
     """
     whole = {test: text.rstrip() for test, text in inputs.items()}
     if any(".." in text.removesuffix("...") for text in whole.values()):
@@ -132,7 +131,7 @@ def cut_inputs(inputs: Mapping[int, str]) -> dict[int, str]:
 
 
 def tidy_text(text: str) -> str:
-    """Clean up carriage returns, trailing blanks and the final line break."""
+    """Clean up carriage returns, trailing blanks and final line breaks."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").split("\n")]
     return "\n".join(lines).rstrip("\n") + "\n"
 

@@ -31,7 +31,7 @@ _SECOND_THOUGHT = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.second_th
 _LISTS = re.compile(rf"[,;&、，；=]|\\(?:land|lor|cup)|\b(?:{_SPACED_JOINERS})\b|{_HAN_JOINERS}|\([a-z]\)")
 
 Span = tuple[int, int, int]
-"""A box's start, its content's start, and the end after its brace."""
+"""Start of a box, start of its content, end after its brace."""
 
 
 def has_box(text: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 
 MAX_COUNTED = 64
-"""Max answers that start classes by how many others they equal; more start by length."""
+"""Max answers to sort by how many others they equal; beyond, the shortest come first."""
 
 
 def answer_classes(answers: Sequence[str], are_equal: Callable[[str, str], bool]) -> dict[str, int]:

@@ -86,7 +86,7 @@ _BOLD_LABEL = re.compile(r"(?:\*\*|__)[ \t]*([:：])")
 
 
 def extract_answer(response: str, form: str = ANY, finish: str | None = None) -> ExtractedAnswer | None:
-    """Return the final answer of a response, if any.
+    """Return the final answer of a response.
 
     Args:
         form: as in `curation.response_formats`.
@@ -115,7 +115,7 @@ def extract_answer(response: str, form: str = ANY, finish: str | None = None) ->
 
 
 def read_answer(text: str, form: str = ANY) -> str | None:
-    """Return the final answer in an answer or a response, if any.
+    """Return the final answer in an answer or a response.
 
     Args:
         form: `LOOSE`, else a recorded answer.
@@ -161,7 +161,6 @@ def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
 
 
 def _by_later_cue(text: str) -> ExtractedAnswer | None:
-    """Return a "Final answer:" after the last box."""
     cue = next(iter([*_STRONG_CUE.finditer(text)][::-1]), None)
     extracted = _by_cue(text[cue.start() :]) if cue is not None and not has_box(text[cue.start() :]) else None
     is_value = extracted is not None and _is_short(extracted.answer) and not is_prose(extracted.answer)
@@ -344,7 +343,7 @@ _KEYED = re.compile(r'^\{?\s*"?(?:final[_ ])?answer"?\s*:\s*', re.IGNORECASE)
 
 
 def clean_recorded_answer(answer: str | None) -> str | None:
-    r"""Return a recorded final answer without remains of JSON, or None.
+    r"""Return a recorded final answer without remains of JSON.
 
     Example: ``'"answer": "40"\n}'`` → ``"40"``, ``"No answer provided."`` → None
     """
@@ -393,7 +392,6 @@ def _guess(text: str) -> tuple[str, str] | None:
 
 
 def _has_condition(text: str) -> bool:
-    """Return whether a short text has conditions or several formulas."""
     if _DECLARES.search(text):
         return True
     formulas = len(MATH.findall(text))

@@ -93,7 +93,7 @@ def scorer_of(meta: str | None) -> str | None:
 
 
 def require_scorer(scorer: str | None, problem: str) -> None:
-    """Check that reasoning-gym is installed if a scorer needs it.
+    """Check that reasoning-gym is installed if needed.
 
     Raises:
         ConfigError: it is not installed.
@@ -124,7 +124,7 @@ def scored(plugin: Plugin, statement: str | None, reference: str, answer: str) -
 
 @lru_cache(maxsize=4096)
 def scored_by_task(scorer: TaskScorer, answer: str) -> bool | str | None:
-    """Return whether an answer is right by a task's own scorer, or the failure."""
+    """Return whether an answer is right by its task's scorer, or the failure."""
     from curation.extras import has_extra
     from curation.verify.sandbox import Limits
 
@@ -136,7 +136,7 @@ def scored_by_task(scorer: TaskScorer, answer: str) -> bool | str | None:
 
 @cache
 def load_tasks() -> None:
-    """Start the sandbox of tasks, whose import of sympy takes seconds that no limit should count."""
+    """Start the sandbox of tasks, whose slow import of sympy no limit should count."""
     from curation.verify.sandbox import Limits
 
     list(_sandbox().run_python("", [b""], Limits(), tasks=True))

@@ -93,7 +93,7 @@ def best_verdict(verdicts: Sequence[tuple[Outcome, str]]) -> tuple[Outcome, str]
 
 
 _Claimant = PluginRef | TaskScorer | tuple[Outcome, str]
-"""The judge or scorer that decides a reference, or the verdict left by its failure."""
+"""The judge or scorer that decides a reference, or a verdict on its failure."""
 
 
 @dataclass(frozen=True, slots=True)

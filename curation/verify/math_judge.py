@@ -285,7 +285,7 @@ def _reference_check(reply: JobReply) -> ReferenceCheck:
 
 
 def final_answer(response: Response, response_format: str = ANY) -> str | None:
-    """Return a response's final answer, or the recorded one."""
+    """Return a response's final or recorded answer."""
     if response.text is None:
         return read_answer(response.answer, response_format) if response.answer is not None else None
     extracted = extract_answer(response.text, response_format, response.finish)

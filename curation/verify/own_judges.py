@@ -116,7 +116,7 @@ def chosen_judges(labels: Sequence[str], judges: Iterable[PluginRef], problem: s
 
 
 VARIABLE = "GOLDILOCKS_JUDGES"
-"""Environment variable with judges for trainers without settings: paths with names, comma-separated."""
+"""Environment variable of judges for trainers without settings: comma-separated paths with names."""
 
 
 def claims(judge: PluginRef, reference: str, statement: str | None, *, lang: str = "en") -> bool | str:

@@ -13,7 +13,7 @@ MAX_PROSE_CHARS = 4_000
 """Max characters of a text to search for words."""
 
 MAX_SENTENCE_CHARS = 400
-"""Max characters of a text to read a value from."""
+"""Max characters of a text with a value."""
 
 MATH = re.compile(
     r"\$\$.{1,2000}?\$\$|\$(?:\\.|[^$\\\n]){1,2000}\$|\\\([^\n]{1,2000}?\\\)|\\\[.{1,2000}?\\\]", re.DOTALL
@@ -102,7 +102,6 @@ def is_prose(text: str) -> bool:
 
 
 def _is_math_word(word: str) -> bool:
-    """Return whether letters are a function, unit or differential."""
     is_name = word in FUNCTIONS or (is_unit(word) and word != "in") or word == "pi"  # 5 in, but 5 in the end
     return is_name or (len(word) == 2 and word[0] == "d" and word != "du")
 

@@ -32,7 +32,7 @@ from typing import IO, Any
 from curation.records import Outcome, VerifierError
 
 WALL_FACTOR = 60.0
-"""Max wall seconds per second of the CPU limit, for 60 processes per core."""
+"""Max wall seconds per CPU second, for 60 processes per core."""
 
 STARTUP_S = 600.0
 """Max wall seconds for a worker to import its target."""

@@ -88,7 +88,7 @@ def compare_texts(
 
 
 def check_reference(reference: str, *, lang: str = "en") -> str | None:
-    """Return why ``reference`` cannot be verified against, as a clause; None if it can."""
+    """Return why ``reference`` cannot be verified against, as a clause."""
     if is_plain(reference, lang=lang):
         return None
     from curation.verify.answers.references import reference_defect

@@ -36,7 +36,7 @@ _PRECISION_LOCK = threading.RLock()  # flint keeps one precision for all threads
 
 
 class Undefined(Exception):
-    """The expression has no value here: a pole or an unknown name or function."""
+    """The expression has no value here: a pole, an unknown name or function."""
 
 
 class MagnitudeTooLarge(Undefined):
@@ -68,7 +68,7 @@ def as_fraction(value: fmpq) -> Fraction:
 
 
 def rational_value(expr: Expr) -> Fraction | None:
-    """Return the value if exact arithmetic yields a rational number."""
+    """Return the exact value if it is rational and cheap."""
     if expr.op == "num":
         return expr.value
     if expr.op in ("sym", "const", "pm", "mp"):
@@ -96,7 +96,7 @@ def real_ball(expr: Expr, bits: int = 210) -> arb | None:
 
 
 def magnitude(value: Number) -> int:
-    """Return a number's rough binary exponent; large and negative for zero."""
+    """Return a rough binary exponent, large and negative for zero."""
     if isinstance(value, fmpq):
         return int(abs(value.p)).bit_length() - int(value.q).bit_length() + 1 if value != 0 else -MAX_EXACT_BITS
     mantissa, exponent = value.abs_upper().man_exp()
@@ -155,7 +155,7 @@ class Evaluation:
         raise Undecided
 
     def floor(self, value: Number) -> fmpq:
-        """Return the largest whole number that is not larger. Raises `Undecided`."""
+        """Return the floor. Raises `Undecided`."""
         if isinstance(value, acb):
             raise Undefined("the floor of a complex number")
         whole = value.floor() if isinstance(value, fmpq) else value.floor().unique_fmpz()
@@ -173,7 +173,7 @@ class Evaluation:
         raise Undefined(name)
 
     def _checked(self, value: Number) -> Number:
-        """Return a value, as real if it surely is. Raises `Undecided` if it is not finite."""
+        """Return a value, as real if certain. Raises `Undecided` if it is not finite."""
         if isinstance(value, fmpq):
             return value if value.height_bits() <= MAX_EXACT_BITS else arb(value)
         if isinstance(value, acb) and value.imag.is_zero():

@@ -90,7 +90,7 @@ def power(base: Expr, exponent: Expr) -> Expr:
 
 
 def divide(top: Expr, bottom: Expr) -> Expr:
-    """Return a quotient, or the fraction of two exactly written numbers."""
+    """Return a quotient, or the fraction of exact numbers."""
     if top.op == "num" and bottom.op == "num" and bottom.value != 0 and top.places is None and bottom.places is None:
         return num(top.value / bottom.value)
     return mul(top, power(bottom, MINUS_ONE))

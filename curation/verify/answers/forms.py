@@ -77,7 +77,7 @@ Form = Value | Words | Sequence | Union | Matrix | Relation
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The form a text was read as, what the text declares of names, and what the form leaves out.
+    """The form of a text, what the text declares of names, and what the form leaves out.
 
     Example: "2^k, k ∈ Z" is 2^k with ``declared`` k: "Z"; "2^k for k > 1" is 2^k with ``unread`` "fork>1".
     """

@@ -111,7 +111,7 @@ class ExpressionParser:
         return self.mixed_number(value) or num(value)
 
     def mixed_number(self, whole: Fraction) -> Expr | None:
-        r"""Read ``3\frac{1}{2}`` or ``3 1/2`` as a mixed number, else return None."""
+        r"""Read ``3\frac{1}{2}`` or ``3 1/2`` as a mixed number."""
         token = self.peek()
         if token.kind == "cmd" and token.text == "frac":
             saved, tokens = self.position, list(self.tokens)
@@ -170,7 +170,7 @@ class ExpressionParser:
         return sym(full)
 
     def call_of(self, name: str) -> Expr | None:
-        """Read ``f(2)`` and ``f'(0)`` as names of values; None for f(x), which may be a product."""
+        """Read ``f(2)`` and ``f'(0)`` as names; None for f(x), which may be a product."""
         at = self.position
         while self.tokens[at : at + 1] and self.tokens[at].text == "'":
             at += 1
@@ -185,7 +185,7 @@ class ExpressionParser:
         return called
 
     def combination(self) -> Expr | None:
-        """Read what follows the C of ``C(5, 2)`` or ``C_5^2``; None for anything else."""
+        """Read what follows the C of ``C(5, 2)`` or ``C_5^2``."""
         saved = self.position
         is_call = self.next().text == "("
         argument = self.sum if is_call else self.group
@@ -355,7 +355,7 @@ class ExpressionParser:
         return fn("lim", variable, bound, self.term())
 
     def integral(self) -> Expr:
-        """Read an integral up to the first d x outside braces; an antiderivative if it has no bounds."""
+        """Read an integral up to the first d x outside braces; without bounds an antiderivative."""
         low = high = None
         if self.at("_"):
             self.position += 1

@@ -228,7 +228,7 @@ class Matcher(Values):
     # relations
 
     def match_relations(self, reference: Form, answer: Form) -> bool:
-        """Return whether two forms, at least one a relation, are the same answer."""
+        """Return `match` of forms, at least one a relation."""
         ranges = _range_of(reference), _range_of(answer)
         if ranges[0] and ranges[1]:
             return self._same_ends(ranges[0], ranges[1])
@@ -295,7 +295,7 @@ class Matcher(Values):
         )
 
     def _match_chains(self, reference: Relation, answer: Relation) -> bool:
-        """Return whether two chains are the same, perhaps reversed: a < b ≤ c, c ≥ b > a."""
+        """Return whether two chains are the same, perhaps reversed: a < b, b > a."""
         if len(reference.items) != len(answer.items):
             return False
         backwards = Relation(tuple(reversed(answer.items)), tuple(FLIP.get(op, op) for op in reversed(answer.ops)))
@@ -327,7 +327,7 @@ class Matcher(Values):
         return self.decide("inequality", (factor > 0) == (op == other))
 
     def _factor_sign(self, left: Expr, right: Expr) -> int | None:
-        """Return the sign of the constant c ≠ 0 with left = c·right everywhere, or None."""
+        """Return the sign of the constant c ≠ 0 with left = c·right everywhere."""
         if not symbols(left) or symbols(left) != symbols(right):
             return None
         values = values_at_trial_point(left, right)
@@ -354,7 +354,7 @@ class Matcher(Values):
         return self.decide("equation", is_solution)
 
     def _same_order(self, reference: Relation, answer: Sequence) -> bool:
-        """Return whether a chain and a list have the same order: b < a < d and b, a, d."""
+        """Return whether a chain and a list are in one order: b < a < d and b, a, d."""
         if set(reference.ops) not in ({"<"}, {">"}) or not 3 <= len(answer.items) == len(reference.items):
             return False
         return all(self.match(left, right) for left, right in zip(reference.items, answer.items, strict=True))
@@ -378,7 +378,7 @@ def _includes(piece: Interval) -> tuple[bool, bool]:
 
 
 def as_sequence(form: Form) -> Sequence | None:
-    """Return a form as a sequence, a single answer as one item; None for a conjunction."""
+    """Return a form as a sequence, a single answer as one item, a conjunction as None."""
     if isinstance(form, Sequence):
         return form
     if isinstance(form, Union):
@@ -417,7 +417,7 @@ def _sign_choices(form: Sequence) -> list[Form]:
 
 
 def _as_vector(form: Form, other: Form) -> Form:
-    """Return a sum of unit vectors as a tuple if the other form is a tuple or column."""
+    """Return a sum of unit vectors as a tuple next to a tuple or column."""
     if not isinstance(form, Value) or not isinstance(other, Sequence | Matrix):
         return form
     size = len(other.items) if isinstance(other, Sequence) else len(other.rows)
@@ -503,7 +503,7 @@ def _is_rounded_from(exact: Form, rounded: Form) -> bool:
 
 
 def _range_of(form: Form) -> tuple[Form, Form] | None:
-    """Return the ends of "3 to 5" or "3-5", or None."""
+    """Return the ends of "3 to 5" or "3-5"."""
     if isinstance(form, Relation) and form.ops == ("to",):
         return form.items[0], form.items[1]
     if isinstance(form, Value) and form.expr.op == "add" and len(form.expr.args) == 2:

@@ -45,7 +45,7 @@ _POSITIVE_IN_FORMULAS = (
 
 @dataclass(frozen=True, slots=True)
 class QuestionWords:
-    """One language's expressions by field of `Questions`, and the meaning of their blanks."""
+    """A language's expressions by field of `Questions`, and the meaning of their blanks."""
 
     expressions: dict[str, tuple[re.Pattern[str], ...]]
     unit_name: re.Pattern[str]
@@ -72,7 +72,7 @@ class QuestionWords:
         return any(expression.search(text) for expression in self.expressions[field])
 
     def unit(self, match: re.Match[str]) -> str | None:
-        """Return the normalised unit at the start of a <unit> match, or None."""
+        """Return the normalised unit at the start of a <unit> match."""
         found = self._simple_unit(match["unit"])
         if found is None:
             return None
@@ -84,7 +84,7 @@ class QuestionWords:
         return normalise_unit(f"{unit}/{under[0]}") if under is not None else None
 
     def _simple_unit(self, text: str) -> tuple[str, str] | None:
-        """Return the unit and power at the start of a text, and the rest."""
+        """Return the unit and power at a text's start, and the rest."""
         before = self.power.match(text)
         match = self.unit_name.match(text, before.end() if before else 0)
         if match is None:
@@ -101,7 +101,7 @@ class QuestionWords:
 
 @cache
 def question_words(code: str) -> QuestionWords:
-    """Return the expressions of a language, or of English if it has no file."""
+    """Return a language's expressions, or English ones without a file."""
     known = {lang.code: lang for lang in languages()}
     lang = known.get(code, known["en"])
     numbers, powers = (
@@ -158,7 +158,6 @@ def question_words(code: str) -> QuestionWords:
 
 
 def _compile(expressions: Iterable[str], blanks: dict[str, str]) -> tuple[re.Pattern[str], ...]:
-    """Return expressions with filled blanks, those without blanks joined."""
     plain: list[str] = []
     filled: list[str] = []
     for expression in expressions:
@@ -250,7 +249,7 @@ NOTHING_ASKED = QuestionForm()
 
 
 def read_question(statement: str | None, lang: str = "en") -> QuestionForm:
-    """Return the form of answer that a statement asks for, `NOTHING_ASKED` if there is none.
+    """Return the form of answer that a statement asks for, or `NOTHING_ASKED`.
 
     Args:
         lang: its ISO 639-1 code; hanzi are read as Chinese, a language without a file as English.
@@ -284,12 +283,12 @@ def _read(statement: str, lang: str) -> QuestionForm:
 
 
 def stem(word: str) -> str:
-    """Return a word's lower-case beginning, the same for its forms: egg, eggs; travel, travelled."""
+    """Return a word's lower-case beginning, shared by its forms: egg, eggs; travel, travelled."""
     return word.lower().removesuffix("s").removesuffix("ing").removesuffix("ed")[:5]
 
 
 def _stems(text: str) -> frozenset[str]:
-    """Return a text's words, their stems, and its numbers, small ones also in words."""
+    """Return a text's words, stems and numbers, small ones also in words."""
     found = [word.replace(",", "").lower() for word in WORDS.findall(text)]
     small = {name for name, value in NUMBER_WORDS.items() if name in found or str(value) in found}
     return frozenset((*map(stem, found), *found, *map(stem, small), *(str(NUMBER_WORDS[name]) for name in small)))
@@ -308,7 +307,7 @@ def _base(asking: str) -> int | None:
 
 
 def compact(formula: str) -> str:
-    """Return a formula without spaces, delimiters, sizes and braces that change nothing."""
+    """Return a formula without spaces, delimiters, sizes and needless braces."""
     bare = _ONE_SIGN.sub(r"\1", _LAYOUT.sub("", formula).rstrip("."))
     return _SIZED.sub(r"\\\1", bare)
 
@@ -335,7 +334,6 @@ _SENTENCE = re.compile(r"(?<!\bM[rs]\.)(?<!\bMrs\.)(?<!\bDr\.)(?<=[.?!])\s+(?=[^
 
 
 def _asking_part(question: str, words: QuestionWords) -> str:
-    """Return the last sentence that asks, and all after it."""
     sentences = [sentence for sentence in _SENTENCE.split(question) if sentence and sentence.strip()]
     places = range(len(sentences) - 1, -1, -1)
     last = next((at for at in places if "?" in sentences[at] or "？" in sentences[at]), None)
@@ -354,7 +352,6 @@ _POWERS = str.maketrans({"²": "^2", "³": "^3"})
 
 
 def _without_markup(text: str) -> str:
-    """Return a text without dollars, braces and font commands; a blank becomes ``____``."""
     return " ".join(_MARKUP.sub(" ", _BLANK.sub(" ____ ", text.translate(_POWERS))).split())
 
 

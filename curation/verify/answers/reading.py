@@ -70,7 +70,7 @@ _CHAFF = frozenset((*',;.:?"#()[]{}|&⟨⟩⇒', "space", "newline", "and", "or"
 
 @lru_cache(maxsize=8192)
 def parse_readings(text: str, lang: str) -> tuple[Reading, ...]:
-    """Return the readings of a text from `tiers.clean_answer`; never empty, the last one `Words`."""
+    """Return the readings of a `tiers.clean_answer`; the last one is `Words`."""
     base = parse_number_in_base(text)
     readings = [Reading(base)] if base is not None else []
     spelled = parse_number_words(text) if "-" in text and text[0].isalpha() else None
@@ -147,7 +147,6 @@ def _parse_item(part: list[Token], depth: int) -> Form:
 
 
 def _with_set_minus(tokens: list[Token]) -> list[Token]:
-    """Return tokens with the minus before a set as set difference."""
     return [
         token._replace(text="∖") if token.text == "-" and after is not None and after.text == "{s" else token
         for token, after in zip(tokens, [*tokens[1:], None], strict=True)
@@ -205,7 +204,7 @@ def _parse_relation(parts: list[list[Token]], signs: list[Token], depth: int) ->
 
 
 def _parse_approximation(parts: list[list[Token]], signs: list[Token], depth: int) -> Form:
-    """Read a = b ≈ c as an approximation of b, a lone ≈ c as c, and name ≈ c as name = c."""
+    """Read a = b ≈ c as b approximated, a lone ≈ c as c, and name ≈ c as name = c."""
     at = next(position for position, sign in enumerate(signs) if sign.text == "~=")
     if at == 0 and len(signs) == 1 and not parts[0]:
         return also_from(parse_form(parts[1], depth + 1), places(signs))
@@ -465,7 +464,7 @@ def trim_tokens(tokens: list[Token]) -> list[Token]:
 
 
 def cut_tail(tokens: list[Token]) -> list[Token]:
-    r"""Cut "for all n …", "where k is …" and "(k \in \mathbb{Z})" off a formula."""
+    r"""Cut "for all n …", "where k is …" and "(k \in \mathbb{Z})" off."""
     level = 0
     for position, token in enumerate(tokens):
         level += (token.kind == "env") - (token.kind == "endenv")
@@ -517,7 +516,7 @@ def is_name(tokens: list[Token]) -> bool:
 
 
 def is_call(tokens: list[Token]) -> bool:
-    """Return whether tokens are a letter, perhaps indexed, and a bracket: f(x), A_n(2)."""
+    """Return whether tokens are a function's value: f(x), A_n(2)."""
     at = next((position for position, token in enumerate(tokens) if token.text == "("), 0)
     name = [token.text for token in tokens[:at]]
     plain = len(name) == 1 or (len(name) > 2 and name[1] == "_") or (len(name) == 2 and name[1] == "'")
@@ -525,7 +524,7 @@ def is_call(tokens: list[Token]) -> bool:
 
 
 def encloses_all(tokens: list[Token]) -> bool:
-    """Return whether the first token's bracket closes with the last, half-open intervals included."""
+    """Return whether the first bracket closes with the last token, half-open intervals included."""
     level = 0
     for position, token in enumerate(tokens):
         if token.kind in ("op", "env", "endenv"):

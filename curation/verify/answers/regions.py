@@ -162,7 +162,7 @@ def _named_relation(form: Relation) -> list[Interval]:
 
 
 def _find_unknown(sides: list[Expr]) -> Expr:
-    """Return an inequality's only variable, or a compound name such as f(x) on one side."""
+    """Return an inequality's only variable, or a compound name such as f(x)."""
     names: set[str] = set().union(*(symbols(side) for side in sides))
     if len(names) == 1:
         return Expr("sym", name=next(iter(names)))
@@ -279,7 +279,7 @@ def _intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> 
 
 
 def _symbolic_intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> list[Interval]:
-    """Join a lower and an upper bound with parameters. Raises `UnsolvedRegion` for anything else."""
+    """Join a lower and an upper bound with parameters, else raise `UnsolvedRegion`."""
     if len(left_pieces) != 1 or len(right_pieces) != 1:
         raise UnsolvedRegion("an intersection with parameters")
     left, right = left_pieces[0], right_pieces[0]

@@ -58,7 +58,7 @@ from curation.verify.answers.expr import (
 from curation.verify.answers.policy import WrittenNumber
 
 _SCALES = (0, 0, 1, -1, 3, -4, 9, -9, 2)
-"""Powers of ten of a trial's values; ordinary ones first, which show most differences."""
+"""Powers of ten of a trial's values; the first show most differences."""
 
 _WHOLE_LETTERS = frozenset("abcdijklmnpqMNKL")
 _COUNTS = tuple(
@@ -111,7 +111,7 @@ def _has_parts(expr: Expr) -> bool:
 
 
 def trial_points(left: Expr, right: Expr, integers: frozenset[str] = frozenset()) -> Iterator[tuple[bool, Point]]:
-    """Yield points, each with whether all its coordinates are positive; those come first.
+    """Yield points, each with whether all coordinates are positive; those come first.
 
     Args:
         integers: variables known to be integers.
@@ -243,7 +243,7 @@ def _compare_at_points(left: Expr, right: Expr, integers: frozenset[str], *, rea
 
 
 def values_at_trial_point(left: Expr, right: Expr) -> tuple[Expr, Expr, int] | None:
-    """Return both values at a point where neither is zero, and their quotient's sign, or None."""
+    """Return both values at a point where neither is zero, and their quotient's sign."""
     for _, point in trial_points(left, right):
         at = {name: num(as_fraction(value)) for name, value in point.items()}
         first, second = rename(left, at), rename(right, at)
@@ -254,7 +254,7 @@ def values_at_trial_point(left: Expr, right: Expr) -> tuple[Expr, Expr, int] | N
 
 
 def agree_within_rounding(left: Expr, right: Expr) -> bool:
-    """Return whether functions with ``rounded`` numbers agree at all points, to three digits at some."""
+    """Return whether functions with ``rounded`` numbers agree at all points, to three digits at a few."""
     agreements = 0
     for _, point in trial_points(left, right):
         with precision(4 * FIRST_BITS):
@@ -299,7 +299,7 @@ def _agree_at(
 
 
 def _agreement_bits(values: tuple[Number, Number], gap: Number) -> int:
-    """Return the difference's bits below the values, or below 1 if both may be zero."""
+    """Return the difference's bits below the values, or below 1 for zeros."""
     sizes = [magnitude(value) for value in values if value != 0]
     return (max(sizes) if sizes else 0) - magnitude(gap)
 
@@ -344,7 +344,7 @@ def written_number(expr: Expr) -> WrittenNumber | None:
 
 
 def constant_value(expr: Expr) -> Fraction | None:
-    """Return a real constant, exactly or to 50 digits, or None."""
+    """Return a real constant, exactly or to 50 digits."""
     if symbols(expr):
         return None
     exact = rational_value(expr)

@@ -19,7 +19,7 @@ MAX_BITS = 2_000
 
 
 class UnsupportedBySympy(Exception):
-    """An expression that sympy lacks, or a too large one."""
+    """An expression that sympy lacks, or that is too large."""
 
 
 def needs_sympy(expr: Expr) -> bool:
@@ -37,7 +37,7 @@ def needs_sympy(expr: Expr) -> bool:
 
 @lru_cache(maxsize=512)
 def evaluate_symbolically(expr: Expr) -> Expr | None:
-    """Return the expression with its operators evaluated (an antiderivative adds C); None if sympy cannot."""
+    """Return the expression with its operators evaluated (an antiderivative adds C), if sympy can."""
     if sum(1 for _ in walk(expr)) > MAX_NODES:
         return None
     import sympy

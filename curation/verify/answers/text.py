@@ -57,7 +57,7 @@ _THOUSANDS = re.compile(
 )
 _SPACED = re.compile(r"(?<![\d.,/\\}])(\d{1,3})((?: \d{3})+)(?![\d/])(?=\s*(?:$|[^\d\s,;]|\.\d|,\d{1,2}(?![\d,])))")
 MAX_DOTTED_CHARS = 120
-"""Max characters to search for decimals with dots after them; the search is quadratic."""
+"""Max characters to search for decimals with dots; the search is quadratic."""
 
 _ONLY_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mbox)\s*\{([^{}$]*\d[^{}$]*)\}")
 _OUT_OF = re.compile(r"(\d+)\s+out\s+of\s+(\d+)", re.IGNORECASE)

@@ -112,7 +112,7 @@ def clean_answer(text: str) -> str:
 def compare_readings(
     references: tuple[Reading, ...], answers: tuple[Reading, ...], question: QuestionForm = NOTHING_ASKED
 ) -> AnswerComparison:
-    """Return CORRECT if any pair of readings is the same answer and left out the same text."""
+    """Return CORRECT if any readings are the same answer and left out the same text."""
     doubtful = False
     method = ""
     reference_words, answer_words = references[-1].form, answers[-1].form
@@ -179,7 +179,7 @@ def _is_wordy(words: Words) -> bool:
 
 
 def _compare_as_words(reference: str, answer: str, lang: str, question: QuestionForm) -> AnswerComparison | None:
-    """Compare yes and no, times, dates, reversed sums, word lists and lettered options, else return None."""
+    """Compare yes and no, times, dates, reversed sums, word lists and options."""
     if len(reference) > 1 or len(answer) > 1:
         truth = _compare_truths(reference, answer)
         if truth is not None:
@@ -210,7 +210,6 @@ def _terms(text: str) -> list[str]:
 
 
 def _compare_truths(reference: str, answer: str) -> AnswerComparison | None:
-    """Compare yes and no, and any text after them, else return None."""
     left, right = split_boolean(reference), split_boolean(answer)
     if left is None or right is None:
         return None
@@ -222,7 +221,7 @@ def _compare_truths(reference: str, answer: str) -> AnswerComparison | None:
 
 
 def _compare_as_choice(reference: str, answer: str, lang: str, question: QuestionForm) -> AnswerComparison | None:
-    """Compare a lettered option with a letter or its text; None if undecided."""
+    """Compare a lettered option with a letter or its text."""
     letters = parse_choice_letters(reference), parse_choice_letters(answer)
     reference_choice, answer_choice = parse_choice(reference), parse_choice(answer)
     if letters[0] and (letters[1] or answer_choice):
@@ -254,7 +253,7 @@ def _verdict(equal: bool, method: str, left: str, right: str) -> AnswerCompariso
 
 
 def compare_with_sentence(reference: str, answer: str, comparison: AnswerComparison) -> AnswerComparison:
-    """Return a comparison; a refused sentence is judged by the only option it names, or is doubtful."""
+    """Return a comparison; a refused sentence is judged by its only option, or is doubtful."""
     if comparison.outcome is not Outcome.WRONG:
         return comparison
     choice = parse_choice(reference)
@@ -292,7 +291,7 @@ def without_quantity(text: str, question: QuestionForm) -> str:
 
 
 def without_words(text: str, question: QuestionForm) -> str:
-    """Return an answer's value and unit if its other words add nothing to the statement."""
+    """Return an answer's value and unit if its other words add nothing."""
     if len(text) > MAX_FORMULA_CHARS:
         return text
     clean = _TEXT.sub(r" \1 ", clean_answer(text)).replace("**", " ").replace("\\ ", " ").strip()
@@ -310,7 +309,7 @@ def without_words(text: str, question: QuestionForm) -> str:
 def stated_value(text: str, question: QuestionForm) -> str | None:
     """Return the one value that a sentence adds to the statement, or its only value.
 
-    None if arithmetic, a negation, or a nearby word may change its meaning.
+    None if arithmetic, a negation or a nearby word may change it.
     """
     clean = _TEXT.sub(r" \1 ", clean_answer(text)).replace("**", " ") if len(text) <= MAX_FORMULA_CHARS else ""
     clean = _THOUSANDS.sub("", clean)
@@ -378,7 +377,6 @@ _SUM = re.compile(r"[A-Za-z0-9+]+")
 
 
 def _is_same_formula(left: str, right: str) -> bool:
-    """Return whether two formulas are spelled alike, in any order of a sum."""
     if left == right or left == f"({right})":
         return bool(left)
     sums = _SUM.fullmatch(left) and _SUM.fullmatch(right)
@@ -391,7 +389,7 @@ _COMBINATION = re.compile(r"\d*[A-Za-z](?:_\{?\w\}?)?(?:[+*-]?\d*[A-Za-z](?:_\{?
 
 
 def _objection(reference: str, answer: str, quantity: str) -> str | None:
-    """Return why an answer of the right value has the wrong form, or None."""
+    """Return why an answer of the right value has the wrong form."""
     if len(answer) > MAX_FORMULA_CHARS:
         return None
     formula = compact(clean_answer(answer))
@@ -428,7 +426,7 @@ def _compare_by_option(reference: str, answer: str, lang: str, question: Questio
 
 
 def _option_text(text: str, options: tuple[str, ...]) -> str | None:
-    """Return the texts of options that an answer names by capital letters alone."""
+    """Return the texts of options that an answer names by letter alone."""
     if len(text) > MAX_FORMULA_CHARS:
         return None
     text = clean_answer(text)

@@ -113,7 +113,7 @@ _WORD = re.compile(r"[^\s{}()\\.,;]+")
 
 @lru_cache(maxsize=2048)
 def normalise_unit(text: str) -> str:
-    """Return known units by their table name with ``^2``, others as lower-case words."""
+    """Return known units by table name with ``^2``, others as lower-case words."""
     text = text.replace("~", " ")
     compound = _compound(text)
     if compound is not None:
@@ -148,7 +148,7 @@ def normalise_unit(text: str) -> str:
 
 
 def _compound(text: str) -> str | None:
-    """Return a product of powers of known units in one spelling, "kg*m/s^2", or None."""
+    """Return a product of powers of known units in one spelling: "kg*m/s^2"."""
     powers: dict[str, int] = {}
     sign, position, parts = 1, 0, 0
     text = text.replace("\\cdot", "*").replace(" per ", "/")
@@ -197,7 +197,7 @@ def is_counted_thing(unit: str) -> bool:
 
 
 def conversion_factor(source: str, target: str) -> Fraction | None:
-    """Return how many ``target`` units one ``source`` unit is, or None."""
+    """Return how many ``target`` units one ``source`` unit is."""
     if source == target:
         return Fraction(1)
     left, right = _dimensions_and_size(source), _dimensions_and_size(target)

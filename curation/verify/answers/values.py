@@ -68,7 +68,7 @@ class Values:
         raise NotImplementedError
 
     def match_values(self, reference: Value, answer: Value) -> bool:
-        """Return whether two values are the same, with units omitted, converted, or implied."""
+        """Return whether two values are the same, their units omitted, converted, or implied."""
         shares = [side.unit.startswith("% ") for side in (reference, answer)]
         if any(shares) and reference.unit != answer.unit:
             self.doubtful |= all(shares)
@@ -163,7 +163,7 @@ class Values:
         return [pair]
 
     def is_same(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether two expressions are the same exactly or by the rules of rounding."""
+        """Return whether two expressions are the same, exactly or by rounding."""
         if needs_sympy(reference) or needs_sympy(answer):
             return self._match_computed(reference, answer)
         numbers = written_number(reference), written_number(answer)
@@ -251,7 +251,7 @@ class Values:
         return self.decide("residue", same and compare_expressions(modulus, other).is_equal)
 
     def _match_base(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether numbers have the same digits and base; bare ones need the statement's, or are doubtful."""
+        """Return whether digits and base are the same; bare numbers need the statement's base, or are doubtful."""
         if reference.op == answer.op == "fn":
             return self.decide("base", reference == answer)
         based, bare = (reference, answer) if reference.op == "fn" else (answer, reference)
@@ -307,7 +307,7 @@ class Values:
         return same
 
     def _shift(self, reference: Expr, answer: Expr) -> tuple[str, Expr] | None:
-        """Return k and its replacement that makes b + kp' equal a + kp, or None unless p' = ±p divides a - b."""
+        """Return k and its replacement that makes b + kp' equal a + kp, if p' = ±p divides a - b."""
         for name in sorted(symbols(reference) & symbols(answer)):
             if not (_is_period(reference, name) and _is_period(answer, name)):
                 continue
@@ -361,7 +361,7 @@ def _parts_of(expr: Expr, op: str) -> tuple[Expr, ...]:
 
 
 def _is_constant(expr: Expr, name: str) -> bool:
-    """Return whether a variable is a constant of integration: only a term of its own."""
+    """Return whether a variable is a constant of integration, a term of its own."""
     if not (name[:1] in "CcKk" or name in ("const", "D", "A", "B")) or expr.op != "add":
         return False
     own = [term for term in expr.args if term == sym(name)]
@@ -391,7 +391,6 @@ def _is_case(form: Form) -> bool:
 
 
 def _long_decimals(expr: Expr) -> frozenset[Expr]:
-    """Return the decimals with `MIN_COEFFICIENT_DIGITS` or more."""
     return frozenset(
         node
         for node in walk(expr)
@@ -430,7 +429,6 @@ def _with_unit_letter(value: Value) -> Value:
 
 
 def _varies_by_integers(expr: Expr) -> bool:
-    """Return whether integer variables may simplify an expression."""
     periodic = ("floor", "ceil", "mod", "gcd", "lcm", "sin", "cos", "tan")
     return any(
         (node.op == "fn" and node.name in periodic) or (node.op == "pow" and bool(symbols(node.args[1])))
@@ -439,7 +437,7 @@ def _varies_by_integers(expr: Expr) -> bool:
 
 
 def _scale(expr: Expr, factor: Expr) -> Expr:
-    """Return an expression times a factor, with a number's digits kept for powers of ten."""
+    """Return an expression times a factor; powers of ten keep a number's digits."""
     number = written_number(expr)
     if number is None:
         return mul(expr, factor)

@@ -33,7 +33,7 @@ _NOTHING = re.compile("|".join(vocab.answers.nothing for vocab in languages() if
 
 
 def parse_number_words(text: str) -> Fraction | None:
-    """Read "twenty-five", "one hundred and five" or "two thirds", else return None."""
+    """Read "twenty-five", "one hundred and five" or "two thirds"."""
     if len(text) > 60:
         return None
     names = [name for name in text.lower().replace("-", " ").split() if name not in _ENGLISH.joiners]
@@ -108,7 +108,7 @@ def parse_choice(raw: str) -> tuple[str, str] | None:
 
 
 def parse_boolean(text: str) -> str | None:
-    """Return "yes" or "no" for such words in any known language, also Y, N, T, F."""
+    """Return "yes" or "no" for such words in any known language, and letters."""
     said = split_boolean(text)
     return said[0] if said is not None else None
 

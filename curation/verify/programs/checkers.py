@@ -170,7 +170,7 @@ print(parser.parse(tokenizer.tokenize(sys.stdin.buffer.read())).python_code(stan
 
 @dataclass(frozen=True, slots=True)
 class InputVerdict:
-    """Whether an input is allowed, None after a failure; with the message."""
+    """Whether an input is allowed, None after a failure; with a message."""
 
     valid: bool | None
     words: str = ""
@@ -242,7 +242,6 @@ def _input_verdict(validator: Validator, result: RunResult) -> InputVerdict:
 
 @cache
 def _converter() -> str:
-    """Return a program that converts checktestdata to Python."""
     import checktestdata
 
     folder = Path(checktestdata.__path__[0])

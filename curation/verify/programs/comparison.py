@@ -123,7 +123,6 @@ def _same_tokens(expected: list[bytes], output: list[bytes], how: Comparison) ->
 
 
 def _same_in_space(expected: bytes, output: bytes, how: Comparison) -> bool:
-    """Compare white space by bytes, tokens by the rule."""
     if not how.case_sensitive:
         expected, output = expected.lower(), output.lower()
     expected_parts, output_parts = _SPACES.split(expected), _SPACES.split(output)

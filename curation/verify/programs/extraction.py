@@ -165,7 +165,6 @@ def _named_within(text: str, start: int, end: int, fence: int) -> int | None:
 
 
 def _without_indent(code: str, width: int) -> str:
-    """Remove the common indentation, up to ``width`` columns."""
     if not width:
         return code
     lines = code.split("\n")
@@ -188,7 +187,7 @@ def _cut_indent(line: str, width: int) -> str:
 
 
 def fenced(lang: CodeLang, code: str) -> str:
-    """Return a program in a named block, whose fence is longer than any inside."""
+    """Return a program in a named block, with a longer fence than any inside."""
     longest = max((len(ticks) for ticks in _TICKS.findall(code)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{lang.value}\n{code if code.endswith(chr(10)) else code + chr(10)}{fence}"

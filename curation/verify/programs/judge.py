@@ -40,7 +40,7 @@ from curation.verify.programs.toolchain import STANDARDS
 from curation.verify.programs.tools import Program, Runner
 
 VERSION = "programs-12"
-"""Name and version of the program verifier, a key of verdicts. Changes when a verdict could."""
+"""Name and version of the verifier, a key of verdicts. Changes when a verdict could."""
 
 Job = tuple[CodeProblem, Submission | Unready]
 """A problem, and a program for it or why there is none."""
@@ -186,7 +186,7 @@ def run_program(
     *,
     every: bool = False,
 ) -> ProgramResult:
-    """Return a program's result on some tests, run to the first failure unless ``every``."""
+    """Return a program's result on some tests, to the first failure unless ``every``."""
     runs = _runs(runner, problem, submission, indices, every)
     if isinstance(runs, Unready):
         return ProgramResult(runs.verdict, None, (), runs.how)

@@ -62,7 +62,7 @@ OUTCOME_OF = dict.fromkeys(CodeVerdict, Outcome.WRONG) | {
     CodeVerdict.NA: Outcome.NO_ANSWER,
     CodeVerdict.BROKEN: Outcome.BROKEN,
 }
-"""Outcomes of verdicts: a slow or crashing program is wrong, a broken judge is not."""
+"""Outcomes: a slow or crashing program is wrong, a broken judge is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class CodeProblem:
 
     @property
     def test_count(self) -> int:
-        """Return the number of tests or calls, 1 for a test program."""
+        """Return the number of tests or calls; a test program counts once."""
         if self.function is None:
             return len(self.tests)
         return len(self.function.calls) if self.function.program is None else 1
@@ -193,7 +193,7 @@ class CaseRun:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """The verdict on a program: AC, or that of its first failed test.
+    """The verdict on a program: AC, or its first failed test's.
 
     ``first_failed`` indexes the problem's tests; ``how`` describes the failure.
     """

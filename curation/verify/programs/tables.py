@@ -166,7 +166,7 @@ def checker_text(checker: Checker) -> str:
 def checker_of(judging: Mapping[str, Any]) -> Checker | None:
     """Return a `JUDGING` row's checker.
 
-    A `script` is Python source that takes three files and prints 1 or 0.
+    A `script` in Python takes three files and prints 1 or 0.
     """
     text = judging["checker"]
     if text is None:

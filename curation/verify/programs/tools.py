@@ -51,7 +51,7 @@ class Program:
 
 
 class Runner:
-    """A sandbox, started on first use, with threads and compiled programs; ``gathered`` caches tests' first calls."""
+    """A sandbox, started on first use, with threads and compiled programs; ``gathered`` caches first calls."""
 
     def __init__(self, workers: int | None = None, *, rung: str | None = None, allow_none: bool = False) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
@@ -66,7 +66,7 @@ class Runner:
 
     @property
     def box(self) -> Sandbox:
-        """Return the sandbox with compilers; raise `VerifierError` if nothing isolates."""
+        """Return the sandbox with compilers. Raises `VerifierError` if nothing isolates."""
         with self._opening:
             if self._box is None:
                 self._box = Sandbox(self.workers, rung=self.rung, allow_none=self.allow_none, tools=tools_folder())

@@ -24,7 +24,7 @@ from curation.verify.sandbox.slot import SlotError
 
 QUICK_LIMITS = Limits(cpu_s=1.0, wall_s=20.0, memory_mb=100, output_bytes=1 << 20, file_mb=8)
 SLEEP_LIMITS = replace(QUICK_LIMITS, wall_s=2.0)
-"""Short wall time, only for attempts that it must end; others may wait on a busy machine."""
+"""Short wall time, only for attempts that it must end; others may wait."""
 
 
 @dataclass(frozen=True, slots=True)

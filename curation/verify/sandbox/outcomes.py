@@ -22,7 +22,7 @@ class Ending(StrEnum):
     OUTPUT_LIMIT = "output_limit"
     """It wrote too much to stdout, stderr or files."""
     BROKEN = "broken"
-    """The sandbox failed, as in ``note``; the program is unknown."""
+    """The sandbox failed, see ``note``; nothing is known of the program."""
 
 
 @dataclass(frozen=True, slots=True)

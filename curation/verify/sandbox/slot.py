@@ -31,7 +31,7 @@ ANSWER_S = 600.0
 """Wall seconds; an earlier end is noticed at once."""
 SCRATCH_MB = {"std": 256, "numpy": 256, "tasks": 256, "compile": 2048}
 FIRST_UID = 0x70000000
-"""User ids from here on are unused on ordinary machines, and by account ranges."""
+"""First user id unused on ordinary machines and in account ranges."""
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 START = "import sys; sys.path.insert(0, sys.argv[1]); from inside import launcher; del sys.path[0]; "
 START += "launcher.main(sys.argv[2])"
@@ -143,7 +143,7 @@ def writable(output: int) -> int:
 
 
 def read_file(descriptor: int, max_bytes: int) -> bytes:
-    """Return a file's first ``max_bytes`` bytes, whatever its writer's position."""
+    """Return a file's first bytes, whatever its writer's position."""
     parts, place = [], 0
     while place < max_bytes and (part := os.pread(descriptor, min(max_bytes - place, 1 << 24), place)):
         parts.append(part)
@@ -273,7 +273,6 @@ def _preloaded(rung: str, library: str) -> dict[str, str]:
 
 
 def _empty_later(path: str) -> None:
-    """Remove a folder in a separate process, without waiting."""
     words = ["nice", interpreter(), "-I", "-S", "-c", SWEEP, str(Path(folder.__file__).parent), path]
     none = subprocess.DEVNULL
     subprocess.run(
@@ -303,7 +302,7 @@ def worse_than_limits(used: Mapping[str, Any], limits: Limits) -> bool:
 
 
 def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
-    """Return the ending: the watch's reason, a passed limit, or the program's own."""
+    """Return the ending: the watch's reason, a passed limit, or its own."""
     status = used["status"] & 0xFFFF
     if used["killed"] in KILLED:
         return KILLED[used["killed"]]

@@ -31,7 +31,7 @@ def interpreter() -> str:
 
 
 def numpy_site_packages() -> Path | None:
-    """Return the packages folder with numpy or None, without importing it."""
+    """Return the packages folder with numpy, without importing it."""
     return _site_packages("numpy")
 
 
