@@ -113,12 +113,12 @@ WRONG_LABEL_VOTES = 3
 
 
 AttemptOutcome = tuple[Outcome | None, int | None]
-"""An attempt's outcome (None: the policy has no such attempt) and answer class (0: the reference's)."""
+"""An attempt's outcome (None: no such attempt) and answer class (0: the reference's)."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """Counts of a prefix; ``attempts`` include failed verdicts, ``requested`` also missing attempts."""
+    """Counts of a prefix; ``attempts`` include failed verdicts, ``requested`` missing attempts too."""
 
     correct: int = 0
     top_wrong: int = 0

@@ -260,7 +260,7 @@ class ItemResponseModel:
 
     Args:
         abilities: in logits; 0 for the policy with the most attempts.
-        weights: [grid], sums to 1; slopes vary fastest.
+        weights: [grid]; slopes vary fastest.
         concentration: k of the Beta distributions.
     """
 
@@ -289,7 +289,7 @@ class ItemResponseModel:
         """Return [grid] a policy's expected pass rates.
 
         Raises:
-            GoldilocksError: the model has seen no attempt of it.
+            GoldilocksError: it has no attempt here.
         """
         if policy not in self.abilities:
             known = ", ".join(sorted(self.abilities)) or "none"
@@ -508,7 +508,6 @@ def _prior(slopes: Sequence[float]) -> Array:
 
 
 def _smoothed(mass: Array, slopes: Sequence[float]) -> Array:
-    """Return ``mass`` [grid] as smoothed weights."""
     table = mass.reshape(len(DIFFICULTIES), len(slopes))
     padded = np.concatenate([table[:1], table, table[-1:]])
     smooth = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4

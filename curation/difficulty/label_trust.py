@@ -74,7 +74,7 @@ class LabelModel:
     """Learnt reliabilities and the share of wrong labels.
 
     Args:
-        traps: [levels, traps] frequencies of pairs of concentrations.
+        traps: [levels, traps] frequencies of `_TRAPS`.
     """
 
     items: ItemResponseModel
@@ -425,7 +425,7 @@ def check_by_planting(
     Args:
         voters: policies of the deciding stage.
         start: the model of the unchanged votes.
-        advance: called with 1 after each of `DRAWS` draws.
+        advance: called with 1 after each draw.
     """
     names = votes.ids
     if len(names) < LEAST_PROBLEMS:
@@ -499,7 +499,7 @@ def accused_by_votes(votes: pl.DataFrame, voters: Collection[str], band: Band | 
 
 
 def decided_by_votes(labels: pl.DataFrame, accused: Collection[str], drop_above: float) -> pl.DataFrame:
-    """Return `LABEL` rows in which exactly the accused reach ``drop_above``."""
+    """Return `LABEL` rows in which only the accused reach ``drop_above``."""
     is_accused = pl.col("problem").is_in(list(accused))
     chance = pl.col("wrong_label")
     moved = pl.when(is_accused).then(pl.max_horizontal(chance, pl.lit(drop_above)))

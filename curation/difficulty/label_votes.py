@@ -30,7 +30,7 @@ SOURCE = "source:"
 
 @dataclass(frozen=True, slots=True)
 class VotePatterns:
-    """Votes as arrays: a cell is a policy's votes for one answer, a ballot all its votes on one problem.
+    """Votes as arrays: a cell is a policy's votes for an answer, a ballot all its votes on a problem.
 
     Args:
         pattern: [problems]; ``problems`` are sorted ids.

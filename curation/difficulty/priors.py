@@ -29,7 +29,7 @@ SIDES = pl.Schema({"problem": pl.String(), "below": pl.Float64(), "inside": pl.F
 """Probabilities that fresh attempts end below, inside or above the band."""
 
 TENTHS = 10
-"""Calibration classes of equally many problems."""
+"""Calibration classes of equal size."""
 
 _TOLERANCE = 1e-9
 _REFUSED_BELOW = 1e-3
@@ -52,7 +52,7 @@ class Calibration:
     """Expected and seen shares of correct attempts, by tenths of the problems.
 
     Args:
-        worst: a tenth's largest deviation beyond two standard errors.
+        worst: a tenth's max deviation beyond two standard errors.
     """
 
     tenths: pl.DataFrame
@@ -82,7 +82,7 @@ class Calibration:
 
 
 def calibration(model: ItemResponseModel, counts: pl.DataFrame, policy: str) -> Calibration:
-    """Compare a policy's attempts with the model's expectations without them."""
+    """Compare a policy's attempts with expectations without them."""
     own = (
         counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))
         .group_by("problem")
@@ -188,7 +188,6 @@ def _informants(counts: pl.DataFrame, problems: pl.Series) -> pl.DataFrame:
 
 
 def _priors(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problems: pl.Series) -> pl.DataFrame:
-    """Return problem, correct and other, unordered."""
     seen = observations(counts, problems)
     means, k = model.means(policy), model.concentration
     mean, square = posterior_means(model, seen, np.stack([means, means * (means * k + 1) / (k + 1)], axis=1)).T
@@ -298,7 +297,7 @@ class LearntPriors:
 
     @property
     def sentence(self) -> str:
-        """Describe what the priors save, or why they are unused."""
+        """Describe what the priors save, or their refusal."""
         replay = self.replay
         if not self.calibration.holds:
             return (

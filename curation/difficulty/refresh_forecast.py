@@ -64,7 +64,7 @@ def anchored(counts: pl.DataFrame, policy: str, before: str) -> Anchor | None:
 
 
 def anchor_lines(anchor: Anchor | None) -> list[str]:
-    """Describe how much stronger the policy is, if known."""
+    """Describe the anchor's results."""
     if anchor is None:
         return []
     shift = f"{anchor.shift:+.2f} logits against {anchor.before}" if anchor.shift is not None else "of unknown strength"
@@ -77,7 +77,6 @@ def anchor_lines(anchor: Anchor | None) -> list[str]:
 
 _SHIFT_SD, _SLOPE_SD, _SIZE_SD = 0.5, 0.3, 0.7
 _MOST_SD = 4.0
-"""Max standard deviations of a correction."""
 
 _ROUNDS, _TOLERANCE, _STEP = 30, 1e-4, 1e-3
 _MOST_LOGIT = 12.0
@@ -196,10 +195,10 @@ class ForecastPart:
 
 @dataclass(frozen=True, slots=True)
 class SharedPriors:
-    """`PRIOR` rows of all problems by chunk; ``prior`` is the index of their ``distinct`` prior.
+    """`PRIOR` rows by chunk; ``prior`` is the index of their ``distinct`` prior.
 
     Args:
-        sides: [priors, 3] probabilities of the sides of the band.
+        sides: [priors, 3] probabilities of the sides.
     """
 
     of_part: tuple[pl.DataFrame, ...]
@@ -243,7 +242,7 @@ class RefreshForecast:
 
     @property
     def sentence(self) -> str:
-        """Describe the expected outcome, or why the model is unused."""
+        """Describe the expected outcome."""
         if not self.replay.holds:
             return (
                 f"anchor: stopping at {self.threshold:g} would have decided {self.replay.lost} of its "
@@ -292,8 +291,6 @@ def foresee_refresh(
 
 
 class _Outcomes:
-    """Expected outcomes of thresholds over all problems."""
-
     def __init__(self, shared: SharedPriors, rule: StoppingRule) -> None:
         named = shared.distinct.with_columns(
             problem=pl.col("prior").cast(pl.String), error_rate=0.0, informed_by=pl.lit("")

@@ -152,12 +152,12 @@ class SamplingProgress:
 
     @property
     def tokens_per_s(self) -> float:
-        """Return the tokens per second since sampling began."""
+        """Return tokens per second."""
         return self.tokens / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def eta_s(self) -> float | None:
-        """Return the estimated seconds left, None if unknown."""
+        """Return the estimated seconds left, if known."""
         if self.expected is None or not self.attempts:
             return None
         left = max(0.0, self.expected - self.foreseen - self.open_needed)
@@ -273,7 +273,7 @@ class Sampler:
         self._refusals: list[tuple[str, int, RequestRefused]] = []
 
     async def run(self, problems: Iterable[SamplingRequest]) -> AsyncGenerator[SampledProblem, None]:
-        """Yield each problem once, as it is done.
+        """Yield each problem once done.
 
         Raises:
             PolicyError, VerifierError: finished attempts are in the store.

@@ -10,14 +10,14 @@ from curation.policies.excerpt import excerpt
 MIN_RESPONSES, MIN_PROBLEMS = 32, 4
 
 ERROR_RATE = 0.01
-"""Probability that Hoeffding's limit is wrong at one check."""
+"""Probability that one check is wrong."""
 
 CUT_OFF, NO_ANSWER = "cut off", "no answer"
 
 
 @dataclass(slots=True)
 class ResponseTally:
-    """Counts judged responses and keeps the last useless one of each kind."""
+    """Counts judged responses; keeps the last useless one of each kind."""
 
     judged: int = 0
     useless: dict[str, int] = field(default_factory=lambda: {CUT_OFF: 0, NO_ANSWER: 0})

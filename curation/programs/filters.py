@@ -40,8 +40,7 @@ def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropRe
     """Return the reason to drop a problem with the evidence, or None.
 
     Args:
-        about: `JUDGING` columns, reasons ``no_function`` and ``not_usable``, and counts of usable ``solutions`` and
-            ``tests``.
+        about: `JUDGING` columns, ``no_function``, ``not_usable``, and counts of usable ``solutions`` and ``tests``.
     """
     text = statement or ""
     letters = sum(letter.isalpha() for letter in text)

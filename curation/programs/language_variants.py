@@ -115,6 +115,6 @@ def variant_meta(meta: str | None, language: str, *, passed: bool) -> str:
     """Return a variant's ``meta``.
 
     Args:
-        passed: whether a solution in the language passes.
+        passed: whether a solution in it passes.
     """
     return json.dumps({**json.loads(meta or "{}"), LANGUAGE: language, "solved_in_it": passed}, ensure_ascii=False)

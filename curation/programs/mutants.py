@@ -21,7 +21,7 @@ Change = tuple[str, Callable[[], str]]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A changed program and its change: ``compare``, ``constant``, ``branch`` …"""
+    """A changed program; ``kind`` is ``compare``, ``constant``, ``branch`` …"""
 
     code: str
     kind: str
@@ -228,7 +228,6 @@ def _between_values(before: str, after: str) -> bool:
 
 
 def _in_angles(tokens: Sequence[Token], at: int) -> bool:
-    """Return whether a bracket seems to hold template arguments."""
     text, begin = tokens[at][2], tokens[at][0]
     if text not in "<>":
         return False

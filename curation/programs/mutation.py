@@ -253,7 +253,6 @@ def _redraw(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
 
 
 def _extreme(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Set all numbers, or one place's, to their minimum or maximum."""
     free = _free(lines, shape)
     if not free:
         return
@@ -316,7 +315,6 @@ def _shuffle(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
 
 
 def _respell(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Replace letters in words by letters seen at that position."""
     del ranges
     words = [
         (row, token, letters)
@@ -333,7 +331,6 @@ def _respell(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
 
 
 def _recombine(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Copy some tokens to places of the same kind."""
     del ranges
     counting = {count.place for count in shape.counts}
     for whole in (True, False):

@@ -45,7 +45,7 @@ MAX_ANSWER_CHARS = 4000
 """Max characters to search for an answer in a fall-back."""
 
 MAX_STATED_CHARS = 300
-"""Max characters of a sentence whose part after "is" may be the answer."""
+"""Max characters of a sentence whose "is" may state the answer."""
 
 MAX_CUES = 20
 """Max cues to read, from a response's end."""
@@ -302,7 +302,6 @@ def _by_choice(text: str, pattern: re.Pattern[str] = _CHOICE) -> ExtractedAnswer
 
 
 def _by_stated_choice(text: str) -> ExtractedAnswer | None:
-    """Return the last option letter, named or alone."""
     named, cue = _by_choice(text), _by_cue(text)
     letter = _LETTER.fullmatch((cue.answer if cue is not None else text).strip())
     return ExtractedAnswer("choice", letter[1]) if letter is not None else named

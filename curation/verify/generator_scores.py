@@ -62,7 +62,7 @@ class TaskScorer:
 
     Args:
         parameters: as JSON.
-        digest: of the question, as some tasks' answer differs from process to process.
+        digest: of the question, as a task's answer may differ by process.
     """
 
     module: str
@@ -84,7 +84,7 @@ def task_scorer(dataset: Any, item: Mapping[str, Any], task: str, parameters: Ma
 
 
 def scorer_of(meta: str | None) -> str | None:
-    """Return a made row's scorer by its `meta`: a function of its generator's file, or a task's as JSON."""
+    """Return the scorer in a made row's `meta`: a function of its generator's file, or a task's as JSON."""
     if meta is None or '"judged_by"' not in meta:
         return None
     fields = json.loads(meta)
@@ -105,7 +105,7 @@ def require_scorer(scorer: str | None, problem: str) -> None:
 
 
 def is_scorer(value: Any) -> bool:
-    """Return whether an object is a function of `row` and `answer`."""
+    """Return whether an object is a function score(row, answer)."""
     return inspect.isfunction(value) and [*inspect.signature(value).parameters] == ["row", "answer"]
 
 
@@ -145,7 +145,7 @@ def load_tasks() -> None:
 def _found(
     name: str, program: str, job: Mapping[str, Any], limits: Limits, *, numpy: bool = False, tasks: bool = False
 ) -> bool | str | None:
-    """Return the verdict of a program, or its failure; the token is unknown to an answer that the scorer executes."""
+    """Return a program's verdict or failure; the token is unknown to an answer that the scorer executes."""
     from curation.verify.programs.running import failure_of
 
     token = secrets.token_hex(16)

@@ -258,7 +258,7 @@ class MathJudge:
             yield verdict.outcome
 
     def _in_order(self, items: Iterable[tuple[Item, Future[Any]]]) -> Iterator[tuple[Item, Any]]:
-        """Yield each item with its result; the workers get a few jobs ahead, which bounds memory."""
+        """Yield items with results; few jobs run ahead, which bounds memory."""
         in_flight: deque[tuple[Item, Future[Any], bool]] = deque()
         busy, capacity = 0, 4 * self._pool.workers
         try:

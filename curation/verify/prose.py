@@ -25,7 +25,7 @@ CHAFF_END = re.compile(
     r"|</s>|<eo[a-z]>|<end_of_turn>)\.?)+\s*$",
     re.IGNORECASE,
 )
-"""A meaningless end of a response; starts at a run of spaces, to stay linear."""
+"""A response's meaningless end; starts at a run of spaces, to stay linear."""
 
 SENTENCE_END = re.compile(
     r"(?<=[^\W\d_][^\W\d_])(?<!\bM[rs])(?<!\bMrs)(?<!\bDr)[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\||\.\$\$?(?=\s+[A-Z])"
@@ -146,7 +146,7 @@ def value_in(text: str) -> str | None:
 
 
 def concluded_value(sentence: str) -> str | None:
-    """Return what follows the last "=", else the value or the sentence; None without a number.
+    """Return what follows the last "=", else the value or the sentence, if it has a number.
 
     Example: ``"20 - 16 = 4 more books"`` → ``"4 more books"``
     """
@@ -170,7 +170,7 @@ _CONDITIONED = re.compile(r"\s*(?:[-−+]|\d|[A-Za-z]\s*$)")
 
 
 def is_conditioned(text: str) -> bool:
-    """Return whether the text before the last "is" begins with a number or is a letter."""
+    """Return whether the text before the last "is" starts with a number or is a letter."""
     copula = _last_copula(text)
     return copula is not None and _CONDITIONED.match(text[: copula.start()]) is not None
 

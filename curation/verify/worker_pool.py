@@ -162,7 +162,7 @@ class WorkerPool:
 
 @dataclass(slots=True)
 class _Worker:
-    """One process, for one thread; ``step`` was announced last and has not ended."""
+    """One process, for one thread, with its current ``step``."""
 
     target: str
     limits: WorkerLimits
@@ -249,7 +249,7 @@ class _Worker:
 class Guard:
     """Announces the risky steps of one job in a worker process.
 
-    ``enter`` returns None if the step may run, until ``leave``, or else the outcome of its earlier failure.
+    ``enter`` returns None if the step may run, until ``leave``, else its earlier failure.
     """
 
     def __init__(self, send: Callable[[Any], None], failed_steps: dict[str, str], step_s: float) -> None:

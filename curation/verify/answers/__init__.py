@@ -79,7 +79,7 @@ def compare_texts(
     lang: str = "en",
     statement: str | None = None,
 ) -> AnswerComparison:
-    """Return the verdict of `compare` on texts that may be whole responses."""
+    """Return `compare` of texts that may be whole responses."""
     from curation.response_formats import LOOSE
     from curation.verify.extraction import read_answer
 

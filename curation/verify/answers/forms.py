@@ -88,7 +88,7 @@ class Reading:
 
 
 def without_unit(form: Form) -> Expr | None:
-    """Return a value's expression if its unit is missing or may be omitted."""
+    """Return a value's expression if its unit may be omitted."""
     return form.expr if isinstance(form, Value) and form.unit in ("", "deg", "ratio") else None
 
 
@@ -110,7 +110,7 @@ def also_from(form: Form, places: Places) -> Form:
 
 
 def names_in(form: Form) -> frozenset[str]:
-    """Return a form's variables, and the letters of names such as f(x)."""
+    """Return a form's variables, and letters of names such as f(x)."""
     if isinstance(form, Value):
         return letters_in(form.expr)
     if isinstance(form, Matrix):

@@ -288,7 +288,7 @@ class ExpressionParser:
         return [self.bare_argument()]
 
     def bare_argument(self) -> Expr:
-        r"""Return the argument of ``\sin 2x``: factors up to a sign or another function."""
+        r"""Return the argument of ``\sin 2x``, up to a sign or another function."""
         if self.at("-"):
             self.position += 1
             return neg(self.bare_argument())

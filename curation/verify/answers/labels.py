@@ -17,7 +17,7 @@ NO_NAME = re.compile(r"[=<>^+*/|\\{}\[\]]")
 """Signs of a left side that is no name."""
 
 _COORDINATES = frozenset("xyzt")
-"""Letters whose equations are curves: x + y = 5 does not name 5, but m + n = 5 does."""
+"""Letters of curves: x + y = 5 does not name 5, but m + n = 5 does."""
 
 
 def left_name(form: Form) -> str | None:
@@ -189,7 +189,7 @@ def _is_equation(form: Form) -> bool:
 
 
 def is_condition(form: Form) -> bool:
-    """Return whether a form is an inequality or a union, or a name in one."""
+    """Return whether a form is an inequality or union, or a name in one."""
     if isinstance(form, Relation):
         return form.ops[0] not in ("=", ":", "~=") and (form.ops[0] != "in" or is_condition(form.items[-1]))
     return isinstance(form, Union)

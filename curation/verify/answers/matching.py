@@ -387,7 +387,7 @@ def as_sequence(form: Form) -> Sequence | None:
 
 
 def expand_signs(form: Sequence) -> list[Form]:
-    """Return the items with ± expanded, without repetition in a set or after ±."""
+    """Return the items with ± expanded, without repetition in sets or after ±."""
     items: list[Form] = []
     for item in form.items:
         if isinstance(item, Value) and _has_sign(item):
@@ -494,7 +494,7 @@ def _is_approximated(form: Form) -> TypeGuard[Relation]:
 
 
 def _is_rounded_from(exact: Form, rounded: Form) -> bool:
-    """Return whether one number is another rounded, perhaps in per cent."""
+    """Return whether a number is another one rounded, perhaps in per cent."""
     if not isinstance(exact, Value) or not isinstance(rounded, Value):
         return False
     value, number = constant_value(exact.expr), written_number(rounded.expr)

@@ -19,7 +19,7 @@ MAX_QUICK_CHARS = 200
 DECIMAL_COMMA_LANGUAGES = frozenset(
     (*(vocab.code for vocab in languages() if vocab.decimal_comma), *"pt nl pl tr cs sv da fi uk".split())
 )
-"""Languages that write 1,5 for 3/2; before three digits a comma or point can mean either."""
+"""Languages that write 1,5 for 3/2, in which 1,500 and 1.500 are ambiguous."""
 
 _INTEGER = re.compile(r"-?\d{1,30}")
 _PLAIN = re.compile(

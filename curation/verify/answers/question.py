@@ -176,7 +176,7 @@ def _numbers(lang: Language) -> dict[str, int]:
 
 
 def _units(lang: Language) -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return an expression for units, and each group's normalised unit."""
+    """Return an expression for units, and its groups' normalised units."""
     named: dict[str, set[str]] = {}
     for words in lang.units.written.values():
         for word in words:
@@ -229,7 +229,7 @@ class QuestionForm:
     unit: str | None = None
     """Normalised (`curation.verify.answers.units`), of a known dimension."""
     is_percent: bool | None = None
-    """Whether a number of percent is asked for; False only if percent is never mentioned."""
+    """Whether a number of percent is asked for; False only without any mention."""
     rounding: Rounding | None = None
     options: tuple[str, ...] = ()
     """Texts of the options A, B, C, …"""
@@ -240,7 +240,7 @@ class QuestionForm:
     base: int | None = None
     """The base asked for."""
     words: frozenset[str] = field(default=frozenset(), compare=False)
-    """The statement's words in lower case, their `stem`, and its numbers."""
+    """The statement's lower-case words, their stems, and numbers."""
     asking_words: frozenset[str] = field(default=frozenset(), compare=False)
     """Those of the sentence that asks."""
 
@@ -394,7 +394,7 @@ def _includes_ends(words: QuestionWords, asking: str) -> bool | None:
 
 
 def _unit(words: QuestionWords, asking: str, statement: str) -> str | None:
-    """Return the only unit asked for; degrees not if they may be of temperature."""
+    """Return the only unit asked for, except degrees that may be of temperature."""
     units = {words.unit(match) for match in words.matches("unit", asking)} - {None}
     if len(units) != 1:
         return None
@@ -412,7 +412,7 @@ def _is_percent(words: QuestionWords, asking: str, statement: str) -> bool | Non
 
 
 def _rounding(words: QuestionWords, asking: str) -> Rounding | None:
-    """Return the only rounding asked for; an exact value counts as one."""
+    """Return the only rounding asked for, perhaps an exact value."""
     roundings = {
         *(Rounding(places=_number(words, match)) for match in words.matches("decimals", asking)),
         *(Rounding(digits=_number(words, match)) for match in words.matches("digits", asking)),

@@ -217,7 +217,7 @@ def _parse_approximation(parts: list[list[Token]], signs: list[Token], depth: in
 
 
 def _parse_piecewise(tokens: list[Token], depth: int) -> Form:
-    """Read a function by cases as a set of (value, condition) pairs."""
+    """Read cases as a set of (value, condition) pairs."""
     if tokens[-1].kind != "endenv" or sum(token.kind == "env" for token in tokens) != 1:
         raise AnswerParseError("cases with something after them")
     lines, _ = split_tokens(tokens[1:-1], frozenset(("newline",)))
@@ -308,7 +308,7 @@ def _parse_single(tokens: list[Token], depth: int) -> Form:
 
 
 def _number_set(tokens: list[Token]) -> Form:
-    r"""Return the set that ``\mathbb{R}`` or a similar letter names."""
+    r"""Return the set that ``\mathbb{R}`` names, or a similar letter."""
     named = words_from(tokens)
     return replace(named, text="reals") if named.text == "r" else named
 
@@ -362,7 +362,7 @@ def places(tokens: list[Token]) -> Places:
 
 
 def left_out(tokens: list[Token], form: Form) -> Reading:
-    """Return a form as a reading of ``tokens``, with declarations and what it left out."""
+    """Return a form as a reading, with its declarations and what it left out."""
     declared: dict[str, str] = {}
     unread: list[str] = []
     names = names_in(form)
@@ -376,7 +376,7 @@ def left_out(tokens: list[Token], form: Form) -> Reading:
 
 
 def _runs_outside(tokens: list[Token], read: Places) -> Iterator[list[Token]]:
-    """Yield the runs of unread tokens, except mere separators and brackets."""
+    """Yield unread runs, except mere separators and brackets."""
     run: list[Token] = []
     for token in (*tokens, None):
         if token is not None and token.at not in read:

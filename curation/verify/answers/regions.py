@@ -38,12 +38,12 @@ class UnsolvedRegion(NotARegion):
 
 
 def parse_region(form: Form, *, tuples: bool = False) -> list[Interval]:
-    """Return a form's merged intervals. ``tuples`` admits (a, b) as an open interval. Raises `NotARegion`."""
+    """Return a form's merged intervals; ``tuples`` admits (a, b) as open. Raises `NotARegion`."""
     return merge_intervals(_pieces(form, tuples))
 
 
 def is_region(form: Form) -> bool:
-    """Return whether a form can only be a region, not a tuple, list or equation."""
+    """Return whether a form must be a region, not a tuple, list or equation."""
     if isinstance(form, Union):
         return True
     if isinstance(form, Sequence):

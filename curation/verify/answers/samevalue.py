@@ -68,14 +68,14 @@ _COUNTS = tuple(
         | {10**exponent + step for exponent in (2, 3, 6) for step in range(-1, 12)}
     )
 )
-"""Values of integer variables if there are branches: residues of small moduli, neighbours of powers."""
+"""Values of integer variables with branches: residues of small moduli, neighbours of powers."""
 
 _REALS = tuple(fmpq(at, 2) for at in range(-40, 41)) + tuple(
     fmpq(sign * at, 10**6)
     for at in (1, 10**4, 3 * 10**7, 10**8, 365 * 10**6, 10**9, 10**12, 10**15)
     for sign in (1, -1)
 )
-"""Values of other variables if there are branches."""
+"""Values of other variables with branches."""
 
 _BRANCHING = frozenset(("abs", "max", "min", "floor", "ceil", "sgn", "mod"))
 _WHOLE_ARGUMENTS = frozenset(("factorial", "binomial", "factorial2", "mod", "gcd", "lcm"))
@@ -178,7 +178,7 @@ MIN_AGREEMENTS = 2
 
 
 class Equivalence(Enum):
-    """The result of comparing two expressions; IDENTITY means that they agree at points."""
+    """A comparison's result; IDENTITY means agreement at points."""
 
     PROVED = "exact"
     IDENTITY = "identity"
@@ -192,7 +192,7 @@ class Equivalence(Enum):
 
 
 def compare_expressions(left: Expr, right: Expr, integers: frozenset[str] = frozenset()) -> Equivalence:
-    """Return whether two expressions have the same value wherever both have one."""
+    """Return whether two expressions are equal wherever both have a value."""
     if left == right:
         return Equivalence.PROVED
     exact_left, exact_right = rational_value(left), rational_value(right)

@@ -162,7 +162,7 @@ _FORMULA_SIGN = re.compile(rf"[\d=<>^+*/|\\_()\[\]]|\b(?:{'|'.join(NAMES_OF_NUMB
 
 
 def _say_the_same_beside(reference: Reading, answer: Reading) -> bool:
-    """Return whether two readings left out the same and have compatible declarations."""
+    """Return whether readings left out the same and have compatible declarations."""
     ours, theirs = ([pair for pair in side.declared if pair[1]] for side in (reference, answer))
     if names_in(reference.form) != names_in(answer.form):
         ours, theirs = (sorted(("", kind) for _, kind in side) for side in (ours, theirs))
@@ -221,7 +221,6 @@ def _compare_truths(reference: str, answer: str) -> AnswerComparison | None:
 
 
 def _compare_as_choice(reference: str, answer: str, lang: str, question: QuestionForm) -> AnswerComparison | None:
-    """Compare a lettered option with a letter or its text."""
     letters = parse_choice_letters(reference), parse_choice_letters(answer)
     reference_choice, answer_choice = parse_choice(reference), parse_choice(answer)
     if letters[0] and (letters[1] or answer_choice):
@@ -268,7 +267,7 @@ def compare_with_sentence(reference: str, answer: str, comparison: AnswerCompari
 
 
 def named_option(text: str) -> str | None:
-    """Return the letter of the only option that a sentence names and does not retract."""
+    """Return the only option's letter that a sentence names and does not retract."""
     if len(text) > MAX_SENTENCE_CHARS or not has_words(text):
         return None
     negated = [match.group() for match in _NEGATED.finditer(text)]

@@ -83,7 +83,7 @@ mass*length^2/time^3/current^2 1000000 kOmega
 temperature 1 degc
 fahrenheit 1 degf
 """
-"""A unit per line: dimension, size in base units, name, and signs in all languages."""
+"""A unit per line: dimension, size in base units, name, and signs in any language."""
 
 _VOCABULARIES = tuple(vocab.units for vocab in languages())
 _UNITS: dict[str, tuple[str, Fraction]] = {
@@ -179,12 +179,12 @@ def _table_name(word: str) -> str | None:
 
 
 def is_unit(word: str) -> bool:
-    """Return whether a word is a unit, a power such as square, or without meaning."""
+    """Return whether a word is a unit, a power (square), or meaningless."""
     return word in _UNITS or word.lower() in _UNITS or word.lower() in _MEANINGLESS or word.lower() in _POWERS
 
 
 def is_known(unit: str) -> bool:
-    """Return whether all factors of a normalised unit are in the table."""
+    """Return whether all of a unit's factors are in the table."""
     return unit in ("", "deg", "ratio") or _dimensions_and_size(unit) is not None
 
 

@@ -41,7 +41,7 @@ MIN_COEFFICIENT_DIGITS = 5
 
 
 class Values:
-    """Compares single values, for `matching.Matcher`; ``method`` is the tier that decided last."""
+    """Compares single values, for `matching.Matcher`; ``method`` decided last."""
 
     def __init__(self, arbitrary_names: frozenset[str], question: QuestionForm) -> None:
         self.question = question
@@ -296,7 +296,7 @@ class Values:
         return self.decide("family", True) if is_family else self._same_antiderivative(reference, answer)
 
     def match_parts(self, left: list[Form], right: list[Form]) -> bool:
-        """Return whether forms match item by item, after a common shift of a period counter."""
+        """Return whether forms match item by item, after a shift of a period counter."""
         pairs = list(zip(left, right, strict=True))
         values = [(one.expr, other.expr) for one, other in pairs if isinstance(one, Value) and isinstance(other, Value)]
         shift = next((dict([found]) for pair in values if (found := self._shift(*pair)) is not None), {})
@@ -411,7 +411,7 @@ def _with_rounding(expr: Expr, decimals: frozenset[Expr]) -> Expr:
 
 
 def _with_unit_letter(value: Value) -> Value:
-    """Return a value with its last letters read as a unit: 0.05·m next to 5 cm."""
+    """Return a value with its last letters as unit: 0.05·m next to 5 cm."""
     factors = list(value.expr.args) if value.expr.op == "mul" else []
     units: list[str] = []
     while len(factors) > 1:

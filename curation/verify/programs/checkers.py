@@ -62,7 +62,7 @@ print(held["exits"][str(done.returncode)])
 
 
 def as_script(checker: Checker) -> str | None:
-    """Return a Python checker as a script from paths (input, expected, output) to 1 or 0."""
+    """Return a Python checker as a script from (input, expected, output) paths to 1 or 0."""
     if checker.lang is not CodeLang.PYTHON:
         return None
     if SCRIPT_FILE in checker.sources:

@@ -58,8 +58,7 @@ def extract_code(text: str, wanted: CodeLang | None = None, *, finished: bool = 
     """Return a response's program, or why there is none.
 
     Args:
-        wanted: the requested language.
-        finished: the response ended by itself, which closes an open block.
+        finished: the response ended by itself; closes an open block.
     """
     return _chosen(find_programs(text, finished=finished), wanted)
 

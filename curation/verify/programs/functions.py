@@ -350,7 +350,7 @@ def _prototype(declaration: str) -> str:
 
 
 def _test_unit(declaration: str, program: str, word: bytes) -> str | None:
-    """Return the tests as a function with a ``main`` that writes the word."""
+    """Return tests whose ``main`` writes the word if they pass."""
     text = program.rstrip()
     if not _MAIN.search(text) or not text.endswith("}"):
         return None

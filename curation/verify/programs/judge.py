@@ -160,7 +160,7 @@ class ProgramJudge:
 
 
 def program_answer(response: Response) -> str | None:
-    """Return an attempt's final answer; None without a judged program."""
+    """Return an attempt's final answer, its judged programs."""
     found = find_programs(_text(response), finished=response.finish == "stop")
     answers = [fenced(one.lang, one.code) for one in found if isinstance(one, Submission)]
     return "\n\n".join(answers) or None

@@ -20,8 +20,8 @@ from curation.verify.programs.tools import Runner
 _MOST_CLASSES = 6
 """Max representatives to compare an output with, by tolerance or checker."""
 _FORM_SHARE = 1 / 3
-"""Max share of expected outputs that may be wrong themselves. More are taken to be of another form (a hint to the
-checker, only the best value), which the problem package format allows. Not in the paper.
+"""Max share of expected outputs that may be wrong. More are of another form (a hint to the checker, only the best
+value), which the problem package format allows. Not in the paper.
 """
 
 
@@ -82,7 +82,7 @@ class Classes:
 
         Args:
             outputs: distinct digests per test, in order.
-            voting: those of possible voters.
+            voting: those of voters.
         """
         for place, digests in enumerate(outputs):
             self._class_of[place] = self._group(place, digests, self.expected[place])
@@ -98,7 +98,7 @@ class Classes:
         return self._class_of.get(place, {}).get(digest, digest)
 
     def _settle(self) -> None:
-        """Keep outputs on which the checker failed if it judges them as their own answer."""
+        """Keep failed outputs if the checker can judge them as their own answer."""
         checker = self.problem.checker
         if checker is None or not self._failed:
             return

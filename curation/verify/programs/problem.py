@@ -30,10 +30,10 @@ CPU_S = 4.0
 MEMORY_MB = 300
 """Default MiB per test (the recipe's limit)."""
 TESTS_A_GROUP = 20
-"""Tests drawn for a group of responses (the recipe's number)."""
+"""Tests per group of responses (the recipe's number)."""
 
 SCRIPT_FILE = "checker_script.py"
-"""A checker source: a script that gets three files and prints 1 or 0."""
+"""A checker's script that gets three files and prints 1 or 0."""
 
 
 class CodeLang(StrEnum):
@@ -103,7 +103,7 @@ class ValidatorLang(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """A program that exits with ``accepts`` for an allowed input; files as in `Checker`."""
+    """A program that exits with ``accepts`` for allowed inputs; files as in `Checker`."""
 
     lang: ValidatorLang
     sources: Mapping[str, str]
@@ -125,7 +125,7 @@ class FunctionCall:
 class FunctionTests:
     """Tests of a function ``entry``, or of ``Class.method`` on new objects.
 
-    They are ``calls``, or a test ``program``, after ``setup`` (imports, helpers, a C++ declaration).
+    They are ``calls`` or a test ``program``, after ``setup`` (imports, helpers, declarations).
     """
 
     entry: str

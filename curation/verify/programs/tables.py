@@ -58,7 +58,7 @@ except ValueError:
     sys.exit(f"the script printed {printed.getvalue()[:100]!r}, no number")
 sys.exit(42 if points > 0 else 43)
 """
-"""A checker script gets files (input, expected, output), and last prints 1 or 0."""
+"""Runs a checker script on files (input, expected, output), whose last word is 1 or 0."""
 
 
 def build_problem(
@@ -78,7 +78,6 @@ def build_problem(
         tests: (input, expected output or None).
         time_s, memory_mb: default limits.
         factor: multiplies the time limit.
-        lang: the requested language.
 
     Raises:
         SourceError: a column is invalid.
@@ -243,7 +242,6 @@ def unpacked_function(packed: Mapping[str, Any]) -> FunctionTests:
 
 
 def _call(arguments: str, expected: str) -> FunctionCall:
-    """Return a test from JSON arguments, one per line."""
     return FunctionCall(tuple(json.loads(line) for line in arguments.split("\n") if line.strip()), json.loads(expected))
 
 

@@ -21,11 +21,11 @@ Older solutions name globals ``size`` or ``byte``, use ``throw()`` or ``gets`` (
 and ``array`` (before C++11).
 """
 CPP_FLAGS = (f"-std={STANDARDS[0]}", "-O2")
-"""C++20 with GNU's extensions, as in contests. The precompiled header needs exactly these flags."""
+"""C++20 with GNU's extensions, as in contests. The precompiled header needs exactly these."""
 PRECOMPILE_LIMITS = Limits(cpu_s=120.0, memory_mb=4096, output_bytes=16 << 20, file_mb=512, processes=32)
 OUTPUT = "a.out"
 _INCLUDE = "include"
-"""Include folder that holds only the header, as all its files are found as ``<name>``."""
+"""Include folder of the header alone, as all its files are found as ``<name>``."""
 _OBJECT = "threads.o"
 _THREADS = b"""#define _GNU_SOURCE
 #include <pthread.h>
@@ -36,10 +36,10 @@ static void set(void) {
 }
 __attribute__((used, section(".preinit_array"))) static void (*const first)(void) = set;
 """
-"""Gives a program's threads stacks of 8 MiB, as outside.
+"""Gives threads stacks of 8 MiB, as outside.
 
-The C library would give them the main stack's limit, in the box nearly all memory; that limit must hold when a program
-is executed, as the kernel then reserves its main stack.
+The C library would take the main stack's limit, which in the box is nearly all memory, because the kernel reserves the
+main stack by it when a program is executed.
 """
 
 
@@ -52,7 +52,7 @@ def tools_folder() -> Path:
 
 
 def made_before(box: Sandbox) -> tuple[str, ...]:
-    """Return compiler arguments for the box's prebuilt files, built if missing."""
+    """Return compiler arguments for prebuilt files, built if missing."""
     folder, seen = box.tools, box.seen_tools
     if folder is None or seen is None:
         return ()

@@ -271,7 +271,7 @@ def _tests(stdins: Sequence[bytes], files: Files | None) -> list[Test]:
 
 
 def _together(tests: Sequence[Test]) -> Sequence[Test]:
-    """Return the first test and small ones, to send at once."""
+    """Return the first test with small ones to send at once."""
     size = 0
     for place, (stdin, files) in enumerate(tests):
         size += len(stdin)

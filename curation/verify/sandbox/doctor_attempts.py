@@ -1,7 +1,7 @@
 """Lists the doctor's attempts, which a Python and a C++ program make alike.
 
-An attempt is a list of calls of the C library, and is refused by the first that returns -1. None harms the host if it
-succeeds: changes stay in ``{folder}``, signals have number 0, ports receive nothing.
+An attempt is a list of C library calls, refused by the first that returns -1. No success harms the host: changes stay
+in ``{folder}``, signals have number 0, ports receive nothing.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ for mode in (0o7777, 0):
         with contextlib.suppress(OSError):
             os.utime(path, (9, 9))
 """
-"""Prints what a test finds, then changes modes and times of all that it can."""
+"""Prints what a test finds, then changes all modes and times that it can."""
 
 LIMITED = (
     (
@@ -203,7 +203,7 @@ int main(int count, char **words) {
 
 
 def cpp_program() -> str:
-    """Return the C++ program; its argument is what it does."""
+    """Return the C++ program, whose argument is the act."""
     acts = {name: act for name, _, _, _, act in LIMITED}
     acts |= {name: f"{name}()" for name in ("calls", "names", "left", "shut")}
     return _CPP.replace("{cases}", "\n".join(f'    if (act == "{name}") {act};' for name, act in acts.items()))

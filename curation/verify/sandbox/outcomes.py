@@ -67,7 +67,7 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class CompileResult:
-    """The file that a compiler wrote, or why it did not.
+    """The file that a compiler wrote, or why not.
 
     ``log`` is the first 64 KiB each of stderr and stdout; ``run.ending`` is BROKEN if the sandbox failed.
     """

@@ -133,7 +133,7 @@ def memory_file(content: bytes) -> int:
 
 
 def output_file() -> int:
-    """Return a descriptor of an empty memory file for output."""
+    """Return a descriptor of an empty output file in memory."""
     return os.memfd_create("out", os.MFD_CLOEXEC)
 
 
@@ -199,7 +199,7 @@ class Slot:
                 self.process.stderr.close()
 
     def close(self) -> None:
-        """Kill the supervisor with its processes and remove its folder; a waiting thread gets `SlotError`."""
+        """Kill the supervisor with its processes and remove its folder; waiting threads get `SlotError`."""
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(ProcessLookupError):
@@ -287,7 +287,7 @@ def _empty_later(path: str) -> None:
 
 
 def limits_message(limits: Limits, tree: bool) -> dict[str, Any]:
-    """Return limits for the supervisor; ``tree``: child processes are allowed and count."""
+    """Return limits for the supervisor; ``tree`` allows and counts child processes."""
     return {**asdict(limits), "wall_s": limits.wall_guard_s, "tree": tree}
 
 
