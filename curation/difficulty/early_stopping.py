@@ -23,7 +23,7 @@ _JEFFREYS = 0.5
 _TOLERANCE = 1e-9
 
 Decide = Callable[[int, int, int, int], str | None]
-"""Maps counts (correct, top wrong votes, judged, attempts) to a reason or None."""
+"""Maps counts (correct, top wrong votes, judged, attempts) to a drop reason or None."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class VotePatterns:
     Args:
         pattern: [problems]; ``problems`` are sorted ids.
         classes: problem, place, answer_class; place 0 is the reference.
-        answers: [patterns] number of wrong answers.
+        answers: [patterns] number of other answers.
         policies: names; ``cell_*`` and ``ballot_*`` are sorted by pattern.
     """
 

@@ -188,7 +188,7 @@ _STOPPING_POINTS = pl.Schema(
 
 
 def outcomes_by_problem(verdicts: pl.DataFrame) -> Iterator[tuple[str, list[AttemptOutcome]]]:
-    """Yield each problem with its ordered attempts, up to the first gap."""
+    """Yield each problem's ordered attempts, up to the first gap."""
     kinds: dict[tuple[str, int | None], AttemptOutcome] = {}
     grouped = verdicts.sort("problem", "index").group_by("problem", maintain_order=True)
     for problem, indices, outcomes, classes in grouped.agg("index", "outcome", "answer_class").iter_rows():
@@ -212,7 +212,7 @@ def _stopping_points(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.Da
 
 
 def counted_verdicts(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
-    """Return the `VERDICT` rows up to each problem's stop."""
+    """Return `VERDICT` rows up to each stop."""
     return _until(_stopping_points(verdicts, rule), verdicts, rule)
 
 

@@ -198,7 +198,7 @@ def _priors(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problem
 
 
 def rounded(mean: Array, size: Array) -> tuple[Array, Array]:
-    """Return Beta distributions of these means and sizes (a + b), rounded."""
+    """Return rounded Beta distributions of these means and sizes (a + b)."""
     logit = np.round(np.log(mean / (1 - mean)) / _MEAN_STEP) * _MEAN_STEP
     mean, size = 1 / (1 + np.exp(-logit)), np.exp(np.round(np.log(size) / _SIZE_STEP) * _SIZE_STEP)
     return mean * size, (1 - mean) * size

@@ -58,7 +58,7 @@ MEASURE_S = 10.0
 """CPU seconds per test while a limit is measured."""
 
 SLACK = 2.0
-"""Voters' factor on a given time limit, as this machine may be slower."""
+"""Voters' factor on a given time limit; this machine may be slower."""
 
 GIVE_UP = 3
 """Tests over the limits after which a solution counts as failing the rest."""

@@ -25,7 +25,8 @@ def select_tests(
 ) -> list[int]:
     """Return up to ``room`` tests to keep, in order.
 
-    First come tests that catch new solutions (real before mutants), then rarely caught ones, then more up to ``fill``.
+    First come tests that catch new solutions (real before mutants), then tests that catch rarely caught ones, then more
+    up to ``fill``.
 
     Args:
         sound: tests on which all voters agree.

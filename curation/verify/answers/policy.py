@@ -77,7 +77,7 @@ class WrittenNumber:
 
     @property
     def significant_digits(self) -> int:
-        """Return the number of a decimal's significant digits."""
+        """Return a decimal's number of significant digits."""
         scaled = abs(self.value) * Fraction(10) ** (self.places or 0)
         return len(str(scaled.numerator // scaled.denominator)) if scaled >= 1 else 0
 

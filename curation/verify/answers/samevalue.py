@@ -171,7 +171,7 @@ CONSTANT_BITS = 8_000
 """Bits to which constants must agree."""
 
 MAX_BITS = 20_000
-"""Max precision to decide."""
+"""Max bits of precision."""
 
 MIN_AGREEMENTS = 2
 """Min points at which two functions must have values."""
@@ -299,7 +299,7 @@ def _agree_at(
 
 
 def _agreement_bits(values: tuple[Number, Number], gap: Number) -> int:
-    """Return the difference's bits below the values, or below 1 for zeros."""
+    """Return by how many bits the difference is below the values, or below 1."""
     sizes = [magnitude(value) for value in values if value != 0]
     return (max(sizes) if sizes else 0) - magnitude(gap)
 

@@ -179,7 +179,6 @@ def _is_wordy(words: Words) -> bool:
 
 
 def _compare_as_words(reference: str, answer: str, lang: str, question: QuestionForm) -> AnswerComparison | None:
-    """Compare yes and no, times, dates, reversed sums, word lists and options."""
     if len(reference) > 1 or len(answer) > 1:
         truth = _compare_truths(reference, answer)
         if truth is not None:
@@ -202,7 +201,7 @@ _TERM = re.compile(r"[-+]?(?:\{[^{}]*\}|\([^()]*\)|\\[A-Za-z]+|[^-+{}()\\,;=<>&|
 
 
 def _terms(text: str) -> list[str]:
-    """Return a sum's terms with their signs, else the text."""
+    """Return a sum's terms with signs, else the text."""
     flat = "".join(text.replace("\\cdots", "\\dots").replace("\\ldots", "\\dots").split())
     terms = _TERM.findall(flat)
     signed = [term if term[0] in "+-" else f"+{term}" for term in terms]

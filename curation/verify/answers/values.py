@@ -41,7 +41,7 @@ MIN_COEFFICIENT_DIGITS = 5
 
 
 class Values:
-    """Compares single values, for `matching.Matcher`; ``method`` decided last."""
+    """Compares single values, for `matching.Matcher`; ``method`` is the tier that decided last."""
 
     def __init__(self, arbitrary_names: frozenset[str], question: QuestionForm) -> None:
         self.question = question

@@ -108,7 +108,7 @@ def parse_choice(raw: str) -> tuple[str, str] | None:
 
 
 def parse_boolean(text: str) -> str | None:
-    """Return "yes" or "no" for such words in any known language, and letters."""
+    """Return "yes" or "no" for such words in any known language, or Y, N, T, F."""
     said = split_boolean(text)
     return said[0] if said is not None else None
 

@@ -3,8 +3,8 @@
 Kattis validators get ``input answer feedback_dir [flags]`` and exit with 42 or 43; testlib checkers get ``input output
 answer`` and exit with 0, 1, 2 or 4. Another exit is BROKEN if the expected output causes it too, else wrong.
 
-Input validators exit with 42 if allowed. Grammars of checktestdata are converted in the sandbox, as parsing evaluates
-arithmetic.
+Input validators exit with 42 for allowed inputs. Grammars of checktestdata are converted in the sandbox, as parsing
+evaluates arithmetic.
 
 Invariant: an input not shown to be allowed is not accepted.
 """

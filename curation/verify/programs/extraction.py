@@ -1,7 +1,7 @@
 """Extracts the program of a response.
 
 It is the first block after the thoughts that names a judged language (the paper's rule), else the last in the requested
-language, or unnamed but like a program. An open block counts only in a response that ended by itself.
+language, or unnamed but like a program. An open block counts only in a finished response.
 
 Invariant: foreign text is never parsed as a program.
 """

@@ -66,7 +66,6 @@ class _Tried:
 
 @contextlib.contextmanager
 def _host() -> Iterator[Host]:
-    """Set up targets: a port, a secret file, a process."""
     with (
         tempfile.TemporaryDirectory(prefix="goldilocks-doctor-") as folder,
         socket.create_server(("127.0.0.1", 0)) as tcp,

@@ -297,7 +297,7 @@ def broken_run(note: str) -> RunResult:
 
 
 def worse_than_limits(used: Mapping[str, Any], limits: Limits) -> bool:
-    """Return whether compiling already took more memory than a run may."""
+    """Return whether the memory limit was exceeded."""
     return bool(used["peak_kb"] > limits.memory_mb * 1024)
 
 
