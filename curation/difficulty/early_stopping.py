@@ -1,11 +1,10 @@
 """Stops a problem at the first prefix of attempts after which the rest cannot change its decision.
 
-With ``error_rate`` above 0 (not in the paper) decisions may be foreseen by Polya's urn.
+With ``error_rate`` above 0 (not in the paper) Polya's urn foresees decisions.
 
 Invariants:
-  - a stop depends on attempts, in the order of their index, and the prior;
-  - failed verdicts (TIMEOUT, BROKEN) decide only if all their outcomes agree, enter no forecast and stop no
-    problem early;
+  - a stop depends only on attempts, in the order of their index, and the prior;
+  - failed verdicts (TIMEOUT, BROKEN) count as unknown and prevent forecasts;
   - a `Prior` must not depend on the attempts that the rule reads, or pass rates are biased.
 """
 
@@ -24,7 +23,7 @@ _JEFFREYS = 0.5
 _TOLERANCE = 1e-9
 
 Decide = Callable[[int, int, int, int], str | None]
-"""The reason of correct, top wrong votes, judged and attempts; None where the problem is kept."""
+"""Maps counts (correct, top wrong votes, judged, attempts) to a drop reason or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class Forecast:
 
 
 def forecast(prior: Prior, decide: Decide, judged: int, attempts: int) -> Forecast:
-    """Return the forecast for a problem that ends with ``judged`` of ``attempts`` judged."""
+    """Return the forecast if ``judged`` of ``attempts`` are judged in the end."""
     grid = np.full((judged + 1, judged + 1), -1)
     reasons: list[str | None] = []
     for correct in range(judged + 1):
@@ -69,7 +68,7 @@ def forecast(prior: Prior, decide: Decide, judged: int, attempts: int) -> Foreca
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The mean number of attempts, and the probability of a lost decision."""
+    """Mean attempts, and probability of a lost decision."""
 
     attempts: float
     lost: float
@@ -100,7 +99,7 @@ def expectation(prior: Prior, table: Forecast, error_rate: float, least_judged: 
 
 
 def _next(prior: Prior, made: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return [correct, top wrong] P(correct), and P(agreement | not correct), after ``made`` attempts."""
+    """Return [correct, top wrong] P(correct) and P(agreement | not correct)."""
     solved, top = np.arange(made + 1)[:, None], np.arange(made + 1)[None, :]
     others = np.maximum(made - solved, top)  # entries above the diagonal are impossible
     solves = (prior.correct + solved) / (prior.correct + prior.other + made)
@@ -110,16 +109,16 @@ def _next(prior: Prior, made: int) -> tuple[NDArray[np.float64], NDArray[np.floa
 VERSION = "early_stopping@2"
 
 WRONG_LABEL_VOTES = 3
-"""Attempts that must agree on an answer other than the reference for it to be a suspected wrong label."""
+"""Min equal wrong answers of a suspected wrong label."""
 
 
 AttemptOutcome = tuple[Outcome | None, int | None]
-"""One attempt: its outcome, None where the policy has no such attempt; its answer class (0 is the reference's)."""
+"""An attempt's outcome (None: no such attempt) and answer class (0: the reference's)."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """Counts of a prefix; ``attempts`` include failed verdicts, ``requested`` also those that the policy lacks."""
+    """Counts of a prefix; ``attempts`` include failed verdicts, ``requested`` missing attempts too."""
 
     correct: int = 0
     top_wrong: int = 0
@@ -129,19 +128,19 @@ class OutcomeCounts:
 
     @property
     def failed(self) -> int:
-        """Return the number of attempts with a failed verdict."""
+        """Return the number of failed verdicts."""
         return self.attempts - self.judged
 
 
 @dataclass(slots=True)
 class OutcomeTally:
-    """Counts attempts in the order of the index."""
+    """Counts attempts in index order."""
 
     votes: dict[int, int] = field(default_factory=dict)
     counts: OutcomeCounts = field(default_factory=OutcomeCounts)
 
     def add(self, outcome: Outcome | None, answer_class: int | None) -> OutcomeCounts:
-        """Add one attempt and return the counts with it."""
+        """Add one attempt and return the new counts."""
         before = self.counts
         top_wrong = before.top_wrong
         if answer_class is not None and answer_class > 0:
@@ -171,7 +170,7 @@ class StoppingPoint:
 
 @dataclass(frozen=True, slots=True)
 class ProblemPrior:
-    """A problem's prior, and the error rate of its forecast (0: no forecast)."""
+    """A problem's prior, and its forecast's error rate (0: no forecast)."""
 
     prior: Prior
     error_rate: float
@@ -212,7 +211,7 @@ class StoppingRule:
         return rule
 
     def of(self, problem: str) -> StoppingRule:
-        """Return the rule of a problem, with its prior."""
+        """Return a problem's rule, with its prior."""
         known = self.priors.get(problem)
         if known is None or not self.early_stopping:
             return self
@@ -229,7 +228,7 @@ class StoppingRule:
         return self.error_rate > 0 or any(known.error_rate > 0 for known in self.priors.values())
 
     def reason(self, correct: int, top_wrong: int, judged: int, attempts: int) -> DropReason | None:
-        """Return why a problem with these final counts is dropped."""
+        """Return the reason for these final counts."""
         band = self.band
         if attempts < band.least_judged:
             return DropReason.TOO_FEW_ATTEMPTS
@@ -253,7 +252,7 @@ class StoppingRule:
         return correct > max_correct or correct + unknown <= max_correct
 
     def is_decided(self, counts: OutcomeCounts) -> bool:
-        """Return whether remaining, missing and failed attempts cannot change the decision."""
+        """Return whether remaining and failed attempts cannot change the decision."""
         band, remaining = self.band, self.band.attempts - counts.requested
         if remaining <= 0 or counts.attempts + remaining < band.least_judged:
             return True
@@ -275,7 +274,7 @@ class StoppingRule:
         return stops
 
     def needed(self, counts: OutcomeCounts) -> int:
-        """Return the min number of attempts to a possible stop."""
+        """Return the min attempts to a possible stop."""
         fewest = self._needed.get(counts)
         if fewest is None:
             fewest = 0 if self.should_stop(counts) else self._count_needed(counts)
@@ -300,7 +299,7 @@ class StoppingRule:
         return remaining
 
     def decided_after(self, outcomes: Iterable[AttemptOutcome]) -> int | None:
-        """Return the number of attempts to the stop, or None."""
+        """Return the number of attempts to the stop."""
         tally = OutcomeTally()
         for outcome, answer_class in outcomes:
             if self.should_stop(tally.add(outcome, answer_class)):
@@ -334,10 +333,9 @@ class StoppingRule:
         return point
 
     def unbiased_pass_rate(self, outcomes: Sequence[AttemptOutcome]) -> float | None:
-        """Return the pass rate at a stop, or None if nothing was judged.
+        """Return the pass rate at a stop, if anything was judged.
 
-        It counts the orders of attempts that begin with a correct one (Girshick, Mosteller and Savage 1946; Blackwell
-        1947).
+        Girshick, Mosteller and Savage 1946; Blackwell 1947.
         """
         correct = sum(outcome is Outcome.CORRECT for outcome, _ in outcomes)
         judged = sum(outcome in _JUDGED for outcome, _ in outcomes)
@@ -365,7 +363,7 @@ class StoppingRule:
         return begun_correct / ways
 
     def likely_decision(self, counts: OutcomeCounts) -> tuple[str | None, float]:
-        """Return the likeliest decision of n attempts and its probability."""
+        """Return the likeliest final decision and its probability."""
         remaining = self.band.attempts - counts.requested
         table = self._forecast(counts.judged + remaining, counts.attempts + remaining)
         at = counts.correct, counts.top_wrong
@@ -395,12 +393,12 @@ class StoppingRule:
         return top_wrong >= WRONG_LABEL_VOTES and top_wrong > band.wrong_label_share * judged + _TOLERANCE
 
     def max_correct(self, judged: int) -> int:
-        """Return a kept problem's max number of correct attempts."""
+        """Return the max correct attempts of kept problems."""
         return int(judged * self.band.max_pass_rate + _TOLERANCE)
 
 
 def _running_top_wrong_votes(outcomes: Sequence[AttemptOutcome]) -> list[int]:
-    """Return the top wrong answer's votes after 0, 1, 2, … incorrect attempts."""
+    """Return the top wrong votes after 0, 1, 2, … incorrect attempts."""
     tally = OutcomeTally()
     incorrect = [one for one in outcomes if one[0] in _JUDGED and one[0] is not Outcome.CORRECT]
     return [0, *(tally.add(*one).top_wrong for one in incorrect)]
@@ -409,7 +407,7 @@ def _running_top_wrong_votes(outcomes: Sequence[AttemptOutcome]) -> list[int]:
 def _extend_orders(
     orders: Mapping[int, tuple[int, int]], correct: int, others: int, judged: int
 ) -> dict[int, tuple[int, int]]:
-    """Return the numbers of all orders, and of those that begin correctly, one attempt longer."""
+    """Return the counts of all orders and of those begun correctly, one attempt longer."""
     longer: dict[int, tuple[int, int]] = {}
     for solved, (ways, begun) in orders.items():
         steps = [(solved + 1, ways if judged == 1 else begun)] if solved < correct else []

@@ -1,4 +1,4 @@
-"""Fits one item response model (Rasch 1960; Birnbaum 1968) over all attempts of all policies.
+"""Fits one item response model (Rasch 1960; Birnbaum 1968) over all policies' attempts.
 
 Shares of correct attempts are Beta(m k, (1 - m) k) around ``m = 1 / (1 + exp(-a (t - d)))`` for ability t, difficulty d
 and slope a, fitted by EM (Bock and Aitkin 1981; Silverman, Jones, Wilson and Nychka 1990).
@@ -24,10 +24,10 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 WINDOWS = 8
-"""Policies that the rollouts of one training are taken for, at most."""
+"""Max policies that a training's rollouts are split into."""
 
 _SUM_BLOCK = 4_000_000
-"""Numbers that are copied at once while rows are summed."""
+"""Numbers copied at once while rows are summed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Observations:
 def sums_of_runs(table: Array, rows: Indices, first: Indices) -> Array:
     """Return [runs, columns] sums over ``rows[first[i] : first[i + 1]]``.
 
-    Sparse, because matrix products of tiny tables wake BLAS's threads.
+    Matrix products would wake BLAS's threads.
     """
     sums = np.zeros((len(first) - 1, table.shape[1]))
     filled = np.flatnonzero(np.diff(first))
@@ -92,7 +92,6 @@ def sums_of_runs(table: Array, rows: Indices, first: Indices) -> Array:
 
 
 def _blocks(ends: Indices, size: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of runs of about ``size`` rows."""
     start = 0
     while start < len(ends):
         before = ends[start - 1] if start else 0
@@ -105,11 +104,11 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
     """Return attempts as arrays.
 
     Args:
-        counts: problem, policy, correct, judged; repeated rows are added up.
-        problems: ids to include, by default those with attempts.
+        counts: problem, policy, correct, judged; repeated rows are summed.
+        problems: ids to include, by default all with attempts.
 
     Raises:
-        GoldilocksError: more attempts are correct than judged.
+        GoldilocksError: more are correct than judged.
     """
     rows = (
         counts.filter(pl.col("judged") > 0)
@@ -148,7 +147,7 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
 
 
 def with_domains(counts: pl.DataFrame, domains: pl.DataFrame | None) -> pl.DataFrame:
-    """Return counts with each problem's domain, unchanged for a single domain.
+    """Return counts with domains, unchanged for a single domain.
 
     Problems without attempts get a row of zeros.
     """
@@ -158,7 +157,7 @@ def with_domains(counts: pl.DataFrame, domains: pl.DataFrame | None) -> pl.DataF
 
 
 def with_domain_column(counts: pl.DataFrame, domains: pl.DataFrame) -> pl.DataFrame:
-    """Return `with_domains` of a chunk, even of a single domain."""
+    """Return `with_domains` even for a single domain."""
     untried = domains.join(counts, on="problem", how="anti").select(
         "problem", policy=pl.lit(""), correct=pl.lit(0, pl.Int64), judged=pl.lit(0, pl.Int64)
     )
@@ -167,7 +166,7 @@ def with_domain_column(counts: pl.DataFrame, domains: pl.DataFrame) -> pl.DataFr
 
 
 def parts_of_domains(counts: pl.DataFrame, problems: pl.Series) -> Iterator[tuple[str | None, pl.DataFrame, pl.Series]]:
-    """Yield each domain, or None, with its counts and problems."""
+    """Yield each domain with its counts and problems."""
     if "domain" not in counts.columns or not len(problems):
         yield None, counts, problems
         return
@@ -181,11 +180,11 @@ def prior_counts(problems: pl.DataFrame, stated: Mapping[str, Sequence[PriorAtte
     """Return the rows' own pass rates as problem, policy, correct and judged.
 
     Args:
-        problems: id, source and meta of `PROBLEM` rows.
+        problems: id, source and meta.
         stated: by source.
 
     Raises:
-        GoldilocksError: a value is no share or no number of attempts.
+        GoldilocksError: a value is no pass rate.
     """
     rows = []
     named = problems.filter(pl.col("source").is_in(list(stated)) & pl.col("meta").is_not_null())
@@ -215,7 +214,7 @@ _COUNTS = {"problem": pl.String, "policy": pl.String, "correct": pl.Int64, "judg
 
 
 def rollout_counts(trained: pl.DataFrame) -> pl.DataFrame:
-    """Return training rollouts as counts of up to `WINDOWS` policies, by step."""
+    """Return training rollouts as counts of `WINDOWS` policies, by step."""
     if not trained.height:
         return trained.select("problem", policy=pl.lit("training"), correct="correct", judged="judged")
     first, last = trained.select(first=pl.col("step").min(), last=pl.col("step").max()).row(0)
@@ -227,32 +226,32 @@ def rollout_counts(trained: pl.DataFrame) -> pl.DataFrame:
 
 
 DIFFICULTIES = np.linspace(-10.0, 10.0, 51)
-"""The grid, in logits, relative to the reference's ability."""
+"""Grid in logits, relative to the reference policy."""
 
 SLOPES = (0.5, 0.7, 1.0, 1.4, 2.0)
-"""The grid of slopes where they are learnt."""
+"""Grid of learnt slopes."""
 
 MOST_PROBLEMS = 5_000
-"""Problems that abilities and the distribution of difficulties are learnt from, by default."""
+"""Default max problems to learn from."""
 
 _ABILITY_SD, _CONCENTRATION, _CONCENTRATION_SD = 4.0, 10.0, 1.0
 _DOMAIN_SD, _DOMAIN_HELD, _DOMAIN_TURNS = 0.4, 4.0, 3
-"""The spread of a policy's abilities over domains begins at this many logits, held by this many abilities."""
+"""Initial spread of abilities over domains (logits), its weight in abilities, and rounds."""
 
 _DOMAIN_PROBLEMS = 25.0
-"""Problems by which a domain's difficulties are held to those of all."""
+"""Weight of the general difficulties in a domain, in problems."""
 
 _CURVED = 0.1
-"""Logits over which the curvature of a likelihood is taken."""
+"""Step of a likelihood's curvature, in logits."""
 
 _LEAST_ABILITY, _MOST_ABILITY = -12.0, 12.0
 _MOST_ROUNDS = 200
 _BLOCK = 20_000
 _TOLERANCE, _STEP = 1e-4, 1e-3
-"""EM ends where a round gains less per problem, in nats; a search ends where its step is shorter, in logits."""
+"""EM ends below this gain per problem (nats), a search below this step (logits)."""
 
 _WIDTH, _MOST_STEPS = 0.01, 6
-"""Half the interval over which slope and curvature are taken, and Newton's steps before golden sections are used."""
+"""Step of finite differences, and max Newton steps before golden sections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +260,8 @@ class ItemResponseModel:
 
     Args:
         abilities: in logits; 0 for the policy with the most attempts.
-        weights: [grid], sums to 1; slopes vary fastest.
-        concentration: k; the larger, the more other policies' attempts show.
+        weights: [grid]; slopes vary fastest.
+        concentration: k of the Beta distributions.
     """
 
     abilities: Mapping[str, float]
@@ -287,10 +286,10 @@ class ItemResponseModel:
         return self if domain is None else self.domains.get(domain, self)
 
     def means(self, policy: str) -> Array:
-        """Return [grid] the expected pass rates of a policy.
+        """Return [grid] a policy's expected pass rates.
 
         Raises:
-            GoldilocksError: the model has seen no attempt of it.
+            GoldilocksError: it has no attempt here.
         """
         if policy not in self.abilities:
             known = ", ".join(sorted(self.abilities)) or "none"
@@ -313,7 +312,7 @@ def fit(
         counts: problem, policy, correct, judged, optionally ``domain``.
         slopes: learn slopes too (2PL).
         always: problems to include if `most_problems` are drawn.
-        start: a similar model, which saves rounds.
+        start: a similar model, to save rounds.
 
     Raises:
         GoldilocksError: nothing was judged.
@@ -350,7 +349,6 @@ def fit(
 
 
 def _fit_domains(counts: pl.DataFrame, general: ItemResponseModel, reference: str) -> dict[str, ItemResponseModel]:
-    """Return the domains' models, none for a single domain."""
     parts = {
         domain: observations(part)
         for (domain,), part in sorted(counts.filter(pl.col("judged") > 0).group_by("domain"), key=lambda item: item[0])
@@ -371,7 +369,7 @@ def _fit_domains(counts: pl.DataFrame, general: ItemResponseModel, reference: st
 def _fit_domain(
     seen: Observations, model: ItemResponseModel, general: ItemResponseModel, reference: str, spread: float
 ) -> tuple[ItemResponseModel, list[float]]:
-    """Return a domain's model, and its abilities' squared distances from the general ones."""
+    """Return a domain's model, and its abilities' expected squared distances from the general ones."""
     frequency, last, tallies = seen.frequency, -inf, dict[str, _Tally]()
     prior = general.weights * _DOMAIN_PROBLEMS
     for _ in range(_MOST_ROUNDS):
@@ -439,12 +437,11 @@ class _Tally:
         return self.of_shares(means, k) - _weighed(self.judged, k)
 
     def of_shares(self, means: Array, k: float) -> float:
-        """Return the terms of `log_likelihood` that depend on the means."""
+        """Return the terms that depend on the means."""
         return _weighed(self.correct, means * k) + _weighed(self.wrong, (1 - means) * k)
 
 
 def _tallies(seen: Observations, mass: Array) -> dict[str, _Tally]:
-    """Return each policy's tally for ``mass`` [patterns, grid]."""
     by_key = seen.summed_by_key(mass)
     tallies = {}
     for number, name in enumerate(seen.policies):
@@ -475,7 +472,7 @@ def _log_likelihoods(seen: Observations, model: ItemResponseModel) -> Array:
 def log_likelihoods(
     model: ItemResponseModel, policies: Sequence[str], policy: Indices, correct: Indices, judged: Indices
 ) -> Array:
-    """Return [rows, grid] beta-binomial log-likelihoods, up to a constant per row; 0 for policies without ability.
+    """Return [rows, grid] beta-binomial log-likelihoods, up to a constant per row; 0 for unknown policies.
 
     Args:
         policy: [rows] indices of ``policies``.
@@ -511,7 +508,6 @@ def _prior(slopes: Sequence[float]) -> Array:
 
 
 def _smoothed(mass: Array, slopes: Sequence[float]) -> Array:
-    """Return ``mass`` [grid] as weights, smoothed along difficulties."""
     table = mass.reshape(len(DIFFICULTIES), len(slopes))
     padded = np.concatenate([table[:1], table, table[-1:]])
     smooth = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
@@ -520,13 +516,13 @@ def _smoothed(mass: Array, slopes: Sequence[float]) -> Array:
 
 
 def _reference(seen: Observations) -> int:
-    """Return the policy with the most attempts, the first by name."""
+    """Return the policy with the most attempts."""
     rows = seen.problems_of_key
     return int(np.argmax(np.bincount(seen.policy, weights=rows * seen.judged, minlength=len(seen.policies))))
 
 
 def _first_abilities(seen: Observations) -> dict[str, float]:
-    """Return log-odds of each policy's share of correct attempts."""
+    """Return log-odds of correct attempts, relative to the reference policy."""
     rows = seen.problems_of_key
     size = len(seen.policies)
     correct = np.bincount(seen.policy, weights=rows * seen.correct, minlength=size) + 0.5
@@ -557,7 +553,7 @@ def _best_concentration(model: ItemResponseModel, tallies: Mapping[str, _Tally])
 
 
 def _maximum(value: Callable[[float], float], low: float, high: float, start: float) -> float:
-    """Return where a function with one peak is largest."""
+    """Return the argument of a function's only peak."""
     at = min(max(start, low + _WIDTH), high - _WIDTH)
     for _ in range(_MOST_STEPS):
         left, here, right = value(at - _WIDTH), value(at), value(at + _WIDTH)

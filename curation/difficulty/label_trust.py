@@ -1,7 +1,7 @@
 """Estimates the probability that a reference is wrong, from all policies' answers (Dawid and Skene 1979).
 
-Equal wrong answers are not independent votes (Chinese restaurant processes: Ewens 1972, Teh et al. 2006). The posterior
-decides unless a majority vote does better on planted wrong references (`check_by_planting`).
+Equal wrong answers are not independent votes (Chinese restaurant processes: Ewens 1972, Teh et al. 2006). Majority
+votes decide if they do better on planted wrong references (`check_by_planting`).
 
 Invariants: pure functions over `VOTES`; the order of rows changes nothing.
 """
@@ -44,28 +44,29 @@ LABEL = pl.Schema(
 _BEST = pl.Schema({"pattern": pl.Int64(), "place": pl.Int32(), "rival_right": pl.Float64()})
 
 MOST_PROBLEMS = 5_000
-"""Problems that reliabilities are learnt from; drawn where there are more."""
+"""Max problems to learn reliabilities from."""
 
 _CONCENTRATIONS = (0.1, 0.4, 1.5, 6.0, 40.0)
 _TRAPS = np.array(list(product(_CONCENTRATIONS, _CONCENTRATIONS)))
 """[traps, 2] theta and gamma."""
 
 _LEVELS = 3
-"""Levels of difficulty whose traps are learnt apart."""
+"""Levels of difficulty, each with its own traps."""
 
 _PRIOR_SHARE, _SHARE_PROBLEMS = 0.02, 50.0
-"""The share of wrong labels begins at this, held by this many problems."""
+"""Prior share of wrong labels, and its weight in problems."""
 
 _TRAP_PROBLEMS = 20.0
-"""Problems by which the traps of a level are held to those of all levels, and these to the flat distribution."""
+"""Weight, in problems, of all levels' traps in a level's, and of flat traps in those."""
 
 _LURED, _LURED_TOO = 0.03, 0.4
-"""How often one policy, and another with it, answers a sound problem wrongly just as consistently as it answers others
-rightly. No data of few policies tell; set so that one policy's word alone never outweighs a reference."""
+"""Probability that a policy, and another one with it, consistently gives the same wrong answer to a sound problem. Set
+so that one policy alone never outweighs a reference.
+"""
 
 _TURNS, _MOST_ROUNDS, _TOLERANCE = 3, 100, 1e-4
 _PART = 5_000
-"""Problems that are weighed at once: some 10 KB each."""
+"""Problems weighed at once, about 10 KB each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class LabelModel:
     """Learnt reliabilities and the share of wrong labels.
 
     Args:
-        traps: [levels, traps] frequencies of pairs of concentrations.
+        traps: [levels, traps] frequencies of `_TRAPS`.
     """
 
     items: ItemResponseModel
@@ -86,9 +87,9 @@ class _Likelihoods:
     """Log-likelihoods of hypotheses, sorted by pattern.
 
     Args:
-        place: [hypotheses] the right answer: 0 is the reference, the last one none.
+        place: [hypotheses] the right answer: 0 is the reference, the last is none.
         solved: [hypotheses, levels] of finding that answer.
-        agreed: [hypotheses, traps] likelihoods of agreeing on wrong answers, over exp(``top``).
+        agreed: [hypotheses, traps] likelihoods of the wrong answers, over exp(``top``).
         lured: [hypotheses] of being lured; -inf without votes for that answer.
     """
 
@@ -100,7 +101,7 @@ class _Likelihoods:
     lured: Array
 
     def agreement(self, traps: Array) -> Array:
-        """Return [hypotheses, levels] likelihoods of agreeing at each level's traps, over exp(``top``)."""
+        """Return [hypotheses, levels] likelihoods at each level's traps, over exp(``top``)."""
         return np.asarray(np.einsum("ht,lt->hl", self.agreed, traps))
 
 
@@ -117,7 +118,6 @@ def label_posteriors(
 
 
 def _as_labels(seen: VotePatterns, likelihoods: _Likelihoods, model: LabelModel) -> pl.DataFrame:
-    """Return `LABEL` rows of the problems of these patterns, in order."""
     right, best = _weighed(seen, likelihoods, model)
     return (
         pl.DataFrame({"problem": seen.problems, "pattern": seen.pattern, "wrong_label": 1 - right[seen.pattern]})
@@ -129,7 +129,7 @@ def _as_labels(seen: VotePatterns, likelihoods: _Likelihoods, model: LabelModel)
 
 
 def _weighed(seen: VotePatterns, likelihoods: _Likelihoods, model: LabelModel) -> tuple[Array, pl.DataFrame]:
-    """Return [patterns] P(reference is right), and each pattern's likeliest rival."""
+    """Return [patterns] P(reference is right), and the likeliest rivals."""
     posteriors = _normalised(likelihoods, model, seen)[0]
     is_rival = (likelihoods.place > REFERENCE) & (likelihoods.place <= seen.answers[likelihoods.pattern])
     right = np.zeros(len(seen.answers))
@@ -149,7 +149,7 @@ def _weighed(seen: VotePatterns, likelihoods: _Likelihoods, model: LabelModel) -
 def fit_labels(
     votes: pl.DataFrame, settled: tuple[str, ...] = (), seed: int = 0, start: LabelModel | None = None
 ) -> LabelModel:
-    """Return the model learnt from `VOTES`, on up to `MOST_PROBLEMS` problems drawn by ``seed``.
+    """Return the model learnt from `VOTES` on up to `MOST_PROBLEMS` problems.
 
     Args:
         start: a similar model, which saves rounds.
@@ -180,7 +180,7 @@ def drawn_problems(ids: pl.Series, seed: int) -> pl.Series:
 
 
 def _counts(votes: pl.DataFrame, labels: pl.DataFrame | None) -> pl.DataFrame:
-    """Return counts against the likeliest answer, or the reference without ``labels``."""
+    """Return counts against the likeliest answers, or the references."""
     policies = votes.filter(~pl.col("policy").str.starts_with(SOURCE))
     right = pl.lit(REFERENCE, pl.Int32)
     if labels is not None:
@@ -195,7 +195,6 @@ def _counts(votes: pl.DataFrame, labels: pl.DataFrame | None) -> pl.DataFrame:
 
 
 def _learn(seen: VotePatterns, found: _Likelihoods, model: LabelModel) -> LabelModel:
-    """Learn traps and share by EM with fixed abilities."""
     frequency, size = seen.frequency, seen.frequency.sum()
     witnesses = sum(not name.startswith(SOURCE) for name in seen.policies)
     held = max(_SHARE_PROBLEMS, size / (witnesses - 1)) if witnesses > 1 else None
@@ -238,13 +237,11 @@ def _normalised(found: _Likelihoods, model: LabelModel, seen: VotePatterns) -> t
 
 
 def _log_sums(logs: Array) -> Array:
-    """Return log-sum-exp along the last axis."""
     top = logs.max(axis=-1, keepdims=True)
     return np.asarray(np.log(np.exp(logs - top).sum(axis=-1)) + top[..., 0])
 
 
 def _likelihoods(seen: VotePatterns, items: ItemResponseModel) -> _Likelihoods:
-    """Return the log-likelihoods of every hypothesis on every pattern."""
     sizes = seen.answers + 2
     pattern = np.repeat(np.arange(len(sizes)), sizes)
     begin = np.concatenate([[0], np.cumsum(sizes)[:-1]])
@@ -260,7 +257,6 @@ def _likelihoods(seen: VotePatterns, items: ItemResponseModel) -> _Likelihoods:
 
 
 def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell: Indices) -> Array:
-    """Return [hypotheses, levels] log-likelihoods of finding the right answer."""
     none = _binomials(
         items, seen, np.zeros(len(seen.ballot_judged), dtype=np.int64), np.arange(len(seen.ballot_judged))
     )
@@ -273,7 +269,7 @@ def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell
 
 
 def _summed(table: Array, places: Indices, size: int) -> Array:
-    """Return [size, columns] sums of ``table`` by ``places``, which are sorted."""
+    """Return [size, columns] sums of ``table`` by sorted ``places``."""
     return sums_of_runs(table, np.arange(len(table)), np.searchsorted(places, np.arange(size + 1)))
 
 
@@ -287,7 +283,6 @@ def _binomials(items: ItemResponseModel, seen: VotePatterns, correct: Indices, b
 
 
 def _agreed(seen: VotePatterns, pattern: Indices, place: Indices, begin: Indices, cell: Indices) -> Array:
-    """Return [hypotheses, traps] log-likelihoods of agreeing on wrong answers."""
     theta, gamma = _TRAPS.T
     size, patterns = len(pattern), len(seen.answers)
     answered = seen.ballot_answered[seen.cell_ballot]
@@ -322,7 +317,7 @@ LABEL_TRUST = pl.Schema(
 
 
 def described(labels: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Return `LABEL_TRUST` rows with the evidence in words.
+    """Return `LABEL_TRUST` rows, with evidence in words.
 
     Args:
         answers: `curation.difficulty.label_votes.ANSWERS` rows.
@@ -343,7 +338,7 @@ def described(labels: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
 
 
 def suspect_labels(decisions: pl.DataFrame, labels: pl.DataFrame, drop_above: float) -> pl.DataFrame:
-    """Return `DECISION` rows with suspected_wrong_label from ``drop_above`` on, except undecided ones."""
+    """Return `DECISION` rows with decided problems dropped as suspected_wrong_label from ``drop_above`` on."""
     trust = labels.select("problem", "wrong_label", against="evidence")
     undecided = pl.col("reason").is_in([DropReason.TOO_FEW_ATTEMPTS.value, DropReason.VERIFIER_FAILED.value])
     accused = (pl.col("wrong_label") >= drop_above).fill_null(False) & ~undecided.fill_null(False)
@@ -353,14 +348,14 @@ def suspect_labels(decisions: pl.DataFrame, labels: pl.DataFrame, drop_above: fl
 
 
 LEAST_PROBLEMS = 200
-"""Fewer problems with votes show nothing."""
+"""Min problems with votes for a check."""
 
 MOST_SOUND = 0.01
-"""Share of sound labels that a rule may accuse."""
+"""Max share of sound labels that a rule may accuse."""
 
 _SHARE, _LEAST_PLANTED, _GIVEN = 0.05, 20, 0.3
 DRAWS = 3
-"""How often references are planted: one draw leaves the better rule to chance where problems are few."""
+"""Times references are planted; one draw is too noisy."""
 
 _TIE = 0.02
 _BELOW = 1e-6
@@ -385,7 +380,7 @@ class PlantedCheck:
     share: float
 
     def sound(self, rule: RuleFound) -> float:
-        """Return an estimate of the sound labels that a rule accuses."""
+        """Estimate how many sound labels a rule accuses."""
         return max(0.0, rule.others - self.share * self.problems * rule.hits / max(1, self.planted))
 
     def is_trusted(self, rule: RuleFound) -> bool:
@@ -406,7 +401,7 @@ class PlantedCheck:
 
     @property
     def sentence(self) -> str:
-        """Return the result and its consequence in one sentence."""
+        """Describe the result and its consequence."""
         post, votes = self.by_posterior, self.by_votes
         counts = (
             f"of {self.planted} wrong references planted here in turn the posterior finds {post.hits} and accuses "
@@ -428,9 +423,9 @@ def check_by_planting(
     """Return both rules' results on planted references, or None below `LEAST_PROBLEMS`.
 
     Args:
-        voters: policies of the deciding stage, whose votes are counted together.
+        voters: policies of the deciding stage.
         start: the model of the unchanged votes.
-        advance: called with 1 after each of `DRAWS` draws.
+        advance: called with 1 after each draw.
     """
     names = votes.ids
     if len(names) < LEAST_PROBLEMS:
@@ -459,7 +454,7 @@ def check_by_planting(
 
 
 def plant_references(votes: VoteParts, names: pl.Series, seed: int) -> pl.DataFrame:
-    """Return a share of the problems with another class (``label``) as reference."""
+    """Return some problems with another class (``label``) as reference."""
     rng = np.random.default_rng(seed)
     size = min(len(names) // 2, max(_LEAST_PLANTED, round(_SHARE * len(names))))
     drawn = names.gather(np.sort(rng.permutation(len(names))[:size]))
@@ -476,7 +471,7 @@ def plant_references(votes: VoteParts, names: pl.Series, seed: int) -> pl.DataFr
 
 
 def cast_again(votes: pl.DataFrame, labels: pl.DataFrame, top: int) -> pl.DataFrame:
-    """Return `VOTES` recast against the planted ``labels``; ``top`` is the largest class."""
+    """Return `VOTES` against the planted ``labels``; ``top`` is the largest class."""
     number = pl.col("answer_class")
     cast = votes.join(labels, on="problem", how="left", maintain_order="left").with_columns(
         pl.when(pl.col("label").is_null() | number.is_null())
@@ -504,7 +499,7 @@ def accused_by_votes(votes: pl.DataFrame, voters: Collection[str], band: Band | 
 
 
 def decided_by_votes(labels: pl.DataFrame, accused: Collection[str], drop_above: float) -> pl.DataFrame:
-    """Return `LABEL` rows in which exactly the accused reach ``drop_above``."""
+    """Return `LABEL` rows in which only the accused reach ``drop_above``."""
     is_accused = pl.col("problem").is_in(list(accused))
     chance = pl.col("wrong_label")
     moved = pl.when(is_accused).then(pl.max_horizontal(chance, pl.lit(drop_above)))

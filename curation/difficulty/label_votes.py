@@ -1,4 +1,4 @@
-"""Stores all policies' answers as votes on each problem's label."""
+"""Stores policies' answers as votes on each problem's label."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ VOTES = pl.Schema(
 )
 
 REFERENCE = 0
-"""The class, and the place among a problem's classes, of the reference's answer."""
+"""Class and place of the reference."""
 
 SOURCE = "source:"
-"""How the voters begin that are no policies but sources, each with one more reference of the problem."""
+"""Prefix of voters that are sources with another reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class VotePatterns:
-    """Votes as arrays: a cell is a policy's votes for one answer, a ballot all its votes on one problem.
+    """Votes as arrays: a cell is a policy's votes for an answer, a ballot all its votes on a problem.
 
     Args:
         pattern: [problems]; ``problems`` are sorted ids.
         classes: problem, place, answer_class; place 0 is the reference.
-        answers: [patterns] number of answers besides the reference.
+        answers: [patterns] number of other answers.
         policies: names; ``cell_*`` and ``ballot_*`` are sorted by pattern.
     """
 
@@ -61,7 +61,7 @@ class VotePatterns:
 
 
 def vote_patterns(votes: pl.DataFrame, problems: pl.Series, settled: Sequence[str] = ()) -> VotePatterns:
-    """Return `VOTES` on these problems as arrays; repeated rows are added up."""
+    """Return `VOTES` on these problems as arrays; repeated rows are summed."""
     ids = problems.unique().sort().alias("problem").to_frame()
     rows = (
         votes.filter(pl.col("votes") > 0)
@@ -101,7 +101,6 @@ def vote_patterns(votes: pl.DataFrame, problems: pl.Series, settled: Sequence[st
 def _as_arrays(
     problems: pl.Series, pattern: pl.Series, places: pl.DataFrame, first: pl.DataFrame, rows: pl.DataFrame
 ) -> VotePatterns:
-    """Return the arrays from a problem per pattern (``first``) and all votes."""
     shown = (
         rows.join(first.select("problem", "pattern"), on="problem", how="inner")
         .join(places, on=["problem", "answer_class"], how="left")
@@ -149,11 +148,11 @@ def _as_arrays(
 ANSWERS = pl.Schema(
     {"problem": pl.String(), "answer_class": pl.Int32(), "answer": pl.String(), "policies": pl.String()}
 )
-"""A class of answers of a problem: its first writing, and who gave it how often, as ``policy 12, other 3``."""
+"""A problem's answer classes: first writing, and policies' counts, as ``policy 12, other 3``."""
 
 
 def label_votes(verdicts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return `VERDICT` rows of several stages as `VOTES`, and their classes as `ANSWERS`.
+    """Return `VERDICT` rows of several stages as `VOTES` and `ANSWERS`.
 
     Failed verdicts and classes with a doubtful answer do not vote.
     """
@@ -184,7 +183,7 @@ def label_votes(verdicts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, pl.Data
 
 
 def _renamed(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Return rows with known numbers of known classes, new ones of others."""
+    """Return rows with known classes' numbers, and new numbers for new classes."""
     classes = rows.filter(pl.col("answer_class") > REFERENCE).select("problem", "answer", "answer_class").unique()
     same = (
         classes.join(known.rename({"answer_class": "old"}), on=["problem", "answer"], how="left")
@@ -207,7 +206,7 @@ def _renamed(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
 
 
 def source_votes(references: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Return references of conflicting copies (problem, source, answer) as `VOTES` of their sources."""
+    """Return conflicting copies' references (problem, source, answer) as `VOTES`."""
     last = answers.group_by("problem").agg(pl.col("answer_class").max().alias("last"))
     written = references.join(answers.select("problem", "answer", "answer_class"), on=["problem", "answer"], how="left")
     placed = written.join(last, on="problem", how="left").with_columns(
@@ -225,7 +224,7 @@ PART = pl.Schema({"problem": pl.String(), "part": pl.UInt32()})
 
 
 class VoteParts:
-    """Votes and answers in files of an empty folder, which the caller removes.
+    """Stores votes and answers in an empty folder, which the caller removes.
 
     Args:
         parts: `VOTES` and `ANSWERS` rows; each problem is in one chunk only.

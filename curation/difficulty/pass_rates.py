@@ -1,7 +1,7 @@
 """Computes pass rates (`pass_rates`) and decides by them (`decide`; paper, section 4.1).
 
-Invariants: pure functions over frames; measuring never depends on thresholds; failed verdicts count neither
-way, so a reason holds only if every outcome of them leads to it.
+Invariants: pure functions over frames; measuring never depends on thresholds; a reason holds only if every outcome of
+failed verdicts leads to it.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from curation.verify.judge_worker import DOUBTFUL
 from curation.verify.math_judge import Verdict
 
 FAILED = (Outcome.TIMEOUT, Outcome.BROKEN)
-"""Outcomes that are the verifier's own failures."""
+"""Outcomes of the verifier's own failures."""
 
 SHOWN_ANSWERS = 4
-"""Most failed comparisons that the evidence of one problem names."""
+"""Max failed comparisons in a problem's evidence."""
 
 SHOWN_CHARACTERS = 60
-"""Of an answer, a reference and what failed, in the evidence."""
+"""Max characters of each text in the evidence."""
 
 
 def has_failed() -> pl.Expr:
-    """Return whether a `VERDICT` row is a verifier failure."""
+    """Return whether a `VERDICT` is a verifier failure."""
     return pl.col("outcome").is_in([outcome.value for outcome in FAILED])
 
 
 def is_doubtful() -> pl.Expr:
-    """Return whether a `VERDICT` row is wrong by an incomplete comparison."""
+    """Return whether a `VERDICT` is wrong by an incomplete comparison."""
     return (pl.col("outcome") == Outcome.WRONG.value) & pl.col("method").str.ends_with(DOUBTFUL)
 
 
 def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return each problem with failed verdicts, and ``failures`` in words.
+    """Return problems with failed verdicts, and ``failures`` in words.
 
     Args:
-        verdicts: the counted `VERDICT` rows of one policy and one verifier.
+        verdicts: counted rows of one policy and verifier.
     """
     comparisons = (
         verdicts.filter(has_failed())
@@ -60,7 +60,7 @@ def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 
 def replace_failed(verdicts: pl.DataFrame, again: Sequence[Verdict]) -> pl.DataFrame:
-    """Return a problem's ordered verdicts with failed ones replaced from ``again``."""
+    """Return a problem's ordered verdicts with failed ones replaced."""
     columns = ("outcome", "answer_class", "method")
     old = list(verdicts.select(columns).iter_rows())
     classes = keep_classes(verdicts["answer_class"].to_list(), [verdict.answer_class for verdict in again])
@@ -90,7 +90,7 @@ def _ranges(indices: Sequence[int]) -> str:
 
 
 def overrule(decisions: pl.DataFrame, where: pl.Expr, reason: DropReason, evidence: pl.Expr) -> pl.DataFrame:
-    """Return `DECISION` rows that are dropped for another reason where an expression holds."""
+    """Return `DECISION` rows, dropped for ``reason`` if ``where`` holds."""
     return decisions.with_columns(
         keep=pl.when(where).then(False).otherwise("keep"),
         reason=pl.when(where).then(pl.lit(reason.value)).otherwise("reason"),
@@ -99,7 +99,7 @@ def overrule(decisions: pl.DataFrame, where: pl.Expr, reason: DropReason, eviden
 
 
 def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFrame:
-    """Return `DECISION` rows with refused problems (`REFUSAL`) dropped as sampling_failed."""
+    """Return `DECISION` rows, problems in `REFUSAL` rows dropped as sampling_failed."""
     evidence = pl.format("attempt {} was refused ({}): {}", "index", "kind", "reason")
     first = refusals.sort("index").unique("problem", keep="first").select("problem", refused=evidence)
     held = decisions.join(first, on="problem", how="left", maintain_order="left")
@@ -109,7 +109,7 @@ def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFram
 
 
 def hold_reserved(decisions: pl.DataFrame, measured: pl.Series) -> pl.DataFrame:
-    """Return `DECISION` rows with problems that are not ``measured`` dropped as reserved."""
+    """Return `DECISION` rows, problems not ``measured`` dropped as reserved."""
     waits = ~pl.col("problem").is_in(measured.implode())
     return overrule(decisions, waits, DropReason.RESERVED, pl.lit("made for a later refresh"))
 
@@ -117,7 +117,7 @@ def hold_reserved(decisions: pl.DataFrame, measured: pl.Series) -> pl.DataFrame:
 VERSION = "difficulty@5"
 
 Z95 = 1.959963984540054
-"""Two-sided 95 % quantile of the normal distribution."""
+"""Two-sided 95 % normal quantile."""
 
 
 def wilson(correct: pl.Expr, judged: pl.Expr, z: float = Z95) -> tuple[pl.Expr, pl.Expr]:
@@ -136,12 +136,12 @@ def pass_rates(
     rule: StoppingRule | None = None,
     stopped: Collection[str] = (),
 ) -> pl.DataFrame:
-    """Return one `PASS_RATE` row per problem, in order, with zero counts if it has no verdicts.
+    """Return one `PASS_RATE` row per problem, in order.
 
     Args:
-        verdicts: `VERDICT` rows of one policy and one verifier.
+        verdicts: `VERDICT` rows of one policy and verifier.
         rule: where problems stop; without it all attempts count.
-        stopped: problems that the sampler itself ended, so that more attempts may exist.
+        stopped: problems that the sampler ended, so that more attempts may exist.
     """
     ends = _stopping_points(verdicts, rule)
     verdicts = _until(ends, verdicts, rule)
@@ -188,7 +188,7 @@ _STOPPING_POINTS = pl.Schema(
 
 
 def outcomes_by_problem(verdicts: pl.DataFrame) -> Iterator[tuple[str, list[AttemptOutcome]]]:
-    """Yield each problem with its ordered attempts, up to the first gap."""
+    """Yield each problem's ordered attempts, up to the first gap."""
     kinds: dict[tuple[str, int | None], AttemptOutcome] = {}
     grouped = verdicts.sort("problem", "index").group_by("problem", maintain_order=True)
     for problem, indices, outcomes, classes in grouped.agg("index", "outcome", "answer_class").iter_rows():
@@ -202,7 +202,6 @@ def outcomes_by_problem(verdicts: pl.DataFrame) -> Iterator[tuple[str, list[Atte
 
 
 def _stopping_points(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
-    """Return each problem's stop and unbiased pass rate; no rows without a rule."""
     if rule is None:
         return pl.DataFrame(schema=_STOPPING_POINTS)
     rows = []
@@ -213,7 +212,7 @@ def _stopping_points(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.Da
 
 
 def counted_verdicts(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
-    """Return the `VERDICT` rows up to each problem's stop."""
+    """Return `VERDICT` rows up to each stop."""
     return _until(_stopping_points(verdicts, rule), verdicts, rule)
 
 
@@ -225,7 +224,6 @@ def _until(ends: pl.DataFrame, verdicts: pl.DataFrame, rule: StoppingRule | None
 
 
 def _top_wrong_answers(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return each problem's most frequent wrong answer."""
     return (
         verdicts.filter(pl.col("answer_class") > 0)
         .sort("problem", "index")
@@ -239,7 +237,7 @@ def _top_wrong_answers(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 
 def disagreements_with_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) -> tuple[int, pl.DataFrame]:
-    """Return the number of labels compared, and the verdicts that differ; labels decide nothing."""
+    """Return the number of compared labels, and verdicts that differ."""
     labels = attempts.filter(pl.col("label").is_not_null()).select("problem", "index", "label")
     both = verdicts.join(labels, on=["problem", "index"], how="inner", maintain_order="left")
     compared = both.filter(pl.col("outcome").is_in([outcome.value for outcome in COUNTED_OUTCOMES]))
@@ -257,8 +255,8 @@ def decide(
     """Return one `DECISION` row per `PASS_RATE` row, in order, with the first rule that drops.
 
     Args:
-        rule: that of the pass rates.
-        failures: `failed_verdicts`, as evidence for undecided problems.
+        rule: as for the pass rates.
+        failures: `failed_verdicts`, as evidence.
     """
     by_counts = StoppingRule(band)
     foreseeing = rule if rule is not None and rule.foresees else None
@@ -288,7 +286,6 @@ def _decision(
     by_counts: StoppingRule,
     foreseeing: StoppingRule | None,
 ) -> tuple[str | None, str]:
-    """Return why a problem is dropped, None if it is kept, and the numbers that decide."""
     correct, judged, attempts = counts.correct, counts.judged, counts.attempts
     if skipped is None:
         return DropReason.TOO_FEW_ATTEMPTS, (

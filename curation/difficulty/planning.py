@@ -1,4 +1,4 @@
-"""Estimates the cost of sampling, with bootstrap intervals (95 %) over a pilot's problems (Efron 1979)."""
+"""Estimates the cost of sampling, with 95 % bootstrap intervals over a pilot's problems (Efron 1979)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CostEstimate:
         return CostEstimate(self.mean * factor, self.low * factor, self.high * factor)
 
     def __str__(self) -> str:
-        """Return the number, with its interval if any."""
+        """Return the number, with any interval."""
         interval = f" ({short_number(self.low)} to {short_number(self.high)})" if self.low != self.high else ""
         return short_number(self.mean) + interval
 
@@ -70,9 +70,9 @@ def plan_stage(
     """Return a stage's expected cost.
 
     Args:
-        problems: of the stage, the pilot's included.
-        pilot: attempts and tokens of each problem, at least one.
-        prices: per million tokens of prompts and of responses.
+        problems: of the stage, including the pilot's.
+        pilot: each problem's attempts and tokens, at least one.
+        prices: per million prompt and response tokens.
     """
     attempts, tokens = np.array(pilot, dtype=float).T
     draws = np.random.default_rng(0).integers(0, len(pilot), (RESAMPLES, len(pilot)))
@@ -90,7 +90,7 @@ def plan_stage(
 
 
 def short_number(value: float) -> str:
-    """Return a short number: 4.21 G, 233 k, 64."""
+    """Format a number: 4.21 G, 233 k, 64."""
     for size, unit in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= size:
             return f"{value / size:.3g}{unit}"

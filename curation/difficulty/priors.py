@@ -1,4 +1,4 @@
-"""Derives priors of early stopping from an item response model, and refuses them if the anchor refutes them.
+"""Derives priors of early stopping from an item response model, and checks them on the anchor.
 
 Invariants: pure; a problem's prior never reads the policy's own attempts at it.
 """
@@ -26,10 +26,10 @@ from curation.difficulty.item_response import (
 )
 
 SIDES = pl.Schema({"problem": pl.String(), "below": pl.Float64(), "inside": pl.Float64(), "above": pl.Float64()})
-"""Probabilities that fresh attempts put a problem below, inside or above the band."""
+"""Probabilities that fresh attempts end below, inside or above the band."""
 
 TENTHS = 10
-"""Classes of calibration, with equally many problems each."""
+"""Calibration classes of equal size."""
 
 _TOLERANCE = 1e-9
 _REFUSED_BELOW = 1e-3
@@ -37,7 +37,7 @@ _REFUSED_ABOVE = 0.05
 
 
 def beta_sides(correct: Array, other: Array, band: Band) -> Array:
-    """Return [rows, 3] chances that fresh attempts end below, inside or above the band."""
+    """Return [rows, 3] probabilities of `SIDES`."""
     n, most = band.attempts, int(band.attempts * band.max_pass_rate + _TOLERANCE)
     of_correct, of_wrong = rising(correct, n), rising(other, n)
     ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
@@ -49,10 +49,10 @@ def beta_sides(correct: Array, other: Array, band: Band) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Expected against seen shares of correct attempts, by tenths of the problems.
+    """Expected and seen shares of correct attempts, by tenths of the problems.
 
     Args:
-        worst: largest deviation of a tenth beyond two standard errors.
+        worst: a tenth's max deviation beyond two standard errors.
     """
 
     tenths: pl.DataFrame
@@ -61,7 +61,7 @@ class Calibration:
 
     @property
     def holds(self) -> bool:
-        """Return whether deviations are due to chance or too small to matter."""
+        """Return whether deviations are random or too small to matter."""
         return self.p_value >= _REFUSED_BELOW or self.worst <= _REFUSED_ABOVE
 
     def worst_tenth(self, policy: str) -> str:
@@ -82,7 +82,7 @@ class Calibration:
 
 
 def calibration(model: ItemResponseModel, counts: pl.DataFrame, policy: str) -> Calibration:
-    """Compare a policy's attempts with the model's expectations without them."""
+    """Compare a policy's attempts with expectations without them."""
     own = (
         counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))
         .group_by("problem")
@@ -115,7 +115,7 @@ def calibration(model: ItemResponseModel, counts: pl.DataFrame, policy: str) -> 
 def _expected(
     model: ItemResponseModel, counts: pl.DataFrame, own: pl.DataFrame, policy: str, problems: pl.Series
 ) -> pl.DataFrame:
-    """Return a domain's rows of ``own`` with expected correct attempts and their variance."""
+    """Return a domain's rows of ``own`` with expected correct attempts and variance."""
     own = own.join(problems.alias("problem").to_frame(), on="problem", how="semi", maintain_order="left")
     seen = observations(counts.filter(pl.col("policy") != policy), own["problem"])
     weights, means, k = difficulty_posteriors(model, seen)[seen.pattern], model.means(policy), model.concentration
@@ -146,10 +146,10 @@ PRIOR = pl.Schema(
 )
 
 REFUSED_BELOW = 0.01
-"""Priors are refused if the lost decisions have a smaller probability than this at the error rate."""
+"""Min probability of the lost decisions at the error rate."""
 
 _MEAN_STEP, _SIZE_STEP = 0.2, 0.35
-"""Priors are rounded in these steps: of their mean in logits, and of the logarithm of their size."""
+"""Rounding steps of a prior's mean (logits) and size (logarithm)."""
 
 _LEAST_SIZE, _MOST_SIZE = 0.2, 400.0
 _AGREE_MEANS, _AGREE_SIZES = np.linspace(0.02, 0.98, 49), np.geomspace(0.3, 60, 24)
@@ -166,7 +166,7 @@ def problem_priors(
     """Return a policy's `PRIOR` rows in the order of ``problems``.
 
     Args:
-        counts: problem, policy, correct, judged of all policies, and ``domain`` if the model has domains.
+        counts: problem, policy, correct, judged of all policies, and ``domain`` if modelled.
     """
     others = counts.filter(pl.col("policy") != policy)
     parts = parts_of_domains(others, problems)
@@ -181,7 +181,6 @@ def problem_priors(
 
 
 def _informants(counts: pl.DataFrame, problems: pl.Series) -> pl.DataFrame:
-    """Return problem and informed_by, the policies that tried it."""
     tried = counts.filter((pl.col("judged") > 0) & pl.col("problem").is_in(problems.implode()))
     sums = tried.group_by("problem", "policy").agg(pl.col("judged").sum()).sort("problem", "policy")
     named = pl.format("{} {}", "policy", "judged").str.join(", ").alias("informed_by")
@@ -189,7 +188,6 @@ def _informants(counts: pl.DataFrame, problems: pl.Series) -> pl.DataFrame:
 
 
 def _priors(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problems: pl.Series) -> pl.DataFrame:
-    """Return problem, correct and other for a domain, in any order."""
     seen = observations(counts, problems)
     means, k = model.means(policy), model.concentration
     mean, square = posterior_means(model, seen, np.stack([means, means * (means * k + 1) / (k + 1)], axis=1)).T
@@ -200,7 +198,7 @@ def _priors(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problem
 
 
 def rounded(mean: Array, size: Array) -> tuple[Array, Array]:
-    """Return Beta distributions of these means and sizes (a + b), rounded."""
+    """Return rounded Beta distributions of these means and sizes (a + b)."""
     logit = np.round(np.log(mean / (1 - mean)) / _MEAN_STEP) * _MEAN_STEP
     mean, size = 1 / (1 + np.exp(-logit)), np.exp(np.round(np.log(size) / _SIZE_STEP) * _SIZE_STEP)
     return mean * size, (1 - mean) * size
@@ -210,7 +208,7 @@ def agreement_prior(rates: pl.DataFrame) -> tuple[float, float]:
     """Return the likeliest Beta distribution of agreement on the top wrong answer.
 
     Args:
-        rates: correct, judged and top_wrong_votes of problems.
+        rates: with correct, judged and top_wrong_votes.
     """
     votes = (
         rates.select(agree="top_wrong_votes", others=pl.col("judged") - pl.col("correct"))
@@ -245,7 +243,7 @@ def as_priors(table: pl.DataFrame) -> dict[str, ProblemPrior]:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The outcome of stopping by priors; ``lost`` problems are decided otherwise than by all attempts."""
+    """Outcome of stopping by priors; all attempts decide the ``lost`` problems otherwise."""
 
     problems: int
     lost: int
@@ -271,7 +269,7 @@ def replay(
     Args:
         rule: `StoppingRule.given` the priors.
         exact: the rule that stopped the attempts.
-        attempts: in the order of the index.
+        attempts: in index order.
     """
     lost = needed = without = 0
     for problem, outcomes in attempts.items():
@@ -284,7 +282,7 @@ def replay(
 
 @dataclass(frozen=True, slots=True)
 class LearntPriors:
-    """A policy's `PRIOR` rows, and whether they may be used."""
+    """A policy's `PRIOR` rows and their checks."""
 
     policy: str
     table: pl.DataFrame
@@ -294,12 +292,12 @@ class LearntPriors:
 
     @property
     def hold(self) -> bool:
-        """Return whether the priors bear themselves out."""
+        """Return whether the priors may be used."""
         return self.calibration.holds and self.replay.holds
 
     @property
     def sentence(self) -> str:
-        """Describe what the priors save, or why they are refused."""
+        """Describe what the priors save, or their refusal."""
         replay = self.replay
         if not self.calibration.holds:
             return (
@@ -327,12 +325,12 @@ def learn_priors(
     exact: StoppingRule,
     error_rate: float,
 ) -> LearntPriors:
-    """Return the priors of a policy from its anchor.
+    """Return a policy's priors, checked on its anchor.
 
     Args:
         counts: problem, policy, correct, judged of all policies.
         rates: of the anchor, with top_wrong_votes.
-        problems: ids for which to return priors; the anchor's get none.
+        problems: ids; the anchor's get no priors.
         attempts: of the anchor, in order, up to the stops of ``exact``.
     """
     tried = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))["problem"]

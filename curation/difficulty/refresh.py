@@ -1,6 +1,6 @@
 """Selects the problems of a curated set that a new checkpoint judges again.
 
-The checkpoint judges an anchor first. Problems whose decision may change, and undecided ones, are judged again.
+It judges an anchor first, then problems that are undecided or whose decision may change.
 """
 
 from __future__ import annotations
@@ -21,18 +21,16 @@ from curation.records import DropReason
 VERSION = "refreshing@5"
 
 ANCHOR_SHARE, ANCHOR_LEAST = 0.05, 50
-"""Share and min number of problems that every refresh judges, to learn how much stronger the policy is; there is no
-anchor if it were more than half of all."""
+"""Share and min number of problems in the anchor; above half of all there is none."""
 
 PROBE_SHARE, RETRY_SHARE = 0.05, 0.1
-"""Without an anchor: shares of the too easy problems, and of those never solved or with suspected labels, that a
-refresh judges again, another share each time."""
+"""Shares judged in turn without an anchor: of too easy problems, and of never solved or suspected ones."""
 
 HALF_LIFE = 100.0
-"""Steps after which an attempt made in training counts half."""
+"""Training steps after which an attempt counts half."""
 
 MIN_ATTEMPTS = 8.0
-"""Attempts made in training, counted by age, that replace the old pass rate."""
+"""Weighted training attempts that replace the old pass rate."""
 
 _JEFFREYS = 0.5
 
@@ -58,10 +56,10 @@ ROLLOUT_COUNTS = pl.Schema(
         "judged": pl.Int64(),  # correct ones and others; those that the verifier failed on are not here
     }
 )
-"""Rollouts of training (a rollout is training's attempt), one row a problem and step."""
+"""Training rollouts, one row per problem and step."""
 
 READ = ("problem", "policy", "keep", "reason", "correct", "judged", "top_wrong_votes")
-"""Columns of decisions by which problems are chosen, and by which `curation.difficulty.refresh_forecast` foresees."""
+"""Columns of decisions that selection and `curation.difficulty.refresh_forecast` read."""
 
 REFRESH_CHOICE = pl.Schema({"problem": pl.String(), "why": pl.String()})
 
@@ -71,10 +69,10 @@ _RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL)
 
 
 def anchor_of_parts(parts: Iterable[pl.DataFrame], version: int, policy: str) -> pl.DataFrame:
-    """Return the anchor as `REFRESH_CHOICE` rows; none if it would be over half of all problems.
+    """Return the anchor as `REFRESH_CHOICE` rows; none above half of all problems.
 
     Args:
-        parts: all decisions, chunk by chunk.
+        parts: all decisions by chunk.
     """
     is_others = (pl.col("policy") != policy) & pl.col("reason").ne_missing(DropReason.RESERVED.value)
     side = pl.col("reason").replace_strict(_SIDES, default=0, return_dtype=pl.Int8)
@@ -89,7 +87,7 @@ def anchor_of_parts(parts: Iterable[pl.DataFrame], version: int, policy: str) ->
 
 
 def spread_sample(rows: pl.DataFrame, by: Sequence[str], size: int, version: int) -> pl.Series:
-    """Return ``size`` problems at even distances, ordered by columns and hash, shifted by version."""
+    """Return ``size`` evenly spaced problems in the order of columns and hash, shifted by version."""
     places = pl.Series("place", [hash_place(problem) for problem in rows["problem"]], pl.Float64)
     ordered = rows.with_columns(places).sort(*by, "place", "problem")["problem"]
     begin = hash_place(str(version))
@@ -97,7 +95,7 @@ def spread_sample(rows: pl.DataFrame, by: Sequence[str], size: int, version: int
 
 
 def trained_counts(trained: pl.DataFrame) -> dict[str, tuple[float, float]]:
-    """Return each problem's correct and judged `ROLLOUT_COUNTS`, weighted by ``0.5 ** (age in steps / HALF_LIFE)``."""
+    """Return each problem's correct and judged rollouts, weighted by ``0.5 ** (age in steps / HALF_LIFE)``."""
     weighted = trained.with_columns(weight=0.5 ** ((pl.col("step").max() - pl.col("step")) / HALF_LIFE))
     counted = weighted.group_by("problem", maintain_order=True).agg(
         (pl.col("correct") * pl.col("weight")).sum().round(2), (pl.col("judged") * pl.col("weight")).sum().round(2)
@@ -117,11 +115,11 @@ def uncertain_of_part(
     """Return the problems to judge again as `REFRESH_CHOICE` rows, in order.
 
     Args:
-        decisions: columns `READ` of the last version.
+        decisions: `READ` columns of the last version.
         trained: `trained_counts` of the whole set.
-        threshold: the probability of another decision from which a problem is judged again.
-        version: the new one, which determines the shares that are probed and retried.
-        policy: the new judge; its own pass rates are not measured again.
+        threshold: min probability of another decision.
+        version: the new one, which selects probed and retried problems.
+        policy: the new judge; its own decisions stay.
         sides: `SIDES` rows by the anchor.
     """
     rows = []
@@ -152,7 +150,6 @@ def _refresh_cause(
     threshold: float,
     version: int,
 ) -> RefreshCause | None:
-    """Return the first cause to judge a problem again, or None."""
     if reason == DropReason.RESERVED:  # drawn by level
         return None
     if reason in _UNDECIDED:
@@ -182,13 +179,13 @@ def expected_side(reason: str | None) -> int:
 
 
 def band_side(reason: str | None) -> int:
-    """Return a decision's side of the band: -1, 0 or 1."""
+    """Return the side of the band: -1, 0 or 1."""
     return _SIDES.get(reason or "", 0)
 
 
 @lru_cache(maxsize=100_000)
 def change_probability(correct: float, judged: float, where: int, band: Band) -> float:
-    """Return the probability that fresh attempts decide otherwise than ``where``, a side of the band."""
+    """Return the probability that fresh attempts decide for another side."""
     beta = np.array([correct + _JEFFREYS]), np.array([max(0.0, judged - correct) + _JEFFREYS])
     return 1 - min(1.0, float(beta_sides(*beta, band)[0, 1 + where]))
 
@@ -199,5 +196,5 @@ def is_due(problem: str, share: float, version: int) -> bool:
 
 
 def hash_place(problem: str) -> float:
-    """Return a hash as a number from 0 to 1."""
+    """Return a hash between 0 and 1."""
     return int.from_bytes(hashlib.blake2b(problem.encode(), digest_size=8).digest()) / 2**64

@@ -1,4 +1,4 @@
-"""Forecasts the decisions of a refresh, and finds the largest threshold that loses no more of them than allowed.
+"""Forecasts a refresh's decisions, and finds the largest threshold that loses no more of them than allowed.
 
 The anchor's attempts correct all priors and check the threshold. Pure functions over frames.
 """
@@ -32,7 +32,7 @@ from curation.difficulty.refresh import expected_side
 from curation.records import DropReason
 
 FEW = 2_000
-"""This many of the anchor's problems are enough; with fewer, others are drawn too."""
+"""Anchor problems that are enough; below, more problems are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def anchored(counts: pl.DataFrame, policy: str, before: str) -> Anchor | None:
     """Return the anchor's results, or None if nothing was judged.
 
     Args:
-        counts: of all policies; from `FEW` anchor problems on, those on the anchor are enough.
+        counts: of all policies; with `FEW` anchor problems, only those.
     """
     own = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))
     if not own.height:
@@ -64,7 +64,7 @@ def anchored(counts: pl.DataFrame, policy: str, before: str) -> Anchor | None:
 
 
 def anchor_lines(anchor: Anchor | None) -> list[str]:
-    """Describe how much stronger the policy is, if known."""
+    """Describe the anchor's results."""
     if anchor is None:
         return []
     shift = f"{anchor.shift:+.2f} logits against {anchor.before}" if anchor.shift is not None else "of unknown strength"
@@ -77,7 +77,6 @@ def anchor_lines(anchor: Anchor | None) -> list[str]:
 
 _SHIFT_SD, _SLOPE_SD, _SIZE_SD = 0.5, 0.3, 0.7
 _MOST_SD = 4.0
-"""Corrections are searched within this many standard deviations."""
 
 _ROUNDS, _TOLERANCE, _STEP = 30, 1e-4, 1e-3
 _MOST_LOGIT = 12.0
@@ -86,7 +85,7 @@ _LEAST_SIZE, _MOST_SIZE = 0.05, 400.0
 
 @dataclass(frozen=True, slots=True)
 class Recalibration:
-    """A correction: logit(m) becomes shift + slope * logit(m), and sizes are multiplied by ``size``."""
+    """Correction of priors: logit(m) becomes shift + slope * logit(m), sizes are multiplied by ``size``."""
 
     shift: float = 0.0
     slope: float = 1.0
@@ -114,10 +113,10 @@ class Recalibration:
 
 
 def recalibrate(priors: pl.DataFrame, counts: pl.DataFrame) -> Recalibration:
-    """Return the likeliest correction under normal priors around none.
+    """Return the likeliest correction under normal priors.
 
     Args:
-        priors: `PRIOR` rows of the anchor, made without these attempts.
+        priors: the anchor's `PRIOR` rows, made without these attempts.
     """
     seen = priors.join(counts.select("problem", seen="correct", made="judged"), on="problem").filter(pl.col("made") > 0)
     if not seen.height:
@@ -157,7 +156,6 @@ def _log_rising(start: Array, most: Array) -> Array:
 
 
 def _highest(value: Callable[[Array], float]) -> Array:
-    """Return [3] the peak of a function."""
     at, step = np.zeros(3), 1.0
     best = value(at)
     for _ in range(_ROUNDS):
@@ -180,16 +178,16 @@ def _highest(value: Callable[[Array], float]) -> Array:
 
 
 THRESHOLDS = tuple(float(value) for value in np.round(np.arange(0.005, 0.3001, 0.005), 3))
-"""Those that are tried, ascending."""
+"""Thresholds to try, ascending."""
 
 
 _SHARED = ("correct", "other", "agree", "differ")
-"""What makes a prior, of the columns of `PRIOR`."""
+"""Columns of `PRIOR` that make a prior."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForecastPart:
-    """A chunk of problems: their last `DECISION` rows and all policies' counts."""
+    """A chunk's last `DECISION` rows and all policies' counts."""
 
     decisions: pl.DataFrame
     counts: pl.DataFrame
@@ -197,10 +195,10 @@ class ForecastPart:
 
 @dataclass(frozen=True, slots=True)
 class SharedPriors:
-    """The `PRIOR` rows of all problems by chunk, with the index (``prior``) of their ``distinct`` prior.
+    """`PRIOR` rows by chunk; ``prior`` is the index of their ``distinct`` prior.
 
     Args:
-        sides: [priors, 3] chances of the sides of the band.
+        sides: [priors, 3] probabilities of the sides.
     """
 
     of_part: tuple[pl.DataFrame, ...]
@@ -219,7 +217,7 @@ class SharedPriors:
 
 
 def share_priors(tables: Sequence[pl.DataFrame], band: Band) -> SharedPriors:
-    """Return the priors of chunks, of which many are the same."""
+    """Return the chunks' priors, stored once each."""
     distinct = pl.concat(tables).select(_SHARED).unique(maintain_order=True).with_row_index("prior")
     sides = beta_sides(distinct["correct"].to_numpy(), distinct["other"].to_numpy(), band)
     indexed = (table.join(distinct, on=_SHARED, how="left", maintain_order="left") for table in tables)
@@ -231,8 +229,8 @@ class RefreshForecast:
     """A refresh's threshold and expected outcome.
 
     Args:
-        lost: share of decisions that differ from a full judgement's.
-        share: share of a full judgement's attempts, including the anchor's.
+        lost: share of decisions that a full judgement would change.
+        share: share of its attempts, including the anchor's.
     """
 
     threshold: float
@@ -244,7 +242,7 @@ class RefreshForecast:
 
     @property
     def sentence(self) -> str:
-        """Describe the expected outcome, or why the model is not used."""
+        """Describe the expected outcome."""
         if not self.replay.holds:
             return (
                 f"anchor: stopping at {self.threshold:g} would have decided {self.replay.lost} of its "
@@ -266,9 +264,9 @@ def foresee_refresh(
     """Return a refresh's threshold and expected outcome.
 
     Args:
-        parts: all problems of the set; iterated twice.
+        parts: all problems; iterated twice.
         attempts: of the anchor, in order, up to their stops.
-        error_rate: max share of decisions that may differ from a full judgement's.
+        error_rate: max share of lost decisions.
     """
     rates = pl.concat([part.decisions.select("correct", "judged", "top_wrong_votes") for part in parts])
     agreement = agreement_prior(rates.filter(pl.col("judged") > 0))
@@ -293,8 +291,6 @@ def foresee_refresh(
 
 
 class _Outcomes:
-    """Expected outcomes of thresholds over all problems."""
-
     def __init__(self, shared: SharedPriors, rule: StoppingRule) -> None:
         named = shared.distinct.with_columns(
             problem=pl.col("prior").cast(pl.String), error_rate=0.0, informed_by=pl.lit("")

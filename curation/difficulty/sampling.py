@@ -1,12 +1,12 @@
-"""Samples up to n attempts at each problem, no more than its decision needs, and has them judged meanwhile.
+"""Samples up to n attempts at each problem, no more than its decision needs, and judges them meanwhile.
 
 A policy with a true attribute ``instant`` is asked for all n attempts.
 
 Invariants:
   - an attempt is stored before its problem is handed over, and never requested again;
-  - attempts are judged in the order of their index, so stops and verdicts do not depend on speed;
+  - attempts are judged in the order of their index, so results do not depend on speed;
   - a problem ends if its next attempt is refused, and stays open at `SamplingRequest.limit`;
-  - memory is bounded by the open problems, and holds only final answers of stored attempts.
+  - memory holds only open problems and final answers of stored attempts.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SamplingRequest:
     Args:
         stored_answers: final answers of stored attempts, by index.
         letter, scorer: as in `JudgeTask`.
-        limit: first index not to request; a problem that needs more is left open.
+        limit: first index not to request; a problem that needs more stays open.
     """
 
     request: PromptRequest
@@ -64,9 +64,9 @@ class SampledProblem:
 
     Args:
         verdicts: by index, up to the stop.
-        is_decided: the sampler itself ended it, so more attempts may exist.
+        is_decided: the sampler ended it, so more attempts may exist.
         is_open: its limit ended it before its rule.
-        refused: the refused index that ended it, and why.
+        refused: the index that ended it, and why.
     """
 
     problem: str
@@ -81,7 +81,7 @@ class SampledProblem:
 
 @dataclass(slots=True, eq=False)
 class OpenProblem:
-    """A problem between its first request and its stop."""
+    """A problem between first request and stop."""
 
     sampling_request: SamplingRequest
     rule: StoppingRule
@@ -107,12 +107,12 @@ class OpenProblem:
 
     @property
     def max_attempts(self) -> int:
-        """Return the first index that is not requested."""
+        """Return the first index not to request."""
         limit, attempts = self.sampling_request.limit, self.rule.band.attempts
         return attempts if limit is None else min(limit, attempts)
 
     def take(self, limit: int) -> int | None:
-        """Return the next index to request below the limit."""
+        """Return the next index to request."""
         while self.next < limit:
             index = self.next
             self.next += 1
@@ -122,7 +122,7 @@ class OpenProblem:
 
 
 _HELD = 50.0
-"""Attempts by which the correction of expected attempts is held to none."""
+"""Prior weight of the forecast, in attempts."""
 
 
 @dataclass(slots=True)
@@ -152,12 +152,12 @@ class SamplingProgress:
 
     @property
     def tokens_per_s(self) -> float:
-        """Return the sampled tokens per second since sampling began."""
+        """Return tokens per second."""
         return self.tokens / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def eta_s(self) -> float | None:
-        """Return the estimated seconds left, None if unknown."""
+        """Return the estimated seconds left, if known."""
         if self.expected is None or not self.attempts:
             return None
         left = max(0.0, self.expected - self.foreseen - self.open_needed)
@@ -185,7 +185,7 @@ class SamplingProgress:
 
 
 def verdict_frame(sampled: Iterable[SampledProblem], key: AttemptKey, verifier: str) -> pl.DataFrame:
-    """Return `VERDICT` rows in the order of ``sampled`` and by index."""
+    """Return `VERDICT` rows ordered by ``sampled`` and index."""
     rows = [
         (
             result.problem,
@@ -218,7 +218,7 @@ def refusal_frame(sampled: Iterable[SampledProblem]) -> pl.DataFrame:
 def stored_answers(
     store: AttemptStore, problems: Sequence[str], attempts: int, judge: Judge
 ) -> dict[str, dict[int, str | None]]:
-    """Return stored final answers below index ``attempts``, by problem and index."""
+    """Return stored final answers below ``attempts``, by problem and index."""
     answers: dict[str, dict[int, str | None]] = {}
     rows = store.read(problems, ["problem", "index", "text", "answer", "finish"]).filter(pl.col("index") < attempts)
     for problem, index, text, answer, finish in rows.iter_rows():
@@ -229,16 +229,16 @@ def stored_answers(
 VERSION = "sampling@1"
 
 MIN_OPEN_PROBLEMS = 64
-"""Problems that may be open however few requests a policy takes, so that the verifier's workers have work."""
+"""Min limit of open problems, to occupy the verifier's workers."""
 
 PROGRESS_INTERVAL_S = 1.0
-"""Seconds between two reports of progress."""
+"""Seconds between reports of progress."""
 
 
 class Sampler:
     """Samples attempts and has them judged; needs an open policy and judge, and runs once.
 
-    With ``doubtful_is_open`` doubtful verdicts count as missing.
+    ``doubtful_is_open`` counts doubtful verdicts as failed.
     """
 
     def __init__(
@@ -273,7 +273,7 @@ class Sampler:
         self._refusals: list[tuple[str, int, RequestRefused]] = []
 
     async def run(self, problems: Iterable[SamplingRequest]) -> AsyncGenerator[SampledProblem, None]:
-        """Yield each problem once, as it is done.
+        """Yield each problem once done.
 
         Raises:
             PolicyError, VerifierError: finished attempts are in the store.
@@ -310,7 +310,6 @@ class Sampler:
             self._report()
 
     def _report(self) -> None:
-        """Report progress with the servers' health."""
         if self._watch is not None:
             self.progress.servers = getattr(self._policy, "health", {})
             self.progress.open_needed = sum(
@@ -357,7 +356,6 @@ class Sampler:
         task.add_done_callback(self._events.put_nowait)
 
     async def _answer_now(self, problem: OpenProblem, index: int | None) -> None:
-        """Take all attempts from an instant policy."""
         while index is not None:
             try:
                 self._take_completion(problem, index, await self._policy.answer(problem.request, index))
@@ -367,7 +365,6 @@ class Sampler:
         self._advance(problem)
 
     async def _handle_events(self) -> None:
-        """Wait for finished work, and process all of it."""
         event = await self._events.get()
         touched: dict[int, OpenProblem] = {}
         while True:
@@ -431,7 +428,6 @@ class Sampler:
             problem.answers[index] = self._judge.final_answer(response)
 
     def _sound_alarm(self) -> None:
-        """Warn once, with an example, that most responses are useless."""
         if self._alarm is None:
             return
         problem, index = self._responses.examples[self._responses.main_kind]
@@ -501,7 +497,6 @@ class Sampler:
         future.add_done_callback(notify)
 
     def _take_verdicts(self, problem: OpenProblem, indices: list[int], verdicts: Sequence[Verdict]) -> None:
-        """Store each answer's verdict, and count its attempts."""
         known = problem.verdict_by_answer
         before = [known[verdict.answer].answer_class if verdict.answer in known else None for verdict in verdicts]
         classes = keep_classes(before, [verdict.answer_class for verdict in verdicts])
@@ -510,7 +505,6 @@ class Sampler:
         self._count(problem, indices)
 
     def _count(self, problem: OpenProblem, indices: list[int]) -> None:
-        """Count judged attempts in order, up to the stop."""
         for index in indices:
             answer = problem.answers.pop(index)
             if index in problem.missing:
@@ -552,7 +546,6 @@ class Sampler:
         *,
         is_open: bool = False,
     ) -> None:
-        """Hand over a problem, and cancel its requests."""
         problem.is_stopped = True
         for task in problem.running.values():
             task.cancel()

@@ -1,4 +1,4 @@
-"""Detects that most responses of a policy are useless, by Hoeffding's lower limit (error .01)."""
+"""Detects policies with mostly useless responses, by Hoeffding's lower limit (error .01)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from curation.policies.excerpt import excerpt
 MIN_RESPONSES, MIN_PROBLEMS = 32, 4
 
 ERROR_RATE = 0.01
-"""How often Hoeffding's limit is wrong, at one look."""
+"""Probability that one check is wrong."""
 
 CUT_OFF, NO_ANSWER = "cut off", "no answer"
 
 
 @dataclass(slots=True)
 class ResponseTally:
-    """Counts of judged responses, with the last useless one of each kind."""
+    """Counts judged responses; keeps the last useless one of each kind."""
 
     judged: int = 0
     useless: dict[str, int] = field(default_factory=lambda: {CUT_OFF: 0, NO_ANSWER: 0})
@@ -25,7 +25,7 @@ class ResponseTally:
     problems: set[str] = field(default_factory=set)  # the first of them, up to MIN_PROBLEMS
 
     def add(self, problem: str, index: int, *, has_answer: bool, is_cut_off: bool) -> str | None:
-        """Count one response; return how it is useless, or None."""
+        """Count one response and return how it is useless."""
         self.judged += 1
         if len(self.problems) < MIN_PROBLEMS:
             self.problems.add(problem)
@@ -43,18 +43,18 @@ class ResponseTally:
 
     @property
     def most_are_useless(self) -> bool:
-        """Return whether more than half of the responses are useless."""
+        """Return whether more than half are useless."""
         return self.share > 0.5
 
     @property
     def is_alarming(self) -> bool:
-        """Return whether most responses are certain to be useless."""
+        """Return whether most responses are certainly useless."""
         if self.judged < MIN_RESPONSES or len(self.problems) < MIN_PROBLEMS:
             return False
         return self.share - sqrt(log(1 / ERROR_RATE) / (2 * self.judged)) > 0.5
 
     def is_likely(self, expected: float | None) -> bool:
-        """Return whether most of the first tenth of responses are useless."""
+        """Return whether most responses are useless once a tenth is judged."""
         if expected is None or self.judged < max(MIN_RESPONSES, expected / 10) or len(self.problems) < MIN_PROBLEMS:
             return False
         return self.most_are_useless
@@ -68,8 +68,8 @@ class ResponseTally:
         """Return the warning for users.
 
         Args:
-            advice: names the setting to check.
-            text: the example of the main kind.
+            advice: the setting to check.
+            text: example of the main kind.
         """
         total, (problem, index) = sum(self.useless.values()), self.examples[self.main_kind]
         counts = ", ".join(f"{kind} {count:,}" for kind, count in self.useless.items() if count)

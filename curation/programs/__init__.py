@@ -1,1 +1,1 @@
-"""The code pipeline: filters, runs on tests, test generation, language variants."""
+"""The code pipeline: filters, test runs, test generation, language variants."""

@@ -38,30 +38,30 @@ MEASURED = pl.Schema(
         "standard": pl.String(),  # of C++ that the solution was compiled as; null for Python and what did not compile
     }
 )
-"""A row of `tests_agreement.RUN`, with what was measured next to it."""
+"""A `tests_agreement.RUN` row with its measurements."""
 
 OUTPUT = pl.Schema({"problem": pl.String(), "test": pl.Int32(), "class": pl.String(), "output": pl.String()})
-"""Outputs that are not the expected ones, of the class that most valid runs of a test share."""
+"""The voters' most frequent unexpected outputs per test."""
 
 _OUTPUT_BYTES = 64 << 20
 
 MAX_TESTS = 200
-"""Tests of a problem that are run, from the front."""
+"""Max tests run per problem, from the first."""
 
 MAX_RIGHT = MAX_WRONG = 8
-"""Solutions of each language that are run: of those that may vote, and of those known to be wrong."""
+"""Max solutions run per language: of voters, and of known wrong ones."""
 
 MULTIPLIER = 5.0
-"""The slowest right solution's worst test times this is the limit of a problem without one, as in the Kattis format."""
+"""Derived time limit over the slowest right solution's worst time (Kattis format)."""
 
 MEASURE_S = 10.0
-"""CPU seconds of one test while a limit is measured."""
+"""CPU seconds per test while a limit is measured."""
 
 SLACK = 2.0
-"""Solutions that may vote get this many times the problem's limit: this machine may be slower than the source's."""
+"""Voters' factor on a given time limit; this machine may be slower."""
 
 GIVE_UP = 3
-"""A solution that ran out of its limits on this many tests is not run on the rest; there it counts as failing."""
+"""Tests over the limits after which a solution counts as failing the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionMatrix:
-    """The runs of a problem; ``broken`` counts those without a result, ``why`` explains one."""
+    """A problem's runs; ``broken`` counts runs without a result, ``why`` explains one."""
 
     runs: pl.DataFrame
     outputs: pl.DataFrame
@@ -110,8 +110,6 @@ def draw_candidates(solutions: Iterable[tuple[int, str, str, bool | None]]) -> l
 
 @dataclass(slots=True)
 class _Bench:
-    """A problem and its runs so far."""
-
     runner: Runner
     problem: CodeProblem
     indices: Sequence[int]  # the tests' own numbers
@@ -128,7 +126,6 @@ class _Bench:
         return self.problem.checker is None and not self.problem.comparison.tolerant
 
     def run(self, candidates: Sequence[Candidate], cpu_s: float) -> None:
-        """Run these solutions in threads."""
         futures = {self.runner.threads.submit(self._solution, candidate, cpu_s): candidate for candidate in candidates}
         try:
             wait(futures)
@@ -191,13 +188,13 @@ def run_execution_matrix(
     known: Sequence[bool] | None = None,
     give_up: int | None = None,
 ) -> ExecutionMatrix:
-    """Run the solutions of a problem on its tests.
+    """Run a problem's solutions on its tests.
 
     Args:
         problem: ``cpu_s`` is a fall-back unless ``time_given``.
         indices: numbers of the tests, else their positions.
         known: whether each test has an expected output.
-        give_up: tests over the limits after which a solution stops.
+        give_up: as `GIVE_UP`.
     """
     if problem.refused is not None:
         raise VerifierError(f"problem {name}: {problem.refused}")
@@ -227,7 +224,7 @@ def run_execution_matrix(
 def _function_matrix(
     runner: Runner, name: str, problem: CodeProblem, candidates: Sequence[Candidate], *, time_given: bool
 ) -> ExecutionMatrix:
-    """Judge solutions of a function problem; wrong results form one class per solution."""
+    """Judge solutions of a function problem; wrong results form a class per solution."""
     measured = dataclasses.replace(problem, cpu_s=problem.cpu_s * SLACK if time_given else MEASURE_S)
     rows: list[tuple[object, ...]] = []
     slowest: float | None = None
@@ -255,7 +252,7 @@ def _function_matrix(
 
 
 def _derived_limit_s(bench: _Bench, voters: Sequence[Candidate], fallback: float) -> float:
-    """Return the slowest right solution's limit, or a voter's; ``fallback`` if none was timed."""
+    """Return the slowest right solution's limit, else a voter's, else ``fallback``."""
     right = [candidate for candidate in voters if candidate.right] or list(voters)
     times = [
         run.cpu_s
@@ -268,7 +265,6 @@ def _derived_limit_s(bench: _Bench, voters: Sequence[Candidate], fallback: float
 
 
 def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
-    """Return the classes of all outputs, wrong solutions' last."""
     classes = Classes(bench.runner, bench.problem, bench.spill, bench.expected_digests)
     if not bench.exact:
         ordered = sorted(candidates, key=lambda candidate: (candidate.right is False, candidate.index))
@@ -280,7 +276,6 @@ def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
 
 
 def _digests(bench: _Bench, candidates: Sequence[Candidate]) -> list[list[str]]:
-    """Return these solutions' distinct output digests per test."""
     rows = [bench.runs[candidate.index] for candidate in candidates]
     places = range(len(bench.problem.tests))
     digests = [[run.digest for row in rows if (run := row[place]) is not None] for place in places]
@@ -315,7 +310,7 @@ def _rows(name: str, bench: _Bench, candidates: Sequence[Candidate], classes: Cl
 
 
 def _modal_outputs(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame:
-    """Return per test the voters' two most frequent unexpected outputs."""
+    """Return the voters' two most frequent unexpected outputs per test."""
     votes = runs.filter(pl.col("valid") & pl.col("right").fill_null(True) & ~pl.col("expected"))
     counted = votes.group_by("test", "output").len().sort("test", "len", "output", descending=[False, True, False])
     rows = []
@@ -326,7 +321,7 @@ def _modal_outputs(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame
 
 
 def corrected(tests: pl.DataFrame, decisions: pl.DataFrame, outputs: pl.DataFrame) -> pl.DataFrame:
-    """Return the remaining `TEST` rows, with agreed outputs in corrected ones."""
+    """Return the remaining `TEST` rows, corrected by agreed outputs."""
     staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", "decision", "output")
     named = outputs.rename({"class": "group", "output": "agreed"})
     joined = tests.join(

@@ -14,10 +14,10 @@ VERSION = "code_filters@3"
 STAGE = "programs"
 
 LEAST_LETTERS = 40
-"""A statement with fewer letters is too short to be solved."""
+"""Min letters of a statement."""
 
 _PICTURE = re.compile(r"<img\b|!\[[^\]]*\]\(|\\includegraphics|\[image\]|<image>", re.IGNORECASE)
-"""Marks of a picture, not words that mention one."""
+"""Marks of a picture, not words about one."""
 _SPACES = re.compile(r"[ \t]+\n")
 _BLANK = re.compile(r"\n{3,}")
 _BREAKS = re.compile(r"<br\s*/?>|</p>\s*", re.IGNORECASE)
@@ -40,8 +40,7 @@ def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropRe
     """Return the reason to drop a problem with the evidence, or None.
 
     Args:
-        about: `JUDGING` columns, reasons ``no_function`` and ``not_usable``, and counts of usable ``solutions`` and
-            ``tests``.
+        about: `JUDGING` columns, ``no_function``, ``not_usable``, and counts of usable ``solutions`` and ``tests``.
     """
     text = statement or ""
     letters = sum(letter.isalpha() for letter in text)
@@ -66,7 +65,6 @@ def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropRe
 
 
 def _no_function(name: str, tests: list[tuple[str, str | None]], judging: dict[str, object]) -> str | None:
-    """Return why the requested function cannot be judged, else None."""
     function = judging["function"]
     if function is None or judging["interactive"] or judging["files"]:
         return None
@@ -83,7 +81,7 @@ def filter_programs(
     """Return kept rows (`PROBLEM`) and dropped ones (`DROPPED`), in order.
 
     Args:
-        judging: `JUDGING`, optionally with a text column ``not_usable``.
+        judging: `JUDGING`, optionally with ``not_usable``.
     """
     usable = solutions.filter(pl.col("right").fill_null(True))
     counts = {"solutions": dict(usable.group_by("problem").len().iter_rows())}

@@ -20,17 +20,17 @@ LANGUAGE = "language"
 """Key of ``meta``; `curation.prompts.solving.FENCE` is the same word."""
 
 LINES = {"python": "Write the program in Python 3.", "cpp": "Write the program in C++20."}
-"""The line that names the language."""
+"""Lines that name the language."""
 
 FUNCTION_LINE = "Write the function in Python 3."
-"""The line of a problem that asks for a function; functions are asked for in Python only."""
+"""Line of function problems, which are asked in Python only."""
 
 
 TIME_FACTORS = {"python": 3.0, "cpp": 1.0}
-"""Time limit of programs in each language, as a multiple of the problem's."""
+"""Time limit per language, as a multiple of the problem's."""
 
 SLOWDOWN = 25.0
-"""How much slower than C++ Python is taken to be if only C++ solutions are at hand."""
+"""Assumed slowdown of Python, if only C++ solutions are known."""
 
 
 def languages_of(
@@ -42,7 +42,7 @@ def languages_of(
 
     Args:
         runs: voters' `execution_matrix.MEASURED` rows.
-        wanted: (problem, test, output): the right class per test.
+        right_outputs: (problem, test, output).
         limits: (problem, time_limit_s).
     """
     judged = runs.join(right_outputs.rename({"output": "wanted"}), on=["problem", "test"], how="inner")
@@ -107,7 +107,7 @@ def make_variants(
 
 
 def variant_statement(statement: str, line: str) -> str:
-    """Return a statement with the line that names the language."""
+    """Append the line that names the language."""
     return f"{statement.rstrip()}\n\n{line}"
 
 
@@ -115,6 +115,6 @@ def variant_meta(meta: str | None, language: str, *, passed: bool) -> str:
     """Return a variant's ``meta``.
 
     Args:
-        passed: whether a solution in the language passes.
+        passed: whether a solution in it passes.
     """
     return json.dumps({**json.loads(meta or "{}"), LANGUAGE: language, "solved_in_it": passed}, ensure_ascii=False)

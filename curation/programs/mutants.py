@@ -1,4 +1,4 @@
-"""Makes mutants of right programs, each with one typical mistake (DeMillo, Lipton and Sayward 1978).
+"""Makes mutants of right programs, each with a typical mistake (DeMillo, Lipton and Sayward 1978).
 
 Invariants: pure; determined by program, count and seed; all mutants differ.
 """
@@ -16,19 +16,19 @@ from dataclasses import dataclass
 from functools import partial
 
 Change = tuple[str, Callable[[], str]]
-"""Its kind, and what makes the changed program."""
+"""A kind, and a function that makes the program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A changed program and its change: ``compare``, ``constant``, ``branch`` …"""
+    """A changed program; ``kind`` is ``compare``, ``constant``, ``branch`` …"""
 
     code: str
     kind: str
 
 
 def mutants_of(code: str, lang: str, count: int, seed: str) -> list[Mutant]:
-    """Return up to ``count`` mutants; none if the program cannot be read."""
+    """Return up to ``count`` mutants; none for unreadable programs."""
     draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
     by_kind: dict[str, list[Callable[[], str]]] = {}
     for kind, change in (python_changes if lang == "python" else cpp_changes)(code):
@@ -61,7 +61,7 @@ _WIDTH = 1 << 31
 
 
 def python_changes(code: str) -> list[tuple[str, Callable[[], str]]]:
-    """Return possible changes as (kind, function that makes the program)."""
+    """Return the program's possible changes (`Change`)."""
     tree = _parsed(code)
     if tree is None:
         return []
@@ -83,7 +83,7 @@ def _parsed(code: str) -> ast.Module | None:
 
 
 def _changed(code: str, place: int, number: int) -> str:
-    """Return the changed program, or the original if it cannot be written."""
+    """Return the changed program, or the original if unwritable."""
     tree = ast.parse(code)
     node = next(node for at, node in enumerate(ast.walk(tree)) if at == place)
     list(_node_changes(node))[number][1]()
@@ -134,7 +134,7 @@ def _call_changes(node: ast.Call) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def _wrapped(value: ast.expr) -> ast.expr:
-    """Return an expression whose whole numbers wrap at 32 bits."""
+    """Return an expression that wraps at 32 bits."""
     shifted = ast.BinOp(value, ast.Add(), ast.Constant(_WIDTH))
     return ast.BinOp(
         ast.BinOp(shifted, ast.Mod(), ast.Constant(2 * _WIDTH)), ast.Sub(), ast.Constant(_WIDTH)
@@ -162,7 +162,7 @@ Token = tuple[int, int, str]
 
 
 def cpp_changes(code: str) -> list[tuple[str, Callable[[], str]]]:
-    """Return possible changes as (kind, function that makes the program)."""
+    """Return the program's possible changes (`Change`)."""
     tokens = [(m.start(), m.end(), m[0]) for m in _TOKEN.finditer(code) if not m[0].lstrip().startswith(("//", "/*"))]
     found: list[tuple[str, Callable[[], str]]] = []
 
@@ -221,7 +221,6 @@ def _replaced(code: str, places: Sequence[Token]) -> str:
 
 
 def _between_values(before: str, after: str) -> bool:
-    """Return whether an operator is between two values."""
     left = before in (")", "]") or (re.fullmatch(r"[\w.]+", before) is not None and before not in _TYPES | {"return"})
     return (
         left and (after in ("(", "-", "*", "!") or re.fullmatch(r"[\w.']+", after) is not None) and after not in _TYPES
@@ -229,7 +228,6 @@ def _between_values(before: str, after: str) -> bool:
 
 
 def _in_angles(tokens: Sequence[Token], at: int) -> bool:
-    """Return whether a bracket seems to hold template arguments."""
     text, begin = tokens[at][2], tokens[at][0]
     if text not in "<>":
         return False
@@ -238,7 +236,6 @@ def _in_angles(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _closing(tokens: Sequence[Token], at: int) -> int | None:
-    """Return the index of the token that closes the bracket ``at``."""
     depth = 0
     for number in range(at, len(tokens)):
         depth += (tokens[number][2] == "(") - (tokens[number][2] == ")")

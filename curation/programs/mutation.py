@@ -21,7 +21,7 @@ _MAX_BOUND = 10**200
 
 Line = list[str]
 Place = tuple[int, int]
-"""A line's kind, the line's number in the head or -1 minus its number of tokens, and the token's place in it."""
+"""A line's number in the head, or -1 minus its number of tokens, and the token's index."""
 
 HEAD = 3
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,18})")
@@ -37,7 +37,7 @@ class StatedBound:
     high: int
 
     def holds(self, low: int, high: int) -> bool:
-        """Return whether everything from ``low`` to ``high`` is allowed."""
+        """Return whether the whole range is allowed."""
         return self.low <= low and high <= self.high
 
 
@@ -74,7 +74,7 @@ def _value(text: str) -> int | None:
 
 
 def read_lines(text: str) -> list[Line] | None:
-    """Return the tokens of each line; None for unusual white space."""
+    """Return each line's tokens; None for unusual white space."""
     lines = [line.split(" ") if line else [] for line in text.rstrip("\n").split("\n")]
     if any("" in line or "\t" in "".join(line) or "\r" in "".join(line) for line in lines):
         return None
@@ -82,7 +82,7 @@ def read_lines(text: str) -> list[Line] | None:
 
 
 def written(lines: Sequence[Line]) -> str:
-    """Return lines of tokens as the text of an input."""
+    """Return lines of tokens as an input."""
     return "\n".join(" ".join(line) for line in lines) + "\n"
 
 
@@ -93,14 +93,14 @@ def is_whole(token: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CountField:
-    """A number in the head that counts tokens or letters of line ``of``, or lines from it on."""
+    """A number in the head that counts line ``of``'s tokens or letters, or the lines from it on."""
 
     place: Place
     kind: str
     of: int
 
     def measure(self, lines: Sequence[Line]) -> int | None:
-        """Return the right count for an input; None without the line."""
+        """Return the right count, or None if the line does not fit."""
         if self.kind == "lines":
             return len(lines) - self.of if len(lines) >= self.of else None
         if self.of >= len(lines):
@@ -189,7 +189,7 @@ def keeps_counts(text: str, inputs: Sequence[str]) -> bool:
 
 
 def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str) -> list[str]:
-    """Return up to ``count`` distinct new inputs; none if the format is unreadable."""
+    """Return up to ``count`` distinct new inputs; none for unreadable formats."""
     read = [lines for text in inputs if (lines := read_lines(text)) is not None and any(lines)]
     if not read:
         return []
@@ -242,7 +242,6 @@ def _free(lines: list[Line], shape: InputShape) -> list[tuple[int, int, Place]]:
 
 
 def _redraw(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Draw new values of any magnitude for some numbers."""
     free = _free(lines, shape)
     share = draw.choice((0.1, 0.5, 1.0))
     for row, token, place in free:
@@ -254,7 +253,6 @@ def _redraw(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
 
 
 def _extreme(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Set all numbers, or one place's, to their minimum or maximum."""
     free = _free(lines, shape)
     if not free:
         return
@@ -267,7 +265,6 @@ def _extreme(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
 
 
 def _repeat(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Set all numbers of one place to one value."""
     free = _free(lines, shape)
     if not free:
         return
@@ -279,7 +276,6 @@ def _repeat(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
 
 
 def _resize(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Write fewer or more of what a number counts."""
     if not shape.counts:
         return
     count = draw.choice(shape.counts)
@@ -303,7 +299,6 @@ def _resize(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
 
 
 def _shuffle(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Shuffle a long line's tokens, or lines after the head."""
     del ranges
     long = [row for row, line in enumerate(lines) if len(line) > HEAD]
     if long and draw.random() < 0.6:
@@ -320,7 +315,6 @@ def _shuffle(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
 
 
 def _respell(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Replace letters in words by letters seen at that position."""
     del ranges
     words = [
         (row, token, letters)
@@ -337,7 +331,6 @@ def _respell(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
 
 
 def _recombine(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Copy some tokens to places of the same kind."""
     del ranges
     counting = {count.place for count in shape.counts}
     for whole in (True, False):
@@ -353,7 +346,6 @@ def _recombine(lines: list[Line], shape: InputShape, ranges: Ranges, draw: rando
 
 
 def _edit_lines(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Remove, repeat or move a line and update counts."""
     del shape, ranges
     if len(lines) < 3:
         return
@@ -366,7 +358,6 @@ def _edit_lines(lines: list[Line], shape: InputShape, ranges: Ranges, draw: rand
 
 
 def _recount(lines: list[Line], shape: InputShape) -> None:
-    """Update the numbers that count."""
     for count in shape.counts:
         row, token = count.place
         measured = count.measure(lines)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 VERSION = "test_generation@16"
 
 TIMES = 3
-"""Tests that should fail a known wrong solution: others fail in like ways, not always on the same input."""
+"""Tests that should fail each known wrong solution."""
 
 
 def select_tests(
@@ -25,8 +25,8 @@ def select_tests(
 ) -> list[int]:
     """Return up to ``room`` tests to keep, in order.
 
-    First come tests that catch new solutions (real before mutants), then those that catch rarely caught ones, then
-    others up to ``fill``.
+    First come tests that catch new solutions (real before mutants), then tests that catch rarely caught ones, then more
+    up to ``fill``.
 
     Args:
         sound: tests on which all voters agree.
@@ -75,7 +75,7 @@ def select_tests(
 _NUMBER = re.compile(r"-?\d{1,40}(?:\.\d*)?")
 _TOKENS = 3
 _SMALL = 3
-"""Numbers up to this are kinds of their own; others are known by sign and length."""
+"""Max number that is a kind of its own."""
 
 
 def output_kind(output: str) -> str:
@@ -109,7 +109,7 @@ class OutputClasses:
         """Return up to ``count`` indices of inputs, rarest kinds of output first.
 
         Args:
-            told: the trusted program's kinds of output; None skips an input.
+            told: the trusted program's kinds; None skips an input.
         """
         kinds = {at: kind for at, kind in enumerate(told) if kind is not None}
         drawn = Counter(kinds.values())

@@ -67,34 +67,34 @@ PROBLEM_DECISION = pl.Schema(
 )
 
 MAX_FAILING_SHARE = 0.5
-"""A solution that fails on more than this share of the tests does not vote."""
+"""Max share of tests that a voting solution may fail."""
 
 MAX_DEVIATING_SHARE = 0.5
-"""A solution whose output differs from that of the others on more than this share of the tests does not vote."""
+"""Max share of tests on which a voting solution may deviate."""
 
 MAX_SPLIT_SHARE = 0.3
-"""A problem whose solutions disagree on more than this share of its tests has several right outputs."""
+"""Max share of tests without agreement; above, a problem has several right outputs."""
 
 MIN_SOLUTIONS = 1
-"""Voting solutions that a problem needs."""
+"""Min voting solutions of a problem."""
 
 MIN_AGREEMENT = 0.75
-"""Share of a test's valid runs that must give one output, or the test is discarded."""
+"""Min share of a test's valid runs with the same output."""
 
 MIN_VOTES = 2
-"""Valid runs that a test needs if not all of them give its expected output."""
+"""Min valid runs of a test unless all give its expected output."""
 
 VOTES_TO_CORRECT = 3
-"""Runs that must share an output, none giving the expected one, before it becomes the expected output."""
+"""Min equal outputs, and none as expected, for a correction."""
 
 _OTHERS = 3
-"""Other voting solutions needed to distinguish a deviating solution from a problem with many outputs."""
+"""Min other voting solutions for a solution to deviate."""
 
 
 def majority_outputs(runs: pl.DataFrame) -> pl.DataFrame:
     """Return the most frequent valid ``output`` per problem and test.
 
-    Ties go to the expected output, then to the smaller class name.
+    Ties go to the expected output, then to the smaller name.
     """
     valid = runs.filter(pl.col("valid"))
     classes = valid.group_by("problem", "test", "output").agg(
@@ -157,7 +157,7 @@ def decide_tests(
     Args:
         runs: `RUN` rows.
         asked: (problem, test), also of tests whose runs all broke.
-        inputs: `INPUT` rows; a test without one has an allowed input.
+        inputs: `INPUT` rows; a test without a row has an allowed input.
     """
     voting = runs.join(deviating_solutions(runs), on=["problem", "solution"], how="anti")
     all_tests = runs.select("problem", "test")
@@ -206,7 +206,7 @@ def decide_problems(
     """Return one `PROBLEM_DECISION` row per problem of the `RUN` rows.
 
     Args:
-        checked: problems with a checker, which may have several right outputs.
+        checked: problems with a checker, allowed several right outputs.
         made: (problem, test) of generated tests, ignored in the agreement.
     """
     given = tests if made is None else tests.join(made, on=["problem", "test"], how="anti")
@@ -271,7 +271,6 @@ def decide_problems(
 
 
 def _caught_solutions(runs: pl.DataFrame, tests: pl.DataFrame) -> pl.DataFrame:
-    """Return wrong solutions and whether a remaining test catches them."""
     staying = tests.filter(pl.col("decision") != "discard").select("problem", "test", pl.col("output").alias("wanted"))
     wrong = runs.filter(~pl.col("right").fill_null(True))
     fails = ~pl.col("valid") | (pl.col("output") != pl.col("wanted"))

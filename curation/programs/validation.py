@@ -1,6 +1,6 @@
 """Decides which given inputs are refused, by validators that are tested first.
 
-A believed validator refuses few given inputs and enough spoiled ones. Without one, only cut-off inputs are refused.
+A believed validator refuses few given and enough spoiled inputs. Without one, only cut-off inputs are refused.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from curation.verify.programs.tools import Runner
 VERSION = "validation@6"
 
 MAX_REFUSED = 0.4
-"""A validator that refuses more than this share of the given inputs is itself taken to be broken."""
+"""Max share of given inputs that a validator may refuse or fail on."""
 MIN_SPOILED_REFUSED, MIN_SPOILED_REFUSED_MODEL = 0.5, 0.8
-"""Share of spoiled inputs that a package's validator, or one that a model wrote, must refuse."""
+"""Min share of spoiled inputs that a package's or a model's validator must refuse."""
 _GIVEN = 40
-"""Given inputs that a validator is tried on before it is believed."""
+"""Max given inputs to try a validator on."""
 _SPOILED_OF = 3
-"""Given inputs that spoiled ones are made of."""
+"""Given inputs that are spoiled."""
 _SHORTEST_CUT = 200
-"""Characters from which an input is believed to be cut: sources that cut inputs show some hundred characters."""
+"""Min characters of a cut-off input; sources show some hundred."""
 _CUT = ("...", "…")
 _WHOLE = re.compile(r"(?<![\w.-])-?\d+(?![\w.])")
 
@@ -84,7 +84,6 @@ def vouch(
 
 
 def _fault(runner: Runner, ready: ReadyValidator, given: Sequence[GivenInput], *, strict: bool) -> str | None:
-    """Return why a validator is not believed, else None."""
     tried = sorted(given, key=lambda one: not one.example)[:_GIVEN]
     verdicts = _verdicts(runner, [ready], [one.text for one in tried])
     refused = [one for one, verdict in zip(tried, verdicts, strict=True) if verdict.valid is False]
@@ -122,7 +121,7 @@ def _verdicts(
 def cut_inputs(inputs: Mapping[int, str]) -> dict[int, str]:
     """Return inputs that the source cut off, by test, with evidence.
 
-    They are long and end in "..." or "…", in a problem without two dots in a row elsewhere.
+    They are long and end in an ellipsis, in a problem without other dots in a row.
     """
     whole = {test: text.rstrip() for test, text in inputs.items()}
     if any(".." in text.removesuffix("...") for text in whole.values()):
@@ -132,7 +131,7 @@ def cut_inputs(inputs: Mapping[int, str]) -> dict[int, str]:
 
 
 def tidy_text(text: str) -> str:
-    """Clean up carriage returns, trailing blanks and the final line break."""
+    """Clean up carriage returns, trailing blanks and final line breaks."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").split("\n")]
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -157,7 +156,7 @@ def spoiled_inputs(inputs: Sequence[str]) -> list[str]:
 
 
 def _is_counted(lines: Sequence[str]) -> bool:
-    """Return whether a number counts later lines, or the next line's tokens or letters."""
+    """Return whether a number counts later lines, or the next line's tokens or characters."""
     for at, line in enumerate(lines[:-1]):
         following = lines[at + 1]
         counts = {str(len(lines) - at - 1), str(len(following.split())), str(len(following))}

@@ -7,13 +7,13 @@ import re
 from curation.languages.vocabulary import one_of
 
 MAX_BOXES = 40
-"""Boxes that are joined into one answer."""
+"""Max boxes joined into one answer."""
 
 MAX_GAP_CHARS = 60
-"""Characters between two boxes of one answer."""
+"""Max characters between joined boxes."""
 
 MAX_NESTED_CHARS = 4000
-"""Characters of a box in which further boxes are looked for."""
+"""Max characters of a box to search for inner boxes."""
 
 # each alternative begins with one character, by which `re` finds it quickly: these pass over whole responses
 _BOX = re.compile(r"\\\\*(?:boxed|fbox|framebox)(?![A-Za-z])\s*")

@@ -1,4 +1,4 @@
-"""Groups equal answers into classes, for votes.
+"""Groups equal answers into classes.
 
 Invariants: independent of order; all answers of a class equal one another, although equality is not transitive.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 
 MAX_COUNTED = 64
-"""Answers among which it is counted who equals most others, by all pairs. Of more, the shortest are centres."""
+"""Max answers to sort by how many others they equal; beyond, the shortest come first."""
 
 
 def answer_classes(answers: Sequence[str], are_equal: Callable[[str, str], bool]) -> dict[str, int]:

@@ -39,19 +39,19 @@ from curation.verify.prose import (
 )
 
 MAX_BARE_CHARS = 160
-"""Characters of a response that is taken as nothing but its answer."""
+"""Max characters of a response that is only its answer."""
 
 MAX_ANSWER_CHARS = 4000
-"""Characters of an answer that is looked for by a fall-back."""
+"""Max characters to search for an answer in a fall-back."""
 
 MAX_STATED_CHARS = 300
-"""Characters of a sentence of which what follows "is" may be the answer."""
+"""Max characters of a sentence whose "is" may state the answer."""
 
 MAX_CUES = 20
-"""Cues at the end of a response that are looked at."""
+"""Max cues to read, from a response's end."""
 
 TAIL_CHARS = 20_000
-"""Characters at the end of a response that fall-backs search."""
+"""Characters at a response's end that fall-backs search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ _BOLD_LABEL = re.compile(r"(?:\*\*|__)[ \t]*([:：])")
 
 
 def extract_answer(response: str, form: str = ANY, finish: str | None = None) -> ExtractedAnswer | None:
-    """Return the final answer of a response, if any.
+    """Return the final answer of a response.
 
     Args:
         form: as in `curation.response_formats`.
@@ -115,10 +115,10 @@ def extract_answer(response: str, form: str = ANY, finish: str | None = None) ->
 
 
 def read_answer(text: str, form: str = ANY) -> str | None:
-    """Return the final answer in an answer or a response, if any.
+    """Return the final answer in an answer or a response.
 
     Args:
-        form: `LOOSE`, or any other for a recorded answer.
+        form: `LOOSE`, else a recorded answer.
     """
     whole = clean_recorded_answer(text)
     if whole is None:
@@ -136,7 +136,6 @@ def read_answer(text: str, form: str = ANY) -> str | None:
 
 
 def _read_loosely(text: str) -> str:
-    """Return the answer in a text by people."""
     if (not is_prose(text) and not has_box(text)) or parse_boolean(text) is not None:
         return text
     is_sentence = len(text) <= MAX_STATED_CHARS and "$" not in text and "\n" not in text
@@ -162,7 +161,6 @@ def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
 
 
 def _by_later_cue(text: str) -> ExtractedAnswer | None:
-    """Return a "Final answer:" after the last box."""
     cue = next(iter([*_STRONG_CUE.finditer(text)][::-1]), None)
     extracted = _by_cue(text[cue.start() :]) if cue is not None and not has_box(text[cue.start() :]) else None
     is_value = extracted is not None and _is_short(extracted.answer) and not is_prose(extracted.answer)
@@ -170,14 +168,12 @@ def _by_later_cue(text: str) -> ExtractedAnswer | None:
 
 
 def _with_later_letter(box: ExtractedAnswer, after: str) -> ExtractedAnswer:
-    """Add a later cue's option letter."""
     cue = _by_cue(after) if not has_box(after) else None
     letter = _LETTER.fullmatch(cue.answer) if cue is not None and not _LETTER.fullmatch(box.answer) else None
     return ExtractedAnswer("cue", f"{letter[1]}. {box.answer}") if letter is not None else box
 
 
 def _in_format(text: str, form: str, finish: str | None) -> ExtractedAnswer | None:
-    """Return the answer in one format."""
     if form == BOXED:
         return _by_box(text)
     if TAG.fullmatch(form):
@@ -201,7 +197,6 @@ def _by_box(text: str) -> ExtractedAnswer | None:
 
 
 def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
-    """Return the last closed tag's content."""
     small = text.lower()
     end = small.rfind(tag.lower().replace("<", "</"))
     start = small.rfind(tag.lower(), 0, max(end, 0))
@@ -213,7 +208,6 @@ def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
 
 
 def _by_hashes(text: str) -> ExtractedAnswer | None:
-    """Return the text after the last hashes."""
     last: ExtractedAnswer | None = None
     for match in [*_HASHES.finditer(text)][::-1]:
         said = _strip_markup(match[1])
@@ -256,24 +250,22 @@ def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
 
 
 def _value_or_all(text: str) -> str:
-    """Return the only value among words, or all."""
     text = _CONTRAST.sub(r"\1", text)
     is_sum = "=" in text and WORD.search(text) is not None
     return (value_in(text) or text) if is_sum or is_prose(text) else text
 
 
 _CONTRAST = re.compile(r"(.*[\d)}$])\s*[,;]\s*(?:and |but )?not\s+[^,;\s]{1,20}", re.IGNORECASE | re.DOTALL)
-"""A value and another that it is not; the whole text is matched."""
+"""A value and a denied one; matches the whole text."""
 
 _FACTORIAL = re.compile(r"[\w)}]!")
 _ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+")
 _ADDRESSED = re.compile(r"\b(?:let me know|i hope|feel free)\b|\?\W*$", re.IGNORECASE)
 MAX_WORDS_BEHIND = 8
-"""Words after the value of a sentence without an end."""
+"""Max words after the value of an unfinished sentence."""
 
 
 def _by_conclusion(text: str) -> ExtractedAnswer | None:
-    """Return the last sentence's value."""
     lines = CHAFF_END.sub("", text[-TAIL_CHARS:]).strip().rsplit("\n", 1)[-1]
     ends = [match.end() for match in SENTENCE_END.finditer(lines) if lines[match.end() :].strip(" *_$")]
     sentence = _strip_markup(_ITEM.sub("", lines[ends[-1] if ends else 0 :], count=1))
@@ -310,7 +302,6 @@ def _by_choice(text: str, pattern: re.Pattern[str] = _CHOICE) -> ExtractedAnswer
 
 
 def _by_stated_choice(text: str) -> ExtractedAnswer | None:
-    """Return the last option letter, named or alone."""
     named, cue = _by_choice(text), _by_cue(text)
     letter = _LETTER.fullmatch((cue.answer if cue is not None else text).strip())
     return ExtractedAnswer("choice", letter[1]) if letter is not None else named
@@ -351,7 +342,7 @@ _KEYED = re.compile(r'^\{?\s*"?(?:final[_ ])?answer"?\s*:\s*', re.IGNORECASE)
 
 
 def clean_recorded_answer(answer: str | None) -> str | None:
-    r"""Return a recorded final answer without remains of JSON, or None.
+    r"""Return a recorded final answer without remains of JSON.
 
     Example: ``'"answer": "40"\n}'`` → ``"40"``, ``"No answer provided."`` → None
     """
@@ -380,27 +371,26 @@ _NUMBER = re.compile(
     r"|(?<![A-Za-z0-9_.])[-−]?(?:\d{1,3}(?:[,\u202f\u00a0]\d{3})+|\d+)(?:[.,]\d+)?(?:/\d+)?%?(?![.,]?\d)|(?<![\w])\.\d+"
 )
 MAX_CONDITION_CHARS = 120
-"""A longer text is a response, with a way to its answer."""
+"""Max characters of a bare answer; longer texts are responses."""
 
 _KINDS = [
     word for vocab in languages() for kind, said in vocab.answers.declarations.items() if kind != "any" for word in said
 ]
 _DECLARES = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, _KINDS))})[\s.$]*$", re.IGNORECASE)
-"""The end of a text that defines what a name in it is: "where t is any integer"."""
+"""A definition at the end of a text: "where t is any integer"."""
 
 _COINS = ("$", "€", "£", "¥")
 _MONEY = re.compile(r"\s?[$€£¥]")
 
 
 def _guess(text: str) -> tuple[str, str] | None:
-    """Return the last sentence's or text's last formula or number; None if a short text has several."""
+    """Return the last sentence's or text's last formula or number, unless a short text has several."""
     if len(text) <= MAX_CONDITION_CHARS and _has_condition(text):
         return None
     return _by_last_sentence(text) or _by_display(text) or _by_emphasis(text) or _by_number(text)
 
 
 def _has_condition(text: str) -> bool:
-    """Return whether a short text has conditions or several formulas."""
     if _DECLARES.search(text):
         return True
     formulas = len(MATH.findall(text))
@@ -435,7 +425,6 @@ def _by_emphasis(text: str) -> tuple[str, str] | None:
 
 
 def _only_money(text: str) -> str | None:
-    """Return a text's only amount of money."""
     money = _money_in(text)
     return money[0].group() if len(money) == 1 else None
 

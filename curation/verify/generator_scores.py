@@ -1,8 +1,6 @@
-"""Runs a generator's scorer in the sandbox: a file's `score(row, answer)`, or that of a reasoning-gym task.
+"""Runs a generator's scorer in the sandbox: a file's `score(row, answer)`, or a reasoning-gym task's.
 
-Right answers score true or at least 1.
-
-Invariant: a failure is never a wrong answer.
+Right answers score true or at least 1. Invariant: a failure is never a wrong answer.
 """
 
 from __future__ import annotations
@@ -22,10 +20,10 @@ if TYPE_CHECKING:
     from curation.verify.sandbox import Limits, Sandbox
 
 SCORE = "score"
-"""Name of the function in a generator's file."""
+"""Function in a generator's file."""
 
 BY_VERIFIER, BY_GENERATOR = "verifier", "generator"
-"""Values of a row's `judged_by`: who can judge answers to it."""
+"""Values of a row's `judged_by`."""
 
 _PROGRAM = """
 import json, sys
@@ -64,7 +62,7 @@ class TaskScorer:
 
     Args:
         parameters: as JSON.
-        digest: of the question; some tasks' answer, one of several, differs from process to process.
+        digest: of the question, as a task's answer may differ by process.
     """
 
     module: str
@@ -86,7 +84,7 @@ def task_scorer(dataset: Any, item: Mapping[str, Any], task: str, parameters: Ma
 
 
 def scorer_of(meta: str | None) -> str | None:
-    """Return what a made row's `meta` names as its scorer: a function of its generator's file, or a task's as JSON."""
+    """Return the scorer in a made row's `meta`: a function of its generator's file, or a task's as JSON."""
     if meta is None or '"judged_by"' not in meta:
         return None
     fields = json.loads(meta)
@@ -95,7 +93,7 @@ def scorer_of(meta: str | None) -> str | None:
 
 
 def require_scorer(scorer: str | None, problem: str) -> None:
-    """Refuse the scorer of a reasoning-gym task without reasoning-gym.
+    """Check that reasoning-gym is installed if needed.
 
     Raises:
         ConfigError: it is not installed.
@@ -107,7 +105,7 @@ def require_scorer(scorer: str | None, problem: str) -> None:
 
 
 def is_scorer(value: Any) -> bool:
-    """Return whether an object is a function of `row` and `answer`."""
+    """Return whether an object is a function score(row, answer)."""
     return inspect.isfunction(value) and [*inspect.signature(value).parameters] == ["row", "answer"]
 
 
@@ -126,7 +124,7 @@ def scored(plugin: Plugin, statement: str | None, reference: str, answer: str) -
 
 @lru_cache(maxsize=4096)
 def scored_by_task(scorer: TaskScorer, answer: str) -> bool | str | None:
-    """Return whether an answer is right by a task's own scorer, or the failure."""
+    """Return whether an answer is right by its task's scorer, or the failure."""
     from curation.extras import has_extra
     from curation.verify.sandbox import Limits
 
@@ -138,7 +136,7 @@ def scored_by_task(scorer: TaskScorer, answer: str) -> bool | str | None:
 
 @cache
 def load_tasks() -> None:
-    """Start the sandbox of tasks, which imports sympy: seconds that no step's limit should count."""
+    """Start the sandbox of tasks, whose slow import of sympy no limit should count."""
     from curation.verify.sandbox import Limits
 
     list(_sandbox().run_python("", [b""], Limits(), tasks=True))
@@ -147,7 +145,7 @@ def load_tasks() -> None:
 def _found(
     name: str, program: str, job: Mapping[str, Any], limits: Limits, *, numpy: bool = False, tasks: bool = False
 ) -> bool | str | None:
-    """Return the verdict of a program, or its failure; the token is unknown to an answer that the scorer executes."""
+    """Return a program's verdict or failure; the token is unknown to an answer that the scorer executes."""
     from curation.verify.programs.running import failure_of
 
     token = secrets.token_hex(16)
@@ -161,7 +159,6 @@ def _found(
 
 @cache
 def _sandbox() -> Sandbox:
-    """Return the process's sandbox."""
     from curation.verify.sandbox import Sandbox
 
     return Sandbox(workers=1)

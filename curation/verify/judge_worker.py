@@ -19,7 +19,7 @@ from curation.verify.generator_scores import TaskScorer
 from curation.verify.worker_pool import Guard
 
 DOUBTFUL = " (doubtful)"
-"""End of the method of a verdict that the verifier is unsure of."""
+"""End of a doubtful verdict's method."""
 
 
 def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def best_verdict(verdicts: Sequence[tuple[Outcome, str]]) -> tuple[Outcome, str]
 
 
 _Claimant = PluginRef | TaskScorer | tuple[Outcome, str]
-"""The judge or scorer that decides a reference, or the verdict that its failure to state so leaves."""
+"""The judge or scorer that decides a reference, or a verdict on its failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class _GuardedComparison:
         return None
 
     def by_own(self, claimed: _Claimant, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
-        """Return the verdict of a user's judge, or of the row's scorer."""
+        """Return the verdict of a user's judge or the row's scorer."""
         if isinstance(claimed, tuple):
             return claimed
         failed = self.guard.enter(step)

@@ -93,7 +93,7 @@ class ReferenceCheck:
 
 
 Reference = tuple[str, str] | tuple[str, str, str | None] | tuple[str, str, str | None, str | None]
-"""A reference with its language, and the problem's statement and scorer if they are known."""
+"""A reference and its language, with the problem's statement and scorer if known."""
 
 
 class Judge(Protocol):
@@ -258,7 +258,7 @@ class MathJudge:
             yield verdict.outcome
 
     def _in_order(self, items: Iterable[tuple[Item, Future[Any]]]) -> Iterator[tuple[Item, Any]]:
-        """Yield each item with its result; the workers get a few jobs ahead, which bounds memory."""
+        """Yield items with results; few jobs run ahead, which bounds memory."""
         in_flight: deque[tuple[Item, Future[Any], bool]] = deque()
         busy, capacity = 0, 4 * self._pool.workers
         try:
@@ -285,7 +285,7 @@ def _reference_check(reply: JobReply) -> ReferenceCheck:
 
 
 def final_answer(response: Response, response_format: str = ANY) -> str | None:
-    """Return a response's final answer, else the recorded."""
+    """Return a response's final or recorded answer."""
     if response.text is None:
         return read_answer(response.answer, response_format) if response.answer is not None else None
     extracted = extract_answer(response.text, response_format, response.finish)
@@ -293,7 +293,6 @@ def final_answer(response: Response, response_format: str = ANY) -> str | None:
 
 
 def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVerdict] | None:
-    """Return all verdicts if `answers.quick_compare` decides them."""
     verdicts: dict[str, tuple[Outcome, str]] = {}
     for answer in distinct:
         comparisons = [

@@ -1,8 +1,7 @@
 """Loads a user's judges of answers: `[verify] judges = ["chem.py:FORMULA"]`.
 
-The first that claims a reference decides it.
-
-Invariants: a judge's exception is BROKEN, never wrong; its file's digest is in the verifier's version.
+The first that claims a reference decides it. Invariants: a judge's exception is BROKEN, never wrong; its file's digest
+is in the verifier's version.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ def judge_at(path: str) -> PluginRef:
 
 
 NEEDED = "judges.json"
-"""In a curated set's folder: the labels of the judges that its problems were measured with, if there were any."""
+"""File in a curated set's folder: labels of the judges that measured its problems."""
 
 
 def needed_judges(folder: Path) -> tuple[str, ...]:
@@ -99,7 +98,7 @@ def needed_judges(folder: Path) -> tuple[str, ...]:
 
 
 def chosen_judges(labels: Sequence[str], judges: Iterable[PluginRef], problem: str) -> tuple[PluginRef, ...]:
-    """Return the judges that a problem was measured with.
+    """Return the judges that measured a problem.
 
     Raises:
         SourceError: one is missing, or its file has changed.
@@ -117,7 +116,7 @@ def chosen_judges(labels: Sequence[str], judges: Iterable[PluginRef], problem: s
 
 
 VARIABLE = "GOLDILOCKS_JUDGES"
-"""The environment variable with judges for trainers that hand on no settings: paths with names, with commas between."""
+"""Environment variable of judges for trainers without settings: comma-separated paths with names."""
 
 
 def claims(judge: PluginRef, reference: str, statement: str | None, *, lang: str = "en") -> bool | str:
@@ -135,7 +134,7 @@ def claims(judge: PluginRef, reference: str, statement: str | None, *, lang: str
 
 
 def named_scorer(name: str, judges: Iterable[PluginRef]) -> PluginRef | TaskScorer | str:
-    """Return the scorer that a row names (`generator_scores.scorer_of`), or why there is none."""
+    """Return a row's scorer (`generator_scores.scorer_of`), or why there is none."""
     if name.startswith("{"):
         return TaskScorer(**json.loads(name))
     own = next((judge for judge in judges if judge.name.rpartition("/")[2] == name), None)

@@ -39,7 +39,7 @@ def verify_pairs(
 ) -> dict[str, int]:
     """Judge pairs into ``verdicts_path``; return rows per verdict.
 
-    ``progress`` gets 1 for each row. Raises `SourceError` on an invalid line.
+    Calls ``progress`` with 1 per row. Raises `SourceError` on an invalid line.
     """
     counts: dict[str, int] = {outcome.value: 0 for outcome in Outcome}
     rows: deque[dict[str, Any]] = deque()

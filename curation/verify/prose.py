@@ -10,10 +10,10 @@ from curation.verify.answers.tokens import FUNCTIONS
 from curation.verify.answers.units import is_unit
 
 MAX_PROSE_CHARS = 4_000
-"""Characters of a text that are looked at for words."""
+"""Max characters of a text to search for words."""
 
 MAX_SENTENCE_CHARS = 400
-"""Characters of a text that a value is read out of."""
+"""Max characters of a text with a value."""
 
 MATH = re.compile(
     r"\$\$.{1,2000}?\$\$|\$(?:\\.|[^$\\\n]){1,2000}\$|\\\([^\n]{1,2000}?\\\)|\\\[.{1,2000}?\\\]", re.DOTALL
@@ -25,12 +25,12 @@ CHAFF_END = re.compile(
     r"|</s>|<eo[a-z]>|<end_of_turn>)\.?)+\s*$",
     re.IGNORECASE,
 )
-"""What ends a response and states nothing; begins at a run of spaces, not within one, to stay linear."""
+"""A response's meaningless end; starts at a run of spaces, to stay linear."""
 
 SENTENCE_END = re.compile(
     r"(?<=[^\W\d_][^\W\d_])(?<!\bM[rs])(?<!\bMrs)(?<!\bDr)[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\||\.\$\$?(?=\s+[A-Z])"
 )
-"""The end of a sentence or a line."""
+"""End of a sentence or line."""
 
 WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}(?![A-Za-zÀ-ÿ])(?!\s*[:=])")
 FOREIGN = re.compile(r"[\u0400-\u04ff\u0600-\u06ff\u0900-\u0dff\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
@@ -63,7 +63,6 @@ _SINGLE_LETTERS = frozenset("aAI")
 
 
 def _telling_words() -> frozenset[str]:
-    """Return words that can change a number."""
     words: list[str] = [
         *every(lambda vocab: vocab.answers.value_words),
         *every(lambda vocab: (*vocab.answers.or_words, *vocab.answers.and_words)),
@@ -103,7 +102,6 @@ def is_prose(text: str) -> bool:
 
 
 def _is_math_word(word: str) -> bool:
-    """Return whether letters are a function, unit or differential."""
     is_name = word in FUNCTIONS or (is_unit(word) and word != "in") or word == "pi"  # 5 in, but 5 in the end
     return is_name or (len(word) == 2 and word[0] == "d" and word != "du")
 
@@ -148,7 +146,7 @@ def value_in(text: str) -> str | None:
 
 
 def concluded_value(sentence: str) -> str | None:
-    """Return what follows the last "=", else the value or the sentence; None without a number.
+    """Return what follows the last "=", else the value or the sentence, if it has a number.
 
     Example: ``"20 - 16 = 4 more books"`` → ``"4 more books"``
     """
@@ -168,11 +166,11 @@ def leading_value(text: str) -> str | None:
 
 
 _CONDITIONED = re.compile(r"\s*(?:[-−+]|\d|[A-Za-z]\s*$)")
-"""The beginning of what is no sentence about a value: "1 if n is even, otherwise 2", "m is prime or 1"."""
+"""A beginning that states no value: "1 if n is even, otherwise 2", "m is prime or 1"."""
 
 
 def is_conditioned(text: str) -> bool:
-    """Return whether the text before the last "is" begins with a number, or is a letter."""
+    """Return whether the text before the last "is" starts with a number or is a letter."""
     copula = _last_copula(text)
     return copula is not None and _CONDITIONED.match(text[: copula.start()]) is not None
 

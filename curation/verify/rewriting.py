@@ -35,7 +35,6 @@ def reads_the_same(left: str, right: str, lang: str = "en") -> bool:
 
 
 def _is_same(left: Reading, right: Reading) -> bool:
-    """Return whether two readings are the same."""
     if isinstance(left.form, Words) and isinstance(right.form, Words):
         return (left.form.text, left.unread) == (right.form.text, right.unread)
     return left == right

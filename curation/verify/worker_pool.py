@@ -1,7 +1,6 @@
 """Runs work that may hang, crash or eat memory in worker processes; foreign code belongs in `sandbox`.
 
-A failed step is TIMEOUT or BROKEN, and a new worker repeats the job without it. CPU time decides, so an overloaded
-machine changes no verdict.
+A failed step is TIMEOUT or BROKEN, and a new worker repeats the job without it. Steps are limited in CPU time.
 
 Invariants: workers are fresh interpreters that die with their parent; methods are thread-safe; a step is announced
 before it begins; the CPU limit is a kernel timer with the default action, which no code can delay; RLIMIT_AS bounds
@@ -33,13 +32,13 @@ from typing import IO, Any
 from curation.records import Outcome, VerifierError
 
 WALL_FACTOR = 60.0
-"""Wall seconds granted per second of the CPU limit before the parent kills: a load of 60 processes per core."""
+"""Max wall seconds per CPU second, for 60 processes per core."""
 
 STARTUP_S = 600.0
-"""Wall seconds a worker may take to import its target; one that ends before is seen at once."""
+"""Max wall seconds for a worker to import its target."""
 
 MAX_SILENCE_S = 600.0
-"""Wall seconds a worker may work between two announced steps."""
+"""Max wall seconds between two announced steps."""
 
 MAX_STARTS = 3
 PR_SET_PDEATHSIG = 1
@@ -163,7 +162,7 @@ class WorkerPool:
 
 @dataclass(slots=True)
 class _Worker:
-    """One process, for one thread; ``step`` is the one that it announced last and has not left."""
+    """One process, for one thread, with its current ``step``."""
 
     target: str
     limits: WorkerLimits
@@ -223,7 +222,6 @@ class _Worker:
         return JobReply(None, Outcome.BROKEN, f"the worker died (status {code}: {last[:300]})")
 
     def _stderr_tail(self) -> str:
-        """Return the end of the process's stderr."""
         self.stderr.seek(0, os.SEEK_END)
         self.stderr.seek(max(0, self.stderr.tell() - 2000))
         return self.stderr.read().decode("utf-8", "replace").strip()
@@ -251,7 +249,7 @@ class _Worker:
 class Guard:
     """Announces the risky steps of one job in a worker process.
 
-    ``enter`` returns None if the step may run, until ``leave``, or else the outcome of its earlier failure.
+    ``enter`` returns None if the step may run, until ``leave``, else its earlier failure.
     """
 
     def __init__(self, send: Callable[[Any], None], failed_steps: dict[str, str], step_s: float) -> None:
@@ -300,7 +298,6 @@ def main_worker() -> None:
 
 
 def _die_with_parent(parent: int) -> None:
-    """End this process with its parent."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:

@@ -5,10 +5,10 @@
     forms       form against form, down to single expressions
     computed    integrals, limits, derivatives and symbolic sums, by sympy
     question    what the statement asks for (`tiers`)
-    values      balls refute; exact arithmetic, separation bounds and identities prove
+    values      balls refute; exact arithmetic or agreement to many bits proves
 
-`compare` has no time limit: use `math_judge.MathJudge` for foreign input. Nothing is ever evaluated as Python. What is
-unproved or not fully read is not equal, and doubtful.
+`compare` has no time limit: use `math_judge.MathJudge` for foreign input. Nothing is ever evaluated as Python. Unproved
+or partly read answers are not equal, and doubtful.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ VERSION = "answers@7"
 
 
 def load() -> None:
-    """Import what comparisons need, so that the first stays within its limit."""
+    """Import what comparisons need, so that the first one is quick."""
     import curation.verify.answers.references
     import curation.verify.answers.tiers  # noqa: F401
 
@@ -79,7 +79,7 @@ def compare_texts(
     lang: str = "en",
     statement: str | None = None,
 ) -> AnswerComparison:
-    """Return the verdict of `compare` on texts that may be whole responses."""
+    """Return `compare` of texts that may be whole responses."""
     from curation.response_formats import LOOSE
     from curation.verify.extraction import read_answer
 
@@ -88,7 +88,7 @@ def compare_texts(
 
 
 def check_reference(reference: str, *, lang: str = "en") -> str | None:
-    """Return why ``reference`` cannot be verified against, as a clause; None if it can."""
+    """Return why ``reference`` cannot be verified against, as a clause."""
     if is_plain(reference, lang=lang):
         return None
     from curation.verify.answers.references import reference_defect

@@ -1,6 +1,6 @@
-"""Values of expressions: exact rationals if possible, else balls (python-flint's Arb), which surely hold the value.
+"""Values of expressions: exact rationals if possible, else balls (python-flint's Arb) that surely hold the value.
 
-Odd roots of negative numbers are real, other powers of them complex. Limits on sizes and nodes keep evaluations short.
+Odd roots of negative numbers are real, their other powers complex. Limits on sizes and nodes keep evaluations short.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ Number = fmpq | arb | acb
 Point = Mapping[str, fmpq]
 
 MAX_EXACT_BITS = 100_000
-"""Size of the numbers that exact arithmetic goes up to."""
+"""Max bits of exact numbers."""
 
 MAX_MAGNITUDE_BITS = 2_000
-"""Size of a power's exponent, or of a value's binary exponent."""
+"""Max size of a power's exponent, or of a value's binary exponent."""
 
 MAX_WORK = 5_000
-"""Nodes of one evaluation, sums written out."""
+"""Max nodes of an evaluation, with all terms of sums."""
 
 MAX_SUM_TERMS = 200
-"""Terms of a sum or product that is written out."""
+"""Max terms of a sum or product."""
 
 MAX_ROOT = 64
 _PRECISION_LOCK = threading.RLock()  # flint keeps one precision for all threads
 
 
 class Undefined(Exception):
-    """The expression has no value here: a pole or an unknown name or function."""
+    """The expression has no value here: a pole, an unknown name or function."""
 
 
 class MagnitudeTooLarge(Undefined):
@@ -48,12 +48,12 @@ class Undecided(Exception):
 
 
 class _Irrational(Exception):
-    """An exact rational value was asked for, and there is none."""
+    """An expression without an exact rational value."""
 
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
-    """Compute with this many bits inside; one thread at a time."""
+    """Compute with this many bits; one thread at a time."""
     with _PRECISION_LOCK:
         before, ctx.prec = ctx.prec, bits
         try:
@@ -63,12 +63,12 @@ def precision(bits: int) -> Iterator[None]:
 
 
 def as_fraction(value: fmpq) -> Fraction:
-    """Return a rational number of flint as one of Python."""
+    """Convert a flint rational to Python's."""
     return Fraction(int(value.p), int(value.q))
 
 
 def rational_value(expr: Expr) -> Fraction | None:
-    """Return the exact value if exact arithmetic yields a rational number cheaply."""
+    """Return the exact value if it is rational and cheap."""
     if expr.op == "num":
         return expr.value
     if expr.op in ("sym", "const", "pm", "mp"):
@@ -81,7 +81,7 @@ def rational_value(expr: Expr) -> Fraction | None:
 
 
 def real_ball(expr: Expr, bits: int = 210) -> arb | None:
-    """Return the ball of a real constant; None if it has no real value."""
+    """Return the ball of a real constant, or None."""
     if symbols(expr) or has(expr, "const", "inf"):
         return None
     try:
@@ -96,7 +96,7 @@ def real_ball(expr: Expr, bits: int = 210) -> arb | None:
 
 
 def magnitude(value: Number) -> int:
-    """Return a number's rough binary exponent; large and negative for zero."""
+    """Return a rough binary exponent, large and negative for zero."""
     if isinstance(value, fmpq):
         return int(abs(value.p)).bit_length() - int(value.q).bit_length() + 1 if value != 0 else -MAX_EXACT_BITS
     mantissa, exponent = value.abs_upper().man_exp()
@@ -109,11 +109,11 @@ class Evaluation:
     def __init__(self, point: Point, *, real: bool = False, only_exact: bool = False) -> None:
         self.point = dict(point)
         self.real = real
-        """Whether a value that is not real, even in between, is no value."""
+        """Whether values must be real, even in between."""
         self.only_exact = only_exact
         self.work = 0
         self.absorbed_bits = 0
-        """Bits by which a term was smaller than the largest next to it, or a function came near a limit of its."""
+        """Bits lost next to larger terms or near a function's limit."""
 
     def value(self, expr: Expr) -> Number:
         """Return the value. Raises `Undefined` and `Undecided`."""
@@ -155,7 +155,7 @@ class Evaluation:
         raise Undecided
 
     def floor(self, value: Number) -> fmpq:
-        """Return the largest whole number that is not larger. Raises `Undecided`."""
+        """Return the floor. Raises `Undecided`."""
         if isinstance(value, acb):
             raise Undefined("the floor of a complex number")
         whole = value.floor() if isinstance(value, fmpq) else value.floor().unique_fmpz()
@@ -173,7 +173,7 @@ class Evaluation:
         raise Undefined(name)
 
     def _checked(self, value: Number) -> Number:
-        """Return a value, as real if it surely is. Raises `Undecided` if it is not finite."""
+        """Return a value, as real if certain. Raises `Undecided` if it is not finite."""
         if isinstance(value, fmpq):
             return value if value.height_bits() <= MAX_EXACT_BITS else arb(value)
         if isinstance(value, acb) and value.imag.is_zero():
@@ -343,8 +343,8 @@ _REAL_WHERE: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("arcsec", "arccsc"), lambda x: x * x - 1),
 }  # fmt: skip
 _STEPS = frozenset(("floor", "ceil", "sgn", "mod"))
-"""Functions that are rational where their arguments are."""
+"""Functions that are rational for rational arguments."""
 
 _GAMMAS = frozenset(("factorial", "lgamma"))
 _SATURATING = frozenset("tanh coth sech csch sinh cosh".split())
-"""Functions that come nearer to a limit, or to one another, by a factor for each unit of the argument."""
+"""Functions that approach a limit, or one another, exponentially."""

@@ -1,7 +1,7 @@
 """Expressions: what a formula was read as, before anything is computed.
 
 Operations: ``num`` (value, decimal places), ``sym`` (name), ``const`` (pi, e, i, inf, deg), ``add``, ``mul``, ``pow``,
-``fn`` (also factorials, sums), ``pm`` and ``mp``. The constructors fold only signs and fractions of numbers.
+``fn`` (also factorials, sums), ``pm`` and ``mp``. Constructors fold only signs and fractions.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def fn(name: str, *args: Expr) -> Expr:
 
 
 BINDERS = frozenset(("sum", "prod", "int", "lim"))
-"""Functions whose first argument is a bound variable, whose last is the body, with bounds between them."""
+"""Functions of a bound variable, its bounds, and last the body."""
 
 ONE = num(1)
 MINUS_ONE = num(-1)
@@ -90,7 +90,7 @@ def power(base: Expr, exponent: Expr) -> Expr:
 
 
 def divide(top: Expr, bottom: Expr) -> Expr:
-    """Return a quotient; of two numbers written exactly, the fraction."""
+    """Return a quotient, or the fraction of exact numbers."""
     if top.op == "num" and bottom.op == "num" and bottom.value != 0 and top.places is None and bottom.places is None:
         return num(top.value / bottom.value)
     return mul(top, power(bottom, MINUS_ONE))
@@ -119,7 +119,7 @@ def symbols(expr: Expr) -> frozenset[str]:
 
 
 def letters_in(expr: Expr) -> frozenset[str]:
-    r"""Return the free variables' names, and the letters inside names such as f(x) and \bar{y}."""
+    """Return the free variables, and the letters in names such as f(x)."""
     names = symbols(expr)
     return names.union(*(_INSIDE_A_NAME.findall(name) for name in names if "(" in name))
 

@@ -34,12 +34,12 @@ class Words:
 
 
 CASE_BRACKETS = "()"
-"""The brackets of a pair of a value and the condition under which it holds."""
+"""Brackets of a pair of a value and its condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Several forms; ``brackets`` is "" for a bare list, "{}" for a set, "::" for a ratio, else the two brackets."""
+    """Several forms; ``brackets`` is "" for a bare list, "{}" for a set, "::" for a ratio, else a pair."""
 
     items: tuple[Form, ...]
     brackets: str = ""
@@ -77,7 +77,7 @@ Form = Value | Words | Sequence | Union | Matrix | Relation
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The form a text was read as, what the text declares of names, and what the form leaves out.
+    """The form of a text, what the text declares of names, and what the form leaves out.
 
     Example: "2^k, k ∈ Z" is 2^k with ``declared`` k: "Z"; "2^k for k > 1" is 2^k with ``unread`` "fork>1".
     """
@@ -88,7 +88,7 @@ class Reading:
 
 
 def without_unit(form: Form) -> Expr | None:
-    """Return a value's expression if its unit is missing or may be omitted, else None."""
+    """Return a value's expression if its unit may be omitted."""
     return form.expr if isinstance(form, Value) and form.unit in ("", "deg", "ratio") else None
 
 
@@ -100,7 +100,7 @@ def parts(form: Form) -> tuple[Form, ...]:
 
 
 def sources(form: Form) -> Places:
-    """Return the positions of all tokens that a form was read from."""
+    """Return the positions of all tokens of a form."""
     return form.source.union(*(sources(part) for part in parts(form)))
 
 
@@ -110,7 +110,7 @@ def also_from(form: Form, places: Places) -> Form:
 
 
 def names_in(form: Form) -> frozenset[str]:
-    """Return a form's variables, and the letters of names such as f(x)."""
+    """Return a form's variables, and letters of names such as f(x)."""
     if isinstance(form, Value):
         return letters_in(form.expr)
     if isinstance(form, Matrix):

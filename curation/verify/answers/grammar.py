@@ -1,4 +1,4 @@
-r"""The grammar of single expressions, LaTeX or plain: tokens → `Expr`, by a precedence parser.
+r"""Parses single expressions, LaTeX or plain: tokens → `Expr`, by precedence.
 
 It reads as people write: ``2x``, ``\frac12``, ``3\frac{1}{2}`` (mixed), ``\sin 2x``, ``\sin^2 x``, ``1/2x`` (= x/2),
 ``a/bc`` (= a/(bc)), ``|x|``, ``C_5^2``, ``x_{1}'``. Other text, and nesting deeper than `MAX_DEPTH`, raises
@@ -15,11 +15,11 @@ from curation.verify.answers.expr import Expr, add, const, divide, fn, mul, neg,
 from curation.verify.answers.tokens import FUNCTIONS, AnswerParseError, Token
 
 MAX_DEPTH = 60
-"""Levels of nesting."""
+"""Max levels of nesting."""
 
 CLOSING = {"(": ")", "{": "}", "[": "]", "⌊": "⌋", "⌈": "⌉", "|(": ")|", "{s": "}s"}
 MAX_NUMBER_CHARS = 3000
-"""Digits of a number that is still computed with."""
+"""Max digits of a number."""
 
 _FUNCTION_LETTERS = frozenset("fghFGH")
 GREEK = frozenset(
@@ -46,7 +46,7 @@ _STARTS = frozenset(("(", "{", "[", "⌊", "⌈", "|("))
 
 
 def parse_expression(tokens: list[Token]) -> Expr:
-    """Return the expression that all of ``tokens`` is."""
+    """Return the expression that all ``tokens`` form."""
     parser = ExpressionParser(tokens)
     expression = parser.sum_or_fraction()
     if parser.position != len(parser.tokens):
@@ -55,7 +55,7 @@ def parse_expression(tokens: list[Token]) -> Expr:
 
 
 class ExpressionParser:
-    """Parses a list of tokens once; its methods are the grammar's rules."""
+    """Parses a list of tokens once; its methods are grammar rules."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = [token for token in tokens if token.text != "space"]
@@ -111,7 +111,7 @@ class ExpressionParser:
         return self.mixed_number(value) or num(value)
 
     def mixed_number(self, whole: Fraction) -> Expr | None:
-        r"""Read ``3\frac{1}{2}`` or ``3 1/2`` as a mixed number, else return None."""
+        r"""Read ``3\frac{1}{2}`` or ``3 1/2`` as a mixed number."""
         token = self.peek()
         if token.kind == "cmd" and token.text == "frac":
             saved, tokens = self.position, list(self.tokens)
@@ -170,7 +170,7 @@ class ExpressionParser:
         return sym(full)
 
     def call_of(self, name: str) -> Expr | None:
-        """Read ``f(2)`` and ``f'(0)`` as names of values; None for f(x), which may be a product."""
+        """Read ``f(2)`` and ``f'(0)`` as names; None for f(x), which may be a product."""
         at = self.position
         while self.tokens[at : at + 1] and self.tokens[at].text == "'":
             at += 1
@@ -185,7 +185,7 @@ class ExpressionParser:
         return called
 
     def combination(self) -> Expr | None:
-        """Read what follows the C of ``C(5, 2)`` or ``C_5^2``; None for anything else."""
+        """Read what follows the C of ``C(5, 2)`` or ``C_5^2``."""
         saved = self.position
         is_call = self.next().text == "("
         argument = self.sum if is_call else self.group
@@ -288,7 +288,7 @@ class ExpressionParser:
         return [self.bare_argument()]
 
     def bare_argument(self) -> Expr:
-        r"""Return the argument of ``\sin 2x``: factors up to a sign or another function."""
+        r"""Return the argument of ``\sin 2x``, up to a sign or another function."""
         if self.at("-"):
             self.position += 1
             return neg(self.bare_argument())
@@ -355,7 +355,7 @@ class ExpressionParser:
         return fn("lim", variable, bound, self.term())
 
     def integral(self) -> Expr:
-        """Read an integral up to the first d x outside braces; an antiderivative if it has no bounds."""
+        """Read an integral up to the first d x outside braces; without bounds an antiderivative."""
         low = high = None
         if self.at("_"):
             self.position += 1
@@ -615,7 +615,6 @@ def _differentiates(top: Expr, below: Expr) -> tuple[Expr, int] | None:
 
 
 def _in_order(expr: Expr) -> Expr:
-    """Return an expression with its terms and factors sorted."""
     args = tuple(_in_order(arg) for arg in expr.args)
     if expr.op in ("add", "mul"):
         args = tuple(sorted(args, key=ex.show))

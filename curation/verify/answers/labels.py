@@ -11,17 +11,17 @@ from curation.verify.answers.tokens import Token
 
 _CALL = re.compile(r"([A-Za-z]\w*'?)\(([A-Za-z0-9])\)")
 _COMPUTED = re.compile(r"\s*(?:[-+]|\d+\s*[A-Za-z]\w*\s*\(|.*[*/^])")
-"""The left side of an equation that was read as words for want of a form, and is no name: -f(x, y), 2f(x, y)."""
+"""A left side, read as words, that is no name: -f(x, y), 2f(x, y)."""
 
 NO_NAME = re.compile(r"[=<>^+*/|\\{}\[\]]")
-"""Signs of a left side that is no name: it could not be read."""
+"""Signs of a left side that is no name."""
 
 _COORDINATES = frozenset("xyzt")
-"""Letters whose equations are curves: x + y = 5 is no name for 5, as m + n = 5 is."""
+"""Letters of curves: x + y = 5 does not name 5, but m + n = 5 does."""
 
 
 def left_name(form: Form) -> str | None:
-    """Return the name in "name = value", "name: value" or "name ∈ set", or None."""
+    """Return the name in "name = value", "name: value" or "name ∈ set"."""
     if not isinstance(form, Relation) or form.ops[0] not in ("=", ":", "in"):
         return None
     left, right = form.items[0], form.items[-1]
@@ -36,7 +36,7 @@ def left_name(form: Form) -> str | None:
 
 
 def is_label(form: Form) -> bool:
-    """Return whether an equation's left side only names its right side: x, f(x), AB, m + n, det A."""
+    """Return whether a left side only names the right side: x, f(x), AB, m + n, det A."""
     if isinstance(form, Words):
         return not _COMPUTED.match(form.raw) and not form.text.isdigit() and not NO_NAME.search(form.raw)
     if isinstance(form, Sequence):
@@ -95,7 +95,7 @@ def labels_clash(reference: Relation, answer: Relation) -> bool:
 
 
 def _call(form: Form) -> tuple[str, str] | None:
-    """Return the function and argument of a label such as f(x), or None."""
+    """Return the function and argument of a label such as f(x)."""
     if not isinstance(form, Value):
         return None
     match = _CALL.fullmatch(form.expr.name) if form.expr.op == "sym" else None
@@ -154,7 +154,7 @@ def join_items(forms: list[Form], joints: list[str]) -> Form:
 
 
 def _in_groups(forms: list[Form], joints: list[str]) -> Form | None:
-    """Return groups separated by semicolons; None if their sizes differ or are 1."""
+    """Return groups separated by semicolons, if of one size above 1."""
     groups: list[list[Form]] = [[]]
     for form, joint in zip(forms, joints, strict=True):
         if joint == ";":
@@ -166,7 +166,7 @@ def _in_groups(forms: list[Form], joints: list[str]) -> Form | None:
 
 
 def _group_by_repetition(forms: list[Form]) -> tuple[Form, ...]:
-    """Group equations by repeated names: x = 1, y = 2, x = 3, y = 4 is two answers."""
+    """Group equations by repeated names: x = 1, y = 2, x = 3, y = 4."""
     names = [describe(form.items[0]) for form in forms if isinstance(form, Relation)]
     width = names.index(names[0], 1) if names[0] in names[1:] else 0
     if width > 1 and len(forms) % width == 0 and names == names[:width] * (len(forms) // width):
@@ -189,7 +189,7 @@ def _is_equation(form: Form) -> bool:
 
 
 def is_condition(form: Form) -> bool:
-    """Return whether a form is an inequality or a union, or a name in one."""
+    """Return whether a form is an inequality or union, or a name in one."""
     if isinstance(form, Relation):
         return form.ops[0] not in ("=", ":", "~=") and (form.ops[0] != "in" or is_condition(form.items[-1]))
     return isinstance(form, Union)

@@ -1,6 +1,6 @@
-"""Compares form with form: chooses by their kinds; compares sequences, matrices, regions and relations.
+"""Compares form with form: sequences, matrices, regions, relations and others.
 
-A `Matcher`'s methods return whether two forms are the same answer; in doubt, they return False and set ``doubtful``.
+In doubt, a `Matcher`'s methods return False and set ``doubtful``.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from curation.verify.answers.values import Values, is_piecewise
 
 MAX_LIST_ITEMS = 300
 MAX_SIGNS = 5
-"""Components of a tuple that may have a ± each."""
+"""Max components of a tuple that have a ±."""
 
 
 class Matcher(Values):
-    """Compares one answer with one reference; use a new object for each pair."""
+    """Compares one answer with one reference; use a new object per pair."""
 
     def match(self, reference: Form, answer: Form) -> bool:
         """Return whether two forms are the same answer."""
@@ -93,7 +93,6 @@ class Matcher(Values):
         return reference.unit == answer.unit and self._match_vectors(reference.expr, answer.expr)
 
     def _match_vectors(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether two sums of unit vectors, perhaps in two styles, are the same."""
         left_parts, right_parts = components(reference), components(answer)
         if left_parts is None or right_parts is None:
             return False
@@ -222,14 +221,14 @@ class Matcher(Values):
         return same and not clash
 
     def _same_subjects(self, reference: Form, answer: Form) -> bool:
-        """Return whether two regions are about the same formulas, if both have any."""
+        """Return whether two regions are about the same formulas, if any."""
         left, right = subjects(reference), subjects(answer)
         return not left or not right or all(any(self.is_same(one, other) for other in right) for one in left)
 
     # relations
 
     def match_relations(self, reference: Form, answer: Form) -> bool:
-        """Return whether two forms, at least one a relation, are the same answer."""
+        """Return `match` of forms, at least one a relation."""
         ranges = _range_of(reference), _range_of(answer)
         if ranges[0] and ranges[1]:
             return self._same_ends(ranges[0], ranges[1])
@@ -266,7 +265,7 @@ class Matcher(Values):
         return self.decide("range", self.match(left[0], right[0]) and self.match(left[1], right[1]))
 
     def _not_naming(self, relation: Relation, other: Form) -> bool:
-        """Return whether ``other`` does not contain the variable that is the left side."""
+        """Return whether ``other`` lacks the variable on the left side."""
         left = relation.items[0]
         if isinstance(left, Value) and left.expr.op == "sym" and isinstance(other, Value):
             return left.expr.name not in symbols(other.expr)
@@ -296,7 +295,7 @@ class Matcher(Values):
         )
 
     def _match_chains(self, reference: Relation, answer: Relation) -> bool:
-        """Return whether two chains are the same, perhaps reversed: a < b ≤ c and c ≥ b > a."""
+        """Return whether two chains are the same, perhaps reversed: a < b, b > a."""
         if len(reference.items) != len(answer.items):
             return False
         backwards = Relation(tuple(reversed(answer.items)), tuple(FLIP.get(op, op) for op in reversed(answer.ops)))
@@ -328,7 +327,7 @@ class Matcher(Values):
         return self.decide("inequality", (factor > 0) == (op == other))
 
     def _factor_sign(self, left: Expr, right: Expr) -> int | None:
-        """Return the sign of the constant c ≠ 0 with left = c·right everywhere, or None."""
+        """Return the sign of the constant c ≠ 0 with left = c·right everywhere."""
         if not symbols(left) or symbols(left) != symbols(right):
             return None
         values = values_at_trial_point(left, right)
@@ -339,7 +338,7 @@ class Matcher(Values):
         return sign if self.is_proved(mul(left, second), mul(right, first)) else None
 
     def _solves(self, reference: Relation, answer: Value) -> bool:
-        """Return whether an expression solves an equation linear in the variable that it leaves out."""
+        """Return whether an expression solves a linear equation for the variable it leaves out."""
         sides = _sides(reference)
         if sides is None or reference.ops != ("=",):
             return False
@@ -355,7 +354,7 @@ class Matcher(Values):
         return self.decide("equation", is_solution)
 
     def _same_order(self, reference: Relation, answer: Sequence) -> bool:
-        """Return whether a chain and a list have the same order: b < a < d and b, a, d."""
+        """Return whether a chain and a list are in one order: b < a < d and b, a, d."""
         if set(reference.ops) not in ({"<"}, {">"}) or not 3 <= len(answer.items) == len(reference.items):
             return False
         return all(self.match(left, right) for left, right in zip(reference.items, answer.items, strict=True))
@@ -379,7 +378,7 @@ def _includes(piece: Interval) -> tuple[bool, bool]:
 
 
 def as_sequence(form: Form) -> Sequence | None:
-    """Return a form as a sequence, a single answer as one item; None for a conjunction."""
+    """Return a form as a sequence, a single answer as one item, a conjunction as None."""
     if isinstance(form, Sequence):
         return form
     if isinstance(form, Union):
@@ -388,7 +387,7 @@ def as_sequence(form: Form) -> Sequence | None:
 
 
 def expand_signs(form: Sequence) -> list[Form]:
-    """Return the items with ± expanded, without repetition in a set or after ±."""
+    """Return the items with ± expanded, without repetition in sets or after ±."""
     items: list[Form] = []
     for item in form.items:
         if isinstance(item, Value) and _has_sign(item):
@@ -418,7 +417,7 @@ def _sign_choices(form: Sequence) -> list[Form]:
 
 
 def _as_vector(form: Form, other: Form) -> Form:
-    """Return a sum of unit vectors as a tuple if the other form is a tuple or column."""
+    """Return a sum of unit vectors as a tuple next to a tuple or column."""
     if not isinstance(form, Value) or not isinstance(other, Sequence | Matrix):
         return form
     size = len(other.items) if isinstance(other, Sequence) else len(other.rows)
@@ -472,7 +471,7 @@ def _as_rows(form: Form) -> tuple[tuple[Expr, ...], ...] | None:
 
 
 def numerator(expr: Expr) -> tuple[Expr, Expr]:
-    """Return an expression's numerator and denominator, both without quotients."""
+    """Return numerator and denominator, both without quotients."""
     if expr.op == "pow" and expr.args[1].op == "num" and expr.args[1].value < 0:
         top, below = numerator(expr.args[0])
         return power(below, neg(expr.args[1])), power(top, neg(expr.args[1]))
@@ -495,7 +494,7 @@ def _is_approximated(form: Form) -> TypeGuard[Relation]:
 
 
 def _is_rounded_from(exact: Form, rounded: Form) -> bool:
-    """Return whether one number is another rounded, perhaps in per cent."""
+    """Return whether a number is another one rounded, perhaps in per cent."""
     if not isinstance(exact, Value) or not isinstance(rounded, Value):
         return False
     value, number = constant_value(exact.expr), written_number(rounded.expr)
@@ -504,7 +503,7 @@ def _is_rounded_from(exact: Form, rounded: Form) -> bool:
 
 
 def _range_of(form: Form) -> tuple[Form, Form] | None:
-    """Return the ends of "3 to 5" or "3-5", or None."""
+    """Return the ends of "3 to 5" or "3-5"."""
     if isinstance(form, Relation) and form.ops == ("to",):
         return form.items[0], form.items[1]
     if isinstance(form, Value) and form.expr.op == "add" and len(form.expr.args) == 2:

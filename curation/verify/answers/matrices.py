@@ -66,7 +66,6 @@ def _read_product(tokens: list[Token]) -> Rows:
 
 
 def _trim_brackets(tokens: list[Token]) -> list[Token]:
-    """Drop the brackets around a matrix and the product sign."""
     if all(token.text in ("(", ")", "[", "]", "{", "}", "*") for token in tokens):
         return []
     while tokens and tokens[-1].text in ("*", "[", "(", "{"):

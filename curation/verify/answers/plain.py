@@ -14,12 +14,12 @@ from curation.verify.answers.policy import AnswerComparison, Rounding, WrittenNu
 from curation.verify.answers.question import read_question
 
 MAX_QUICK_CHARS = 200
-"""Characters of a string the quick tier looks at."""
+"""Max characters of a string for the quick tier."""
 
 DECIMAL_COMMA_LANGUAGES = frozenset(
     (*(vocab.code for vocab in languages() if vocab.decimal_comma), *"pt nl pl tr cs sv da fi uk".split())
 )
-"""Languages that write 1,5 for 3/2; in them a comma or point before three digits can mean either."""
+"""Languages that write 1,5 for 3/2, in which 1,500 and 1.500 are ambiguous."""
 
 _INTEGER = re.compile(r"-?\d{1,30}")
 _PLAIN = re.compile(
@@ -73,7 +73,7 @@ def quick_compare(
 
     Args:
         statement: the problem, which may ask for a rounding.
-        rounding: what it asks for, if it was read before.
+        rounding: the same, if already read.
     """
     if len(reference) <= 31 and len(answer) <= 31 and _INTEGER.fullmatch(reference) and _INTEGER.fullmatch(answer):
         same = int(reference) == int(answer)

@@ -3,10 +3,10 @@
 The statement's ``rounding`` goes first. The other rules count significant digits:
 
   - two exact numbers must be equal (5042 is not 15840/π), and no decimal approximates an integer reference;
-  - an exact reference against a decimal: the answer must be the reference rounded (cut, from `TRUNCATION_DIGITS` on)
-    and have `ANSWER_DIGITS`;
-  - a decimal reference against an exact answer: the reference must be the answer rounded and have
-    `REFERENCE_DIGITS`, or `FLOAT_DIGITS` if the answer is an integer;
+  - exact reference, decimal answer: the answer must be the reference rounded (cut, from `TRUNCATION_DIGITS` on) and
+    have `ANSWER_DIGITS`;
+  - decimal reference, exact answer: the reference must be the answer rounded and have `REFERENCE_DIGITS`, or
+    `FLOAT_DIGITS` for an integer answer;
   - two decimals: the answer must round to the reference, which has `DECIMAL_DIGITS` and no more places;
   - a reference of `FLOAT_DIGITS` is a float's print-out: an answer rounded to `FLOAT_ANSWER_DIGITS` counts;
   - the last digit of a decimal of `PRINT_OUT_DIGITS` may be off by two.
@@ -32,7 +32,7 @@ PRINT_OUT_DIGITS = 15
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """The rounding that a statement asks for: decimal places, significant digits, or none at all.
+    """The rounding that a statement asks for: decimal places, significant digits, or none.
 
     Example: "to the nearest hundred" is ``Rounding(places=-2)``.
     """
@@ -42,7 +42,7 @@ class Rounding:
     exact: bool = False
 
     def places_of(self, value: Fraction) -> int | None:
-        """Return the decimal places to which a number is rounded, or None."""
+        """Return the decimal places to which a number is rounded."""
         if self.digits is None or value == 0:
             return self.places
         size = abs(value)
@@ -53,7 +53,7 @@ class Rounding:
 
 @dataclass(frozen=True, slots=True)
 class AnswerComparison:
-    """The verdict on one pair, CORRECT or WRONG, and the tier (``method``) that reached it; review it if ``doubtful``.
+    """The verdict on a pair, CORRECT or WRONG, and the tier (``method``) that reached it; review it if ``doubtful``.
 
     Example: ``AnswerComparison(Outcome.CORRECT, "number", "1/2", "1/2", False)``
     """
@@ -77,13 +77,13 @@ class WrittenNumber:
 
     @property
     def significant_digits(self) -> int:
-        """Return the number of significant digits of a decimal."""
+        """Return a decimal's number of significant digits."""
         scaled = abs(self.value) * Fraction(10) ** (self.places or 0)
         return len(str(scaled.numerator // scaled.denominator)) if scaled >= 1 else 0
 
     @property
     def is_exact(self) -> bool:
-        """Return whether it is written without a decimal point."""
+        """Return whether it has no decimal point."""
         return self.places is None
 
 
@@ -124,7 +124,7 @@ def compare_rounded(
 
 
 def _compare_as_asked(reference: WrittenNumber, answer: WrittenNumber, rounding: Rounding) -> tuple[bool, bool] | None:
-    """Return (counts as equal, doubtful) by the statement's rounding; None if it does not decide."""
+    """Return (counts as equal, doubtful) by the statement's rounding, if that decides."""
     doubtful = any(compare_rounded(reference, answer))
     if rounding.exact:
         return (False, doubtful) if not answer.is_exact else None

@@ -35,7 +35,7 @@ _IN_BASE = re.compile(
 
 
 def parse_value(tokens: list[Token]) -> Value:
-    """Return an expression with the known unit or counted thing after it. Raises `AnswerParseError`."""
+    """Return an expression with its known unit or counted thing. Raises `AnswerParseError`."""
     at = _unit_start(tokens)
     if at is None:
         at = len(tokens)
@@ -76,7 +76,7 @@ def _split_scale(unit: str) -> tuple[Fraction, str]:
 
 
 def parse_compound(tokens: list[Token]) -> Value | None:
-    """Read "1 hour 30 minutes" or "5 ft 6 in" in the unit of the last number, else return None."""
+    """Read "1 hour 30 minutes" or "5 ft 6 in" in the last unit."""
     tokens = [token for token in tokens if token.text != "and" or token.kind != "op"]
     if len(tokens) not in (4, 6) or any(token.kind != "num" for token in tokens[::2]):
         return None
@@ -131,14 +131,12 @@ def _unit_start(tokens: list[Token]) -> int | None:
 
 
 def _is_unit_in_braces(tokens: list[Token], position: int) -> bool:
-    """Return whether {cm} begins here, as in 40 {cm}^3."""
     inside = tokens[position + 1 : position + 3]
     opens = tokens[position].text == "{" and position > 0 and tokens[position - 1].text not in ("^", "_")
     return opens and len(inside) == 2 and inside[1].text == "}" and inside[0].kind == "word" and is_unit(inside[0].text)
 
 
 def _is_ordinal(tokens: list[Token], position: int) -> bool:
-    """Return whether a brace after a number holds only an ordinal's ending such as "th"."""
     ending = [token.text for token in tokens[position + 1 :]]
     return (
         position > 1
@@ -171,7 +169,7 @@ def _strip_degrees(tokens: list[Token]) -> list[Token] | None:
 
 
 def parse_number_in_base(text: str) -> Form | None:
-    """Read ``1011_2``, ``(213)_5``, ``2A_{16}`` or ``213_{five}``; None unless all digits are of the base."""
+    """Read ``1011_2``, ``(213)_5``, ``2A_{16}`` or ``213_{five}``."""
     match = _IN_BASE.fullmatch(text)
     if match is None or not any(char.isdigit() for char in match.group(1)):
         return None

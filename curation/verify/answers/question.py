@@ -1,9 +1,8 @@
 """Reads what a statement asks of its answer's form: the quantity, its unit, rounding, options.
 
-`read_question` finds explicit wording of the language (`curation.languages.vocabulary`); fields that it does
-not find change no comparison.
+A field without explicit wording (`curation.languages.vocabulary`) changes no comparison.
 
-Invariants: a pure function of the statement and its language; it reads at most `MAX_STATEMENT_CHARS`.
+Invariants: a pure function of statement and language; it reads at most `MAX_STATEMENT_CHARS`.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _SIGNS = tuple(
         "m/s km/h kmh km/s cm/s m/min ft/s mi/h m/s^2 g/cm^3 kg/m^3 mph"
     ).split()
 )
-"""Signs of units that are read wherever a unit may be; single letters only in brackets and after a blank."""
+"""Signs of units; single letters are read only in brackets and after a blank."""
 
 _LETTERS = ("m", "s", "g", "h", "L")
 _IN_FORMULAS = r"(?<![A-Za-z\\])<names>\s*\\in\s*\\mathbb\s*\{?\s*[ZN]"
@@ -46,25 +45,25 @@ _POSITIVE_IN_FORMULAS = (
 
 @dataclass(frozen=True, slots=True)
 class QuestionWords:
-    """One language's expressions by field of `Questions`, and the meaning of their blanks."""
+    """A language's expressions by field of `Questions`, and the meaning of their blanks."""
 
     expressions: dict[str, tuple[re.Pattern[str], ...]]
     unit_name: re.Pattern[str]
-    """A unit by its name or sign; groups are keys of ``units``."""
+    """A unit's name or sign; groups are keys of ``units``."""
     units: dict[str, str]
     """Normalised units by their group in ``unit_name``."""
     power: re.Pattern[str]
     powers: dict[str, int]
     per: re.Pattern[str]
     places: dict[str, int]
-    """Names of groups of <place> → digits after the point."""
+    """Groups of <place> → digits after the point."""
     numbers: dict[str, int]
     """Words of <number> → value."""
     joiner: re.Pattern[str]
     """What is between two <names>."""
 
     def matches(self, field: str, text: str) -> Iterator[re.Match[str]]:
-        """Yield the matches of a field's expressions, in their order."""
+        """Yield the matches of a field's expressions, in order."""
         for expression in self.expressions[field]:
             yield from expression.finditer(text)
 
@@ -73,7 +72,7 @@ class QuestionWords:
         return any(expression.search(text) for expression in self.expressions[field])
 
     def unit(self, match: re.Match[str]) -> str | None:
-        """Return the normalised unit at the start of a <unit> match, or None if it is unknown."""
+        """Return the normalised unit at the start of a <unit> match."""
         found = self._simple_unit(match["unit"])
         if found is None:
             return None
@@ -85,7 +84,7 @@ class QuestionWords:
         return normalise_unit(f"{unit}/{under[0]}") if under is not None else None
 
     def _simple_unit(self, text: str) -> tuple[str, str] | None:
-        """Return the unit and power at the start of a text, and the rest."""
+        """Return the unit and power at a text's start, and the rest."""
         before = self.power.match(text)
         match = self.unit_name.match(text, before.end() if before else 0)
         if match is None:
@@ -102,7 +101,7 @@ class QuestionWords:
 
 @cache
 def question_words(code: str) -> QuestionWords:
-    """Return the expressions of a language, or of English if it has no file."""
+    """Return a language's expressions, or English ones without a file."""
     known = {lang.code: lang for lang in languages()}
     lang = known.get(code, known["en"])
     numbers, powers = (
@@ -159,7 +158,6 @@ def question_words(code: str) -> QuestionWords:
 
 
 def _compile(expressions: Iterable[str], blanks: dict[str, str]) -> tuple[re.Pattern[str], ...]:
-    """Return expressions with their blanks filled, those without blanks joined."""
     plain: list[str] = []
     filled: list[str] = []
     for expression in expressions:
@@ -178,7 +176,7 @@ def _numbers(lang: Language) -> dict[str, int]:
 
 
 def _units(lang: Language) -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return an expression for units, and the normalised unit of each group."""
+    """Return an expression for units, and its groups' normalised units."""
     named: dict[str, set[str]] = {}
     for words in lang.units.written.values():
         for word in words:
@@ -201,10 +199,10 @@ def _any(words: Iterable[str]) -> str:
 
 
 MAX_STATEMENT_CHARS = 6000
-"""Characters at the end of a statement that are looked at."""
+"""Max characters read, from a statement's end."""
 
 MAX_PLACES = 12
-"""Digits that a statement may ask for; more are not believed."""
+"""Max digits that a statement may ask for."""
 
 
 class AskedValues(Enum):
@@ -227,22 +225,22 @@ class QuestionForm:
     """The formula asked for, as `compact` spells it."""
     values: AskedValues | None = None
     includes_ends: bool | None = None
-    """Whether closed intervals are asked for (True), or open ones (False)."""
+    """Whether closed (True) or open (False) intervals are asked for."""
     unit: str | None = None
     """Normalised (`curation.verify.answers.units`), of a known dimension."""
     is_percent: bool | None = None
-    """Whether a number of percent is asked for; False only where the statement does not speak of percent at all."""
+    """Whether a number of percent is asked for; False only without any mention."""
     rounding: Rounding | None = None
     options: tuple[str, ...] = ()
-    """The texts of the options A, B, C, …"""
+    """Texts of the options A, B, C, …"""
     integers: frozenset[str] = frozenset()
     """Variables that are integers."""
     positive: frozenset[str] = frozenset()
     """Variables that are positive."""
     base: int | None = None
-    """The base in which a number is asked for."""
+    """The base asked for."""
     words: frozenset[str] = field(default=frozenset(), compare=False)
-    """The statement's words and numbers, in lower case, words as `stem` has them."""
+    """The statement's lower-case words, their stems, and numbers."""
     asking_words: frozenset[str] = field(default=frozenset(), compare=False)
     """Those of the sentence that asks."""
 
@@ -251,7 +249,7 @@ NOTHING_ASKED = QuestionForm()
 
 
 def read_question(statement: str | None, lang: str = "en") -> QuestionForm:
-    """Return the form of answer that a statement asks for, `NOTHING_ASKED` if there is none.
+    """Return the form of answer that a statement asks for, or `NOTHING_ASKED`.
 
     Args:
         lang: its ISO 639-1 code; hanzi are read as Chinese, a language without a file as English.
@@ -285,12 +283,12 @@ def _read(statement: str, lang: str) -> QuestionForm:
 
 
 def stem(word: str) -> str:
-    """Return a word's lower-case beginning, the same for its forms: egg, eggs; travel, travelled."""
+    """Return a word's lower-case beginning, shared by its forms: egg, eggs; travel, travelled."""
     return word.lower().removesuffix("s").removesuffix("ing").removesuffix("ed")[:5]
 
 
 def _stems(text: str) -> frozenset[str]:
-    """Return a text's words, their stems, and its numbers, small ones in digits and words."""
+    """Return a text's words, stems and numbers, small ones also in words."""
     found = [word.replace(",", "").lower() for word in WORDS.findall(text)]
     small = {name for name, value in NUMBER_WORDS.items() if name in found or str(value) in found}
     return frozenset((*map(stem, found), *found, *map(stem, small), *(str(NUMBER_WORDS[name]) for name in small)))
@@ -301,7 +299,7 @@ _BASE = re.compile(r"\b(in|to|into) (?:base[ -](\d{1,2}|[a-z]{3,7})|(binary|octa
 
 
 def _base(asking: str) -> int | None:
-    """Return the base asked for; of a conversion, the target base."""
+    """Return the only base asked for, of a conversion its target."""
     found = [(match[1].lower() == "in", (match[2] or match[3]).lower()) for match in _BASE.finditer(asking)]
     names = {name for is_in, name in found if is_in == all(is_in for is_in, _ in found)}
     base = int(BASE_NAMES.get(name := names.pop(), name if name.isdigit() else 0)) if len(names) == 1 else 0
@@ -309,7 +307,7 @@ def _base(asking: str) -> int | None:
 
 
 def compact(formula: str) -> str:
-    """Return a formula without spaces, delimiters, sizes and braces that change nothing."""
+    """Return a formula without spaces, delimiters, sizes and needless braces."""
     bare = _ONE_SIGN.sub(r"\1", _LAYOUT.sub("", formula).rstrip("."))
     return _SIZED.sub(r"\\\1", bare)
 
@@ -324,7 +322,6 @@ _SECOND_LABEL = re.compile(r"[Bb]\s*[)）.．、:：\]}]")
 
 
 def _split_options(statement: str) -> tuple[str, tuple[str, ...]]:
-    """Return the question without its lettered options, and their texts."""
     if _SECOND_LABEL.search(statement) is None:
         return statement, ()
     split = split_options(statement)
@@ -337,7 +334,6 @@ _SENTENCE = re.compile(r"(?<!\bM[rs]\.)(?<!\bMrs\.)(?<!\bDr\.)(?<=[.?!])\s+(?=[^
 
 
 def _asking_part(question: str, words: QuestionWords) -> str:
-    """Return the last sentence that asks, and what follows it."""
     sentences = [sentence for sentence in _SENTENCE.split(question) if sentence and sentence.strip()]
     places = range(len(sentences) - 1, -1, -1)
     last = next((at for at in places if "?" in sentences[at] or "？" in sentences[at]), None)
@@ -356,12 +352,11 @@ _POWERS = str.maketrans({"²": "^2", "³": "^3"})
 
 
 def _without_markup(text: str) -> str:
-    """Return a text without dollars, braces and font commands; a blank becomes ``____``."""
     return " ".join(_MARKUP.sub(" ", _BLANK.sub(" ____ ", text.translate(_POWERS))).split())
 
 
 def _quantity(words: QuestionWords, asking: str) -> str | None:
-    """Return the only formula asked for; None for a mere name or number, or several formulas."""
+    """Return the only formula asked for; None for a mere name or number."""
     found: list[tuple[int, str]] = []
     for match in words.matches("formula", asking):
         joiner = words.joiner.match(asking, match.end())
@@ -399,7 +394,7 @@ def _includes_ends(words: QuestionWords, asking: str) -> bool | None:
 
 
 def _unit(words: QuestionWords, asking: str, statement: str) -> str | None:
-    """Return the unit asked for; None if there are two, or degrees may be of temperature."""
+    """Return the only unit asked for, except degrees that may be of temperature."""
     units = {words.unit(match) for match in words.matches("unit", asking)} - {None}
     if len(units) != 1:
         return None
@@ -417,7 +412,7 @@ def _is_percent(words: QuestionWords, asking: str, statement: str) -> bool | Non
 
 
 def _rounding(words: QuestionWords, asking: str) -> Rounding | None:
-    """Return the only rounding asked for (an exact value counts as one), or None."""
+    """Return the only rounding asked for, perhaps an exact value."""
     roundings = {
         *(Rounding(places=_number(words, match)) for match in words.matches("decimals", asking)),
         *(Rounding(digits=_number(words, match)) for match in words.matches("digits", asking)),

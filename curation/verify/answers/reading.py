@@ -1,7 +1,7 @@
 """Reads a text as the forms it may mean, the likeliest first.
 
 A comma between digits may separate thousands, decimals or items: language and digits decide. `left_out` accounts for
-each token: read, a declaration ("where k is an integer"), without meaning ("only"), or unread. Nesting is bounded.
+each token: read, a declaration ("where k is an integer"), meaningless ("only"), or unread.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _KINDS = {
 _RUN_TOGETHER = re.compile("|".join(sorted(filter(lambda word: word > "\u2e80", _KINDS), key=len, reverse=True)))
 FILLERS = frozenset("only about approximately approx roughly exactly around nearly rs usd eur is are angle triangle "
                     "the square values value equals therefore".split())  # fmt: skip
-"""Words around an answer that change nothing."""
+"""Words around an answer without meaning."""
 
 _BARS = frozenset(("|", ":"))
 _CHAFF = frozenset((*',;.:?"#()[]{}|&⟨⟩⇒', "space", "newline", "and", "or", "'or'", "{s", "}s"))
@@ -70,7 +70,7 @@ _CHAFF = frozenset((*',;.:?"#()[]{}|&⟨⟩⇒', "space", "newline", "and", "or"
 
 @lru_cache(maxsize=8192)
 def parse_readings(text: str, lang: str) -> tuple[Reading, ...]:
-    """Return the readings of a text that `tiers.clean_answer` returned; never empty, the last one `Words`."""
+    """Return the readings of a `tiers.clean_answer`; the last one is `Words`."""
     base = parse_number_in_base(text)
     readings = [Reading(base)] if base is not None else []
     spelled = parse_number_words(text) if "-" in text and text[0].isalpha() else None
@@ -147,7 +147,6 @@ def _parse_item(part: list[Token], depth: int) -> Form:
 
 
 def _with_set_minus(tokens: list[Token]) -> list[Token]:
-    """Return tokens with the minus before a set as set difference."""
     return [
         token._replace(text="∖") if token.text == "-" and after is not None and after.text == "{s" else token
         for token, after in zip(tokens, [*tokens[1:], None], strict=True)
@@ -205,7 +204,7 @@ def _parse_relation(parts: list[list[Token]], signs: list[Token], depth: int) ->
 
 
 def _parse_approximation(parts: list[list[Token]], signs: list[Token], depth: int) -> Form:
-    """Read a = b ≈ c as an approximation of b, a lone ≈ c as c, and name ≈ c as name = c."""
+    """Read a = b ≈ c as b approximated, a lone ≈ c as c, and name ≈ c as name = c."""
     at = next(position for position, sign in enumerate(signs) if sign.text == "~=")
     if at == 0 and len(signs) == 1 and not parts[0]:
         return also_from(parse_form(parts[1], depth + 1), places(signs))
@@ -218,7 +217,7 @@ def _parse_approximation(parts: list[list[Token]], signs: list[Token], depth: in
 
 
 def _parse_piecewise(tokens: list[Token], depth: int) -> Form:
-    """Read a function by cases as a set of (value, condition) pairs."""
+    """Read cases as a set of (value, condition) pairs."""
     if tokens[-1].kind != "endenv" or sum(token.kind == "env" for token in tokens) != 1:
         raise AnswerParseError("cases with something after them")
     lines, _ = split_tokens(tokens[1:-1], frozenset(("newline",)))
@@ -309,13 +308,12 @@ def _parse_single(tokens: list[Token], depth: int) -> Form:
 
 
 def _number_set(tokens: list[Token]) -> Form:
-    r"""Return the set that ``\mathbb{R}`` or a similar letter names."""
+    r"""Return the set that ``\mathbb{R}`` names, or a similar letter."""
     named = words_from(tokens)
     return replace(named, text="reals") if named.text == "r" else named
 
 
 def _with_unit(form: Form, unit: str, *signs: Token) -> Form:
-    """Return a value with this unit, or the form itself if it has another."""
     if isinstance(form, Value) and form.unit in ("", unit):
         return Value(form.expr, unit, form.source | places([*signs]))
     return form
@@ -359,12 +357,12 @@ def _parse_bracketed(tokens: list[Token], depth: int) -> Form | None:
 
 
 def places(tokens: list[Token]) -> Places:
-    """Return where tokens are in the text."""
+    """Return the positions of tokens."""
     return frozenset(token.at for token in tokens)
 
 
 def left_out(tokens: list[Token], form: Form) -> Reading:
-    """Return a form as a reading of ``tokens``, with their declarations and what it left out."""
+    """Return a form as a reading, with its declarations and what it left out."""
     declared: dict[str, str] = {}
     unread: list[str] = []
     names = names_in(form)
@@ -378,7 +376,7 @@ def left_out(tokens: list[Token], form: Form) -> Reading:
 
 
 def _runs_outside(tokens: list[Token], read: Places) -> Iterator[list[Token]]:
-    """Yield the runs of unread tokens, except separators and brackets alone."""
+    """Yield unread runs, except mere separators and brackets."""
     run: list[Token] = []
     for token in (*tokens, None):
         if token is not None and token.at not in read:
@@ -390,15 +388,14 @@ def _runs_outside(tokens: list[Token], read: Places) -> Iterator[list[Token]]:
 
 
 def _trimmed(run: list[Token]) -> list[Token]:
-    """Return a run without separators and brackets at its ends."""
     inside = [at for at, token in enumerate(run) if token.kind != "op" or token.text not in _CHAFF]
     return run[inside[0] : inside[-1] + 1]
 
 
 def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | None:
-    """Return the kinds of the names that a run of tokens declares; None if it states more.
+    """Return the kinds of the names that a run declares; None if it states more.
 
-    Words without a meaning give {}; names before a bar count as the head of a set.
+    Words without a meaning give {}; names before a bar are a set's head.
     """
     declared: list[str] = []
     kinds: list[str] = []
@@ -448,7 +445,6 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
 
 
 def _kinds_of(word: str) -> list[str] | None:
-    """Return the kinds that a declaration's word names, or None."""
     if word in FILLERS:
         return []
     if word in _KINDS:
@@ -468,7 +464,7 @@ def trim_tokens(tokens: list[Token]) -> list[Token]:
 
 
 def cut_tail(tokens: list[Token]) -> list[Token]:
-    r"""Cut "for all n …", "where k is …" and "(k \in \mathbb{Z})" off a formula."""
+    r"""Cut "for all n …", "where k is …" and "(k \in \mathbb{Z})" off."""
     level = 0
     for position, token in enumerate(tokens):
         level += (token.kind == "env") - (token.kind == "endenv")
@@ -520,7 +516,7 @@ def is_name(tokens: list[Token]) -> bool:
 
 
 def is_call(tokens: list[Token]) -> bool:
-    """Return whether tokens are a letter, perhaps indexed, and a bracket: f(x), A_n(2)."""
+    """Return whether tokens are a function's value: f(x), A_n(2)."""
     at = next((position for position, token in enumerate(tokens) if token.text == "("), 0)
     name = [token.text for token in tokens[:at]]
     plain = len(name) == 1 or (len(name) > 2 and name[1] == "_") or (len(name) == 2 and name[1] == "'")
@@ -528,7 +524,7 @@ def is_call(tokens: list[Token]) -> bool:
 
 
 def encloses_all(tokens: list[Token]) -> bool:
-    """Return whether the first token's bracket closes with the last (half-open intervals included)."""
+    """Return whether the first bracket closes with the last token, half-open intervals included."""
     level = 0
     for position, token in enumerate(tokens):
         if token.kind in ("op", "env", "endenv"):

@@ -1,7 +1,7 @@
 r"""Checks that a reference can be verified against: it is whole, has content, and equals itself.
 
 Refused: empty or hedged references, sentences, references to a figure or a proof, unclosed LaTeX (``\frac{3}{4``),
-operators without an operand (``3 +``), and an empty ``\frac{}{2}``.
+missing operands (``3 +``), and an empty ``\frac{}{2}``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BRACKET = re.compile(r"\\[{}]|[{}()\[\]]")
 
 
 def reference_defect(reference: str, lang: str) -> str | None:
-    """Return why a reference cannot be verified against, or None."""
+    """Return why a reference cannot be verified against."""
     text = clean_answer(reference) if len(reference) <= MAX_READ_CHARS else reference
     if not text:
         return "it is empty"
@@ -80,7 +80,6 @@ def _syntax_defect(text: str) -> str | None:
 
 
 def _has_balanced_brackets(text: str) -> bool:
-    """Return whether braces nest and other brackets pair, half-open intervals included."""
     level = sets = 0
     counts = dict.fromkeys("()[]", 0)
     for match in _BRACKET.finditer(text):

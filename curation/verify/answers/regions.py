@@ -1,6 +1,6 @@
 """Regions of the real line: intervals, unions, inequalities in one unknown, finite sets, complements.
 
-Intervals with numeric ends are sorted and merged, so that equal regions are equal lists; others stay as written.
+Equal regions with numeric ends are equal lists, sorted and merged; others stay as written.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class NotARegion(Exception):
 
 
 class UnsolvedRegion(NotARegion):
-    """The form may be a region, but is not solved here."""
+    """A form that may be a region, but is not solved."""
 
 
 def parse_region(form: Form, *, tuples: bool = False) -> list[Interval]:
-    """Return a form's merged intervals. ``tuples`` admits (a, b) as an open interval. Raises `NotARegion`."""
+    """Return a form's merged intervals; ``tuples`` admits (a, b) as open. Raises `NotARegion`."""
     return merge_intervals(_pieces(form, tuples))
 
 
 def is_region(form: Form) -> bool:
-    """Return whether a form can only be a region, not a tuple, list or equation."""
+    """Return whether a form must be a region, not a tuple, list or equation."""
     if isinstance(form, Union):
         return True
     if isinstance(form, Sequence):
@@ -56,7 +56,7 @@ def is_region(form: Form) -> bool:
 
 
 def unknowns(form: Form) -> frozenset[str]:
-    """Return the names that the inequalities of a region are about."""
+    """Return the names in a region's inequalities."""
     if isinstance(form, Union):
         return frozenset().union(*(unknowns(part) for part in form.parts))
     if not isinstance(form, Relation):
@@ -65,7 +65,7 @@ def unknowns(form: Form) -> frozenset[str]:
 
 
 def subjects(form: Form) -> list[Expr]:
-    """Return the formulas, not mere names, that a region's inequalities are about."""
+    """Return the formulas, not mere names, in a region's inequalities."""
     if isinstance(form, Union):
         return [subject for part in form.parts for subject in subjects(part)]
     if not isinstance(form, Relation) or form.ops[0] not in FLIP:
@@ -153,7 +153,7 @@ def _relation_pieces(form: Relation) -> list[Interval]:
 
 
 def _named_relation(form: Relation) -> list[Interval]:
-    """Return the intervals of an inequality about a thing named in words."""
+    """Return an inequality's intervals if its subject is in words."""
     stand_in = Value(Expr("sym", name="?"))
     items = tuple(stand_in if isinstance(item, Words) else item for item in form.items)
     if sum(item is stand_in for item in items) != 1:
@@ -162,7 +162,7 @@ def _named_relation(form: Relation) -> list[Interval]:
 
 
 def _find_unknown(sides: list[Expr]) -> Expr:
-    """Return an inequality's only variable, or a compound name such as f(x) on one side."""
+    """Return an inequality's only variable, or a compound name such as f(x)."""
     names: set[str] = set().union(*(symbols(side) for side in sides))
     if len(names) == 1:
         return Expr("sym", name=next(iter(names)))
@@ -244,7 +244,7 @@ def _to_float(expr: Expr) -> float:
 
 
 def merge_intervals(pieces: list[Interval]) -> list[Interval]:
-    """Sort the intervals, drop empty ones and join those that touch; with parameters, only sort infinite ones.
+    """Sort intervals, drop empty ones and join touching ones; with parameters, only sort infinite ones.
 
     Raises `UnsolvedRegion` for too many, or an end that is not real.
     """
@@ -279,7 +279,7 @@ def _intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> 
 
 
 def _symbolic_intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> list[Interval]:
-    """Join a lower and an upper bound with parameters. Raises `UnsolvedRegion` for anything else."""
+    """Join a lower and an upper bound with parameters, else raise `UnsolvedRegion`."""
     if len(left_pieces) != 1 or len(right_pieces) != 1:
         raise UnsolvedRegion("an intersection with parameters")
     left, right = left_pieces[0], right_pieces[0]

@@ -1,10 +1,10 @@
 r"""Decides whether two expressions are the same number or function: proved equal, refuted, or unproved.
 
-  - Rational numbers are compared exactly; balls of growing precision refute others if their difference excludes zero.
-  - Constants are equal if they agree to `CONSTANT_BITS`, and twice the bits by which a term is below a large one.
-  - Functions that agree at all `trial_points` count as equal. For polynomials, quotients and roots, an error needs a
-    zero at every point (Schwartz-Zippel: at most degree/2400 each). Others must agree to `AGREEMENT_BITS`, and twice
-    the bits by which a term is below a large one.
+  - Rational numbers are compared exactly; other values are refuted if a ball around their difference excludes zero.
+  - Constants must agree to `CONSTANT_BITS`, functions to `AGREEMENT_BITS` at all `trial_points`, and to twice the bits
+    by which a term is below a large one.
+  - For polynomials, quotients and roots, an error needs a zero at every point (Schwartz-Zippel: at most degree/2400
+    each).
 
 Variables are real. Complex values count only if i is written, or real points do not decide. Constants too large to hold
 are compared by logarithms.
@@ -58,7 +58,7 @@ from curation.verify.answers.expr import (
 from curation.verify.answers.policy import WrittenNumber
 
 _SCALES = (0, 0, 1, -1, 3, -4, 9, -9, 2)
-"""Powers of ten of a trial's values; the first points are ordinary, so that most differences show at once."""
+"""Powers of ten of a trial's values; the first show most differences."""
 
 _WHOLE_LETTERS = frozenset("abcdijklmnpqMNKL")
 _COUNTS = tuple(
@@ -68,21 +68,21 @@ _COUNTS = tuple(
         | {10**exponent + step for exponent in (2, 3, 6) for step in range(-1, 12)}
     )
 )
-"""Values of a whole variable if there are branches: all residues of small moduli, and the neighbours of powers."""
+"""Values of integer variables with branches: residues of small moduli, neighbours of powers."""
 
 _REALS = tuple(fmpq(at, 2) for at in range(-40, 41)) + tuple(
     fmpq(sign * at, 10**6)
     for at in (1, 10**4, 3 * 10**7, 10**8, 365 * 10**6, 10**9, 10**12, 10**15)
     for sign in (1, -1)
 )
-"""Values of another variable if there are branches."""
+"""Values of other variables with branches."""
 
 _BRANCHING = frozenset(("abs", "max", "min", "floor", "ceil", "sgn", "mod"))
 _WHOLE_ARGUMENTS = frozenset(("factorial", "binomial", "factorial2", "mod", "gcd", "lcm"))
 
 
 def integer_names(expr: Expr) -> frozenset[str]:
-    """Return the variables that must be integers because of their position."""
+    """Return variables that must be integers by their position."""
     names: set[str] = set()
     for node in walk(expr):
         if node.op == "fn" and node.name in _WHOLE_ARGUMENTS:
@@ -101,7 +101,7 @@ def integer_names(expr: Expr) -> frozenset[str]:
 
 
 def _has_parts(expr: Expr) -> bool:
-    """Return whether an expression of integers may be no integer itself."""
+    """Return whether an expression of integers may be a fraction."""
     return any(
         node.op in ("fn", "const")
         or (node.op == "num" and node.value.denominator > 1)
@@ -111,7 +111,7 @@ def _has_parts(expr: Expr) -> bool:
 
 
 def trial_points(left: Expr, right: Expr, integers: frozenset[str] = frozenset()) -> Iterator[tuple[bool, Point]]:
-    """Yield points, each with whether all its coordinates are positive; those come first.
+    """Yield points, each with whether all coordinates are positive; those come first.
 
     Args:
         integers: variables known to be integers.
@@ -133,7 +133,6 @@ def trial_points(left: Expr, right: Expr, integers: frozenset[str] = frozenset()
 
 @lru_cache(maxsize=512)
 def _scattered(names: tuple[str, ...], whole: frozenset[str]) -> tuple[tuple[bool, Point], ...]:
-    """Return `trial_points` of every size."""
     points = []
     for trial, scale in itertools.product(range(2), range(len(_SCALES))):
         point = {}
@@ -153,7 +152,7 @@ def _scattered(names: tuple[str, ...], whole: frozenset[str]) -> tuple[tuple[boo
 
 
 def _along_each(names: tuple[str, ...], whole: frozenset[str]) -> Iterator[dict[str, fmpq]]:
-    """Yield points along each variable, the others at random."""
+    """Yield points along each variable, the others random."""
     for name in names:
         for value in _COUNTS if name in whole else _REALS:
             dice = random.Random(f"{name}/{value}")
@@ -166,20 +165,20 @@ def _along_each(names: tuple[str, ...], whole: frozenset[str]) -> Iterator[dict[
 
 FIRST_BITS = 64
 AGREEMENT_BITS = 160
-"""Bits to which two functions must agree at each point."""
+"""Bits to which functions must agree at each point."""
 
 CONSTANT_BITS = 8_000
-"""Bits to which two constants must agree: different ones that people write differ long before."""
+"""Bits to which constants must agree."""
 
 MAX_BITS = 20_000
-"""Precision beyond which magnitudes are too far apart to decide."""
+"""Max bits of precision."""
 
 MIN_AGREEMENTS = 2
-"""Points at which two functions must have a value."""
+"""Min points at which two functions must have values."""
 
 
 class Equivalence(Enum):
-    """The result of comparing two expressions; IDENTITY means that they agree at points."""
+    """A comparison's result; IDENTITY means agreement at points."""
 
     PROVED = "exact"
     IDENTITY = "identity"
@@ -193,7 +192,7 @@ class Equivalence(Enum):
 
 
 def compare_expressions(left: Expr, right: Expr, integers: frozenset[str] = frozenset()) -> Equivalence:
-    """Return whether two expressions have the same value wherever both have one."""
+    """Return whether two expressions are equal wherever both have a value."""
     if left == right:
         return Equivalence.PROVED
     exact_left, exact_right = rational_value(left), rational_value(right)
@@ -244,7 +243,7 @@ def _compare_at_points(left: Expr, right: Expr, integers: frozenset[str], *, rea
 
 
 def values_at_trial_point(left: Expr, right: Expr) -> tuple[Expr, Expr, int] | None:
-    """Return both values at a point where neither is zero, and their quotient's sign, or None."""
+    """Return both values at a point where neither is zero, and their quotient's sign."""
     for _, point in trial_points(left, right):
         at = {name: num(as_fraction(value)) for name, value in point.items()}
         first, second = rename(left, at), rename(right, at)
@@ -255,7 +254,7 @@ def values_at_trial_point(left: Expr, right: Expr) -> tuple[Expr, Expr, int] | N
 
 
 def agree_within_rounding(left: Expr, right: Expr) -> bool:
-    """Return whether functions with ``rounded`` numbers agree at all points, and to three digits at enough of them."""
+    """Return whether functions with ``rounded`` numbers agree at all points, to three digits at a few."""
     agreements = 0
     for _, point in trial_points(left, right):
         with precision(4 * FIRST_BITS):
@@ -300,13 +299,12 @@ def _agree_at(
 
 
 def _agreement_bits(values: tuple[Number, Number], gap: Number) -> int:
-    """Return how many bits the difference is below the values, or below 1 if both may be zero."""
+    """Return by how many bits the difference is below the values, or below 1."""
     sizes = [magnitude(value) for value in values if value != 0]
     return (max(sizes) if sizes else 0) - magnitude(gap)
 
 
 def _compare_logarithms(left: Expr, right: Expr) -> Equivalence:
-    """Compare constants too large to hold by their logarithms."""
     for _ in range(4):
         left, right = logarithm(left), logarithm(right)
         if left == right:
@@ -319,7 +317,7 @@ def _compare_logarithms(left: Expr, right: Expr) -> Equivalence:
 
 
 def logarithm(inside: Expr) -> Expr:
-    """Return ln of a positive constant, expanded into logarithms of its factors."""
+    """Return ln of a positive constant, expanded over its factors."""
     if inside == const("e"):
         return ONE
     if inside.op == "mul" and all(_is_positive(factor) for factor in inside.args):
@@ -341,12 +339,12 @@ def _is_positive(expr: Expr) -> bool:
 
 
 def written_number(expr: Expr) -> WrittenNumber | None:
-    """Return a number as written, or None for another expression."""
+    """Return a number as written, or None."""
     return WrittenNumber(expr.value, expr.places) if expr.op == "num" else None
 
 
 def constant_value(expr: Expr) -> Fraction | None:
-    """Return a real constant, exactly or to 50 digits, or None."""
+    """Return a real constant, exactly or to 50 digits."""
     if symbols(expr):
         return None
     exact = rational_value(expr)

@@ -1,6 +1,6 @@
 """Evaluates integrals, limits, derivatives, sums and products with sympy.
 
-sympy's objects are built from `Expr` node by node, never from text. Sizes are bounded here, time by the worker.
+Objects are built from `Expr` node by node, never from text. Sizes are bounded here, time by the worker.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ MAX_BITS = 2_000
 
 
 class UnsupportedBySympy(Exception):
-    """sympy has no such object, or it would be too large."""
+    """An expression that sympy lacks, or that is too large."""
 
 
 def needs_sympy(expr: Expr) -> bool:
-    """Return whether an operator occurs that only this tier evaluates."""
+    """Return whether an expression needs this tier."""
     for node in walk(expr):
         if node.op == "fn" and node.name in OPERATORS:
             return True
@@ -37,7 +37,7 @@ def needs_sympy(expr: Expr) -> bool:
 
 @lru_cache(maxsize=512)
 def evaluate_symbolically(expr: Expr) -> Expr | None:
-    """Return the expression with its operators evaluated (an antiderivative adds C); None if sympy cannot."""
+    """Return the expression with its operators evaluated (an antiderivative adds C), if sympy can."""
     if sum(1 for _ in walk(expr)) > MAX_NODES:
         return None
     import sympy
@@ -57,7 +57,7 @@ def evaluate_symbolically(expr: Expr) -> Expr | None:
 
 
 def _to_sympy(expr: Expr, integers: frozenset[str] = frozenset()) -> Any:
-    """Return the sympy object of an expression. Raises `UnsupportedBySympy`."""
+    """Convert to sympy. Raises `UnsupportedBySympy`."""
     import sympy
 
     op = expr.op
@@ -138,7 +138,7 @@ _BACK = {theirs: ours for ours, theirs in _FUNCTIONS.items() if theirs != "sign"
 
 
 def _from_sympy(value: Any) -> Expr:
-    """Return the expression of a sympy object. Raises `UnsupportedBySympy`."""
+    """Convert from sympy. Raises `UnsupportedBySympy`."""
     import sympy
 
     if value.is_Rational:

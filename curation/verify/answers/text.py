@@ -1,7 +1,7 @@
 r"""Text normalisation: one spelling for what is written in many, before parsing.
 
 Unicode signs become LaTeX, invisible marks and thousands separators vanish, escapes that JSON decoded (a form feed for
-``\f``) are restored. Every pass is linear.
+``\f``) return. Every pass is linear.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _THOUSANDS = re.compile(
 )
 _SPACED = re.compile(r"(?<![\d.,/\\}])(\d{1,3})((?: \d{3})+)(?![\d/])(?=\s*(?:$|[^\d\s,;]|\.\d|,\d{1,2}(?![\d,])))")
 MAX_DOTTED_CHARS = 120
-"""Characters of a text that may be a decimal with dots after it: the search is quadratic."""
+"""Max characters to search for decimals with dots; the search is quadratic."""
 
 _ONLY_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mbox)\s*\{([^{}$]*\d[^{}$]*)\}")
 _OUT_OF = re.compile(r"(\d+)\s+out\s+of\s+(\d+)", re.IGNORECASE)

@@ -45,16 +45,16 @@ from curation.verify.prose import TELLING, has_words, is_prose
 
 MAX_SHOWN_CHARS = 300
 MAX_READ_CHARS = 4000
-"""Characters of an answer that is read at all; longer ones are only compared as strings."""
+"""Max characters of an answer to parse; longer ones are compared as strings."""
 
 MAX_FORMULA_CHARS = 400
-"""Characters of an answer that may begin with the quantity asked for, or repeat it."""
+"""Max characters of an answer to match with the question."""
 
 MAX_SENTENCE_CHARS = 400
-"""Characters of a text in which the letter of an option is looked for."""
+"""Max characters to search for an option's letter."""
 
 _DECIDED_BY_WORDS = ("truth", "choice", "choices", "time", "date")
-"""Methods that read a sentence for what they need."""
+"""Methods that read whole sentences."""
 
 _COPULAS = one_of(lambda vocab: vocab.answers.copulas)
 _TAKEN_BACK = re.compile(
@@ -112,7 +112,7 @@ def clean_answer(text: str) -> str:
 def compare_readings(
     references: tuple[Reading, ...], answers: tuple[Reading, ...], question: QuestionForm = NOTHING_ASKED
 ) -> AnswerComparison:
-    """Return CORRECT if any pair of readings is the same answer and left out the same text."""
+    """Return CORRECT if any readings are the same answer and left out the same text."""
     doubtful = False
     method = ""
     reference_words, answer_words = references[-1].form, answers[-1].form
@@ -162,7 +162,7 @@ _FORMULA_SIGN = re.compile(rf"[\d=<>^+*/|\\_()\[\]]|\b(?:{'|'.join(NAMES_OF_NUMB
 
 
 def _say_the_same_beside(reference: Reading, answer: Reading) -> bool:
-    """Return whether two readings left out the same and have compatible declarations."""
+    """Return whether readings left out the same and have compatible declarations."""
     ours, theirs = ([pair for pair in side.declared if pair[1]] for side in (reference, answer))
     if names_in(reference.form) != names_in(answer.form):
         ours, theirs = (sorted(("", kind) for _, kind in side) for side in (ours, theirs))
@@ -179,7 +179,6 @@ def _is_wordy(words: Words) -> bool:
 
 
 def _compare_as_words(reference: str, answer: str, lang: str, question: QuestionForm) -> AnswerComparison | None:
-    """Compare yes and no, times, dates, reversed sums, lists of words and lettered options; None for anything else."""
     if len(reference) > 1 or len(answer) > 1:
         truth = _compare_truths(reference, answer)
         if truth is not None:
@@ -202,7 +201,7 @@ _TERM = re.compile(r"[-+]?(?:\{[^{}]*\}|\([^()]*\)|\\[A-Za-z]+|[^-+{}()\\,;=<>&|
 
 
 def _terms(text: str) -> list[str]:
-    """Return a sum's terms with their signs, or the text if it is no sum."""
+    """Return a sum's terms with signs, else the text."""
     flat = "".join(text.replace("\\cdots", "\\dots").replace("\\ldots", "\\dots").split())
     terms = _TERM.findall(flat)
     signed = [term if term[0] in "+-" else f"+{term}" for term in terms]
@@ -210,7 +209,6 @@ def _terms(text: str) -> list[str]:
 
 
 def _compare_truths(reference: str, answer: str) -> AnswerComparison | None:
-    """Compare yes and no, and the text after them; None for anything else."""
     left, right = split_boolean(reference), split_boolean(answer)
     if left is None or right is None:
         return None
@@ -222,7 +220,6 @@ def _compare_truths(reference: str, answer: str) -> AnswerComparison | None:
 
 
 def _compare_as_choice(reference: str, answer: str, lang: str, question: QuestionForm) -> AnswerComparison | None:
-    """Compare a lettered option with a letter or its text; None if undecided."""
     letters = parse_choice_letters(reference), parse_choice_letters(answer)
     reference_choice, answer_choice = parse_choice(reference), parse_choice(answer)
     if letters[0] and (letters[1] or answer_choice):
@@ -254,7 +251,7 @@ def _verdict(equal: bool, method: str, left: str, right: str) -> AnswerCompariso
 
 
 def compare_with_sentence(reference: str, answer: str, comparison: AnswerComparison) -> AnswerComparison:
-    """Return a comparison; a refused sentence is judged by the only option it names, or is doubtful."""
+    """Return a comparison; a refused sentence is judged by its only option, or is doubtful."""
     if comparison.outcome is not Outcome.WRONG:
         return comparison
     choice = parse_choice(reference)
@@ -269,7 +266,7 @@ def compare_with_sentence(reference: str, answer: str, comparison: AnswerCompari
 
 
 def named_option(text: str) -> str | None:
-    """Return the letter of the only option that a sentence names and does not retract, or None."""
+    """Return the only option's letter that a sentence names and does not retract."""
     if len(text) > MAX_SENTENCE_CHARS or not has_words(text):
         return None
     negated = [match.group() for match in _NEGATED.finditer(text)]
@@ -292,7 +289,7 @@ def without_quantity(text: str, question: QuestionForm) -> str:
 
 
 def without_words(text: str, question: QuestionForm) -> str:
-    """Return an answer's value and unit if its other words are in the statement or change nothing."""
+    """Return an answer's value and unit if its other words add nothing."""
     if len(text) > MAX_FORMULA_CHARS:
         return text
     clean = _TEXT.sub(r" \1 ", clean_answer(text)).replace("**", " ").replace("\\ ", " ").strip()
@@ -310,7 +307,7 @@ def without_words(text: str, question: QuestionForm) -> str:
 def stated_value(text: str, question: QuestionForm) -> str | None:
     """Return the one value that a sentence adds to the statement, or its only value.
 
-    None if arithmetic, a negation, or a word next to it may change its meaning.
+    None if arithmetic, a negation or a nearby word may change it.
     """
     clean = _TEXT.sub(r" \1 ", clean_answer(text)).replace("**", " ") if len(text) <= MAX_FORMULA_CHARS else ""
     clean = _THOUSANDS.sub("", clean)
@@ -378,7 +375,6 @@ _SUM = re.compile(r"[A-Za-z0-9+]+")
 
 
 def _is_same_formula(left: str, right: str) -> bool:
-    """Return whether two formulas are spelled alike, apart from a sum's order."""
     if left == right or left == f"({right})":
         return bool(left)
     sums = _SUM.fullmatch(left) and _SUM.fullmatch(right)
@@ -391,7 +387,7 @@ _COMBINATION = re.compile(r"\d*[A-Za-z](?:_\{?\w\}?)?(?:[+*-]?\d*[A-Za-z](?:_\{?
 
 
 def _objection(reference: str, answer: str, quantity: str) -> str | None:
-    """Return why an answer of the right value has the wrong form, or None."""
+    """Return why an answer of the right value has the wrong form."""
     if len(answer) > MAX_FORMULA_CHARS:
         return None
     formula = compact(clean_answer(answer))
@@ -428,7 +424,7 @@ def _compare_by_option(reference: str, answer: str, lang: str, question: Questio
 
 
 def _option_text(text: str, options: tuple[str, ...]) -> str | None:
-    """Return the texts of the options that an answer names by capital letters alone."""
+    """Return the texts of options that an answer names by letter alone."""
     if len(text) > MAX_FORMULA_CHARS:
         return None
     text = clean_answer(text)

@@ -1,7 +1,7 @@
-r"""Tokens: a normalised text cut into numbers, letters, words, commands and signs.
+r"""Cuts a normalised text into numbers, letters, words, commands and signs.
 
 Layout commands such as ``\left`` vanish; synonyms become one. A run of letters becomes a known name (``sin``), a
-letter, or a word that the grammar may split or refuse.
+letter, or a word for the grammar.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import NamedTuple
 from curation.languages.vocabulary import languages, one_of
 
 MAX_TOKENISED_CHARS = 4000
-"""Characters of a text that is tokenised at all."""
+"""Max characters of a text to tokenise."""
 
 
 class AnswerParseError(Exception):
-    """The text is no formula that this grammar knows."""
+    """The text is no known formula."""
 
 
 class Token(NamedTuple):
@@ -96,7 +96,7 @@ _AT_START = re.compile(rf"({one_of(lambda vocab: vocab.answers.connectives_at_st
 
 
 def tokenise(text: str) -> list[Token]:
-    """Return the tokens of ``text``. Raises `AnswerParseError` on signs that no formula has and on long texts."""
+    """Return the tokens of ``text``. Raises `AnswerParseError` on foreign signs and long texts."""
     if len(text) > MAX_TOKENISED_CHARS:
         raise AnswerParseError(f"{len(text)} characters")
     text = _REPEATING.sub(_repeating, text) if "\\" in text else text
@@ -164,7 +164,6 @@ def _add_text(tokens: list[Token], content: str) -> None:
 
 
 def _split_text(tokens: list[Token], stripped: str) -> None:
-    """Split words at a connective at either end."""
     match = _AT_END.fullmatch(stripped)
     if match and match.group(1):
         tokens.append(Token("text", match.group(1)))
@@ -254,7 +253,7 @@ CLOSERS = frozenset((")", "]", "}", "}s", "⟩", "⌋", "⌉", ")|"))
 
 
 def split_tokens(tokens: list[Token], separators: frozenset[str]) -> tuple[list[list[Token]], list[Token]]:
-    """Cut ``tokens`` at separators outside brackets; return the parts and the separators."""
+    """Split ``tokens`` at separators outside brackets; return parts and separators."""
     parts: list[list[Token]] = [[]]
     delimiters: list[Token] = []
     level = 0

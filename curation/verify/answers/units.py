@@ -83,7 +83,7 @@ mass*length^2/time^3/current^2 1000000 kOmega
 temperature 1 degc
 fahrenheit 1 degf
 """
-"""A unit a line: its dimension, its size in base units, its name, and the signs that all languages write for it."""
+"""A unit per line: dimension, size in base units, name, and signs in any language."""
 
 _VOCABULARIES = tuple(vocab.units for vocab in languages())
 _UNITS: dict[str, tuple[str, Fraction]] = {
@@ -113,7 +113,7 @@ _WORD = re.compile(r"[^\s{}()\\.,;]+")
 
 @lru_cache(maxsize=2048)
 def normalise_unit(text: str) -> str:
-    """Return known units by their table name with ``^2``, others as lower-case words."""
+    """Return known units by table name with ``^2``, others as lower-case words."""
     text = text.replace("~", " ")
     compound = _compound(text)
     if compound is not None:
@@ -148,7 +148,7 @@ def normalise_unit(text: str) -> str:
 
 
 def _compound(text: str) -> str | None:
-    """Return a product of powers of known units in one spelling, "kg*m/s^2", or None."""
+    """Return a product of powers of known units in one spelling: "kg*m/s^2"."""
     powers: dict[str, int] = {}
     sign, position, parts = 1, 0, 0
     text = text.replace("\\cdot", "*").replace(" per ", "/")
@@ -174,18 +174,17 @@ def _compound(text: str) -> str | None:
 
 
 def _table_name(word: str) -> str | None:
-    """Return the table's first name for a unit."""
     key = word if word in _UNITS else word.lower() if len(word) > 1 else ""
     return next((other for other, row in _UNITS.items() if row == _UNITS[key]), None) if key in _UNITS else None
 
 
 def is_unit(word: str) -> bool:
-    """Return whether a word is a unit, is a power such as square, or has no meaning."""
+    """Return whether a word is a unit, a power (square), or meaningless."""
     return word in _UNITS or word.lower() in _UNITS or word.lower() in _MEANINGLESS or word.lower() in _POWERS
 
 
 def is_known(unit: str) -> bool:
-    """Return whether all factors of a normalised unit are in the table."""
+    """Return whether all of a unit's factors are in the table."""
     return unit in ("", "deg", "ratio") or _dimensions_and_size(unit) is not None
 
 
@@ -198,7 +197,7 @@ def is_counted_thing(unit: str) -> bool:
 
 
 def conversion_factor(source: str, target: str) -> Fraction | None:
-    """Return how many ``target`` units one ``source`` unit is, or None."""
+    """Return how many ``target`` units one ``source`` unit is."""
     if source == target:
         return Fraction(1)
     left, right = _dimensions_and_size(source), _dimensions_and_size(target)
@@ -208,7 +207,7 @@ def conversion_factor(source: str, target: str) -> Fraction | None:
 
 
 def is_power_of(unit: str, base: str) -> bool:
-    """Return whether two normalised units are different powers of one dimension: cm² and m."""
+    """Return whether two units are different powers of one dimension: cm² and m."""
     left, right = _dimensions_and_size(unit), _dimensions_and_size(base)
     if left is None or right is None or len(left[0]) != 1 or len(right[0]) != 1:
         return False
@@ -217,7 +216,6 @@ def is_power_of(unit: str, base: str) -> bool:
 
 @lru_cache(maxsize=2048)
 def _dimensions_and_size(unit: str) -> tuple[dict[str, int], Fraction] | None:
-    """Return a normalised unit's dimensions and its size in base units."""
     dimensions: dict[str, int] = {}
     size = Fraction(1)
     for name, power in _factors(unit):
@@ -231,7 +229,7 @@ def _dimensions_and_size(unit: str) -> tuple[dict[str, int], Fraction] | None:
 
 
 def _factors(product: str) -> list[tuple[str, int]]:
-    """Return the names and powers of a product such as "kg*m/s^2"."""
+    """Return names and powers of a product: kg*m/s^2."""
     factors = []
     for joint, part in re.findall(r"(^|[*/])([^*/]+)", product):
         name, _, power = part.partition("^")

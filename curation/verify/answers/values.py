@@ -1,4 +1,4 @@
-"""Compares single expressions: units, approximations, formulas of integers, families with parameters and cases."""
+"""Compares expressions: units, approximations, formulas of integers, families with parameters and cases."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from curation.verify.answers.units import conversion_factor, is_known, is_power_
 
 RADIANS = divide(const("pi"), num(180))
 MIN_COEFFICIENT_DIGITS = 5
-"""Digits from which a decimal inside a formula is taken for a rounded coefficient."""
+"""Min digits of a rounded coefficient in a formula."""
 
 
 class Values:
@@ -50,15 +50,15 @@ class Values:
         self.method = "form"
         self.doubtful = False
         self.shared_names: frozenset[str] | None = None
-        """In a tuple or an interval, the names that both sides have: they are the same in every part."""
+        """Names on both sides of a tuple or interval, the same in every part."""
 
     def decide(self, method: str, equal: bool) -> bool:
-        """Note the tier that decides and return the verdict."""
+        """Note the deciding tier and return the verdict."""
         self.method = method
         return equal
 
     def is_proved(self, left: Expr, right: Expr) -> bool:
-        """Return whether two expressions are the same; doubtful if that is undecided."""
+        """Return whether two expressions are the same; doubtful if undecided."""
         equivalence = compare_expressions(left, right)
         self.doubtful |= equivalence is Equivalence.UNPROVED
         return equivalence.is_equal
@@ -68,7 +68,7 @@ class Values:
         raise NotImplementedError
 
     def match_values(self, reference: Value, answer: Value) -> bool:
-        """Return whether two values are the same, with units omitted, converted, or implied."""
+        """Return whether two values are the same, their units omitted, converted, or implied."""
         shares = [side.unit.startswith("% ") for side in (reference, answer)]
         if any(shares) and reference.unit != answer.unit:
             self.doubtful |= all(shares)
@@ -93,7 +93,7 @@ class Values:
         return any(self.is_same(left, right) for left, right in self._conversions(reference, answer))
 
     def _conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
-        """Return pairs of expressions without units, of which one must match."""
+        """Return pairs without units, of which one must match."""
         reference_unit, answer_unit = reference.unit, answer.unit
         plain = (reference.expr, answer.expr)
         if "%" in (reference_unit, answer_unit):
@@ -113,7 +113,7 @@ class Values:
         return []
 
     def _match_in_unit(self, reference: Value, answer: Value, unit: str) -> bool | None:
-        """Return whether values are the same if the one without a unit is in ``unit``; None if that does not decide.
+        """Return whether values are the same if the bare one is in ``unit``; None if that does not decide.
 
         Equal numbers in different units are doubtful.
         """
@@ -163,7 +163,7 @@ class Values:
         return [pair]
 
     def is_same(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether two expressions are the same exactly or by the rules of rounding."""
+        """Return whether two expressions are the same, exactly or by rounding."""
         if needs_sympy(reference) or needs_sympy(answer):
             return self._match_computed(reference, answer)
         numbers = written_number(reference), written_number(answer)
@@ -205,7 +205,6 @@ class Values:
         return self._match_approximation(numbers, reference, answer) or self._rounded_coefficients(reference, answer)
 
     def _match_computed(self, reference: Expr, answer: Expr) -> bool:
-        """Compare expressions after sympy has evaluated their integrals, limits, derivatives and sums."""
         if reference == answer:
             return self.decide("exact", True)
         reference_value = evaluate_symbolically(reference) if needs_sympy(reference) else reference
@@ -226,7 +225,6 @@ class Values:
     def _match_approximation(
         self, numbers: tuple[WrittenNumber | None, WrittenNumber | None], reference: Expr, answer: Expr
     ) -> bool:
-        """Return whether a decimal approximates an exact constant."""
         reference_number, answer_number = numbers
         if (reference_number is None) == (answer_number is None):
             return False
@@ -253,7 +251,7 @@ class Values:
         return self.decide("residue", same and compare_expressions(modulus, other).is_equal)
 
     def _match_base(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether numbers have the same digits and base; a bare number needs the statement's, or is doubtful."""
+        """Return whether digits and base are the same; bare numbers need the statement's base, or are doubtful."""
         if reference.op == answer.op == "fn":
             return self.decide("base", reference == answer)
         based, bare = (reference, answer) if reference.op == "fn" else (answer, reference)
@@ -263,7 +261,7 @@ class Values:
         return False
 
     def _rounded_coefficients(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether formulas agree if long decimals that only one of them has are rounded."""
+        """Return whether formulas agree if long decimals on only one side are rounded."""
         if symbols(reference) != symbols(answer):
             return False
         decimals = [_long_decimals(side) for side in (reference, answer)]
@@ -298,7 +296,7 @@ class Values:
         return self.decide("family", True) if is_family else self._same_antiderivative(reference, answer)
 
     def match_parts(self, left: list[Form], right: list[Form]) -> bool:
-        """Return whether forms match item by item, after one common shift of a period counter."""
+        """Return whether forms match item by item, after a shift of a period counter."""
         pairs = list(zip(left, right, strict=True))
         values = [(one.expr, other.expr) for one, other in pairs if isinstance(one, Value) and isinstance(other, Value)]
         shift = next((dict([found]) for pair in values if (found := self._shift(*pair)) is not None), {})
@@ -309,7 +307,7 @@ class Values:
         return same
 
     def _shift(self, reference: Expr, answer: Expr) -> tuple[str, Expr] | None:
-        """Return k and its replacement that makes b + kp' equal a + kp, or None unless p' = ±p divides a - b."""
+        """Return k and its replacement that makes b + kp' equal a + kp, if p' = ±p divides a - b."""
         for name in sorted(symbols(reference) & symbols(answer)):
             if not (_is_period(reference, name) and _is_period(answer, name)):
                 continue
@@ -363,7 +361,7 @@ def _parts_of(expr: Expr, op: str) -> tuple[Expr, ...]:
 
 
 def _is_constant(expr: Expr, name: str) -> bool:
-    """Return whether a variable is a constant of integration: only a term of its own."""
+    """Return whether a variable is a constant of integration, a term of its own."""
     if not (name[:1] in "CcKk" or name in ("const", "D", "A", "B")) or expr.op != "add":
         return False
     own = [term for term in expr.args if term == sym(name)]
@@ -393,7 +391,6 @@ def _is_case(form: Form) -> bool:
 
 
 def _long_decimals(expr: Expr) -> frozenset[Expr]:
-    """Return the decimals with `MIN_COEFFICIENT_DIGITS` or more."""
     return frozenset(
         node
         for node in walk(expr)
@@ -404,7 +401,7 @@ def _long_decimals(expr: Expr) -> frozenset[Expr]:
 
 
 def _with_rounding(expr: Expr, decimals: frozenset[Expr]) -> Expr:
-    """Return an expression with these decimals uncertain by half a unit of their last place."""
+    """Return an expression with these decimals uncertain by half their last place."""
 
     def uncertain(node: Expr) -> Expr | None:
         error = Fraction(49, 100) / Fraction(10) ** (node.places or 0)
@@ -414,7 +411,7 @@ def _with_rounding(expr: Expr, decimals: frozenset[Expr]) -> Expr:
 
 
 def _with_unit_letter(value: Value) -> Value:
-    """Return a value with its last letters read as a unit: 0.05·m next to 5 cm."""
+    """Return a value with its last letters as unit: 0.05·m next to 5 cm."""
     factors = list(value.expr.args) if value.expr.op == "mul" else []
     units: list[str] = []
     while len(factors) > 1:
@@ -432,7 +429,6 @@ def _with_unit_letter(value: Value) -> Value:
 
 
 def _varies_by_integers(expr: Expr) -> bool:
-    """Return whether integer variables may simplify an expression."""
     periodic = ("floor", "ceil", "mod", "gcd", "lcm", "sin", "cos", "tan")
     return any(
         (node.op == "fn" and node.name in periodic) or (node.op == "pow" and bool(symbols(node.args[1])))
@@ -441,7 +437,7 @@ def _varies_by_integers(expr: Expr) -> bool:
 
 
 def _scale(expr: Expr, factor: Expr) -> Expr:
-    """Return an expression times a factor, keeping a number's digits for powers of ten."""
+    """Return an expression times a factor; powers of ten keep a number's digits."""
     number = written_number(expr)
     if number is None:
         return mul(expr, factor)

@@ -33,7 +33,7 @@ _NOTHING = re.compile("|".join(vocab.answers.nothing for vocab in languages() if
 
 
 def parse_number_words(text: str) -> Fraction | None:
-    """Read "twenty-five", "one hundred and five" or "two thirds", else return None."""
+    """Read "twenty-five", "one hundred and five" or "two thirds"."""
     if len(text) > 60:
         return None
     names = [name for name in text.lower().replace("-", " ").split() if name not in _ENGLISH.joiners]
@@ -71,7 +71,7 @@ _CHOICE = re.compile(
 
 
 def words(text: str) -> Words:
-    """Return a text as `Words`, its case, spaces and punctuation normalised."""
+    """Return a text as `Words` with normalised case, spaces and punctuation."""
     raw = _LATEX_TEXT.sub("", text)
     raw = raw.replace("\\%", "%").replace("\\$", "$").replace("\\ ", " ").replace("\\,", " ").replace("\\quad", " ")
     raw = " ".join(raw.split()).strip(" .。,;:$")
@@ -108,13 +108,13 @@ def parse_choice(raw: str) -> tuple[str, str] | None:
 
 
 def parse_boolean(text: str) -> str | None:
-    """Return "yes" or "no" for such words in any known language, also Y, N, T, F, else None."""
+    """Return "yes" or "no" for such words in any known language, or Y, N, T, F."""
     said = split_boolean(text)
     return said[0] if said is not None else None
 
 
 def split_boolean(text: str) -> tuple[str, str] | None:
-    """Return what `parse_boolean` does, and the text after the word."""
+    """Return `parse_boolean` and the text after the word."""
     head = _FIRST_WORD.match(text)
     if head is not None and head.group(1).casefold() in _BOOLEANS and len(text) <= 400:
         return _BOOLEANS[head.group(1).casefold()], text[head.end() :]
@@ -132,7 +132,7 @@ _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*(?:([ap])\.?\s*\.?m\
 
 
 def is_remark(text: str) -> bool:
-    """Return whether text after yes or no only comments, without formulas or conditions."""
+    """Return whether text after yes or no only comments."""
     words_of_it = re.findall(r"[^\W_]+", text.casefold())
     bare = any(word.isdigit() for word in words_of_it) and len(words_of_it) < MIN_WORDS_AROUND_A_NUMBER
     return not bare and not _SIGNS.search(text) and _NO_REMARK.isdisjoint(words_of_it)
@@ -146,7 +146,7 @@ _NO_REMARK = frozenset(
 
 
 def parse_time(text: str) -> frozenset[int] | None:
-    """Return a time in seconds of the day: 3:30 is 12600, 3:30 p.m. is 55800; else None."""
+    """Return a time in seconds of the day: 3:30 is 12600, 3:30 p.m. is 55800."""
     text = re.sub(r"(12:00)\s+(noon|midnight)\.?", r"\2", text)
     match = _CLOCK.fullmatch(_LATEX_TEXT.sub("", text).replace("{", "").replace("}", "").replace("\\", "").strip())
     if match is None or (match.group(2) is None and match.group(4) is None):
@@ -176,7 +176,7 @@ _ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 
 
 def parse_date(text: str) -> tuple[int, int, int] | None:
-    """Return (year or 0, month, day) of a written date, else None."""
+    """Return (year or 0, month, day) of a written date."""
     if len(text) > 60:
         return None
     flat = " ".join(re.sub(r"[\\{}~$]", " ", _LATEX_TEXT.sub("", text)).casefold().split()).strip(" .")
@@ -191,7 +191,7 @@ def parse_date(text: str) -> tuple[int, int, int] | None:
 
 
 def parse_word_list(text: str) -> tuple[str, ...] | None:
-    """Return the sorted words of a list without mathematics ("line segment and circle"), else None."""
+    """Return the sorted words of a list without mathematics ("line segment and circle")."""
     if len(text) > 200 or any(char.isdigit() or char in "=<>^_+*/|$()[]" for char in text):
         return None
     parts = [words(part).text for part in _LIST.split(_LATEX_TEXT.sub("", text))]

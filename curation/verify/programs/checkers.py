@@ -3,10 +3,10 @@
 Kattis validators get ``input answer feedback_dir [flags]`` and exit with 42 or 43; testlib checkers get ``input output
 answer`` and exit with 0, 1, 2 or 4. Another exit is BROKEN if the expected output causes it too, else wrong.
 
-Validators exit with 42 for an allowed input. Grammars of checktestdata become Python in the sandbox, because parsing
+Input validators exit with 42 for allowed inputs. Grammars of checktestdata are converted in the sandbox, as parsing
 evaluates arithmetic.
 
-Invariant: an input that is not shown to be allowed is not accepted.
+Invariant: an input not shown to be allowed is not accepted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from curation.verify.programs.tools import Program, Runner, ready
 from curation.verify.sandbox import Ending, Limits, RunResult
 
 CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
-"""Not in the paper: a checker may use more than any program it checks."""
+"""Not in the paper; more than any checked program's."""
 _STANDARDS = ("-std=c++20", "-std=gnu++17", "-std=gnu++11")
 _INPUT, _ANSWER, _OUTPUT, _FEEDBACK = "judge_input", "judge_answer", "team_output", "feedback"
 _EXITS = {
@@ -62,7 +62,7 @@ print(held["exits"][str(done.returncode)])
 
 
 def as_script(checker: Checker) -> str | None:
-    """Return a Python checker as a script from paths (input, expected, output) to 1 or 0."""
+    """Return a Python checker as a script from (input, expected, output) paths to 1 or 0."""
     if checker.lang is not CodeLang.PYTHON:
         return None
     if SCRIPT_FILE in checker.sources:
@@ -170,7 +170,7 @@ print(parser.parse(tokenizer.tokenize(sys.stdin.buffer.read())).python_code(stan
 
 @dataclass(frozen=True, slots=True)
 class InputVerdict:
-    """Whether an input is allowed, None after a failure; with the message."""
+    """Whether an input is allowed, None after a failure; with a message."""
 
     valid: bool | None
     words: str = ""
@@ -242,7 +242,6 @@ def _input_verdict(validator: Validator, result: RunResult) -> InputVerdict:
 
 @cache
 def _converter() -> str:
-    """Return a program that converts checktestdata grammars to Python."""
     import checktestdata
 
     folder = Path(checktestdata.__path__[0])

@@ -21,7 +21,7 @@ _SPACES = re.compile(rb"([ \t\n\r\x0b\f]+)")
 class Comparison:
     """How outputs are compared, by default as in Kattis packages; without tolerance numbers are text.
 
-    ``absolute`` bounds ``|program - expected|``, ``relative`` the same by ``|expected|``; one suffices.
+    ``absolute`` bounds ``|program - expected|``, ``relative`` that over ``|expected|``; one suffices.
     """
 
     case_sensitive: bool = False
@@ -36,16 +36,14 @@ class Comparison:
 
 
 TOKENS = Comparison(case_sensitive=True)
-"""Token by token, with their case: how outputs are compared unless a problem sets another rule."""
+"""The default comparison: by tokens, case-sensitive."""
 
 EXACT = Comparison(case_sensitive=True, space_change_sensitive=True)
 """Byte for byte."""
 
 
 def comparison_of_flags(flags: str) -> Comparison:
-    """Return the comparison of a Kattis package's ``validator_flags``.
-
-    Raises `VerifierError` on an invalid flag.
+    """Return the comparison of Kattis ``validator_flags``. Raises `VerifierError` on an invalid flag.
 
     Example: ``comparison_of_flags("case_sensitive float_tolerance 1e-6")``
     """
@@ -100,7 +98,6 @@ def same_output(expected: bytes, output: bytes, how: Comparison = Comparison()) 
 
 
 def _tokens(text: bytes, how: Comparison) -> Iterator[list[bytes]]:
-    """Yield lists of tokens."""
     start = 0
     while start < len(text):
         end = start + _BLOCK
@@ -126,7 +123,6 @@ def _same_tokens(expected: list[bytes], output: list[bytes], how: Comparison) ->
 
 
 def _same_in_space(expected: bytes, output: bytes, how: Comparison) -> bool:
-    """Compare white space by bytes, tokens by the rule."""
     if not how.case_sensitive:
         expected, output = expected.lower(), output.lower()
     expected_parts, output_parts = _SPACES.split(expected), _SPACES.split(output)
@@ -158,7 +154,7 @@ def _is_whole(token: bytes) -> bool:
 
 
 def _number(token: bytes) -> float | None:
-    """Return C's strtod of the whole token."""
+    """Parse a whole token like C's strtod."""
     if b"_" in token or len(token) > 4096:
         return None
     try:

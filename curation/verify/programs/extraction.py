@@ -1,7 +1,7 @@
 """Extracts the program of a response.
 
 It is the first block after the thoughts that names a judged language (the paper's rule), else the last in the requested
-language, or unnamed but like a program. An open block counts only if the response ended by itself.
+language, or unnamed but like a program. An open block counts only in a finished response.
 
 Invariant: foreign text is never parsed as a program.
 """
@@ -20,7 +20,7 @@ LANGUAGES = {
     **dict.fromkeys(("cpp", "c++", "cc", "cxx", "cplusplus"), CodeLang.CPP),
     **{f"{name}{year}": CodeLang.CPP for name in ("cpp", "c++") for year in (11, 14, 17, 20, 23)},
 }
-"""Names of a language as blocks carry them, in small letters."""
+"""Languages by their lower-case names in blocks."""
 
 _TAB = 4
 _TICKS = re.compile(r"`{3,}")
@@ -31,7 +31,7 @@ _OPENING = re.compile(
 
 
 _UNNAMED = frozenset(("", "code"))
-"""Names of blocks that do not name the language."""
+"""Names of blocks that name no language."""
 _LOOKS = {
     CodeLang.CPP: re.compile(r"^[ \t]*#[ \t]*include\b|\bint\s+main\s*\(|\busing\s+namespace\b|\bstd::", re.MULTILINE),
     CodeLang.PYTHON: re.compile(
@@ -40,9 +40,9 @@ _LOOKS = {
         re.MULTILINE,
     ),
 }
-"""What a program in a language holds, C++ before Python."""
+"""Marks of programs, C++ before Python."""
 _BEGINS = re.compile(r"#|//|import |from |def |class |using |int |[\w, ]+=|print\(")
-"""How the first line of a program may begin, and that of prose seldom does."""
+"""Beginnings of a program's first line, rare in prose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,7 @@ def extract_code(text: str, wanted: CodeLang | None = None, *, finished: bool = 
     """Return a response's program, or why there is none.
 
     Args:
-        wanted: the requested language.
-        finished: the response ended by itself, which closes an open block.
+        finished: the response ended by itself; closes an open block.
     """
     return _chosen(find_programs(text, finished=finished), wanted)
 
@@ -89,7 +88,6 @@ def _chosen(found: list[Submission | Unready], wanted: CodeLang | None) -> Submi
 
 
 def _last_programs(answer: str, *, finished: bool) -> list[Submission | Unready]:
-    """Return each language's last program."""
     blocks = list(_blocks(answer, stray=True))
     if not blocks:
         return [Unready(CodeVerdict.NA, "no code block")]
@@ -138,7 +136,7 @@ def code_blocks(text: str, *, finished: bool = False) -> list[CodeBlock]:
 def _blocks(answer: str, *, stray: bool = False) -> Iterator[CodeBlock]:
     """Yield fenced blocks; only the last may be open.
 
-    ``stray``: skip an unnamed fence if the next equal one names a judged language.
+    ``stray`` skips an unnamed fence if the next equal one names a judged language.
     """
     text, at = answer.replace("\r\n", "\n"), 0
     while (opening := _OPENING.search(text, at)) is not None:
@@ -166,7 +164,6 @@ def _named_within(text: str, start: int, end: int, fence: int) -> int | None:
 
 
 def _without_indent(code: str, width: int) -> str:
-    """Remove the common indentation, up to ``width`` columns."""
     if not width:
         return code
     lines = code.split("\n")
@@ -175,7 +172,6 @@ def _without_indent(code: str, width: int) -> str:
 
 
 def _indent(line: str) -> int:
-    """Return the width of a line's indentation."""
     line = line.expandtabs(_TAB)
     return len(line) - len(line.lstrip(" "))
 
@@ -190,7 +186,7 @@ def _cut_indent(line: str, width: int) -> str:
 
 
 def fenced(lang: CodeLang, code: str) -> str:
-    """Return a program in a named block with a longer fence than any inside."""
+    """Return a program in a named block, with a longer fence than any inside."""
     longest = max((len(ticks) for ticks in _TICKS.findall(code)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{lang.value}\n{code if code.endswith(chr(10)) else code + chr(10)}{fence}"

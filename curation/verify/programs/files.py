@@ -4,8 +4,8 @@ Problems are JSON lines with ``id`` and ``tests`` ([{"input", "output"}]), and o
 ``time_limit_s``, ``memory_mb``, ``processes``, ``comparison`` ({"case_sensitive", "space_change_sensitive", "absolute",
 "relative"}), ``checker`` (Kattis flags, or {"kind": "kattis" or "testlib", "lang", "sources": {name: text}, "main":
 [name], "args": []}) and ``function`` ({"entry", "calls": [{"args", "kwargs", "expected"}]} or {"entry", "program",
-"setup"}). Case matters except with Kattis flags. Submissions have ``problem``, ``id``, and ``lang`` and ``code``, or
-``response`` and ``finish``.
+"setup"}). Case matters except with Kattis flags. Submissions have ``problem``, ``id``, and either ``lang`` and ``code``
+or ``response`` and ``finish``.
 
 Invariants: one row out per row in; only complete output appears.
 """
@@ -55,7 +55,7 @@ def verify_programs(
 ) -> dict[str, int]:
     """Judge every submission into ``out``; return counts per verdict.
 
-    ``progress`` gets 1 for each judged. Raises `SourceError` on an invalid line.
+    Calls ``progress`` with 1 per submission. Raises `SourceError` on an invalid line.
     """
     by_id = read_problems(problems)
     counts = {verdict.value: 0 for verdict in CodeVerdict}

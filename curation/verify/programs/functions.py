@@ -2,7 +2,7 @@
 
 The submission runs in one box and returns plain data, so nothing in its process reaches the verdict; a test program
 runs in a second box, on that data. C++ functions are linked with a separately compiled test program, which passes if it
-writes a secret word, new per judge process; a submission could forge it by searching its memory, but stays in the box.
+writes a secret word, new per judge process; a submission could find it in its memory, but stays in the box.
 
 Invariants: comparison hashes nothing and calls no method of a value; unreadable results are the submission's crash.
 """
@@ -52,9 +52,9 @@ _BOOST_ANY = b"""#pragma once
 #include <any>
 namespace boost { using std::any; using std::any_cast; using bad_any_cast = std::bad_any_cast; }
 """
-"""Replaces the one Boost header that HumanEval-X uses where Boost is not installed."""
+"""Replaces the only Boost header of HumanEval-X without Boost."""
 _Call = list[str]
-"""``[name, encoded positional arguments, encoded keyword arguments]``"""
+"""``[name, encoded arguments, encoded keyword arguments]``"""
 
 
 def run_function(
@@ -268,7 +268,6 @@ def _run_assertions(runner: Runner, problem: CodeProblem, tests: FunctionTests, 
 
 
 def _first_need(runner: Runner, problem: CodeProblem, tests: FunctionTests) -> list[_Call] | tuple[CodeVerdict, str]:
-    """Return the test program's first calls, cached."""
     key = json.dumps([tests.entry, tests.program, tests.setup, problem.cpu_s, problem.memory_mb])
     if key not in runner.gathered:
         calls = _ask(runner, problem, tests, {})
@@ -351,7 +350,7 @@ def _prototype(declaration: str) -> str:
 
 
 def _test_unit(declaration: str, program: str, word: bytes) -> str | None:
-    """Return the tests as a function with a ``main`` that writes the word."""
+    """Return tests whose ``main`` writes the word if they pass."""
     text = program.rstrip()
     if not _MAIN.search(text) or not text.endswith("}"):
         return None

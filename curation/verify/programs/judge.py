@@ -40,10 +40,10 @@ from curation.verify.programs.toolchain import STANDARDS
 from curation.verify.programs.tools import Program, Runner
 
 VERSION = "programs-12"
-"""Name and version of the verifier of programs; verdicts are filed under it. Changes when a verdict could."""
+"""Name and version of the verifier, a key of verdicts. Changes when a verdict could."""
 
 Job = tuple[CodeProblem, Submission | Unready]
-"""A program, or why there is none, with the problem that it answers."""
+"""A problem, and a program for it or why there is none."""
 
 
 class ProgramJudge:
@@ -160,7 +160,7 @@ class ProgramJudge:
 
 
 def program_answer(response: Response) -> str | None:
-    """Return an attempt's final answer; None without a judged program."""
+    """Return an attempt's final answer, its judged programs."""
     found = find_programs(_text(response), finished=response.finish == "stop")
     answers = [fenced(one.lang, one.code) for one in found if isinstance(one, Submission)]
     return "\n\n".join(answers) or None
@@ -186,7 +186,7 @@ def run_program(
     *,
     every: bool = False,
 ) -> ProgramResult:
-    """Return a program's result on some tests, run to the first failure unless ``every``."""
+    """Return a program's result on some tests, to the first failure unless ``every``."""
     runs = _runs(runner, problem, submission, indices, every)
     if isinstance(runs, Unready):
         return ProgramResult(runs.verdict, None, (), runs.how)
@@ -237,12 +237,10 @@ def judge_programs(runner: Runner, jobs: Iterable[Job], *, every: bool = False) 
 
 
 def _share(result: ProgramResult) -> float:
-    """Return the share of judged tests passed."""
     judged = [run for run in result.tests if run.verdict is not CodeVerdict.BROKEN]
     return sum(run.verdict is CodeVerdict.AC for run in judged) / len(judged) if judged else 0.0
 
 
 def _first_error(log: str) -> str:
-    """Return the compiler's first error line."""
     lines = log.splitlines() or [""]
     return next((line for line in lines if "error" in line), lines[0])[:300]

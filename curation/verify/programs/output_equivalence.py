@@ -1,6 +1,6 @@
 """Groups a test's equal outputs into classes, named by their first member's digest.
 
-Invariants: classes depend only on outputs and their order; an output on which the checker fails has none.
+Invariants: classes depend only on outputs and their order; outputs on which the checker fails have none.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from curation.verify.programs.problem import CodeProblem, CodeVerdict
 from curation.verify.programs.tools import Runner
 
 _MOST_CLASSES = 6
-"""Representatives that an output is compared with where a tolerance or a checker decides."""
+"""Max representatives to compare an output with, by tolerance or checker."""
 _FORM_SHARE = 1 / 3
-"""Where more expected outputs than this share are no right outputs themselves, they are taken to be of another form
-(a hint to the checker, the best value alone), which the problem package format allows. Not in the paper."""
+"""Max share of expected outputs that may be wrong. More are of another form (a hint to the checker, only the best
+value), which the problem package format allows. Not in the paper.
+"""
 
 
 class Spill:
@@ -81,7 +82,7 @@ class Classes:
 
         Args:
             outputs: distinct digests per test, in order.
-            voting: those of possible voters.
+            voting: those of voters.
         """
         for place, digests in enumerate(outputs):
             self._class_of[place] = self._group(place, digests, self.expected[place])
@@ -97,7 +98,7 @@ class Classes:
         return self._class_of.get(place, {}).get(digest, digest)
 
     def _settle(self) -> None:
-        """Keep outputs on which the checker failed if it can judge them as their own answer."""
+        """Keep failed outputs if the checker can judge them as their own answer."""
         checker = self.problem.checker
         if checker is None or not self._failed:
             return

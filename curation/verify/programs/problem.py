@@ -26,14 +26,14 @@ from curation.records import Outcome
 from curation.verify.programs.comparison import TOKENS, Comparison
 
 CPU_S = 4.0
-"""CPU seconds of one test unless the problem sets it (the recipe's limit)."""
+"""Default CPU seconds per test (the recipe's limit)."""
 MEMORY_MB = 300
-"""Memory of one test unless the problem sets it (the recipe's limit)."""
+"""Default MiB per test (the recipe's limit)."""
 TESTS_A_GROUP = 20
-"""Tests drawn at random for one group of responses (the recipe's number)."""
+"""Tests per group of responses (the recipe's number)."""
 
 SCRIPT_FILE = "checker_script.py"
-"""Among a checker's sources: a script that is given three files and prints 1 or 0, with the program that calls it."""
+"""A checker's script that gets three files and prints 1 or 0."""
 
 
 class CodeLang(StrEnum):
@@ -62,7 +62,7 @@ OUTCOME_OF = dict.fromkeys(CodeVerdict, Outcome.WRONG) | {
     CodeVerdict.NA: Outcome.NO_ANSWER,
     CodeVerdict.BROKEN: Outcome.BROKEN,
 }
-"""What a program's verdict means for the attempt. A slow or crashing program is wrong; a broken judge is not."""
+"""Outcomes: a slow or crashing program is wrong, a broken judge is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class ValidatorLang(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """A program that exits with ``accepts`` for an allowed input; files as in `Checker`."""
+    """A program that exits with ``accepts`` for allowed inputs; files as in `Checker`."""
 
     lang: ValidatorLang
     sources: Mapping[str, str]
@@ -125,7 +125,7 @@ class FunctionCall:
 class FunctionTests:
     """Tests of a function ``entry``, or of ``Class.method`` on new objects.
 
-    They are ``calls``, or a test ``program``, after ``setup`` (imports, helpers, a C++ declaration).
+    They are ``calls`` or a test ``program``, after ``setup`` (imports, helpers, declarations).
     """
 
     entry: str
@@ -156,7 +156,7 @@ class CodeProblem:
 
     @property
     def test_count(self) -> int:
-        """Return the number of tests or calls, 1 for a test program."""
+        """Return the number of tests or calls; a test program counts once."""
         if self.function is None:
             return len(self.tests)
         return len(self.function.calls) if self.function.program is None else 1
@@ -193,7 +193,7 @@ class CaseRun:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """The verdict on a program: AC, or that of its first failed test.
+    """The verdict on a program: AC, or its first failed test's.
 
     ``first_failed`` indexes the problem's tests; ``how`` describes the failure.
     """
@@ -210,7 +210,7 @@ class ProgramResult:
 
 
 def draw_tests(problem: CodeProblem, seed: int, count: int | None = TESTS_A_GROUP) -> tuple[int, ...]:
-    """Return ``count`` test indices in order, by problem and seed; None draws all."""
+    """Return ``count`` ordered test indices, by problem and seed; None draws all."""
     total = problem.test_count
     if count is None or total <= count:
         return tuple(range(total))

@@ -1,7 +1,7 @@
 """Runs each test in its own box, and compares outputs outside.
 
-Invariants: expected outputs never enter a program's box; only exit code 0 can be accepted; a failure of the sandbox or
-a checker is BROKEN.
+Invariants: expected outputs never enter a program's box; only exit code 0 can be accepted; failures of the sandbox or
+a checker are BROKEN.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ def _last_line(stderr: bytes) -> str:
 
 
 def _is_syntax_error(stderr: bytes) -> bool:
-    """Return whether Python rejected the program's text."""
     kind = _last_line(stderr).partition(":")[0]
     return kind in {"SyntaxError", "IndentationError", "TabError"} and not stderr.startswith(b"Traceback")
 
@@ -92,7 +91,6 @@ def _run_part(
     runs: list[CaseRun],
     every: bool,
 ) -> None:
-    """Run some tests into ``runs``, then the checker."""
     expected = max((len(problem.tests[index].output) for index in indices), default=0)
     limits = Limits(
         cpu_s=problem.cpu_s,

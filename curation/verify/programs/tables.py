@@ -58,7 +58,7 @@ except ValueError:
     sys.exit(f"the script printed {printed.getvalue()[:100]!r}, no number")
 sys.exit(42 if points > 0 else 43)
 """
-"""A checker script gets input, expected output and output as files, and prints 1 or 0 as the last word."""
+"""Runs a checker script on files (input, expected, output), whose last word is 1 or 0."""
 
 
 def build_problem(
@@ -78,7 +78,6 @@ def build_problem(
         tests: (input, expected output or None).
         time_s, memory_mb: default limits.
         factor: multiplies the time limit.
-        lang: the requested language.
 
     Raises:
         SourceError: a column is invalid.
@@ -166,7 +165,7 @@ def checker_text(checker: Checker) -> str:
 def checker_of(judging: Mapping[str, Any]) -> Checker | None:
     """Return a `JUDGING` row's checker.
 
-    A `script` is Python source for a program that takes three files and prints 1 or 0.
+    A `script` in Python takes three files and prints 1 or 0.
     """
     text = judging["checker"]
     if text is None:
@@ -220,7 +219,7 @@ def function_text(function: FunctionTests) -> str:
 
 
 def function_of(judging: Mapping[str, Any], tests: Sequence[tuple[str, str]]) -> FunctionTests | None:
-    """Return a `JUDGING` row's function with its calls or test program."""
+    """Return a `JUDGING` row's function tests."""
     text = judging["function"]
     if text is None:
         return None
@@ -243,7 +242,6 @@ def unpacked_function(packed: Mapping[str, Any]) -> FunctionTests:
 
 
 def _call(arguments: str, expected: str) -> FunctionCall:
-    """Return a test from JSON arguments, one per line."""
     return FunctionCall(tuple(json.loads(line) for line in arguments.split("\n") if line.strip()), json.loads(expected))
 
 

@@ -1,4 +1,4 @@
-"""How C++ is compiled, and what is prebuilt once per machine.
+"""Compiles C++, with files prebuilt once per machine.
 
 Invariant: programs compile without prebuilt files too, more slowly.
 """
@@ -13,19 +13,19 @@ from curation.verify.sandbox import Limits, Sandbox
 from curation.verify.sandbox.library import cache_folder
 
 COMPILE_LIMITS = Limits(cpu_s=10.0, wall_s=60.0, memory_mb=2048)
-"""The recipe's 10 s, of CPU time; memory and the guard on wall time are not in the paper."""
+"""The recipe's 10 s of CPU time; memory and wall time are not in the paper."""
 STANDARDS = ("gnu++20", "gnu++17", "gnu++14", "gnu++11", "gnu++98")
-"""What a program is compiled as: the first of these that accepts it. Not in the paper.
+"""Standards to compile with, until one accepts the program. Not in the paper.
 
-Solutions of older data sets name globals ``size`` or ``byte``, use ``throw()`` or, before C++14, ``gets``; globals
-``rank`` and ``array`` are of before C++11.
+Older solutions name globals ``size`` or ``byte``, use ``throw()`` or ``gets`` (before C++14), or name globals ``rank``
+and ``array`` (before C++11).
 """
 CPP_FLAGS = (f"-std={STANDARDS[0]}", "-O2")
-"""C++20 with GNU's extensions, as contest judges have it. The precompiled header holds for exactly these."""
+"""C++20 with GNU's extensions, as in contests. The precompiled header needs exactly these."""
 PRECOMPILE_LIMITS = Limits(cpu_s=120.0, memory_mb=4096, output_bytes=16 << 20, file_mb=512, processes=32)
 OUTPUT = "a.out"
 _INCLUDE = "include"
-"""Where the compiler looks: nothing but the header is there, for whatever does would be found as ``<its name>``."""
+"""Include folder of the header alone, as all its files are found as ``<name>``."""
 _OBJECT = "threads.o"
 _THREADS = b"""#define _GNU_SOURCE
 #include <pthread.h>
@@ -36,10 +36,10 @@ static void set(void) {
 }
 __attribute__((used, section(".preinit_array"))) static void (*const first)(void) = set;
 """
-"""Gives the threads of a program stacks of 8 MiB, as outside.
+"""Gives threads stacks of 8 MiB, as outside.
 
-The C library gives them as much as the main stack may grow to, which in the box is nearly all the memory there is; and
-that must be so when a program is executed, for then the kernel sets the room for its main stack aside.
+The C library would take the main stack's limit, which in the box is nearly all memory, because the kernel reserves the
+main stack by it when a program is executed.
 """
 
 
@@ -52,7 +52,7 @@ def tools_folder() -> Path:
 
 
 def made_before(box: Sandbox) -> tuple[str, ...]:
-    """Return compiler arguments for the box's prebuilt files, built if missing."""
+    """Return compiler arguments for prebuilt files, built if missing."""
     folder, seen = box.tools, box.seen_tools
     if folder is None or seen is None:
         return ()

@@ -30,7 +30,7 @@ from curation.verify.programs.toolchain import (
 from curation.verify.sandbox import CompileResult, Ending, Limits, RunResult, Sandbox
 
 KEPT_BYTES = 64 << 20
-"""Compiled programs that are kept, the newest."""
+"""Max bytes of kept compiled programs."""
 _FILES = re.compile(r"\btmpfile\b|[\"']/tmp\b")
 _MODES = re.compile(r"\b(?:l?f?ch(?:mod|own)|utime\w*|copy2|copystat|permissions|last_write_time)\b")
 _FORKS = re.compile(r"\b(?:multiprocessing|ProcessPoolExecutor|forkpty|v?fork)\b")
@@ -51,7 +51,7 @@ class Program:
 
 
 class Runner:
-    """A sandbox, started on first use, with threads and compiled programs; ``gathered`` holds tests' first calls."""
+    """A sandbox, started on first use, with threads and compiled programs; ``gathered`` caches first calls."""
 
     def __init__(self, workers: int | None = None, *, rung: str | None = None, allow_none: bool = False) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
@@ -66,7 +66,7 @@ class Runner:
 
     @property
     def box(self) -> Sandbox:
-        """Return the sandbox with compilers; raise `VerifierError` if nothing isolates."""
+        """Return the sandbox with compilers. Raises `VerifierError` if nothing isolates."""
         with self._opening:
             if self._box is None:
                 self._box = Sandbox(self.workers, rung=self.rung, allow_none=self.allow_none, tools=tools_folder())
@@ -133,7 +133,6 @@ class Runner:
         return compiled
 
     def _made_before(self) -> tuple[str, ...]:
-        """Return prebuilt files, built on the first call."""
         with self._lock:
             if self._prebuilt is None:
                 self._prebuilt = made_before(self.box)
@@ -157,7 +156,7 @@ class Runner:
         return first
 
     def lacking(self, program: Program, processes: bool = False) -> str:
-        """Return what a program may lack here, or nothing; ``processes``: it may start some."""
+        """Return what a program may lack here, or nothing; ``processes`` allows child processes."""
         if _FORKS.search(program.source) and not processes:
             return "it may want processes of its own, which its problem does not allow"
         if _FORKS.search(program.source) and not self.box.forks:

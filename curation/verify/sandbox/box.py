@@ -1,7 +1,6 @@
 """Runs programs and tests in warm slots and returns `RunResult`s.
 
-An open iterator occupies a slot, so exhaust or close it. A test is retried once after a slot failure, then is
-`Ending.BROKEN`.
+Exhaust or close iterators, which occupy a slot. A test is retried once after a slot failure, then is `Ending.BROKEN`.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ COMPILE_LIMITS = Limits(cpu_s=10.0, memory_mb=2048, output_bytes=16 << 20, file_
 ANSWER_TIMEOUT_S = 60.0
 MAX_TRIES = 2
 AHEAD, AHEAD_BYTES = 16, 1 << 20
-"""Tests sent to a slot at once, at most, and the bytes of their inputs."""
+"""Max tests sent to a slot at once, and max bytes of their inputs."""
 
 Files = Mapping[str, bytes] | Sequence[Mapping[str, bytes]]
-"""Read-only files by name, the same for all tests or of each."""
+"""Read-only files by name, for all tests or each."""
 Test = tuple[bytes, Mapping[str, bytes]]
 """Standard input, and files."""
 
@@ -187,7 +186,7 @@ class Sandbox:
                             break
 
     def _session(self, job: _Job, tests: Sequence[Test]) -> Generator[RunResult, None, None]:
-        """Yield a program's runs in one slot; its failure ends them with BROKEN."""
+        """Yield a program's runs in one slot, the last BROKEN if it fails."""
         program, limits = memory_file(job.program), job.limits
         try:
             with self._slot(job.kind) as slot:
@@ -222,7 +221,7 @@ class Sandbox:
     ) -> CompileResult:
         """Run a compiler on these files alone, without network; it must write ``output``.
 
-        ``command[0]`` is looked up in /usr/local/bin, /usr/bin and /bin. Limits count all processes.
+        ``command[0]`` is found in /usr/local/bin, /usr/bin and /bin. Limits count all processes.
         """
         with self._places:
             for _ in range(MAX_TRIES):
@@ -272,7 +271,7 @@ def _tests(stdins: Sequence[bytes], files: Files | None) -> list[Test]:
 
 
 def _together(tests: Sequence[Test]) -> Sequence[Test]:
-    """Return the first test and small ones, to send at once."""
+    """Return the first test with small ones to send at once."""
     size = 0
     for place, (stdin, files) in enumerate(tests):
         size += len(stdin)

@@ -24,7 +24,7 @@ from curation.verify.sandbox.slot import SlotError
 
 QUICK_LIMITS = Limits(cpu_s=1.0, wall_s=20.0, memory_mb=100, output_bytes=1 << 20, file_mb=8)
 SLEEP_LIMITS = replace(QUICK_LIMITS, wall_s=2.0)
-"""A short guard on wall time only where that must end a program: on a busy machine the others wait."""
+"""Short wall time, only for attempts that it must end; others may wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,6 @@ class IsolationProperty:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """A box with its C++ program, if any."""
-
     box: Sandbox
     binary: bytes | None
     found: list[IsolationProperty] = field(default_factory=list)
@@ -68,7 +66,6 @@ class _Tried:
 
 @contextlib.contextmanager
 def _host() -> Iterator[Host]:
-    """Set up targets: a port, a secret file, a process."""
     with (
         tempfile.TemporaryDirectory(prefix="goldilocks-doctor-") as folder,
         socket.create_server(("127.0.0.1", 0)) as tcp,

@@ -1,7 +1,7 @@
 """Lists the doctor's attempts, which a Python and a C++ program make alike.
 
-An attempt is a list of calls of the C library, and is refused by the first that returns -1. None harms the host if it
-succeeds: changes stay in ``{folder}``, signals have number 0, ports receive nothing.
+An attempt is a list of C library calls, refused by the first that returns -1. No success harms the host: changes stay
+in ``{folder}``, signals have number 0, ports receive nothing.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ devices | open the memory of the machine | open '/dev/mem 0
 memory files | memfd_create | memfd_create 'x 0
 ptrace | ask to be traced by the parent | ptrace 0 0 0 0
 """
-"""Name, what is tried, and the calls: the function's name, and numbers or texts (after an apostrophe; passed by their
-address). ``$`` is the last call's result, ``@`` free memory, ``*`` the first number there, ``&`` the words of a program
-that prints REACHED."""
+"""Name, attempt, and calls: a function's name, then numbers or texts (after an apostrophe; passed by address). ``$`` is
+the last result, ``@`` free memory, ``*`` its first number, ``&`` the words of a program that prints REACHED.
+"""
 _COPY = "open 'own 0; dup2 $ 20; open 'copy CREATE 448; dup2 $ 21; sendfile $ 20 0 1073741824; "
 _COPY += "syscall CLOSE_RANGE 3 21 0; open 'copy 0; syscall EXECVEAT $ ' & & EMPTY_PATH"
 ATTEMPTS = tuple(tuple(line.replace("COPY", _COPY).split(" | ")) for line in _ATTEMPTS.strip().splitlines())
@@ -51,14 +51,14 @@ _KNOWN |= {name: NUMBER.get(name.lower(), 0) for name in ("EXECVEAT", "CLOSE_RAN
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The targets of the attempts on the host."""
+    """Targets of the attempts on the host."""
 
     port: int
     folder: str
     pid: int
 
     def lines(self, calls: str) -> bytes:
-        """Return calls as lines of standard input, with texts in hexadecimal digits."""
+        """Return calls as lines of standard input, with texts in hexadecimal."""
         return "".join(f"{' '.join(map(self._word, call.split()))}\n" for call in calls.split("; ")).encode()
 
     def _word(self, word: str) -> str:
@@ -104,7 +104,7 @@ for mode in (0o7777, 0):
         with contextlib.suppress(OSError):
             os.utime(path, (9, 9))
 """
-"""What a test finds, then all that it can shut or date of its own; a C++ program besides itself."""
+"""Prints what a test finds, then changes all modes and times that it can."""
 
 LIMITED = (
     (
@@ -136,7 +136,7 @@ LIMITED = (
         "for (;;) puts(string(9999, 'x').c_str())",
     ),
 )
-"""Name, how it must end, what is tried, the program in Python, the act in C++."""
+"""Name, required ending, attempt, Python program, C++ act."""
 
 _CPP = r"""
 #include <cerrno>
@@ -203,7 +203,7 @@ int main(int count, char **words) {
 
 
 def cpp_program() -> str:
-    """Return the C++ program; its argument is what it does."""
+    """Return the C++ program, whose argument is the act."""
     acts = {name: act for name, _, _, _, act in LIMITED}
     acts |= {name: f"{name}()" for name in ("calls", "names", "left", "shut")}
     return _CPP.replace("{cases}", "\n".join(f'    if (act == "{name}") {act};' for name, act in acts.items()))

@@ -20,7 +20,7 @@ from curation.verify.sandbox.slot import (
 )
 
 RUNGS = ("namespaces", "user-namespace", "landlock", "none")
-"""Names of the rungs, strongest first. ``none`` is never chosen unless it is asked for by name."""
+"""Rungs, strongest first. ``none`` is never chosen unless requested by name."""
 
 RUNG_DESCRIPTIONS = {
     "namespaces": (

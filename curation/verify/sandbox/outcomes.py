@@ -12,17 +12,17 @@ class Ending(StrEnum):
     EXITED = "exited"
     """By itself: see ``exit_code``."""
     SIGNALED = "signaled"
-    """By a signal of its own making (abort, segmentation fault …): see ``signal``."""
+    """By its own signal (abort, segmentation fault …): see ``signal``."""
     CPU_LIMIT = "cpu_limit"
-    """It used more CPU time than it may, killed or not."""
+    """It used too much CPU time, killed or not."""
     WALL_LIMIT = "wall_limit"
-    """It slept or waited past the wall guard. Time spent waiting for a CPU is not counted."""
+    """It slept or waited past the wall guard, waits for a CPU not counted."""
     MEMORY_LIMIT = "memory_limit"
-    """It had more memory resident than it may, killed or not."""
+    """Its resident memory was too large, killed or not."""
     OUTPUT_LIMIT = "output_limit"
-    """It wrote more than it may to stdout, to stderr or to files."""
+    """It wrote too much to stdout, stderr or files."""
     BROKEN = "broken"
-    """The sandbox failed; nothing is known about the program. ``note`` states how."""
+    """The sandbox failed, see ``note``; nothing is known of the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class CompileResult:
-    """The file that a compiler wrote, or why it did not.
+    """The file that a compiler wrote, or why not.
 
     ``log`` is the first 64 KiB each of stderr and stdout; ``run.ending`` is BROKEN if the sandbox failed.
     """

@@ -28,10 +28,10 @@ from curation.verify.sandbox.view import build_view, interpreter
 
 START_S = 600.0
 ANSWER_S = 600.0
-"""Wall seconds; a supervisor that ends before is seen at once."""
+"""Wall seconds; an earlier end is noticed at once."""
 SCRATCH_MB = {"std": 256, "numpy": 256, "tasks": 256, "compile": 2048}
 FIRST_UID = 0x70000000
-"""User ids from here on belong to no one on an ordinary machine (and no account range reaches them)."""
+"""First user id unused on ordinary machines and in account ranges."""
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 START = "import sys; sys.path.insert(0, sys.argv[1]); from inside import launcher; del sys.path[0]; "
 START += "launcher.main(sys.argv[2])"
@@ -65,7 +65,7 @@ WORDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("ready", "done", "written", "proc", "alone", "forks", "owns"), (bool,)),
     **dict.fromkeys(("ran", "sizes"), (list,)),
 }
-"""What a supervisor's message may contain, and of which kind it is."""
+"""Allowed keys of a supervisor's message, and their types."""
 MOST = 1 << 53
 
 
@@ -133,17 +133,17 @@ def memory_file(content: bytes) -> int:
 
 
 def output_file() -> int:
-    """Return a descriptor of an empty memory file for output."""
+    """Return a descriptor of an empty output file in memory."""
     return os.memfd_create("out", os.MFD_CLOEXEC)
 
 
 def writable(output: int) -> int:
-    """Return a write-only descriptor with a position of its own."""
+    """Return a write-only descriptor with its own position."""
     return os.open(f"/proc/self/fd/{output}", os.O_WRONLY | os.O_CLOEXEC)
 
 
 def read_file(descriptor: int, max_bytes: int) -> bytes:
-    """Return a file's first ``max_bytes`` bytes, whatever its writer's position."""
+    """Return a file's first bytes, whatever its writer's position."""
     parts, place = [], 0
     while place < max_bytes and (part := os.pread(descriptor, min(max_bytes - place, 1 << 24), place)):
         parts.append(part)
@@ -199,7 +199,7 @@ class Slot:
                 self.process.stderr.close()
 
     def close(self) -> None:
-        """Kill the supervisor with its processes and remove its folder; a thread that waits for it gets `SlotError`."""
+        """Kill the supervisor with its processes and remove its folder; waiting threads get `SlotError`."""
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(ProcessLookupError):
@@ -219,7 +219,6 @@ class Slot:
                 self._folder.remove()
 
     def _kill_what_its_user_runs(self) -> None:
-        """Kill all processes of this slot's own user id."""
         none = subprocess.DEVNULL
         subprocess.run(
             ["/bin/sh", "-c", f'[ "$(id -u)" = {self._uid} ] && kill -9 -1'],
@@ -274,7 +273,6 @@ def _preloaded(rung: str, library: str) -> dict[str, str]:
 
 
 def _empty_later(path: str) -> None:
-    """Remove a folder in a separate process, without waiting."""
     words = ["nice", interpreter(), "-I", "-S", "-c", SWEEP, str(Path(folder.__file__).parent), path]
     none = subprocess.DEVNULL
     subprocess.run(
@@ -289,17 +287,17 @@ def _empty_later(path: str) -> None:
 
 
 def limits_message(limits: Limits, tree: bool) -> dict[str, Any]:
-    """Return limits for the supervisor; ``tree``: child processes are allowed and count."""
+    """Return limits for the supervisor; ``tree`` allows and counts child processes."""
     return {**asdict(limits), "wall_s": limits.wall_guard_s, "tree": tree}
 
 
 def broken_run(note: str) -> RunResult:
-    """Return a run of which nothing is known."""
+    """Return a run of unknown outcome."""
     return RunResult(Ending.BROKEN, None, None, b"", b"", 0.0, 0.0, 0, note)
 
 
 def worse_than_limits(used: Mapping[str, Any], limits: Limits) -> bool:
-    """Return whether compiling already took more memory than a run may."""
+    """Return whether the memory limit was exceeded."""
     return bool(used["peak_kb"] > limits.memory_mb * 1024)
 
 

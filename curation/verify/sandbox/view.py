@@ -13,7 +13,7 @@ ZONES = "/usr/share/zoneinfo"
 COMPILERS = ("/bin", "/usr/bin", "/usr/libexec", "/usr/include", "/usr/local/bin", "/usr/local/include")
 LINKS = ("/etc/alternatives",)
 TASKS = "reasoning_gym"
-"""Package whose scorers import others: slots of kind ``tasks`` see the whole folder that it is in."""
+"""Package whose scorers import others; ``tasks`` slots see its whole parent folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def interpreter() -> str:
 
 
 def numpy_site_packages() -> Path | None:
-    """Return the packages folder with numpy or None, without importing it."""
+    """Return the packages folder with numpy, without importing it."""
     return _site_packages("numpy")
 
 
