@@ -107,7 +107,7 @@ def limits_of(limits: dict[str, Any], others: int) -> list[Limit]:
 
 Start = Callable[[Sequence[Sequence[int]]], Started]
 """Starts the first of some tests, which have standard streams each; some more if it can."""
-CALLS = 2
+CALLS = 3
 """How many calls deeper than the caller of `Confinement.serve` the program starts."""
 
 
