@@ -18,10 +18,10 @@ from flows.run.progress import METRICS, note
 from flows.run.run_folder import Run
 
 CURATED = "curated"
-"""In the run folder, and of the mirror's sets."""
+"""Folder of the sets, in run and mirror."""
 
 MARK = ".published.json"
-"""In the published set: all that it was made from. Its content changes with that of the set."""
+"""In a published set: its inputs, by which it changes."""
 
 LOGS = ("run.json", "history.jsonl", METRICS, "plan.json", "review.jsonl")
 

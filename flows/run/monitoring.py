@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _shown: ContextVar[tuple[list[Monitor], Iterator[int]] | None] = ContextVar("monitors", default=None)
-"""The run's monitors, and its further steps."""
+"""The run's monitors and next steps."""
 
 
 @contextmanager

@@ -41,13 +41,13 @@ from curation.verify.programs.tools import Runner
 from flows.run.runner import Made, computing_on
 
 AHEAD = 2
-"""Shards sent for each core of the cluster: one to work on and one to go on with."""
+"""Shards sent per core: one in work, one waiting."""
 
 HERE = "local"
-"""Without an address Ray would go to the last cluster that was started on this machine, be it alive or not."""
+"""Without an address, Ray joins this machine's last cluster, even a dead one."""
 
 RETRIES = -1
-"""How often a shard is computed again where its node died: as often as it takes."""
+"""Repetitions of a shard whose node died: unlimited."""
 
 
 class RayRunner:
@@ -167,7 +167,6 @@ def _fetched(shared: _Shared) -> Judge:
 
 
 def _verdicts(shared: _Shared, task: JudgeTask, final_answers: list[str | None]) -> tuple[Verdict, ...]:
-    """Return verdicts by this worker's verifier."""
     return _fetched(shared).submit(task, final_answers).result()
 
 
@@ -226,13 +225,11 @@ def _reduce_judge(judge: MathJudge) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=4)
 def _judge(limit_s: float, memory_mb: int, response_format: str, judges: tuple[PluginRef, ...]) -> MathJudge:
-    """Return this worker's verifier."""
     return MathJudge(1, limit_s, memory_mb, response_format, judges)
 
 
 @cache
 def _runner(rung: str | None, allow_none: bool) -> Runner:
-    """Return this worker's sandbox, with one slot."""
     runner = Runner(1, rung=rung, allow_none=allow_none)
     atexit.register(runner.__exit__, None, None, None)
     return runner
@@ -252,6 +249,6 @@ def _reduce_store(store: AttemptStore) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=4)
 def _store(folder: str, key: AttemptKey, height: int) -> AttemptStore:
-    """Return a readable attempt store, reopened after growth."""
+    """Return a readable attempt store, opened again after growth."""
     assert height >= 0
     return AttemptStore(Path(folder), key, create=False)

@@ -1,6 +1,6 @@
-"""The decisions stage of a difficulty pass: pass rates, trust in labels, and decisions.
+"""Decide on problems by pass rates, and on references by all answers.
 
-References planted as wrong show whether label probabilities or votes decide.
+Planted wrong references show whether label probabilities or votes decide.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.questions import doubtful_verdicts_of, final_verdicts
 
 _LEAST_DOUBT = 1e-9
-"""An error rate above 0, however small, makes `pass_rates.decide` foresee decisions."""
+"""Any error rate above 0 makes `pass_rates.decide` foresee decisions."""
 
 
 def decide_difficulty(job: StageRun) -> StageResult:
@@ -76,7 +76,6 @@ class _Deciding:
 
     Args:
         judged, sampled: folders of final verdicts, and of attempts.
-        weighed: trust in references, if used.
     """
 
     def __init__(self, job: StageRun, judged: Path, sampled: Path, weighed: Weighing | None) -> None:
@@ -87,7 +86,6 @@ class _Deciding:
         self._reviews = verdicts_of_people(job.run)
 
     def shard(self, index: int) -> Shard:
-        """Return a shard's decisions, with the trust in its references."""
         part, labels = self._job.stage.part, self._job.recipe.labels
         frame = read_shard(self._job.problems.folder, "kept", index)
         judged = read_shard(self._judged, "verdicts", index)
@@ -186,5 +184,5 @@ def decisions_of(part: str) -> Stage:
 
 
 def difficulty(part: str) -> tuple[Stage, ...]:
-    """Return the stages of a difficulty pass, such as ``stage1``: attempts, optional votes on verdicts, decisions."""
+    """Return a pass's stages: attempts, optional votes on verdicts, decisions."""
     return attempts_of(part), doubtful_verdicts_of(part), decisions_of(part)

@@ -1,4 +1,4 @@
-"""Open the verifier of a recipe, for answers or for programs on kept tests."""
+"""Open a recipe's verifier."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class VariantProblems:
         return VariantProblems, (self._run,)
 
     def __call__(self, name: str) -> CodeProblem:
-        """Return a language variant's problem, with its language and limits."""
+        """Return a language variant's problem."""
         if self._shards is None:
             self._shards = self._places()
         index, group, language = self._shards[name]

@@ -1,4 +1,4 @@
-"""Make a variant of each problem for each language that its program can be asked for in."""
+"""Make a variant of each problem per language that can be asked for."""
 
 from __future__ import annotations
 

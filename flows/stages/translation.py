@@ -38,7 +38,7 @@ from flows.stages.judging import open_judge
 from flows.stages.sources import SOURCES
 
 GROUP_ROWS = 40_000
-"""Kept problems whose translations are asked for together."""
+"""Kept problems translated together."""
 
 STAGE = "translation"
 _EVIDENCE = ("id", "target", "question", "tries", "text", "accepted", "why", "made")
@@ -87,7 +87,6 @@ class _Work:
 
     @contextmanager
     def again(self, round_number: int) -> Iterator[Callable[[int], Shard]]:
-        """Yield a function that makes a shard with refused requests again."""
         yield lambda index: self.shards([index], round_number)[0]
 
     def shards(self, indices: Sequence[int], round_number: int = 0) -> list[Shard]:
@@ -157,7 +156,6 @@ class _Work:
 
 
 def _notes(proposals: pl.DataFrame, kept: pl.DataFrame, tools: Tools) -> dict[str, int]:
-    """Return a shard's counts: languages, all of the reader's answers, and final failures."""
     said = Counter[str]()
     for name in proposals["id"]:
         said.update(tools.said.get(name, Counter()))
@@ -169,7 +167,7 @@ def _notes(proposals: pl.DataFrame, kept: pl.DataFrame, tools: Tools) -> dict[st
 
 
 def drawn(job: StageRun) -> dict[str, str]:
-    """Return the problems to translate, with target languages, without those over the export's size."""
+    """Return the problems to translate, with target languages."""
     recipe, folder = job.recipe, job.problems.folder
     assert recipe.translation is not None
     columns = ["id", "group", "lang", "source", "weight"]
@@ -216,7 +214,6 @@ def _counts(notes: Mapping[str, int], beginning: str) -> dict[str, int]:
 
 
 def _describe(run: Run) -> Iterator[str]:
-    """Yield what the stage would do."""
     recipe, settings = run.recipe, run.recipe.translation
     assert settings is not None
     into = ", ".join(settings.languages)

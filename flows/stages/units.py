@@ -1,7 +1,4 @@
-"""Read code problems one at a time, with all that judging needs.
-
-Invariant: a shard keeps its number from the sources on.
-"""
+"""Read code problems one at a time, with all that judging needs."""
 
 from __future__ import annotations
 
@@ -51,11 +48,7 @@ class Unit:
 
 
 def units(run: Run, problems: Path, index: int) -> Iterator[Unit]:
-    """Yield a shard's problems, with up to `MAX_TESTS` tests.
-
-    Args:
-        problems: folder of the stage with the problems.
-    """
+    """Yield a shard's problems, with up to `MAX_TESTS` tests."""
     folder = SOURCES.folder_in(run)
     frame = read_shard(problems, "kept", index)
     names = frame["id"].to_list()
