@@ -74,7 +74,7 @@ def analyse(run: Path, size: int = 9, problems: int = 512, attempts: int = 16) -
 
     Args:
         size: points along each direction.
-        problems, attempts: number of problems asked at each point, and of attempts at each.
+        problems, attempts: numbers at each point, and at each problem.
 
     Raises:
         StoreError: the folder holds no training run.
@@ -186,7 +186,7 @@ def _ask(recipe: TrainRecipe, directions: Directions, at: tuple[float, float], b
 
 
 def _asking(recipe: TrainRecipe) -> LiveModel:
-    """Return the run's prompt settings for these models, with torch if it used torch."""
+    """Return the run's prompt settings, with torch if it used torch."""
     own = recipe.trained
     shared: dict[str, Any] = {name: getattr(own, name) for name in ("prompt", "thinking", "examples")}
     if isinstance(own, TorchModel):

@@ -22,7 +22,6 @@ def curate(recipe: Path, out: Path | None = None, overrides: Sequence[str] = ())
     """Run a recipe's pipeline and return the published set's folder.
 
     Args:
-        recipe: a TOML file.
         out: the run folder, by default runs/NAME.
         overrides: changed settings, as ``key=value``.
     """

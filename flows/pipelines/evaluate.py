@@ -214,7 +214,7 @@ def _pairs(frame: pl.DataFrame, bench: Bench) -> dict[str, str]:
 
 
 def _sizes(bench: Bench, scores: pl.DataFrame) -> list[int]:
-    """Return each k: the bench's, or the smallest number of attempts above 1.
+    """Return each k: the bench's, or the fewest attempts of a problem, if above 1.
 
     Raises:
         ConfigError: no problem has that many attempts.

@@ -11,7 +11,7 @@ from flows.run.run_folder import Run
 from flows.stages.attempts import attempts_of
 
 PLAN = "plan.json"
-"""In the run folder: the plan of each stage, as `curation.difficulty.planning.StagePlan.row` gives it."""
+"""In the run folder: each stage's `StagePlan.row`."""
 
 
 def stored_plan(run: Run) -> dict[str, StagePlan]:

@@ -32,10 +32,10 @@ from flows.stages.language_variants import LANGUAGE_VARIANTS
 from flows.stages.sources import SOURCES
 
 MOST, BESIDE = 100, 2000
-"""Rows that carry one kind of defect, and rows next to them that carry none, at most."""
+"""Max rows per kind of defect, and max rows without any."""
 
 SAMPLE = 20_000
-"""Rows among which those that carry a defect are looked for."""
+"""Max rows from which those to plant defects in are drawn."""
 
 _FILTERS = (
     "planted in copies of rows that had passed; the recipe's filters, except stages that ask a model, ran on them next "
@@ -111,11 +111,7 @@ def _copied_tables(results: Results, sample: PlantedRows) -> dict[str, pl.DataFr
 
 @contextmanager
 def _filtered(run: Run, rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> Iterator[list[StageResult]]:
-    """Run the filters before programs run over other rows, in a temporary folder during the block.
-
-    Args:
-        tables: further tables of the sources.
-    """
+    """Run the filters before the execution matrix on other rows, in a temporary folder during the block."""
 
     def read(job: StageRun) -> StageResult:
         folder = job.open(VERSION, "")

@@ -25,7 +25,7 @@ from training.rollouts.tasks import load_tasks
 from training.stored.general import read_chats
 
 PARENTS = 3
-"""A model is in RUN/model or RUN/checkpoints/N/hf, so many folders below its run at most."""
+"""Max folders from a run to its model: RUN/checkpoints/N/hf."""
 
 BATCH = 5_000
 
@@ -55,9 +55,6 @@ def trained_sets(policy: ModelSettings, folder: Path, more: Sequence[Path] = ())
 
 def refuse_trained_on(bench: str, problems: pl.DataFrame, sets: Sequence[TrainedSet]) -> None:
     """Refuse a bench that shares problems with a set.
-
-    Args:
-        problems: the bench's `PROBLEM` rows.
 
     Raises:
         ConfigError: problems are shared.

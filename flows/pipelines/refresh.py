@@ -56,10 +56,10 @@ from flows.stages.labels import keep_labels
 from flows.stages.questions import doubtful_verdicts_of, final_verdicts
 
 CHOSEN = "chosen"
-"""In the folder of a version: the problems that were judged again for it."""
+"""In a version's folder: the problems judged again for it."""
 
 ANCHOR = "anchor"
-"""In the folder of a version: the anchor's problems, attempts and verdicts."""
+"""In a version's folder: the anchor's problems, attempts and verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,6 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept:
 
 
 def _refusal(policy: str, why: str, anchor: AnchorResult | None) -> str:
-    """Return why a refresh publishes nothing, with the anchor's figures."""
     figures = "".join(f"\n  {line}" for line in anchor.lines) if anchor is not None else ""
     return (
         f"{policy} {why}, so no version was published. See whether the checkpoint loads and is asked as it was "
@@ -159,11 +158,7 @@ def _judge(run: RefreshedRun, selected: StageResult) -> Results:
 
 
 def measure_anchor(run: RefreshedRun, published: _PublishedRun, parts: RefreshParts) -> AnchorResult | None:
-    """Sample the anchor in full, and return its results, or None without an anchor.
-
-    Args:
-        parts: of the newest version.
-    """
+    """Sample the anchor in full, and return its results, or None without an anchor."""
     number, policy, part = published.newest.number, policy_of(run), run.parts[-1]
     settings = run.recipe.refresh
     chosen = anchor_of_parts(parts.decisions(), number + 1, policy)
@@ -231,12 +226,11 @@ def choose_problems(
 
 
 def _priors_of(names: pl.Series, priors: pl.DataFrame) -> pl.DataFrame:
-    """Return these problems' `curation.difficulty.priors.PRIOR` rows."""
     return priors.join(names.alias("problem").to_frame(), on="problem", how="semi")
 
 
 OfShard = Callable[[int, pl.Series], pl.DataFrame]
-"""Returns rows by problem for a shard of the pipeline's problems, whose names these are; others are passed over."""
+"""Returns rows by problem, from a shard's number and its problems."""
 
 
 def _select(

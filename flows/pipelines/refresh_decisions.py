@@ -32,12 +32,7 @@ _STORED = [name for name in versions.KEPT.names() if name != "published"]
 
 @dataclass(frozen=True, slots=True)
 class JudgedShard:
-    """A shard's results in a refresh.
-
-    Args:
-        rates: `curation.difficulty.pass_rates.PASS_RATE` rows. verdicts: `VERDICT` rows.
-        rule: its stopping rule, with priors.
-    """
+    """A shard's pass rates and verdicts in a refresh; ``rule`` includes priors."""
 
     index: int
     rates: pl.DataFrame
@@ -46,11 +41,7 @@ class JudgedShard:
 
 
 def judged_shards(run: RefreshedRun, results: Results, policy: str) -> Iterator[JudgedShard]:
-    """Yield what the policy judged, by shard.
-
-    Args:
-        results: of chosen problems, attempts and verdicts.
-    """
+    """Yield what the policy judged, by shard."""
     part = run.parts[-1]
     folder, sampled = results[final_verdicts(run, part)].folder, results[attempts_of(part)].folder
     base = stopping_rule(difficulty_stage(run.recipe, part))

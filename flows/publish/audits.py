@@ -19,7 +19,7 @@ FILE = "audit.json"
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A draw: the set's version, strata, and each row's statement and reference as drawn."""
+    """A draw; ``rows`` are statements and references as drawn."""
 
     size: int
     version: int | None

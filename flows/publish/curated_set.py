@@ -42,7 +42,7 @@ from flows.stages.labels import keep_labels
 from flows.stages.sources import SOURCES, read_states
 
 OLD = ".old-curated"
-"""In the run folder, for a moment: the set before, on its way out."""
+"""In the run folder, for a moment: the previous set."""
 
 FILE_ROWS = 50_000
 

@@ -105,7 +105,6 @@ def push(planned: Push, *, private: bool, endpoint: str | None = None, token: st
 
 
 def _is_there(api: HfApi, planned: Push) -> bool:
-    """Return whether the hub has exactly these files under the tag."""
     from huggingface_hub import RepoFile
     from huggingface_hub.utils.sha import git_hash
 

@@ -37,7 +37,7 @@ FOLDER = "versions"
 ABOUT, DECISIONS = "about.json", "decisions.parquet"
 CHANGELOG = "CHANGELOG.md"
 COLUMNS = [*versions.COMPARED, "published"]
-"""Columns of decisions that the comparison of two versions reads."""
+"""Columns by which versions are compared."""
 
 Origin = Literal["run", "refresh"]
 
@@ -211,7 +211,7 @@ def apply_version(run: RefreshedRun, filters: Results, decisions: pl.LazyFrame, 
     """Return existing decisions as a finished stage.
 
     Args:
-        decisions: `curation.publish.versions.KEPT` rows; in the problems' order, a shard is read at a time.
+        decisions: `curation.publish.versions.KEPT` rows, read by shard if in the problems' order.
     """
     job = StageRun(decisions_stage(run.parts[-1]), run, filters)
     problems, part = job.problems.folder, job.stage.part
