@@ -47,7 +47,7 @@ def open_curation(run: Run) -> Iterator[Run]:
 
 
 def run_stages(run: Run) -> Results:
-    """Run the recipe's pipeline; within a Prefect flow run, each stage is a task."""
+    """Run the recipe's pipeline, as tasks within a Prefect flow run."""
     return run_pipeline(run, pipeline_of(run.recipe).items)
 
 

@@ -214,11 +214,7 @@ def _pairs(frame: pl.DataFrame, bench: Bench) -> dict[str, str]:
 
 
 def _sizes(bench: Bench, scores: pl.DataFrame) -> list[int]:
-    """Return each k: the bench's, or the fewest attempts of a problem, if above 1.
-
-    Raises:
-        ConfigError: no problem has that many attempts.
-    """
+    """Return each k: the bench's, or the fewest attempts of a problem, if above 1."""
     fewest, most = int((scores["attempts"] + scores["failed"]).min() or 0), int(scores["attempts"].max() or 0)  # type: ignore[arg-type]
     if not bench.k:
         return [fewest] if fewest > 1 else []

@@ -98,7 +98,6 @@ def judged_again(run: Run, filters: Results, verifier: str, version: Version) ->
 
 
 def _linked(run: Run, folder: Path) -> Path:
-    """Link a run's unchanged files into a folder, and return it."""
     for entry in run.folder.iterdir():
         if entry.name not in _MADE_ANEW:
             (folder / entry.name).symlink_to(entry)

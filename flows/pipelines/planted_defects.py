@@ -35,7 +35,7 @@ MOST, BESIDE = 100, 2000
 """Max rows per kind of defect, and max rows without any."""
 
 SAMPLE = 20_000
-"""Max rows from which those to plant defects in are drawn."""
+"""Max rows that may get planted defects."""
 
 _FILTERS = (
     "planted in copies of rows that had passed; the recipe's filters, except stages that ask a model, ran on them next "
@@ -45,7 +45,7 @@ _PROGRAMS = (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE)
 
 
 def planted_figures(run: Run, results: Results) -> list[Figure]:
-    """Return the recall of each kind of planted defect; ``results`` are the run's."""
+    """Return the recall of each kind of planted defect."""
     root, math = Run(run.folder, without_models(run.recipe), run.recipe_folder), run.recipe.flow == "curate-math"
     return [*_row_figures(root, results, math=math), *([_label_figure(run, results)] if math else [])]
 

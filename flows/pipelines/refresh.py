@@ -81,8 +81,6 @@ class RefreshResult:
 
 @dataclass(frozen=True, slots=True)
 class _PublishedRun:
-    """A set's finished pipeline, with filters and decisions."""
-
     run: Run
     results: Results
     newest: Version
@@ -236,12 +234,7 @@ OfShard = Callable[[int, pl.Series], pl.DataFrame]
 def _select(
     run: RefreshedRun, published: _PublishedRun, folder: StageFolder, chosen: OfShard, priors: OfShard | None
 ) -> StageResult:
-    """Keep the selected problems in a stage with the pipeline's shards.
-
-    Args:
-        chosen: returns `curation.difficulty.refresh.REFRESH_CHOICE` rows.
-        priors: returns `curation.difficulty.priors.PRIOR` rows.
-    """
+    """Keep the selected problems in a stage with the pipeline's shards."""
 
     def choose(job: StageRun) -> StageResult:
         problems = job.problems.folder

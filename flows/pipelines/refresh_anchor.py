@@ -72,7 +72,7 @@ def anchor_result(
 
     Args:
         own: the policy's counts on the anchor.
-        attempts: the anchor's, by index, up to their stop by ``rule``.
+        attempts: the anchor's, up to their stop by ``rule``.
     """
     parts = replace(parts, own=own.select(COUNTS))
     anchor = anchored(_met_counts(parts, policy), policy, before.policy)

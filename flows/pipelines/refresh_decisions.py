@@ -63,7 +63,6 @@ def merged_decisions(
 
     Args:
         parts: of the version before.
-        results: of chosen problems, attempts and verdicts.
         accuses: whether suspected labels may change.
     """
     scratch = ScratchFolder("decisions")

@@ -86,8 +86,7 @@ def _status(expected: float, band: Band) -> str:
 def _rows_of_shard(parts: RefreshParts, index: int, made: list[str], anchor: AnchorResult | None) -> pl.DataFrame:
     """Return a shard's procedural rows: problem, source, level, seed, waits, rate, expected.
 
-    ``rate`` is measured, by the new policy if there is an anchor; ``expected`` is the item response model's, for
-    reserve.
+    ``rate`` is measured; ``expected`` is the item response model's, for reserve.
     """
     problems = read_shard(parts.results.problems.folder, "kept", index, ["id", "source", "meta"])
     names = problems["id"]

@@ -71,7 +71,7 @@ def push(planned: Push, *, private: bool, endpoint: str | None = None, token: st
     """Push a set as one tagged commit, unless its tag exists; return the commit's URL.
 
     Args:
-        private: whether a new data set is private.
+        private: for a new data set.
         endpoint: by default ``HF_ENDPOINT`` or the client's.
         token: by default ``HF_TOKEN`` or that of `hf auth login`.
 

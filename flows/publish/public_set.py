@@ -208,7 +208,6 @@ def _withheld_ids(curated: Path, licenses: tuple[str, ...]) -> list[str]:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the tables that may hold texts of the sources, and their files."""
     for table in (*TABLES, *BESIDE):
         for path in sorted((folder / table).glob("*.parquet")):
             yield table, path

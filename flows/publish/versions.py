@@ -162,7 +162,6 @@ def settle_version(
     """Return the newest version if it has these decisions, else store a new one.
 
     Args:
-        table: `curation.publish.versions.KEPT` rows.
         policy, root, cost: of a refresh.
     """
     digest, before = digest_of(table), latest(run.folder)

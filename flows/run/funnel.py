@@ -26,7 +26,7 @@ class StageStatus:
 
     @property
     def is_shown(self) -> bool:
-        """Return whether the funnel shows it: not for finished measuring stages."""
+        """Return False for finished measuring stages."""
         return self.stage.kind is not Kind.MEASURE or not self.finished
 
 

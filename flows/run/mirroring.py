@@ -1,7 +1,4 @@
-"""Copy a run's logs and set to its mirror after each stage and publication.
-
-Only the last copy's failure fails the run.
-"""
+"""Copy a run's logs and set to its mirror; only the last copy's failure fails the run."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ CURATED = "curated"
 """Folder of the sets, in run and mirror."""
 
 MARK = ".published.json"
-"""In a published set: its inputs, by which it changes."""
+"""In a published set: its inputs and its files' hashes."""
 
 LOGS = ("run.json", "history.jsonl", METRICS, "plan.json", "review.jsonl")
 

@@ -1,4 +1,4 @@
-"""Start each model once per run, within `keep_open`; `PolicySession` asks one prompt.
+"""Start each model once per run, within `keep_open`.
 
 Invariants: one local model runs at a time, as two may not fit on a GPU. Equal tables are one model. No stored response
 is asked for again; later runs retry refused requests.
@@ -168,7 +168,7 @@ class ResponseWatch:
         self._has_warned = False
 
     def add(self, problem: str, index: int, completion: Completion) -> None:
-        """Count a response; warn once most are certain to be useless."""
+        """Count a response; warn once most are useless."""
         if self._has_warned:
             return
         text = completion.text or ""
@@ -205,12 +205,11 @@ def warn_of_responses(run: Run, stage: str, model: str, responses: ResponseTally
 class PolicySession:
     """Ask a policy one prompt, and store its responses in the run.
 
-    The policy starts at the first request without stored responses.
+    The policy starts once a response is missing.
 
     Args:
         work: the asking stage or command, for warnings.
         prompt: by default the model's.
-        is_readable: as in `ResponseWatch`.
     """
 
     def __init__(
@@ -248,7 +247,7 @@ class PolicySession:
             self._stack.close()
 
     def shard_by_shard(self, job: StageRun, folder: StageFolder, work: Callable[[int], Shard]) -> StageResult:
-        """Compute the stage, and shards with refused requests again in a due retry round."""
+        """Compute the stage, and retry refused requests in a due round."""
 
         def noting(round_number: int, index: int) -> Shard:
             self.refused.clear()

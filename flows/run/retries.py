@@ -1,6 +1,4 @@
-"""Retry a stage's failures in later runs, in rounds with higher verifier limits.
-
-`STAGE/retries.json` has the last planned round.
+"""Retry a stage's failures in later runs, in rounds with higher verifier limits (`STAGE/retries.json`).
 
 Invariants: other shards keep their bytes. A killed round continues with the same limits. A refresh cancels pending
 rounds.
@@ -21,7 +19,7 @@ FAILED, REFUSED = "verifier_failures", "refused_problems"
 ROUND = "retry_round"
 
 Retry = Callable[[int], AbstractContextManager[Callable[[int], Shard]]]
-"""From a round's number to a context that yields the function to remake a shard."""
+"""From a round's number to a context with the function to remake a shard."""
 
 
 def failure_notes(failures: int, round_number: int = 0, kind: str = FAILED) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """A run and its folder.
 
-- `DIR/run.json`: the recipe, and the base of its relative paths
-- `DIR/stages/01-sources` … `10-export`: tables (`flows.run.stage.Stage.folder_in`)
+- `DIR/run.json`: the recipe, and the base of its paths
+- `DIR/stages/01-sources` … `10-export`: tables
 - `DIR/attempts/`: the append-only attempt store
 - `DIR/verdicts/stage1/<verifier>/`, `DIR/decisions/stage1/<verifier>/`
 - `DIR/curated/`: the curated set
@@ -81,8 +81,8 @@ class Run:
 
 
 def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
-    """Return a difficulty stage's settings, without early stopping of recorded attempts, or wrong labels by votes with
-    posteriors.
+    """Return a difficulty stage's settings, without early stopping of recorded attempts, and with rule `posterior`
+    without votes on labels.
     """
     settings = recipe.stage1 if part == PARTS[0] else recipe.stage2
     assert settings is not None, part

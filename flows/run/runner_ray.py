@@ -1,9 +1,8 @@
-"""Compute shards and slow verdicts on a Ray cluster (the extra `ray`), RAY_ADDRESS's or a local one.
+"""Compute shards and slow verdicts on a Ray cluster, RAY_ADDRESS's or a local one.
 
-Invariants: every node has the run folder and this package. Shards of a dead worker are repeated; errors of the work
-are raised here.
+Invariants: every node has the run folder and this package. Errors of the work are raised here.
 
-Ray's niceness makes programs exceed wall time; start clusters with RAY_worker_niceness=0.
+Start clusters with RAY_worker_niceness=0, else programs exceed their time.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """What later runs retry in a stage, and how often (`flows.run.retries`)."""
+    """What later runs retry in a stage, and how often."""
 
     what: str
     verb: str
@@ -89,31 +89,31 @@ class Stage:
     """Refuses wrong inputs before anything runs."""
 
     describe: Callable[[Run], Iterable[str]] = lambda _run: ()
-    """Lines of ``goldilocks run --dry``: what it would read and ask."""
+    """Lines of ``goldilocks run --dry``."""
 
     explain: Callable[[Run, Path, str], Iterable[str]] = lambda _run, _folder, _problem: ()
-    """More lines of `goldilocks explain`, from run, stage's folder and problem's id."""
+    """Further lines of `goldilocks explain`, for a stage's folder and a problem's id."""
 
     is_planned: bool = True
     """Whether `goldilocks plan` runs it before its pilot."""
 
     runs_anywhere: bool = False
-    """Whether its shards are independent, so other machines may compute them."""
+    """Whether its shards are independent, for other machines."""
 
     by_verifier: bool = False
-    """Whether it has a folder per version of the verifier."""
+    """Whether it has a folder per verifier version."""
 
     retries: RetryRule = VERIFIER_RETRIES
     """What later runs retry in it."""
 
     comes_later: bool = False
-    """Whether people's work after a run enables it; readers go without it until the next run."""
+    """Whether a finished run may lack it, as people enable it later."""
 
     part: str = ""
     """A difficulty stage's table: stage1 or stage2."""
 
     task: str = ""
-    """Its task's name in Prefect, by default the title."""
+    """Its name in Prefect, if not the title."""
 
     def folder_in(self, run: Run, verifier: str = "") -> Path:
         """Return the stage's folder in a run, or in a refreshed version."""
@@ -286,7 +286,7 @@ class StageRun:
         rows: int,
         rows_in: int | None = None,
     ) -> StageResult:
-        """Do as `shard_by_shard` for independent shards, with about ``rows`` problems per call.
+        """Do as `shard_by_shard` for independent shards, in groups of about ``rows`` problems.
 
         A killed run loses one group.
 
@@ -323,7 +323,6 @@ class StageRun:
 
         Args:
             shards: (rows, work) per shard.
-            total: rows for the progress bar.
             rows_in: expected rows.
         """
         if (result := self.finished(folder)) is not None:

@@ -1,4 +1,4 @@
-"""Learn a difficulty stage's priors from earlier policies and an anchor, sampled first and in full.
+"""Learn a difficulty stage's priors from earlier policies and an anchor.
 
 A problem's prior never uses its own attempts.
 """

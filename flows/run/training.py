@@ -1,4 +1,4 @@
-"""Run a training stage with either engine, without importing Prefect, which would slow torchrun's processes."""
+"""Run a training stage with either engine, without Prefect, which would slow torchrun's processes."""
 
 from __future__ import annotations
 

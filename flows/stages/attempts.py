@@ -1,6 +1,6 @@
 """Sample a difficulty stage's policy and judge its attempts until each problem is decided.
 
-Verdicts are in a folder per verifier version. Later runs retry only refused requests and failed verdicts.
+Later runs retry only refused requests and failed verdicts.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def stopping_rule(settings: DifficultyStage) -> early_stopping.StoppingRule:
 
 
 def stopping_digest(settings: DifficultyStage) -> str:
-    """Return a text of all that `stopping_rule` depends on: without early stopping, only the number of attempts."""
+    """Return a text of all that `stopping_rule` depends on."""
     rule = stopping_rule(settings)
     if not rule.early_stopping:
         return f"all {settings.band.attempts}"
@@ -149,8 +149,6 @@ def _warn_of_open(job: StageRun, result: StageResult) -> None:
 
 
 class _Judged:
-    """Makes the stage's shards, and retries their failures in later rounds."""
-
     def __init__(
         self, job: StageRun, folder: Path, store: attempts.AttemptStore, session: SamplingSession, policy: Policy
     ) -> None:
@@ -179,7 +177,6 @@ class _Judged:
             yield work
 
     def _stored(self, index: int, noted: Mapping[str, int]) -> Shard:
-        """Return a finished shard without its notes on failures."""
         names = sorted(path.parent.name for path in self._folder.glob(f"*/{index:05}.parquet"))
         tables = {name: read_shard(self._folder, name, index) for name in names}
         notes = {name: count for name, count in noted.items() if name not in (retries.FAILED, retries.ROUND)}
@@ -300,11 +297,7 @@ def stage_learner(
     rule: early_stopping.StoppingRule,
     policy: str,
 ) -> PriorLearner | None:
-    """Return the learner of a stage's priors; None if priors are given or unwanted.
-
-    Args:
-        folder: of the stage's problems.
-    """
+    """Return the learner of a stage's priors; None if priors are given or unwanted."""
     if (folder / "priors").is_dir() or not wants_learner(rule):
         return None
     stated = {source.name: source.prior_attempts for source in run.recipe.sources if source.prior_attempts}

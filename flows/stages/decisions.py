@@ -72,11 +72,7 @@ def decide_difficulty(job: StageRun) -> StageResult:
 
 
 class _Deciding:
-    """Decides on a shard's problems.
-
-    Args:
-        judged, sampled: folders of final verdicts, and of attempts.
-    """
+    """Decides on a shard's problems, by folders of verdicts and attempts."""
 
     def __init__(self, job: StageRun, judged: Path, sampled: Path, weighed: Weighing | None) -> None:
         self._job, self._judged, self._sampled, self._weighed = job, judged, sampled, weighed
@@ -129,9 +125,9 @@ def decide_with_reviews(
     """Return `DECISION` rows that suspect no label accepted by a person.
 
     Args:
-        rule: by which attempts stopped.
-        by_votes: whether the band's votes decide; else no label is suspected here.
         failures: `curation.difficulty.pass_rates.failed_verdicts`.
+        rule: by which attempts stopped.
+        by_votes: the band's votes decide; else no label is suspected here.
     """
     decisions = pass_rates.decide(rates, settings.band, part, rule, failures)
     if by_votes and all(verdict.answer is None for verdict in reviews.values()):

@@ -178,7 +178,6 @@ class _Measuring:
 def _noting(
     refused: list[tuple[int, RequestRefused]], budget: FailureBudget, named: Callable[[int], str]
 ) -> Callable[[int, RequestRefused | None], None]:
-    """Return a function that counts answers, and notes refusals within the budget."""
 
     def note(row: int, why: RequestRefused | None) -> None:
         if why is None:

@@ -33,11 +33,11 @@ DESIGNED = "designed"
 MUTANTS = 8
 """Max mutants of a draw that pass the given tests."""
 _DRAWN = 3
-"""Python mutants drawn per wanted one, as most fail a given test; C++ compiles too slowly for more than one."""
+"""Python mutants drawn per wanted one, as most fail a given test."""
 _ENOUGH = 2
 """Tests that each mutant should fail."""
 _RENEWALS = {CodeLang.PYTHON: 3, CodeLang.CPP: 1}
-"""How often mutants are drawn again; C++ compiles slowly."""
+"""How often mutants are drawn again."""
 _MADE = 24
 """Newest made tests, which later mutants must pass."""
 _FRUITLESS = 3
@@ -100,7 +100,7 @@ class Hunt:
         return [mutant for mutant in drawn if failures[mutant.index] is None][: MUTANTS + len(written)]
 
     def renew(self, made: Iterable[tuple[str, str]]) -> None:
-        """Add mutants that pass the newest small tests, once all earlier ones fail enough tests."""
+        """Once all mutants fail enough tests, add some that pass the newest small ones."""
         if self.mutants and self.over and self.renewals < _RENEWALS[self.voters[0].submission.lang]:
             self.renewals += 1
             self.mutants = [*self.mutants, *self.find_mutants(list(made)[-_MADE:])]
@@ -221,7 +221,7 @@ def begin_hunt(
 
     Args:
         limit: the problem's time limit, in seconds.
-        tests: given tests that stay, as `TEST` rows.
+        tests: given tests that stay.
     """
     ordered = sorted(voters, key=lambda one: (one.submission.lang is CodeLang.CPP, -len(one.submission.code)))
     scout = min(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))

@@ -34,7 +34,7 @@ DECIDES = "posterior_decides"
 
 
 def decisions_folder(part: str) -> str:
-    """Return a pass's decisions folder in a run, with subfolders by verifier."""
+    """Return a pass's decisions folder, with subfolders by verifier."""
     return f"decisions/{part}"
 
 
@@ -75,7 +75,7 @@ def weighing(
 
     Args:
         accepted: problems whose reference a person accepted.
-        others: further references: problem, source, answer.
+        others: further references (problem, source, answer).
     """
     settings, seed, settled = run.recipe.labels, run.recipe.seed, tuple(accepted)
     by_order, drop_above = settings.rule == "posterior", settings.drop_above

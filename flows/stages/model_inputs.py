@@ -20,7 +20,7 @@ MAX_INPUT_KB = 4096
 DESIGNED_INPUTS = 24
 """Designed inputs per generator."""
 GENERATOR_S = 10.0
-"""CPU seconds of one run of a generator or validator."""
+"""CPU seconds of a generator's or validator's run."""
 _GENERATOR_MB = 512
 _SMALL = 48
 """Small inputs per generator."""

@@ -1,4 +1,4 @@
-"""Ask a model a question as a stage: what is asked, counted and kept as evidence, within a budget."""
+"""Ask a model a question as a stage, within a budget, and keep the evidence."""
 
 from __future__ import annotations
 
@@ -66,7 +66,6 @@ def question_stage(
 
     Args:
         name: in `[questions.NAME]`.
-        folder: in the run folder.
         part: the difficulty stage of a question about verdicts.
         title: by default the question's; required for a user's.
     """

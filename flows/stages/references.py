@@ -93,7 +93,6 @@ def _judged_by_generator(problems: pl.DataFrame, made: Sequence[str]) -> list[in
 
 
 def _check_failed(judge: Judge, problems: pl.DataFrame, dropped: pl.DataFrame) -> list[_Defect]:
-    """Return each problem's defect, checked again if the verifier had failed."""
     before = {(source, row): (reason, why) for source, row, reason, why in dropped.select(*_ROW, *_DEFECT).iter_rows()}
     defects: list[_Defect] = [before.get(row, (None, "")) for row in problems.select(_ROW).iter_rows()]
     failed = [place for place, (reason, _) in enumerate(defects) if reason == _FAILED]

@@ -1,4 +1,4 @@
-"""The first stage: rows of all sources as problems, of code with tests, solutions and limits."""
+"""Read rows of all sources as problems, with code's tests, solutions and limits."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ STATES = "sources.json"
 
 
 def write_states(folder: Path, states: Mapping[str, TableState], counts: Mapping[str, SelectionCounts]) -> None:
-    """Write each source's commit, digest, and row counts after each selection step."""
+    """Write each source's commit, digest and row counts."""
     table = {name: {**asdict(state), **asdict(counts[name])} for name, state in states.items()}
     write_json(folder / STATES, table)
 

@@ -128,7 +128,7 @@ class _Work:
         return shards
 
     def _taken(self, indices: Sequence[int]) -> set[str]:
-        """Return ids that are taken by problems and by translations in finished shards."""
+        """Return ids of problems and of translations in finished shards."""
         own = self._job.stage.folder_in(self._job.run)
         finished = [int(Path(mark["tables"]["kept"]["file"]).stem) for mark in finished_shards(own)]
         taken = [read_shard(own, "kept", index, ["id"])["id"] for index in finished if index not in indices]

@@ -42,7 +42,7 @@ class Unit:
         return build_problem(self.name, pairs, judging, code.time_s, code.memory_mb)
 
     def candidates(self) -> list[execution_matrix.Candidate]:
-        """Return the solutions to run, up to a limit per language and label."""
+        """Return the solutions to run, limited per language and label."""
         rows = self.solutions.select("index", "lang", "code", "right").iter_rows()
         return execution_matrix.draw_candidates(rows)
 
