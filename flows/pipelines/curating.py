@@ -52,7 +52,7 @@ def run_stages(run: Run) -> Results:
 
 
 def publish_set(run: Run, results: Results) -> Path:
-    """Publish the set, show a changed one in Prefect, and return its folder."""
+    """Publish the set, show it in Prefect if changed, and return its folder."""
     before = published_mark(run)
     curated = publish(run, results)
     if published_mark(run) != before:

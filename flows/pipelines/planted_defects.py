@@ -94,7 +94,6 @@ def _passed_rows(results: Results) -> pl.DataFrame:
 
 
 def _copied_tables(results: Results, sample: PlantedRows) -> dict[str, pl.DataFrame]:
-    """Return a sample's tests, solutions and limits, with the original's for planted copies."""
     names = pl.DataFrame(
         [*((name, name) for name in sample.rows["id"].unique()), *sample.copies.items()],
         schema={"id": pl.String, "problem": pl.String},

@@ -234,7 +234,6 @@ OfShard = Callable[[int, pl.Series], pl.DataFrame]
 def _select(
     run: RefreshedRun, published: _PublishedRun, folder: StageFolder, chosen: OfShard, priors: OfShard | None
 ) -> StageResult:
-    """Keep the selected problems in a stage with the pipeline's shards."""
 
     def choose(job: StageRun) -> StageResult:
         problems = job.problems.folder
@@ -260,7 +259,6 @@ def _select(
 def _selection_folder(
     run: RefreshedRun, published: _PublishedRun, before: Version, attempts: Path | None
 ) -> StageFolder:
-    """Return the folder of the chosen problems, keyed by a refresh's inputs."""
     band = difficulty_stage(run.recipe, run.parts[-1]).band
     attempts_digest = file_digest(attempts) if attempts is not None else ""
     made_by = f"{run.recipe.refresh.digest()} {band.digest()} {policy_of(run)} {attempts_digest}"

@@ -104,11 +104,6 @@ def _write_merged(
 
 
 def _decided(run: RefreshedRun, judged: JudgedShard, trust: pl.DataFrame | None, *, accuses: bool) -> pl.DataFrame:
-    """Return a shard's `DECISION` rows.
-
-    Args:
-        trust: `curation.difficulty.label_trust.LABEL_TRUST` rows, if they decide.
-    """
     part = run.parts[-1]
     settings, rule = difficulty_stage(run.recipe, part), judged.rule
     failures = failed_verdicts(pass_rates.counted_verdicts(judged.verdicts, rule))

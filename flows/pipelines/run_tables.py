@@ -1,4 +1,4 @@
-"""A run's tables, for `status` and `explain` with ``--json`` and for the page."""
+"""A run's tables, for ``--json`` and the page."""
 
 from __future__ import annotations
 

@@ -133,7 +133,6 @@ def _made_words(made: Made, name: str, curated: pl.LazyFrame) -> str:
 
 
 def _with_published(decided: StageResult, exported: StageResult) -> Iterator[tuple[pl.DataFrame, pl.Series]]:
-    """Yield a stage's decisions and the published ids, by shard."""
     for shard in range(len(shard_counts(exported.folder))):
         decisions = read_shard(decided.folder, "decisions", shard)
         yield decisions, read_shard(exported.folder, "kept", shard, ["id"])["id"]
@@ -150,7 +149,6 @@ def _stage_facts(
 
 
 def _pass_rates(decided: StageResult, exported: StageResult) -> pl.DataFrame:
-    """Return a stage's pass rates (`cards.RATES`), without verifier failures."""
     inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
     is_told = pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)
     shards = (

@@ -44,7 +44,7 @@ FILE = "debates.jsonl"
 COMMAND = "review --debate"
 
 REVIEWER = "debate"
-"""The reviewer's name of a verdict that a debate decided."""
+"""Reviewer of verdicts that a debate decided."""
 
 
 @dataclass(frozen=True, slots=True)

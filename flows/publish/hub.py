@@ -29,10 +29,7 @@ class HubError(GoldilocksError):
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """A planned push; file sizes are in bytes.
-
-    Example: ``Push(Path("runs/x/curated"), "me/x", "v2", (("README.md", 15392),), "apache-2.0")``
-    """
+    """A planned push; file sizes are in bytes."""
 
     folder: Path
     name: str

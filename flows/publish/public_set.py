@@ -50,7 +50,7 @@ class Restored:
 
 
 def make_public(run: Run, failing: Mapping[str, str]) -> Path:
-    """Write a new DIR/public from DIR/curated, without failing problems, and return it."""
+    """Write a new DIR/public, without failing problems, and return it."""
     curated, target, aside = run.folder / "curated", run.folder / FOLDER, run.folder / f".aside-{FOLDER}"
     shutil.rmtree(aside, ignore_errors=True)
     shutil.copytree(curated, aside)

@@ -288,7 +288,6 @@ def _audited(run: Run, version: Version, results: Results) -> Figure | None:
 
 
 def _moved(run: Run, audit: Audit, version: Version, exported: StageResult) -> tuple[int, set[str]]:
-    """Return the number of problems added since the audited version, and removed ids."""
     assert audit.version is not None
     came, left = 0, set[str]()
     if audit.version != version.number:

@@ -48,8 +48,6 @@ class Version:
 
     ``digest`` is of its decisions, ``root`` of the pipeline's own, ``file`` of decisions.parquet; ``changes`` is its
     section of CHANGELOG.md.
-
-    Example: ``Version(2, "2026-05-04", "refresh", "small@rl-300", "goldilocks@4", "9f…", "17…", {"promoted": 3}, {})``
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""One-line progress bars with a note below."""
+"""Progress bars with a note below."""
 
 from __future__ import annotations
 

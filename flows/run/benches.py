@@ -62,7 +62,7 @@ def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) 
 
 
 def bench_run(bench: Bench, policy: ModelSettings, folder: Path, bench_folder: Path) -> BenchRun:
-    """Return a bench's run, which keeps problems of any pass rate."""
+    """Return a run that keeps problems of any pass rate."""
     asked = policy.model_copy(update={"decoding": bench.decoding}) if isinstance(policy, LiveModel) else policy
     dumped = {name: getattr(bench, name).model_dump() for name in ("verify", "code")}
     table: dict[str, Any] = {

@@ -197,7 +197,7 @@ def failure_budget(run: Run, problems: int) -> FailureBudget:
 
 
 def warn_of_responses(run: Run, stage: str, model: str, responses: ResponseTally, example: str | None) -> None:
-    """Warn that most responses are useless, with the setting to check."""
+    """Warn of useless responses, with the setting to check."""
     advice = response_advice(responses.main_kind, run.recipe.models[model].kind, model)
     warn(run.folder, stage, responses.sentence(advice, example))
 

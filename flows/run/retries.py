@@ -44,7 +44,7 @@ def last_round(folder: Path) -> int:
 
 
 def plan_round(folder: Path, limit: int) -> int:
-    """Return the pending round, or plan the next if failures are left and ``limit`` allows; 0 if none."""
+    """Return the pending round, or plan one if failures are left and ``limit`` allows; else 0."""
     pending, done = pending_round(folder), last_round(folder)
     if pending or done >= limit or not failures_left(folder):
         return pending

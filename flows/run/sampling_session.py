@@ -215,7 +215,6 @@ class SamplingSession:
         self._sampled = sampler.run(self._feed(shards))
 
     def _expected(self, shards: Sequence[int]) -> float:
-        """Return the expected number of attempts."""
         expected, rows = 0.0, shard_counts(self._problems.folder)
         for index in shards:
             priors = self._priors_of(index)

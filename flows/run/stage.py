@@ -92,7 +92,7 @@ class Stage:
     """Lines of ``goldilocks run --dry``."""
 
     explain: Callable[[Run, Path, str], Iterable[str]] = lambda _run, _folder, _problem: ()
-    """Further lines of `goldilocks explain`, for a stage's folder and a problem's id."""
+    """Further lines of `goldilocks explain`, from stage folder and problem id."""
 
     is_planned: bool = True
     """Whether `goldilocks plan` runs it before its pilot."""
@@ -116,7 +116,7 @@ class Stage:
     """Its name in Prefect, if not the title."""
 
     def folder_in(self, run: Run, verifier: str = "") -> Path:
-        """Return the stage's folder in a run, or in a refreshed version."""
+        """Return the stage's folder in a run or refreshed version."""
         place = run.folder / self.folder
         is_refreshed = self.kind in (Kind.ADDITION, Kind.EXPORT) or self.part == run.parts[-1]
         if run.version_folder is not None and is_refreshed:

@@ -116,7 +116,7 @@ def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str,
 
 
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
-    """Return whether several processes are needed, and torchrun started none."""
+    """Return whether several processes must still be started."""
     from curation.policies.vllm.placement import visible_gpus
 
     settings, recipe_folder, _ = _opened(recipe, out, overrides, resume=resume)

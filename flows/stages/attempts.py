@@ -66,7 +66,7 @@ VOTERS = "voters"
 """Table of the models that made a file's attempts; each votes on labels."""
 
 MEASURED_ON = Path("versions") / "measured_on.json"
-"""In the run folder: the day on which each policy's attempts began."""
+"""In the run folder: the first day of each policy's attempts."""
 
 RETRIES = RetryRule(
     "problems that the model's servers refused, and verdicts on which the verifier failed",

@@ -59,7 +59,6 @@ def _bench_of(run: Run) -> Bench:
 
 
 def _reason(row: Mapping[str, Any], bench: Bench, *, is_first: bool) -> tuple[str | None, str]:
-    """Return a drop reason, if any, and evidence."""
     if not (row["statement"] or "").strip():
         return DropReason.MISSING_STATEMENT.value, ""
     if not is_first:

@@ -129,7 +129,6 @@ class _Maker:
     reasons: Counter[str] = field(default_factory=Counter)
 
     def batch(self) -> list[NewInput]:
-        """Return new inputs, without refused ones."""
         generated = self.generated
         seed = f"{self.run.recipe.seed} {self.unit.name} {generated.rounds}"
         batch = [NewInput(text, MODEL_ORIGIN, DESIGNED) for text in self.written.designed[:DESIGNED_INPUTS]]
@@ -158,14 +157,12 @@ class _Maker:
         return fresh
 
     def _allowed(self, inputs: Sequence[NewInput]) -> list[NewInput]:
-        """Return the inputs that trusted validators, if any, accept."""
         if not self.vouching.by or not inputs:
             return list(inputs)
         allowed = self.vouching.check(self.runner, [one.text for one in inputs])
         return [one for one, valid in zip(inputs, allowed, strict=True) if valid]
 
     def _hunted(self, seed: str) -> list[NewInput]:
-        """Select inputs from many small ones by `Hunt.sweep`."""
         count = HUNTED * HUNTED_INPUTS
         self.hunt.renew((unpacked(one.packed), unpacked(one.output)) for one in self.pool if one.size <= HUNTED_BYTES)
         made = [NewInput(text, MODEL_ORIGIN, WRITTEN) for text in self.written.small[:count]]
@@ -248,7 +245,6 @@ class _Maker:
                 break
 
     def keep(self, before: Counter[int], have: int) -> None:
-        """Choose among the sound tests."""
         generated = self.generated
         sound = self._without_doubts()
         large = sorted((test for test in sound if test.size > LARGE_BYTES), key=lambda t: (-len(t.failing), t.index))

@@ -72,8 +72,6 @@ def decide_difficulty(job: StageRun) -> StageResult:
 
 
 class _Deciding:
-    """Decides on a shard's problems, by folders of verdicts and attempts."""
-
     def __init__(self, job: StageRun, judged: Path, sampled: Path, weighed: Weighing | None) -> None:
         self._job, self._judged, self._sampled, self._weighed = job, judged, sampled, weighed
         self._settings = difficulty_stage(job.run.recipe, job.stage.part)

@@ -125,7 +125,6 @@ class _Measuring:
         )
 
     def measure(self) -> None:
-        """Measure missing scores."""
         if self.folder.manifest() is None:
             self._job.shard_by_shard(self.folder, self._work(), title="Benchmark overlap")
 

@@ -151,8 +151,8 @@ class Hunt:
         return fresh
 
     def sweep(self, made: Sequence[NewInput], count: int, caught: Counter[int]) -> list[NewInput]:
-        """Return up to ``count`` inputs: up to half that distinguish barely tested programs from the scout, the others
-        with the rarest kinds of answers.
+        """Return up to ``count`` inputs: up to half distinguish barely tested programs from the scout, the others have
+        the rarest answers.
 
         Args:
             caught: failed tests per known wrong solution.

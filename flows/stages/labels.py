@@ -213,8 +213,6 @@ class LabelShards:
 
 @dataclass(frozen=True, slots=True)
 class _KeptLabels:
-    """Computed labels by their inputs, and their folders."""
-
     labels: dict[tuple[str, ...], LabelShards] = field(default_factory=dict)
     folders: ExitStack = field(default_factory=ExitStack)
 
@@ -301,7 +299,6 @@ class PlantedLabels:
     """How many planted wrong references a run's rule finds, over all draws.
 
     Args:
-        rule: in words.
         hits: of ``planted``; ``others`` are further accused ones, of ``problems`` labels.
     """
 

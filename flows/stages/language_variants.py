@@ -1,4 +1,4 @@
-"""Make a variant of each problem per language that can be asked for."""
+"""Make a variant of each problem per usable language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a model's generator programs in the sandbox for designed and small inputs."""
+"""Run a model's generator programs in the sandbox."""
 
 from __future__ import annotations
 

@@ -84,7 +84,6 @@ def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str] = ()) -> li
 
 
 def _judged_by_generator(problems: pl.DataFrame, made: Sequence[str]) -> list[int]:
-    """Return the positions of rows that only their generator can judge."""
     if not made or problems.is_empty():
         return []
     judged_by = pl.col("meta").str.json_path_match("$.judged_by")

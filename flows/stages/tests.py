@@ -189,7 +189,6 @@ def _split(
 def _notes(
     problems: pl.DataFrame, tests: pl.DataFrame, power: pl.DataFrame, validation: pl.DataFrame
 ) -> dict[str, int]:
-    """Return the shard's counts for the card."""
     kept = problems.filter("keep")
     kept_power = power.join(kept, on="problem", how="semi")
     total = {

@@ -90,7 +90,6 @@ class _Work:
         yield lambda index: self.shards([index], round_number)[0]
 
     def shards(self, indices: Sequence[int], round_number: int = 0) -> list[Shard]:
-        """Return some shards, asked together."""
         frames = {index: read_shard(self._folder, "kept", index) for index in indices}
         originals = pl.concat([frame.with_columns(shard=pl.lit(index)) for index, frame in frames.items()])
         originals = originals.filter(pl.col("id").is_in(list(self.targets)))
@@ -128,7 +127,6 @@ class _Work:
         return shards
 
     def _taken(self, indices: Sequence[int]) -> set[str]:
-        """Return ids of problems and of translations in finished shards."""
         own = self._job.stage.folder_in(self._job.run)
         finished = [int(Path(mark["tables"]["kept"]["file"]).stem) for mark in finished_shards(own)]
         taken = [read_shard(own, "kept", index, ["id"])["id"] for index in finished if index not in indices]
