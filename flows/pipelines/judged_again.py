@@ -127,7 +127,7 @@ def _verdicts_again(
 
 
 def _differing_verdicts(before: pl.DataFrame, after: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
-    """Return a sentence per changed verdict, and the (problem, index) of incomparable ones.
+    """Return a sentence per changed verdict, and incomparable (problem, index) pairs.
 
     A failed verdict excludes its problem, as answer classes are numbered otherwise.
     """

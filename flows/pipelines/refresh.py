@@ -309,11 +309,6 @@ def _count_reasons(folder: Path) -> dict[str, int]:
 
 
 def _read_published_run(run: Run) -> _PublishedRun:
-    """Read a finished run's filters and decisions.
-
-    Raises:
-        StoreError: it is unfinished, or its recipe has changed.
-    """
     curated_set.restore(run.folder)
     stored = stored_versions(run.folder)
     if not stored or not curated_set.is_published(run):

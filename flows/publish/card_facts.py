@@ -193,7 +193,6 @@ def precision_sentence(disabled: tuple[str, ...] = ()) -> str:
 
 
 def _suspicion(run: Run, results: Results) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the card's `suspicion` field and its note; both empty if votes decide."""
     with deciding_shards(run, results) as labels:
         if labels is None:
             return {}, ()

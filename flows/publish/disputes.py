@@ -60,7 +60,6 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
 
 
 def _unreadable(run: Run, queue: pl.DataFrame) -> set[tuple[str, str]]:
-    """Return offered (reference, language) pairs that the verifier cannot judge against."""
     offered = review.offered_references(queue)
     with open_judge(run) as judge:
         checks = zip(offered, judge.check(offered), strict=True)

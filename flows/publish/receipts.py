@@ -253,7 +253,6 @@ def _expected_wrong(run: Run, results: Results) -> tuple[int, float]:
 
 
 def _audited(run: Run, version: Version, results: Results) -> Figure | None:
-    """Return the audited share of wrong labels; None with too few verdicts."""
     audit = read_audit(run.folder)
     if audit is None or audit.version is None:
         return None

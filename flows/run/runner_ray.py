@@ -109,15 +109,15 @@ class SpreadJudge:
         return self._judge.final_answer(response)
 
     def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
-        """Yield each task's verdicts in order, computed locally."""
+        """Yield each task's verdicts in order."""
         return self._judge.judge(tasks)
 
     def check(self, references: Iterable[Reference]) -> Iterator[ReferenceCheck]:
-        """Yield whether each (reference, language) is usable, computed locally."""
+        """Yield whether each (reference, language) is usable."""
         return self._judge.check(references)
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
-        """Yield each (reference, answer)'s outcome, computed locally."""
+        """Yield each (reference, answer)'s outcome."""
         return self._judge.compare_pairs(pairs)
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:

@@ -154,7 +154,6 @@ class SamplingSession:
             self._begin(shards)
 
     async def _learn(self, learner: PriorLearner) -> None:
-        """Sample the anchor in full, and learn the priors."""
         self._working = asyncio.current_task()
         wanted, folder = pl.Series(learner.anchor), self._problems.folder
         shards: list[list[str]] = []

@@ -135,7 +135,6 @@ def exact_priors(problems: Sequence[str]) -> pl.DataFrame:
 
 
 def _counts(outcomes: Sequence[AttemptOutcome]) -> tuple[int, int, int]:
-    """Return correct, judged and top wrong votes."""
     votes: dict[int, int] = {}
     for _, answer_class in outcomes:
         if answer_class:

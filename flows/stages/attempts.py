@@ -200,7 +200,6 @@ class _Judged:
         return replace(shard, tables=tables, notes={**shard.notes, **figures})
 
     def _voters(self, verdicts: pl.DataFrame) -> pl.DataFrame:
-        """Return problem, index and voter of attempts whose file names their model."""
         schema = pl.Schema({"problem": pl.String(), "index": VERDICT["index"], "voter": pl.String()})
         if not isinstance(self._policy, Recorded):
             return pl.DataFrame(schema=schema)

@@ -92,11 +92,7 @@ class GeneratedTests:
 
 
 def vouching_of(unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouching:
-    """Return which validator, if any, is trusted with a problem's inputs.
-
-    Args:
-        responses: a model's, with generators and validators.
-    """
+    """Return which validator, if any, is trusted with a problem's inputs."""
     package, model = validators_of(unit.judging), validators_in(responses)
     if not package and not model:
         return Vouching()
@@ -107,8 +103,6 @@ def vouching_of(unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouchin
 
 @dataclass(slots=True)
 class _Maker:
-    """Makes a problem's tests; ``changeable`` inputs may be mutated."""
-
     run: Run
     unit: Unit
     runner: Runner
@@ -231,7 +225,6 @@ class _Maker:
         return [one for one in self.pool if one.shape not in doubtful]
 
     def work(self, wrong: set[int], have: int) -> None:
-        """Make batches until there are enough sound tests, for up to `ROUNDS`."""
         wanted, generated, idle = ENOUGH_TESTS, self.generated, 0
         target = max(KEEP, wanted)
         while generated.rounds < ROUNDS:

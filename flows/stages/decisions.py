@@ -42,7 +42,7 @@ _LEAST_DOUBT = 1e-9
 
 
 def decide_difficulty(job: StageRun) -> StageResult:
-    """Decide on each problem by its pass rate, and on its reference by all answers."""
+    """Decide on problems by pass rates, and on references by all answers."""
     run, part = job.run, job.stage.part
     verdicts = [job.results[final_verdicts(run, name)] for name in run.parts[: run.parts.index(part) + 1]]
     sampled, near = job.results[attempts_of(part)], job.results.get(NEAR_DEDUP)

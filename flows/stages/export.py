@@ -1,4 +1,4 @@
-"""Make the curated set of kept problems, translations and variants, up to the recipe's size."""
+"""Make the curated set, up to the recipe's size."""
 
 from __future__ import annotations
 

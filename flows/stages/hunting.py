@@ -54,9 +54,9 @@ _ANSWERED_OTHERWISE = frozenset({CodeVerdict.WA, CodeVerdict.RTE})
 class Hunt:
     """Finds inputs for a problem, with mutants that pass its given tests.
 
-    ``voters`` are mutated in turn; ``scout`` answers many inputs; ``wrong`` are known wrong solutions; ``written`` are
-    a model's wrong Python programs. ``killed`` counts failed tests per mutant, ``idle`` sweeps without a failure,
-    ``slow`` batches over limits; ``pace`` is the scout's CPU seconds per input.
+    ``voters`` are mutated in turn; ``scout`` answers many inputs; ``written`` are a model's wrong Python programs.
+    ``killed`` counts failed tests per mutant, ``idle`` sweeps without a failure, ``slow`` batches over limits; ``pace``
+    is the scout's CPU seconds per input.
     """
 
     run: Run

@@ -74,7 +74,7 @@ def weighing(
     """Learn how all answers weigh references, and whether probabilities or votes decide.
 
     Args:
-        accepted: problems whose reference a person accepted.
+        accepted: problems with a reference that a person accepted.
         others: further references (problem, source, answer).
     """
     settings, seed, settled = run.recipe.labels, run.recipe.seed, tuple(accepted)
@@ -98,11 +98,7 @@ def weighing(
 
 @contextmanager
 def opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Iterator[tuple[VoteParts, list[str]]]:
-    """Yield all votes, in files, and the last stage's policies.
-
-    Args:
-        folders: of each stage's verdicts.
-    """
+    """Yield all votes, in files, and the last stage's policies."""
     voters: set[str] = set()
 
     def parts() -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
@@ -158,7 +154,7 @@ def _by_voters(folder: Path, index: int, verdicts: pl.DataFrame) -> pl.DataFrame
 
 
 def _strayed_verdicts(first: Path, later: Path) -> pl.DataFrame:
-    """Return a later stage's verdicts on problems that the first stage lacks in the same shard."""
+    """Return a later stage's verdicts on problems that the first stage's shard lacks."""
     strayed = [pl.DataFrame(schema=_VOTED_SCHEMA)]
     for index in range(len(shard_counts(later, "verdicts"))):
         here = read_optional_shard(first, "verdicts", index, ["problem"])
@@ -275,7 +271,7 @@ def _computed_from(run: Run, filters: Results, verifier: str) -> tuple[str, ...]
 
 
 def _stored_labels(run: Run, verifier: str) -> Path | None:
-    """Return the folder of a run's labels, if finished; None for a refreshed version."""
+    """Return the folder of a run's stored labels; None for a refreshed version."""
     folder = run.folder / decisions_folder(run.parts[-1]) / verifier
     is_stored = run.version_folder is None and run.recipe.weighs_labels and (folder / "labels").is_dir()
     return folder if is_stored and read_manifest(folder) is not None else None

@@ -90,7 +90,7 @@ def _doubtful_verdicts(job: StageRun) -> Iterator[Inputs]:
 def doubtful_verdicts_of(part: str) -> Stage:
     """Return the stage of a model's votes on a difficulty stage's doubtful verdicts.
 
-    If enabled, sampling counts doubtful verdicts as open (`flows.stages.attempts`).
+    If enabled, sampling counts doubtful verdicts as open.
     """
     return question_stage(
         "doubtful_verdicts",

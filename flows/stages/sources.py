@@ -135,7 +135,6 @@ def _parts(source: Source, run: Run, counts: SelectionCounts) -> Iterator[tuple[
 
 @contextmanager
 def _naming_the_way_out(source: Source) -> Iterator[None]:
-    """Add advice to leave out a missing source to its error."""
     try:
         yield
     except MissingSourceError as error:

@@ -46,7 +46,7 @@ _SAYS = (*READING_VOTE.words, UNREADABLE)
 
 
 def translate(job: StageRun) -> StageResult:
-    """Translate the drawn problems, check them, and measure them if wanted."""
+    """Translate, check and, if wanted, measure the drawn problems."""
     with ExitStack() as stack:
         work = _Work(job, stack)
         folder = job.open(f"{MADE_BY} {work.judged_by}", work.settings_text, job.problems)
@@ -55,8 +55,6 @@ def translate(job: StageRun) -> StageResult:
 
 
 class _Work:
-    """The stage's shards and models, each opened when first asked."""
-
     def __init__(self, job: StageRun, stack: ExitStack) -> None:
         assert job.recipe.translation is not None
         self.settings: TranslationSettings = job.recipe.translation
