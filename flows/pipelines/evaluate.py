@@ -153,7 +153,6 @@ def _rows(run: BenchRun) -> Results:
 
 
 def _as_published(problems: pl.DataFrame) -> pl.DataFrame:
-    """Return problems with the bench's own ids and statements."""
     return problems.with_columns(
         pl.col("group").alias("id"), pl.coalesce("raw_statement", "statement").alias("statement")
     )

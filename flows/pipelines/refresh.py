@@ -268,7 +268,6 @@ def _selection_folder(
 
 
 def _is_repeated(run: RefreshedRun, published: _PublishedRun, attempts: Path | None) -> bool:
-    """Return whether the same policy, settings and attempts made the newest version."""
     if published.newest.origin != "refresh" or published.before is None:
         return False
     if attempts is not None and not attempts.is_file():

@@ -81,8 +81,8 @@ class Run:
 
 
 def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
-    """Return a difficulty stage's settings, without early stopping of recorded attempts, and with rule `posterior`
-    without votes on labels.
+    """Return a difficulty stage's settings: no early stopping of recorded attempts, no votes on labels by rule
+    `posterior`.
     """
     settings = recipe.stage1 if part == PARTS[0] else recipe.stage2
     assert settings is not None, part

@@ -27,7 +27,7 @@ from flows.stages.sound_tests import NewInput
 from flows.stages.units import Unit
 
 HUNTED, HUNTED_BYTES = 6, 2048
-"""Inputs tried per hunted one, and their max size."""
+"""Inputs tried per hunted one, and their max bytes."""
 DESIGNED = "designed"
 """Shape of inputs that a model designed, each its own kind."""
 MUTANTS = 8

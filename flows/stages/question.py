@@ -115,7 +115,7 @@ def registered(name: str) -> Question:
 def find_question(run: Run, name: str) -> tuple[Question, str]:
     """Return a question, and the digest of a user's file.
 
-    A changed file is asked again, as answers are stored under its digest.
+    A changed file is asked again.
 
     Raises:
         ConfigError: the plug-in cannot be loaded, or is no `Vote`.
