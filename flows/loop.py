@@ -22,7 +22,7 @@ from flows.serve.unfinished import REFRESHED, no_more_rounds, training_folder
 from flows.train import train_stage
 
 CURATION = {curate_math.name: curate_math, curate_code.name: curate_code}
-"""The curation flow of a recipe, by the name that it gives in `flow`."""
+"""Curation flows by a recipe's `flow`."""
 
 
 @flow(name="loop", flow_run_name=run_name, retries=RETRIES, retry_delay_seconds=RETRY_S, persist_result=False)

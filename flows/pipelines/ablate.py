@@ -37,12 +37,12 @@ from training.evaluation.ablations import (
 from training.evaluation.metrics import read_metrics
 
 READY = Path(__file__).parents[1] / "ablations"
-"""The ablations that come along."""
+"""Folder of the shipped ablations."""
 
 
 @dataclass(frozen=True, slots=True)
 class AblationReport:
-    """A finished ablation: its folder and its results."""
+    """A finished ablation."""
 
     folder: Path
     ablation: Ablation

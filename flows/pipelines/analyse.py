@@ -74,7 +74,7 @@ def analyse(run: Path, size: int = 9, problems: int = 512, attempts: int = 16) -
 
     Args:
         size: points along each direction.
-        problems, attempts: number of problems asked at each point, and of attempts at each.
+        problems, attempts: numbers at each point, and at each problem.
 
     Raises:
         StoreError: the folder holds no training run.
@@ -102,7 +102,6 @@ def analyse(run: Path, size: int = 9, problems: int = 512, attempts: int = 16) -
 
 
 def _states(recipe: TrainRecipe, home: Path, run: Path) -> list[Path]:
-    """Return the folders of the initial, kept and trained weights, in order."""
     kept = sorted(path for path in (run / "trajectory").glob("v*") if (path / "DONE.json").exists())
     if not (run / "model" / "DONE.json").exists() or not kept:
         raise ConfigError(
@@ -154,7 +153,6 @@ def _bench(recipe: TrainRecipe, home: Path, place: Path, problems: int, attempts
 def _measure(
     recipe: TrainRecipe, directions: Directions, wanted: Sequence[tuple[float, float]], bench: Bench, place: Path
 ) -> list[Point]:
-    """Return reward and length at each point; only new points are asked."""
     log = place / "points.jsonl"
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     points = {(point.first, point.second): point for line in lines for point in (Point(**json.loads(line)),)}
@@ -186,7 +184,6 @@ def _ask(recipe: TrainRecipe, directions: Directions, at: tuple[float, float], b
 
 
 def _asking(recipe: TrainRecipe) -> LiveModel:
-    """Return the run's prompt settings for these models, with torch if it used torch."""
     own = recipe.trained
     shared: dict[str, Any] = {name: getattr(own, name) for name in ("prompt", "thinking", "examples")}
     if isinstance(own, TorchModel):

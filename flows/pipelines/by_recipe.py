@@ -1,4 +1,4 @@
-"""The pipelines of math and of code, from raw rows to a curated set, and which one a recipe uses.
+"""The pipelines of math and code, from raw rows to a curated set.
 
 Stage 2 judges all problems again, not only those that stage 1 keeps.
 """
@@ -75,7 +75,7 @@ CURATE_CODE = Pipeline(
 )
 
 PIPELINES = {pipeline.name: pipeline for pipeline in (CURATE_MATH, CURATE_CODE)}
-"""By the name of their flow, as a recipe has it."""
+"""By a recipe's `flow`."""
 
 
 def pipeline_of(recipe: Recipe) -> Pipeline:

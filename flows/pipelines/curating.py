@@ -22,7 +22,6 @@ def curate(recipe: Path, out: Path | None = None, overrides: Sequence[str] = ())
     """Run a recipe's pipeline and return the published set's folder.
 
     Args:
-        recipe: a TOML file.
         out: the run folder, by default runs/NAME.
         overrides: changed settings, as ``key=value``.
     """
@@ -48,12 +47,12 @@ def open_curation(run: Run) -> Iterator[Run]:
 
 
 def run_stages(run: Run) -> Results:
-    """Run the recipe's pipeline; within a Prefect flow run, each stage is a task."""
+    """Run the recipe's pipeline, as tasks within a Prefect flow run."""
     return run_pipeline(run, pipeline_of(run.recipe).items)
 
 
 def publish_set(run: Run, results: Results) -> Path:
-    """Publish the set, show a changed one in Prefect, and return its folder."""
+    """Publish the set, show it in Prefect if changed, and return its folder."""
     before = published_mark(run)
     curated = publish(run, results)
     if published_mark(run) != before:

@@ -89,7 +89,7 @@ def evaluate(
     Args:
         bench_folder, policy_folder: bases of relative paths.
         against: folder of another evaluation to compare with.
-        trained_on: further sets that the policy was trained on.
+        trained_on: the policy's further training sets.
         own_problems: the policy may know the bench.
 
     Raises:
@@ -112,11 +112,7 @@ def evaluate(
 
 
 def _unused(policy: ModelSettings, folder: Path, bench: Bench, problems: pl.DataFrame) -> tuple[str, ...]:
-    """Return a line on recorded attempts outside the bench, if any.
-
-    Raises:
-        ConfigError: all of them are.
-    """
+    """Return a line on recorded attempts outside the bench, if any."""
     if not isinstance(policy, RecordedModel):
         return ()
     recorded_attempts = Recorded(policy, folder)
@@ -134,7 +130,7 @@ def _unused(policy: ModelSettings, folder: Path, bench: Bench, problems: pl.Data
 
 
 def _at_home(policy: ModelSettings, folder: Path) -> ModelSettings:
-    """Return a policy with absolute paths, as the run's are the bench's."""
+    """Return a policy with absolute paths."""
     if isinstance(policy, RecordedModel):
         return policy.model_copy(update={"path": str((folder / Path(policy.path).expanduser()).absolute())})
     local = folder / Path(policy.model).expanduser()
@@ -157,7 +153,6 @@ def _rows(run: BenchRun) -> Results:
 
 
 def _as_published(problems: pl.DataFrame) -> pl.DataFrame:
-    """Return problems with the bench's own ids and statements."""
     return problems.with_columns(
         pl.col("group").alias("id"), pl.coalesce("raw_statement", "statement").alias("statement")
     )
@@ -214,11 +209,7 @@ def _pairs(frame: pl.DataFrame, bench: Bench) -> dict[str, str]:
 
 
 def _sizes(bench: Bench, scores: pl.DataFrame) -> list[int]:
-    """Return each k: the bench's, or the smallest number of attempts above 1.
-
-    Raises:
-        ConfigError: no problem has that many attempts.
-    """
+    """Return each k: the bench's, or the fewest attempts of a problem, if above 1."""
     fewest, most = int((scores["attempts"] + scores["failed"]).min() or 0), int(scores["attempts"].max() or 0)  # type: ignore[arg-type]
     if not bench.k:
         return [fewest] if fewest > 1 else []
@@ -253,11 +244,7 @@ def _left_out(results: Results) -> list[str]:
 
 
 def _compared(heading: Heading, scores: pl.DataFrame, sizes: Sequence[int], against: Path) -> Comparison:
-    """Compare with another evaluation; a remark mentions another prompt.
-
-    Raises:
-        StoreError: there is none, or no problem is shared.
-    """
+    """Compare with another evaluation; a remark mentions another prompt."""
     place = against / FOLDER
     try:
         other = json.loads((place / "evaluation.json").read_text(encoding="utf-8"))

@@ -44,7 +44,6 @@ def attempt_ids_of(run: Run, name: str) -> list[str]:
 
 
 def _matching(run: Run, stage: Stage, beginning: str, column: str) -> set[str]:
-    """Return a column's values in a stage's kept rows whose id begins so."""
     values: set[str] = set()
     for file in sorted((stage.folder_in(run) / "kept").glob("*.parquet")):
         rows = pl.scan_parquet(file, glob=False).filter(pl.col("id").str.starts_with(beginning)).select(column)

@@ -48,7 +48,6 @@ class JudgedAgain:
     """The results of judging again.
 
     Args:
-        digests: of new verdicts and decisions.
         results: of stages, with new decisions and export.
         verdicts: number compared, without ``failed`` ones.
         differing: a sentence per changed verdict and decision.
@@ -99,7 +98,6 @@ def judged_again(run: Run, filters: Results, verifier: str, version: Version) ->
 
 
 def _linked(run: Run, folder: Path) -> Path:
-    """Link a run's unchanged files into a folder, and return it."""
     for entry in run.folder.iterdir():
         if entry.name not in _MADE_ANEW:
             (folder / entry.name).symlink_to(entry)
@@ -113,10 +111,7 @@ def _linked(run: Run, folder: Path) -> Path:
 def _verdicts_again(
     run: Run, filters: Results, stored: StageResult, place: Path
 ) -> Iterator[tuple[list[str], int, int]]:
-    """Write new verdicts as a stage's table.
-
-    Yields per shard the changes as sentences, the number of comparable verdicts, and of failed ones.
-    """
+    """Write new verdicts; yield changes as sentences, and numbers of comparable and failed ones, by shard."""
     store, problems = attempt_store(run, stored), filters.problems.folder
     with open_judge(run) as judge:
         for index in range(len(shard_counts(problems))):
@@ -132,7 +127,7 @@ def _verdicts_again(
 
 
 def _differing_verdicts(before: pl.DataFrame, after: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
-    """Return a sentence per changed verdict, and the (problem, index) of incomparable ones.
+    """Return a sentence per changed verdict, and incomparable (problem, index) pairs.
 
     A failed verdict excludes its problem, as answer classes are numbered otherwise.
     """
@@ -156,7 +151,6 @@ def _verdict(row: dict[str, object], side: str) -> str:
 
 
 def _differing_decisions(stored: pl.LazyFrame, table: pl.LazyFrame) -> Iterator[str]:
-    """Yield a sentence for each changed decision, sorted by problem."""
     columns = ("keep", "reason", "judged", "correct", "pass_rate", "policy", "published")
     for was, now in in_order(*(side.select("problem", *columns) for side in (stored, table))):
         both = was.join(now, on="problem", how="full", coalesce=True, suffix="_now").sort("problem")

@@ -11,7 +11,7 @@ from flows.run.run_folder import Run
 from flows.stages.attempts import attempts_of
 
 PLAN = "plan.json"
-"""In the run folder: the plan of each stage, as `curation.difficulty.planning.StagePlan.row` gives it."""
+"""In the run folder: each stage's `StagePlan.row`."""
 
 
 def stored_plan(run: Run) -> dict[str, StagePlan]:
@@ -26,7 +26,7 @@ def stored_plan(run: Run) -> dict[str, StagePlan]:
 
 
 def compare_with_plan(run: Run, verifier: str) -> list[str]:
-    """Return planned and actual attempts of each planned stage that has run."""
+    """Return planned and actual attempts of stages that have run."""
     lines = []
     for part, plan in stored_plan(run).items():
         manifest = read_manifest(attempts_of(part).folder_in(run, verifier))

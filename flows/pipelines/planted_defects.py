@@ -32,10 +32,10 @@ from flows.stages.language_variants import LANGUAGE_VARIANTS
 from flows.stages.sources import SOURCES
 
 MOST, BESIDE = 100, 2000
-"""Rows that carry one kind of defect, and rows next to them that carry none, at most."""
+"""Max rows per kind of defect, and max rows without any."""
 
 SAMPLE = 20_000
-"""Rows among which those that carry a defect are looked for."""
+"""Max rows that may get planted defects."""
 
 _FILTERS = (
     "planted in copies of rows that had passed; the recipe's filters, except stages that ask a model, ran on them next "
@@ -45,7 +45,7 @@ _PROGRAMS = (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE)
 
 
 def planted_figures(run: Run, results: Results) -> list[Figure]:
-    """Return the recall of each kind of planted defect; ``results`` are the run's."""
+    """Return the recall of each kind of planted defect."""
     root, math = Run(run.folder, without_models(run.recipe), run.recipe_folder), run.recipe.flow == "curate-math"
     return [*_row_figures(root, results, math=math), *([_label_figure(run, results)] if math else [])]
 
@@ -94,7 +94,6 @@ def _passed_rows(results: Results) -> pl.DataFrame:
 
 
 def _copied_tables(results: Results, sample: PlantedRows) -> dict[str, pl.DataFrame]:
-    """Return a sample's tests, solutions and limits, with the original's for planted copies."""
     names = pl.DataFrame(
         [*((name, name) for name in sample.rows["id"].unique()), *sample.copies.items()],
         schema={"id": pl.String, "problem": pl.String},
@@ -111,11 +110,7 @@ def _copied_tables(results: Results, sample: PlantedRows) -> dict[str, pl.DataFr
 
 @contextmanager
 def _filtered(run: Run, rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> Iterator[list[StageResult]]:
-    """Run the filters before programs run over other rows, in a temporary folder during the block.
-
-    Args:
-        tables: further tables of the sources.
-    """
+    """Run the filters before the execution matrix on other rows, in a temporary folder during the block."""
 
     def read(job: StageRun) -> StageResult:
         folder = job.open(VERSION, "")

@@ -25,7 +25,7 @@ from training.rollouts.tasks import load_tasks
 from training.stored.general import read_chats
 
 PARENTS = 3
-"""A model is in RUN/model or RUN/checkpoints/N/hf, so many folders below its run at most."""
+"""Max folders from a run to its model: RUN/checkpoints/N/hf."""
 
 BATCH = 5_000
 
@@ -56,9 +56,6 @@ def trained_sets(policy: ModelSettings, folder: Path, more: Sequence[Path] = ())
 def refuse_trained_on(bench: str, problems: pl.DataFrame, sets: Sequence[TrainedSet]) -> None:
     """Refuse a bench that shares problems with a set.
 
-    Args:
-        problems: the bench's `PROBLEM` rows.
-
     Raises:
         ConfigError: problems are shared.
     """
@@ -75,7 +72,6 @@ def refuse_trained_on(bench: str, problems: pl.DataFrame, sets: Sequence[Trained
 
 
 def _shared(problems: pl.DataFrame, trained: TrainedSet) -> dict[int, str]:
-    """Return the bench's rows that the set contains, with the method."""
     known = set(trained.problems["id"])
     hits = {row: "the same text" for row, name in enumerate(problems["id"]) if name in known}
     if trained.drawn or trained.problems.is_empty():
@@ -102,7 +98,6 @@ def _named(path: Path) -> Iterator[TrainedSet]:
 
 
 def _of_model(model: Path) -> Iterator[TrainedSet]:
-    """Yield the training sets of a model's run and of earlier ones."""
     run = next((folder for folder in (model, *model.parents[:PARENTS]) if is_training(folder)), None)
     if run is not None:
         yield from _of_run(run)

@@ -175,7 +175,6 @@ def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:
 
 
 def _check_run(stated: Receipt, published: PublishedRun, folder: Path, found: Verification, *, quick: bool) -> None:
-    """Check all that the run's folder allows."""
     run, version, verifier = published.run, published.version, published.verifier
     today = verifier_version(run)
     mark = published_mark(run)
@@ -233,7 +232,6 @@ def _compare(
 
 
 def _differing_rows(folder: Path, exported: Path) -> Iterator[str]:
-    """Yield each difference of the set from the run's export."""
     files = sorted((folder / "data").glob("train-*.parquet"))
     rows, wanted = pl.scan_parquet(files, glob=False), scan_table(exported, "kept")
     if not wanted.collect_schema().names():
@@ -257,7 +255,6 @@ def _differing_rows(folder: Path, exported: Path) -> Iterator[str]:
 
 
 def _same_rows(rows: pl.LazyFrame, exported: Path) -> bool:
-    """Return whether a set's rows equal the export's, in order."""
     counts, start = shard_counts(exported), 0
     if rows.select(pl.len()).collect().item() != sum(counts):
         return False

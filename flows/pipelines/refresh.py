@@ -56,10 +56,10 @@ from flows.stages.labels import keep_labels
 from flows.stages.questions import doubtful_verdicts_of, final_verdicts
 
 CHOSEN = "chosen"
-"""In the folder of a version: the problems that were judged again for it."""
+"""In a version's folder: the problems judged again for it."""
 
 ANCHOR = "anchor"
-"""In the folder of a version: the anchor's problems, attempts and verdicts."""
+"""In a version's folder: the anchor's problems, attempts and verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,6 @@ class RefreshResult:
 
 @dataclass(frozen=True, slots=True)
 class _PublishedRun:
-    """A set's finished pipeline, with filters and decisions."""
-
     run: Run
     results: Results
     newest: Version
@@ -141,7 +139,6 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept:
 
 
 def _refusal(policy: str, why: str, anchor: AnchorResult | None) -> str:
-    """Return why a refresh publishes nothing, with the anchor's figures."""
     figures = "".join(f"\n  {line}" for line in anchor.lines) if anchor is not None else ""
     return (
         f"{policy} {why}, so no version was published. See whether the checkpoint loads and is asked as it was "
@@ -159,11 +156,7 @@ def _judge(run: RefreshedRun, selected: StageResult) -> Results:
 
 
 def measure_anchor(run: RefreshedRun, published: _PublishedRun, parts: RefreshParts) -> AnchorResult | None:
-    """Sample the anchor in full, and return its results, or None without an anchor.
-
-    Args:
-        parts: of the newest version.
-    """
+    """Sample the anchor in full, and return its results, or None without an anchor."""
     number, policy, part = published.newest.number, policy_of(run), run.parts[-1]
     settings = run.recipe.refresh
     chosen = anchor_of_parts(parts.decisions(), number + 1, policy)
@@ -231,23 +224,16 @@ def choose_problems(
 
 
 def _priors_of(names: pl.Series, priors: pl.DataFrame) -> pl.DataFrame:
-    """Return these problems' `curation.difficulty.priors.PRIOR` rows."""
     return priors.join(names.alias("problem").to_frame(), on="problem", how="semi")
 
 
 OfShard = Callable[[int, pl.Series], pl.DataFrame]
-"""Returns rows by problem for a shard of the pipeline's problems, whose names these are; others are passed over."""
+"""Returns rows by problem, from a shard's number and its problems."""
 
 
 def _select(
     run: RefreshedRun, published: _PublishedRun, folder: StageFolder, chosen: OfShard, priors: OfShard | None
 ) -> StageResult:
-    """Keep the selected problems in a stage with the pipeline's shards.
-
-    Args:
-        chosen: returns `curation.difficulty.refresh.REFRESH_CHOICE` rows.
-        priors: returns `curation.difficulty.priors.PRIOR` rows.
-    """
 
     def choose(job: StageRun) -> StageResult:
         problems = job.problems.folder
@@ -273,7 +259,6 @@ def _select(
 def _selection_folder(
     run: RefreshedRun, published: _PublishedRun, before: Version, attempts: Path | None
 ) -> StageFolder:
-    """Return the folder of the chosen problems, keyed by a refresh's inputs."""
     band = difficulty_stage(run.recipe, run.parts[-1]).band
     attempts_digest = file_digest(attempts) if attempts is not None else ""
     made_by = f"{run.recipe.refresh.digest()} {band.digest()} {policy_of(run)} {attempts_digest}"
@@ -283,7 +268,6 @@ def _selection_folder(
 
 
 def _is_repeated(run: RefreshedRun, published: _PublishedRun, attempts: Path | None) -> bool:
-    """Return whether the same policy, settings and attempts made the newest version."""
     if published.newest.origin != "refresh" or published.before is None:
         return False
     if attempts is not None and not attempts.is_file():
@@ -324,11 +308,6 @@ def _count_reasons(folder: Path) -> dict[str, int]:
 
 
 def _read_published_run(run: Run) -> _PublishedRun:
-    """Read a finished run's filters and decisions.
-
-    Raises:
-        StoreError: it is unfinished, or its recipe has changed.
-    """
     curated_set.restore(run.folder)
     stored = stored_versions(run.folder)
     if not stored or not curated_set.is_published(run):

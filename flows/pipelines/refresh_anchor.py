@@ -21,8 +21,7 @@ from flows.pipelines.refresh_parts import COUNTS, RefreshParts
 from flows.publish.versions import Version
 
 FAR_WEAKER = 2.0
-"""Logits below the policy that judged the set from which a policy is taken for a broken one. A policy that answers half
-of the problems would answer an eighth of them."""
+"""Logits below the set's policy from which a policy counts as broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class AnchorResult:
         return self.forecast.shared.priors_of(shard, problems, self.forecast.threshold)
 
     def threshold(self, settings: RefreshSettings) -> float:
-        """Return the chance of another decision from which a problem is judged again: the forecast's if priors hold."""
+        """Return the min probability of another decision to judge a problem again: the forecast's if priors hold."""
         return self.forecast.threshold if self.gives_priors else settings.change_probability
 
 
@@ -73,7 +72,7 @@ def anchor_result(
 
     Args:
         own: the policy's counts on the anchor.
-        attempts: the anchor's, by index, up to their stop by ``rule``.
+        attempts: the anchor's, up to their stop by ``rule``.
     """
     parts = replace(parts, own=own.select(COUNTS))
     anchor = anchored(_met_counts(parts, policy), policy, before.policy)

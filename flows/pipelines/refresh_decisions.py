@@ -32,12 +32,7 @@ _STORED = [name for name in versions.KEPT.names() if name != "published"]
 
 @dataclass(frozen=True, slots=True)
 class JudgedShard:
-    """A shard's results in a refresh.
-
-    Args:
-        rates: `curation.difficulty.pass_rates.PASS_RATE` rows. verdicts: `VERDICT` rows.
-        rule: its stopping rule, with priors.
-    """
+    """A shard's pass rates and verdicts in a refresh; ``rule`` includes priors."""
 
     index: int
     rates: pl.DataFrame
@@ -46,11 +41,7 @@ class JudgedShard:
 
 
 def judged_shards(run: RefreshedRun, results: Results, policy: str) -> Iterator[JudgedShard]:
-    """Yield what the policy judged, by shard.
-
-    Args:
-        results: of chosen problems, attempts and verdicts.
-    """
+    """Yield what the policy judged, by shard."""
     part = run.parts[-1]
     folder, sampled = results[final_verdicts(run, part)].folder, results[attempts_of(part)].folder
     base = stopping_rule(difficulty_stage(run.recipe, part))
@@ -72,7 +63,6 @@ def merged_decisions(
 
     Args:
         parts: of the version before.
-        results: of chosen problems, attempts and verdicts.
         accuses: whether suspected labels may change.
     """
     scratch = ScratchFolder("decisions")
@@ -114,11 +104,6 @@ def _write_merged(
 
 
 def _decided(run: RefreshedRun, judged: JudgedShard, trust: pl.DataFrame | None, *, accuses: bool) -> pl.DataFrame:
-    """Return a shard's `DECISION` rows.
-
-    Args:
-        trust: `curation.difficulty.label_trust.LABEL_TRUST` rows, if they decide.
-    """
     part = run.parts[-1]
     settings, rule = difficulty_stage(run.recipe, part), judged.rule
     failures = failed_verdicts(pass_rates.counted_verdicts(judged.verdicts, rule))

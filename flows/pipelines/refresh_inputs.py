@@ -17,10 +17,10 @@ from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run, stage_model
 
 CHECKPOINT = "checkpoint"
-"""Name of the model that judges again, in the recipe of a refresh."""
+"""Name of the judging model in a refresh's recipe."""
 
 MODELS = ("", "model", "hf")
-"""Where in a checkpoint's folder the weights in Hugging Face format may be."""
+"""Folders of a checkpoint that may hold Hugging Face weights."""
 
 
 def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:

@@ -1,7 +1,6 @@
 """Choose the levels of procedural sources from which a refresh draws new rows.
 
-Easier levels than the band are retired, and harder ones wait. Invariant: the choice depends only on the version's
-inputs.
+Invariant: the choice depends only on the version's inputs.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from flows.pipelines.refresh_parts import RefreshParts
 from flows.run.run_folder import Run
 
 LEVELS = "levels.json"
-"""In the folder of a version: what was expected of each level, and how many rows of it were drawn."""
+"""In a version's folder: each level's expected pass rate and drawn rows."""
 
 DRAWN, RETIRED, WAITS = "drawn", "retired", "waits"
-"""What becomes of a level: its expected pass rate is in the band, above it, or below it."""
+"""A level's expected pass rate is in the band, above or below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +59,7 @@ def stored_choices(place: Path) -> tuple[LevelChoice, ...]:
 def drawn_levels(
     run: Run, parts: RefreshParts, anchor: AnchorResult | None, band: Band
 ) -> tuple[list[LevelChoice], pl.DataFrame]:
-    """Return the choice for each level of a source with a reserve, and the rows drawn as `REFRESH_CHOICE`.
-
-    Args:
-        parts: of the newest version.
-        anchor: the new policy's, if any.
-        band: of the levels' expected pass rates.
-    """
+    """Return the choice for each level of a source with a reserve, and the rows drawn as `REFRESH_CHOICE`."""
     made = {source.name: source.made for source in run.recipe.read_sources if source.made is not None}
     names = [name for name, how in made.items() if how.reserve_per_level]
     if not names:
@@ -93,8 +86,7 @@ def _status(expected: float, band: Band) -> str:
 def _rows_of_shard(parts: RefreshParts, index: int, made: list[str], anchor: AnchorResult | None) -> pl.DataFrame:
     """Return a shard's procedural rows: problem, source, level, seed, waits, rate, expected.
 
-    ``rate`` is measured, by the new policy if there is an anchor; ``expected`` is the item response model's, for
-    reserve.
+    ``rate`` is measured; ``expected`` is the item response model's, for reserve.
     """
     problems = read_shard(parts.results.problems.folder, "kept", index, ["id", "source", "meta"])
     names = problems["id"]

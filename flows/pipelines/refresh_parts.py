@@ -27,7 +27,6 @@ class RefreshParts:
     """A set's problems by shard, with newest version ``number``.
 
     Args:
-        results: of the finished pipeline.
         all_trained: `curation.difficulty.refresh.ROLLOUT_COUNTS` rows since that version.
         own: the new policy's counts on the anchor.
     """
@@ -63,7 +62,7 @@ class RefreshParts:
     def counts_of_shard(self, index: int) -> pl.DataFrame:
         """Return counts of all stages and versions, of the anchor and of training since.
 
-        Columns are problem, policy, correct and judged, and domain if there are several (`flows.stages.attempts`).
+        They have a column ``domain`` if there are several.
         """
         decided = [read_shard(result.folder, "decisions", index, COUNTS) for result in self.results.decisions]
         decided += [self.version_of_shard(number, COUNTS, index) for number in self._numbers]
@@ -110,11 +109,7 @@ class RefreshParts:
 
 
 def join_counts(decided: Sequence[pl.DataFrame], further: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return the largest counts of decisions per problem and policy, and all further counts.
-
-    Args:
-        decided, further: with problem, policy, correct, judged.
-    """
+    """Return the largest counts of decisions per problem and policy, and all further counts."""
     rows = pl.concat([part.select(COUNTS) for part in decided])
     judged = rows.sort(COUNTS).unique(COUNTS[:2], keep="last", maintain_order=True)
     return pl.concat([judged, *(part.select(COUNTS).cast(judged.schema) for part in further)])

@@ -1,4 +1,4 @@
-"""A run's tables, for `status` and `explain` with ``--json`` and for the page."""
+"""A run's tables, for ``--json`` and the page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from flows.stages.questions import question_lines
 from flows.stages.variants import VARIANTS
 
 _MEASURED = {"decisions": "problem", "verdicts": "problem"}
-"""Tables of the stages that measure, and the column that names the problem."""
+"""Tables of measuring stages, with the column of problems."""
 
 _KEYS = {
     Kind.FILTER: {"kept": "id", "dropped": "id"},

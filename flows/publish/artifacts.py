@@ -14,11 +14,7 @@ PLOTS = ("funnel", "pass_rates")
 
 
 def show_in_prefect(name: str, curated: Path, funnel: Sequence[FunnelRow]) -> None:
-    """Create a published set's artifacts, within a Prefect flow run.
-
-    Args:
-        curated: the published folder.
-    """
+    """Create a published set's artifacts, within a Prefect flow run."""
     if not in_flow_run():
         return
     from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact

@@ -19,7 +19,7 @@ FILE = "audit.json"
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A draw: the set's version, strata, and each row's statement and reference as drawn."""
+    """A draw; ``rows`` are statements and references as drawn."""
 
     size: int
     version: int | None
@@ -27,7 +27,7 @@ class Audit:
     rows: dict[str, tuple[str, str]]
 
     def wrong_labels(self, verdicts: ReviewVerdicts) -> dict[str, bool]:
-        """Return whether the label was wrong, of each drawn row with a verdict."""
+        """Return whether each drawn row with a verdict had a wrong label."""
         return {
             name: (answer := verdicts[name].answer) is None or answer != reference
             for name, (_, reference) in self.rows.items()

@@ -42,12 +42,7 @@ def card_facts(
     disputed: Mapping[str, int],
     recipe_toml: str,
 ) -> cards.CardFacts:
-    """Return the data card's facts.
-
-    Args:
-        disputed: disputed labels by kind.
-        recipe_toml: the recipe as printed.
-    """
+    """Return the data card's facts."""
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
     curated = scan_table(exported.folder, "kept")
     suspicion, label_notes = _suspicion(run, results)
@@ -86,7 +81,6 @@ def card_facts(
 
 
 def _origins(run: Run, results: Results, curated: pl.LazyFrame) -> Iterator[Block]:
-    """Yield the table of sources, then how each one's rows were selected or made."""
     states, recipe, rows, notes = read_states(results[SOURCES].folder), run.recipe, [], []
     ledger = cards.license_counts(curated) if results[EXPORT].manifest.kept else {}
     rows_read = scan_table(results[SOURCES].folder, "kept").group_by("source").len()
@@ -129,7 +123,6 @@ def _selection(source: Source, held: Mapping[str, Any]) -> list[str]:
 
 
 def _made_words(made: Made, name: str, curated: pl.LazyFrame) -> str:
-    """Return a procedural source's generator and published rows by level."""
     level = pl.col("meta").str.json_path_match("$.level").cast(pl.Int64).alias("level")
     is_variant = pl.col("meta").str.json_path_match("$.variant_of").is_not_null()
     is_own = (pl.col("source") == name) & pl.col("translation_of").is_null() & ~is_variant
@@ -140,7 +133,6 @@ def _made_words(made: Made, name: str, curated: pl.LazyFrame) -> str:
 
 
 def _with_published(decided: StageResult, exported: StageResult) -> Iterator[tuple[pl.DataFrame, pl.Series]]:
-    """Yield a stage's decisions and the published ids, by shard."""
     for shard in range(len(shard_counts(exported.folder))):
         decisions = read_shard(decided.folder, "decisions", shard)
         yield decisions, read_shard(exported.folder, "kept", shard, ["id"])["id"]
@@ -157,7 +149,6 @@ def _stage_facts(
 
 
 def _pass_rates(decided: StageResult, exported: StageResult) -> pl.DataFrame:
-    """Return a stage's pass rates (`cards.RATES`), without verifier failures."""
     inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
     is_told = pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)
     shards = (
@@ -202,7 +193,6 @@ def precision_sentence(disabled: tuple[str, ...] = ()) -> str:
 
 
 def _suspicion(run: Run, results: Results) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the card's `suspicion` field and its note; both empty if votes decide."""
     with deciding_shards(run, results) as labels:
         if labels is None:
             return {}, ()
@@ -212,7 +202,6 @@ def _suspicion(run: Run, results: Results) -> tuple[dict[str, str], tuple[str, .
 
 
 def _label_note(recipe: Recipe, results: Results, labels: LabelShards) -> str:
-    """Return a sentence on dropped and queued labels, and on expected wrong ones."""
     settings, exported = recipe.labels, results[EXPORT]
     accused = queued = 0
     expected, left = list[float](), list[float]()
@@ -244,7 +233,6 @@ def _earlier_policies(curated: pl.LazyFrame, version: Version) -> tuple[str, ...
 
 
 def _decontamination(run: Run, results: Results) -> Section:
-    """Return a section with each benchmark's overlapping problems, by method."""
     result = results.get(DECONTAMINATION)
     benchmarks = [benchmark for benchmark, _ in benchmarks_of(run)] if result is not None else []
     if result is None or not benchmarks:

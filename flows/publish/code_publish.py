@@ -29,7 +29,7 @@ from flows.stages.tests import GIVEN_TESTS, TESTS
 
 RUN_OF = ["problem", "solution", "standard"]
 FILE_BYTES = 256 << 20
-"""Bytes of inputs and outputs after which a file of tests is closed."""
+"""Bytes after which a file of tests is closed."""
 
 
 def write_beside(run: Run, exported: StageResult, folder: Path) -> None:
@@ -40,7 +40,7 @@ def write_beside(run: Run, exported: StageResult, folder: Path) -> None:
 
 
 def _of_variants(run: Run, exported: StageResult, index: int, table: str) -> pl.DataFrame:
-    """Return a table's rows of each language variant in a shard of the set, with its own id and language."""
+    """Return a table's rows per language variant of a shard, with its id and language."""
     rows = read_shard(exported.folder, "kept", index).select("id", "group", "meta").iter_rows()
     variants = [(name, group, language_of(meta)) for name, group, meta in rows]
     schema = {"variant": pl.String, "problem": pl.String, "language": pl.String}

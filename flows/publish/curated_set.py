@@ -42,7 +42,7 @@ from flows.stages.labels import keep_labels
 from flows.stages.sources import SOURCES, read_states
 
 OLD = ".old-curated"
-"""In the run folder, for a moment: the set before, on its way out."""
+"""In the run folder, for a moment: the previous set."""
 
 FILE_ROWS = 50_000
 
@@ -156,7 +156,6 @@ def origins_of(run: Run, results: Results) -> list[cards.Origin]:
 
 
 def _finish(run: Run, version: versions.Version, results: Results, folder: Path, made_from: dict[str, Any]) -> None:
-    """Write the receipt of an otherwise complete set, then its mark."""
     receipts.write_receipt(receipts.make_receipt(run, results, version, folder), folder)
     write_mark(folder, made_from)
 
@@ -230,7 +229,7 @@ def how_asked(run: Run) -> str | None:
 
 
 def is_published(run: Run) -> bool:
-    """Return whether this recipe made the published set, thresholds and verifier aside."""
+    """Return whether this recipe, thresholds and verifier aside, made the published set."""
     mark = published_mark(run)
     return mark is not None and mark.get("settled") == settled_digest(run.recipe)
 

@@ -44,7 +44,7 @@ FILE = "debates.jsonl"
 COMMAND = "review --debate"
 
 REVIEWER = "debate"
-"""The reviewer's name of a verdict that a debate decided."""
+"""Reviewer of verdicts that a debate decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,6 @@ def hold_debates(
     """Debate and judge a finished run's disputed labels.
 
     Args:
-        judge: the recipe's model that judges.
-        debater: the model that argues.
         min_score: min probability of an accepted answer; None accepts none.
         limit: max problems.
 
@@ -152,7 +150,7 @@ def _held(run: Run, judge: str, debater: str, debates: Sequence[Debate]) -> list
 def _settle(run: Run, rows: pl.DataFrame, min_score: float) -> dict[str, str]:
     """Record accepted answers, and return them by problem.
 
-    Problems that a person has judged and answers that the verifier cannot read are skipped.
+    Problems that a person has judged and unreadable answers are skipped.
     """
     spoken = review.read_statements(run.folder)
     wanted = {name: text for name, text in accepted_answers(rows, min_score).items() if name not in spoken}

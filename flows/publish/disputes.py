@@ -60,7 +60,6 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
 
 
 def _unreadable(run: Run, queue: pl.DataFrame) -> set[tuple[str, str]]:
-    """Return offered (reference, language) pairs that the verifier cannot judge against."""
     offered = review.offered_references(queue)
     with open_judge(run) as judge:
         checks = zip(offered, judge.check(offered), strict=True)
@@ -80,7 +79,6 @@ def made_from(run: Run, results: Results) -> Mapping[str, str]:
 
 
 def _verdicts(run: Run, results: Results) -> StageResult | None:
-    """Return the stored verdicts of the last decisions."""
     return read_result(final_verdicts(run, run.parts[-1]), run, results.decisions[-1].folder.name)
 
 
@@ -107,7 +105,6 @@ def _table(result: StageResult, table: str, where: pl.Expr | None = None) -> pl.
 
 
 def _among_problems(folder: Path, finders: Sequence[Callable[[pl.DataFrame], pl.DataFrame]]) -> list[pl.DataFrame]:
-    """Return each finder's rows, reading one shard of problems at a time."""
     found: list[list[pl.DataFrame]] = [[] for _ in finders]
     for shard in range(len(shard_counts(folder))):
         problems = read_shard(folder, "kept", shard)

@@ -29,10 +29,7 @@ class HubError(GoldilocksError):
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """A planned push; file sizes are in bytes.
-
-    Example: ``Push(Path("runs/x/curated"), "me/x", "v2", (("README.md", 15392),), "apache-2.0")``
-    """
+    """A planned push; file sizes are in bytes."""
 
     folder: Path
     name: str
@@ -71,7 +68,7 @@ def push(planned: Push, *, private: bool, endpoint: str | None = None, token: st
     """Push a set as one tagged commit, unless its tag exists; return the commit's URL.
 
     Args:
-        private: whether a new data set is private.
+        private: for a new data set.
         endpoint: by default ``HF_ENDPOINT`` or the client's.
         token: by default ``HF_TOKEN`` or that of `hf auth login`.
 
@@ -105,7 +102,6 @@ def push(planned: Push, *, private: bool, endpoint: str | None = None, token: st
 
 
 def _is_there(api: HfApi, planned: Push) -> bool:
-    """Return whether the hub has exactly these files under the tag."""
     from huggingface_hub import RepoFile
     from huggingface_hub.utils.sha import git_hash
 

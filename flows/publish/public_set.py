@@ -1,10 +1,9 @@
 """Publish a set without the texts that `export.withhold` names, and restore them.
 
-If this leaves anything out, or a problem fails its proof (`curation.scoring.checking`), DIR/public is sent instead of
-DIR/curated.
+If anything is left out, DIR/public is sent instead of DIR/curated.
 
-Invariants: no table of DIR/public has a withheld text; rows whose text is not their source's, such as translations,
-are left out.
+Invariants: no table of DIR/public has a withheld text; rows whose text is not their source's, such as translations, are
+left out.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ FOLDER, DIGESTS, RECIPE = "public", "withheld/digests.parquet", "withheld/recipe
 TABLES = ("data", "dropped")
 BESIDE = (TESTS_TABLE, JUDGING_TABLE)
 _STATE = re.compile(r"(?m)^(  description: rows [0-9a-f]+)(?:, texts \w+)?$")
-"""Of the card's header: what is in the files, by which `datasets` distinguishes states of a folder."""
+"""The card's state of the files, by which `datasets` distinguishes sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +50,7 @@ class Restored:
 
 
 def make_public(run: Run, failing: Mapping[str, str]) -> Path:
-    """Write a new DIR/public from DIR/curated and return it.
-
-    Args:
-        failing: ids of left-out problems, with reasons.
-    """
+    """Write a new DIR/public, without failing problems, and return it."""
     curated, target, aside = run.folder / "curated", run.folder / FOLDER, run.folder / f".aside-{FOLDER}"
     shutil.rmtree(aside, ignore_errors=True)
     shutil.copytree(curated, aside)
@@ -71,7 +66,6 @@ def make_public(run: Run, failing: Mapping[str, str]) -> Path:
 
 
 def _leave_out(aside: Path, failing: Mapping[str, str]) -> None:
-    """Remove problems with their tests and disputes, and list them on the card."""
     for table, name in (("data", "id"), *((table, "problem") for table in BESIDE)):
         for path in sorted((aside / table).glob("*.parquet")):
             write_parquet(path, pl.read_parquet(path, glob=False).filter(~pl.col(name).is_in([*failing])))
@@ -203,7 +197,6 @@ def _first(failing: Mapping[str, str]) -> str:
 
 
 def _withheld_ids(curated: Path, licenses: tuple[str, ...]) -> list[str]:
-    """Return the ids and groups of all rows under these licences."""
     ids: set[str] = set()
     for path in (path for table, path in _files(curated) if table in TABLES):
         has = pl.read_parquet_schema(path)
@@ -215,7 +208,6 @@ def _withheld_ids(curated: Path, licenses: tuple[str, ...]) -> list[str]:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the tables that may hold texts of the sources, and their files."""
     for table in (*TABLES, *BESIDE):
         for path in sorted((folder / table).glob("*.parquet")):
             yield table, path
@@ -231,14 +223,12 @@ def _is_code(recipe: Recipe) -> bool:
 
 
 def _given(run: Run, table: str, problems: pl.Series) -> pl.DataFrame:
-    """Return the source's tests or judging rows of some problems."""
     folder = SOURCES.folder_in(run)
     wanted = pl.col("problem").is_in(problems.implode())
     return pl.concat(read_shard(folder, table, index).filter(wanted) for index in range(len(shard_counts(folder))))
 
 
 def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.DataFrame) -> pl.DataFrame:
-    """Return the texts of the withheld rows, read again from their sources."""
     recipe = parse_recipe(tomllib.loads((folder / RECIPE).read_text(encoding="utf-8")), str(folder / RECIPE))
     named = [source.name for source in recipe.sources]
     if unknown := sorted(places.keys() - set(named)):

@@ -42,7 +42,7 @@ VERSION = "receipts@2"
 FOLDER, PLANTED, COUNTERFACTUAL = "receipt", "planted.json", "counterfactual.json"
 
 OF_FILES = frozenset({"licences"})
-"""Sections of figures that a set's own files give."""
+"""Sections of figures from a set's own files."""
 
 _LEDGER = ["source", "license", "raw_statement", "raw_answer", "also_from"]
 
@@ -71,7 +71,7 @@ _NOT_MEASURED = (
         "goldilocks publish DIR --receipt",
     ),
 )
-"""The text of each section whose figures need a command of their own, until they are measured."""
+"""Placeholders of figures that need their own command."""
 
 
 def make_receipt(
@@ -241,7 +241,6 @@ def _label_figures(run: Run, results: Results, version: Version) -> Iterator[Fig
 
 
 def _expected_wrong(run: Run, results: Results) -> tuple[int, float]:
-    """Return the number of published references with a probability, and its mean."""
     exported = results[EXPORT].folder
     count, total = 0, list[float]()
     with label_shards(run, Results(results.filters), results.decisions[-1].folder.name) as labels:
@@ -254,7 +253,6 @@ def _expected_wrong(run: Run, results: Results) -> tuple[int, float]:
 
 
 def _audited(run: Run, version: Version, results: Results) -> Figure | None:
-    """Return the audited share of wrong labels; None with too few verdicts."""
     audit = read_audit(run.folder)
     if audit is None or audit.version is None:
         return None
@@ -289,7 +287,6 @@ def _audited(run: Run, version: Version, results: Results) -> Figure | None:
 
 
 def _moved(run: Run, audit: Audit, version: Version, exported: StageResult) -> tuple[int, set[str]]:
-    """Return the number of problems added since the audited version, and removed ids."""
     assert audit.version is not None
     came, left = 0, set[str]()
     if audit.version != version.number:

@@ -37,7 +37,7 @@ FOLDER = "versions"
 ABOUT, DECISIONS = "about.json", "decisions.parquet"
 CHANGELOG = "CHANGELOG.md"
 COLUMNS = [*versions.COMPARED, "published"]
-"""Columns of decisions that the comparison of two versions reads."""
+"""Columns by which versions are compared."""
 
 Origin = Literal["run", "refresh"]
 
@@ -48,8 +48,6 @@ class Version:
 
     ``digest`` is of its decisions, ``root`` of the pipeline's own, ``file`` of decisions.parquet; ``changes`` is its
     section of CHANGELOG.md.
-
-    Example: ``Version(2, "2026-05-04", "refresh", "small@rl-300", "goldilocks@4", "9f…", "17…", {"promoted": 3}, {})``
     """
 
     number: int
@@ -162,7 +160,6 @@ def settle_version(
     """Return the newest version if it has these decisions, else store a new one.
 
     Args:
-        table: `curation.publish.versions.KEPT` rows.
         policy, root, cost: of a refresh.
     """
     digest, before = digest_of(table), latest(run.folder)
@@ -211,7 +208,7 @@ def apply_version(run: RefreshedRun, filters: Results, decisions: pl.LazyFrame, 
     """Return existing decisions as a finished stage.
 
     Args:
-        decisions: `curation.publish.versions.KEPT` rows; in the problems' order, a shard is read at a time.
+        decisions: `curation.publish.versions.KEPT` rows, read by shard if in the problems' order.
     """
     job = StageRun(decisions_stage(run.parts[-1]), run, filters)
     problems, part = job.problems.folder, job.stage.part

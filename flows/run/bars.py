@@ -1,4 +1,4 @@
-"""One-line progress bars with a note below."""
+"""Progress bars with a note below."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from rich.text import Text
 
 
 class _Count(TextColumn):
-    """Rows done of all rows."""
-
     def __init__(self) -> None:
         super().__init__("")
 
@@ -20,7 +18,7 @@ class _Count(TextColumn):
 
 
 class _Remaining(TimeRemainingColumn):
-    """The time left, by a note's estimate or the speed."""
+    """The time left by speed, unless a note has its own."""
 
     def render(self, task: Task) -> Text:
         return Text("") if task.fields["note"] else super().render(task)

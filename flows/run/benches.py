@@ -15,10 +15,10 @@ from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
 
 READY = Path(__file__).parents[1] / "benches"
-"""The benches that come along, a TOML file each."""
+"""Folder of the shipped benches."""
 
 BENCHED = "measured"
-"""Name of the model that is measured, in the recipe of its run."""
+"""Name of the measured model in its recipe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) 
 
 
 def bench_run(bench: Bench, policy: ModelSettings, folder: Path, bench_folder: Path) -> BenchRun:
-    """Return a bench's run, which keeps problems of any pass rate."""
+    """Return a run that keeps problems of any pass rate."""
     asked = policy.model_copy(update={"decoding": bench.decoding}) if isinstance(policy, LiveModel) else policy
     dumped = {name: getattr(bench, name).model_dump() for name in ("verify", "code")}
     table: dict[str, Any] = {
@@ -89,7 +89,7 @@ def bench_run(bench: Bench, policy: ModelSettings, folder: Path, bench_folder: P
 
 
 def as_benchmarks(name: str, folder: Path) -> list[tuple[Source, Path]]:
-    """Return a bench's sources for decontamination, each with its folder.
+    """Return a bench's sources for decontamination, and the base of their paths.
 
     Raises:
         ConfigError: the bench or its statements' column is missing.

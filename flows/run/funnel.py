@@ -26,7 +26,7 @@ class StageStatus:
 
     @property
     def is_shown(self) -> bool:
-        """Return whether the funnel shows it; finished measuring stages are hidden."""
+        """Return False for finished measuring stages."""
         return self.stage.kind is not Kind.MEASURE or not self.finished
 
 
@@ -52,11 +52,6 @@ def status(run: Run, pipeline: Pipeline, verifier: str) -> list[StageStatus]:
 
 
 def _is_current(folder: Path, digests: Mapping[str, str]) -> bool:
-    """Return whether a folder's inputs are current.
-
-    Args:
-        digests: by stage, if finished.
-    """
     return all(digests.get(name, digest) == digest for name, digest in stage_inputs(folder).items())
 
 

@@ -1,4 +1,4 @@
-"""Record each command's and stage's time and end, in `DIR/history.jsonl`.
+"""Record times of commands and stages in `DIR/history.jsonl`.
 
 A command without an end line was killed, or still runs. ``at`` is a Unix time; ``cpu_s`` includes child processes,
 ``peak_mb`` does not.
@@ -127,7 +127,6 @@ def _write(folder: Path, line: dict[str, Any]) -> None:
 
 
 def _lines(folder: Path) -> list[dict[str, Any]]:
-    """Read the history's complete lines."""
     path = folder / FILE
     if not path.exists():
         return []

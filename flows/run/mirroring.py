@@ -1,7 +1,4 @@
-"""Copy a run's logs and set to its mirror after each stage and publication.
-
-Only the last copy's failure fails the run.
-"""
+"""Copy a run's logs and set to its mirror; only the last copy's failure fails the run."""
 
 from __future__ import annotations
 
@@ -18,10 +15,10 @@ from flows.run.progress import METRICS, note
 from flows.run.run_folder import Run
 
 CURATED = "curated"
-"""In the run folder, and of the mirror's sets."""
+"""Folder of the sets, in run and mirror."""
 
 MARK = ".published.json"
-"""In the published set: all that it was made from. Its content changes with that of the set."""
+"""In a published set: its inputs and its files' hashes."""
 
 LOGS = ("run.json", "history.jsonl", METRICS, "plan.json", "review.jsonl")
 

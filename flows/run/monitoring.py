@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 _shown: ContextVar[tuple[list[Monitor], Iterator[int]] | None] = ContextVar("monitors", default=None)
-"""The run's monitors, and its further steps."""
 
 
 @contextmanager

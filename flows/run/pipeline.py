@@ -56,7 +56,7 @@ class Pipeline:
 def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None) -> Results:
     """Run enabled items in order; return earlier and new results.
 
-    A shared model ends after its last item, unless a caller keeps it open.
+    A model ends after its last item, unless a caller keeps it open.
     """
     results = results or Results()
     enabled, is_outermost = [item for item in items if item.enabled(run)], kept_models() is None
@@ -74,7 +74,6 @@ def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None
 
 
 def _models_of(run: Run, items: Iterable[Item]) -> set[str]:
-    """Return the keys of the items' models."""
     names = {run.recipe.asked.get(item.asks) for item in items if isinstance(item, Stage)}
     return {model_key(run.recipe.models[name], run.recipe_folder) for name in names if name is not None}
 

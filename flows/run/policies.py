@@ -27,14 +27,13 @@ POLICIES = {
     "endpoint": "curation.policies.endpoint:Endpoint",
     "torch": "training.generation.torch_policy:TorchPolicy",
 }
-"""Module and class by kind of settings, imported when one is opened; called as `open_policy` is."""
+"""Module and class by kind, called with `open_policy`'s arguments."""
 
 
 def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | None = None) -> Policy:
-    """Return a model's policy, which starts when entered.
+    """Return a model's policy, which starts when entered; `embedded` is the shipped model.
 
     Args:
-        recipe_folder: base of relative paths; `embedded` is the shipped model.
         prompt: replaces the settings', except for recorded attempts.
 
     Raises:

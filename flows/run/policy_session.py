@@ -1,8 +1,7 @@
-"""Start each model once per run, in one event loop, within a `keep_open` block; `PolicySession` asks one prompt.
+"""Start each model once per run, within `keep_open`.
 
-Invariants: one local model runs at a time, as two may not fit on a GPU. Models end after their last stage. Equal
-tables are one model. Responses are stored under the prompt's version, so no request is repeated; refused ones are
-retried by later runs.
+Invariants: one local model runs at a time, as two may not fit on a GPU. Equal tables are one model. No stored response
+is asked for again; later runs retry refused requests.
 """
 
 from __future__ import annotations
@@ -119,7 +118,7 @@ class ModelSession:
 
 
 def model_key(settings: ModelSettings, folder: Path) -> str:
-    """Return a model's key: its table, without its name."""
+    """Return a key that is equal for equal tables."""
     return f"{settings.digest()} {folder}"
 
 
@@ -149,11 +148,7 @@ def kept_models() -> OpenModels | None:
 
 @contextmanager
 def model_session(settings: ModelSettings, folder: Path, prompt: Prompt | None = None) -> Iterator[ModelSession]:
-    """Yield a model's session; outside of `keep_open`, the model ends with it.
-
-    Args:
-        folder: base of relative paths.
-    """
+    """Yield a model's session; outside of `keep_open`, the model ends with it."""
     with keep_open() as models:
         yield ModelSession(models, settings, folder, prompt)
 
@@ -162,7 +157,6 @@ class ResponseWatch:
     """Warns once per stage if most responses are useless.
 
     Args:
-        model: the answering model's name.
         is_readable: returns whether a response has the wanted answer.
     """
 
@@ -174,7 +168,7 @@ class ResponseWatch:
         self._has_warned = False
 
     def add(self, problem: str, index: int, completion: Completion) -> None:
-        """Count a response; warn once most are certain to be useless."""
+        """Count a response; warn once most are useless."""
         if self._has_warned:
             return
         text = completion.text or ""
@@ -198,25 +192,24 @@ class ResponseWatch:
 
 
 def failure_budget(run: Run, problems: int) -> FailureBudget:
-    """Return the budget of work without a share of its own: stage 1's."""
+    """Return stage 1's budget, for work without its own."""
     return FailureBudget(run.recipe.stage1.sampling.max_failed, problems, "stage1.sampling.max_failed")
 
 
 def warn_of_responses(run: Run, stage: str, model: str, responses: ResponseTally, example: str | None) -> None:
-    """Warn that most responses of a model are useless, with the setting to check."""
+    """Warn of useless responses, with the setting to check."""
     advice = response_advice(responses.main_kind, run.recipe.models[model].kind, model)
     warn(run.folder, stage, responses.sentence(advice, example))
 
 
 class PolicySession:
-    """Ask a policy one prompt and keep its responses in the run's attempt store.
+    """Ask a policy one prompt, and store its responses in the run.
 
-    The policy starts with the first request missing there.
+    The policy starts once a response is missing.
 
     Args:
         work: the asking stage or command, for warnings.
         prompt: by default the model's.
-        is_readable: returns whether a response has the wanted answer.
     """
 
     def __init__(
@@ -238,7 +231,7 @@ class PolicySession:
 
     @property
     def policy(self) -> Policy:
-        """Return what is asked."""
+        """Return the asked policy."""
         return self._session.policy
 
     def __enter__(self) -> PolicySession:
@@ -254,7 +247,7 @@ class PolicySession:
             self._stack.close()
 
     def shard_by_shard(self, job: StageRun, folder: StageFolder, work: Callable[[int], Shard]) -> StageResult:
-        """Compute the stage, and shards with refused requests again in a due retry round."""
+        """Compute the stage, and retry refused requests in a due round."""
 
         def noting(round_number: int, index: int) -> Shard:
             self.refused.clear()
@@ -269,7 +262,7 @@ class PolicySession:
         return retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, partial(noting, 0)), again)
 
     def ask(self, requests: Sequence[PromptRequest], each: int) -> pl.DataFrame:
-        """Return `ATTEMPT` rows of indices below ``each``, by problem and index; fewer if the policy has fewer.
+        """Return `ATTEMPT` rows of indices below ``each``; fewer if the policy has fewer.
 
         Args:
             requests: with distinct ids.

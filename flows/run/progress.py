@@ -52,16 +52,16 @@ def print_line(text: str) -> None:
 
 
 NOTE_S = 60.0
-"""Seconds between two notes of a long stage without a terminal."""
+"""Seconds between notes without a terminal."""
 
 _notes: list[Callable[[str, int | None], None]] = []
-"""Where a note goes: to the innermost bar that is shown."""
+"""Each shown bar's note printer, innermost last."""
 
 METRICS = "metrics.jsonl"
-"""In the run folder: one line per report of progress or warning, of all stages."""
+"""In the run folder: progress and warnings of all stages."""
 
 _printers: list[Callable[[str], None]] = []
-"""What prints a line above the innermost bar that is shown."""
+"""Each terminal bar's line printer, innermost last."""
 
 
 def read_metrics(run: Path) -> list[dict[str, Any]]:

@@ -11,10 +11,10 @@ from curation.config.loading import load_settings, parse_settings
 from curation.sources.hub import COMMIT
 
 PATHS = ("path", "model", "recipe", "train")
-"""Settings that may hold a path, in whatever table."""
+"""Settings that may hold a path, in any table."""
 
 SERVER = "http://your-server/v1"
-"""What a printed recipe has instead of the addresses of servers."""
+"""Replaces server addresses in printed recipes."""
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
@@ -33,11 +33,7 @@ def override_recipe(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
 
 
 def unpinned_lines(recipe: Recipe, folder: Path) -> list[str]:
-    """Return a sentence for each unpinned hub set.
-
-    Args:
-        folder: base of local sets' paths.
-    """
+    """Return a sentence for each unpinned hub set."""
     places = [(f"source {one.name}", one.kind, one.path, one.revision) for one in recipe.read_sources]
     for one in recipe.read_sources:
         if one.join is not None:
@@ -57,10 +53,9 @@ def unused_lines(recipe: Recipe) -> list[str]:
 
 
 def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
-    """Return the recipe as TOML for publication.
+    """Return the recipe as TOML for publication, without servers, names of keys, storage and monitor.
 
-    Absolute paths become relative to the recipe's folder or `RUN/`, or only a name. Server URLs, names of keys, mirrors
-    and monitors are left out.
+    Absolute paths become relative to the recipe's folder or `RUN/`, or only a name.
     """
     homes = {run_folder.absolute(): "RUN/", recipe_folder.absolute(): ""}
 

@@ -1,9 +1,7 @@
-"""Retry a stage's failures in later runs, in rounds with higher verifier limits.
+"""Retry a stage's failures in later runs, in rounds with higher verifier limits (`STAGE/retries.json`).
 
-`STAGE/retries.json` has the last planned round.
-
-Invariants: other shards keep their bytes, and an unchanged stage its digest. A killed round continues with the same
-limits. A remade stage has the pending round, or none. A refresh cancels pending rounds.
+Invariants: other shards keep their bytes. A killed round continues with the same limits. A refresh cancels pending
+rounds.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ FAILED, REFUSED = "verifier_failures", "refused_problems"
 ROUND = "retry_round"
 
 Retry = Callable[[int], AbstractContextManager[Callable[[int], Shard]]]
-"""From a round's number to what makes a shard again by its own; entered for the length of the round."""
+"""From a round's number to a context with the function to remake a shard."""
 
 
 def failure_notes(failures: int, round_number: int = 0, kind: str = FAILED) -> dict[str, int]:
@@ -46,10 +44,7 @@ def last_round(folder: Path) -> int:
 
 
 def plan_round(folder: Path, limit: int) -> int:
-    """Plan the next round if failures are left and ``limit`` allows; return it, or 0.
-
-    A pending round is kept.
-    """
+    """Return the pending round, or plan one if failures are left and ``limit`` allows; else 0."""
     pending, done = pending_round(folder), last_round(folder)
     if pending or done >= limit or not failures_left(folder):
         return pending
@@ -82,7 +77,7 @@ def retry_failed(job: StageRun, folder: StageFolder, first: Callable[[], StageRe
 
 
 def shards_before(folder: Path, round_number: int) -> list[int]:
-    """Return the failed shards without this round."""
+    """Return shards with failures of earlier rounds."""
     marks = enumerate(finished_shards(folder))
     return [index for index, mark in marks if _failures(mark["notes"]) and mark["notes"][ROUND] < round_number]
 

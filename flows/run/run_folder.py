@@ -1,7 +1,7 @@
 """A run and its folder.
 
-- `DIR/run.json`: the recipe, and the base of its relative paths
-- `DIR/stages/01-sources` … `10-export`: tables (`flows.run.stage.Stage.folder_in`)
+- `DIR/run.json`: the recipe, and the base of its paths
+- `DIR/stages/01-sources` … `10-export`: tables
 - `DIR/attempts/`: the append-only attempt store
 - `DIR/verdicts/stage1/<verifier>/`, `DIR/decisions/stage1/<verifier>/`
 - `DIR/curated/`: the curated set
@@ -27,7 +27,7 @@ from curation.storage.stages import atomic_write, damaged, table_digest
 from flows.run.recipe import load_recipe, parse_recipe
 
 PARTS = ("stage1", "stage2")
-"""The difficulty stages that a recipe may have, as its tables are named."""
+"""Names of the difficulty stages, as in recipes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,8 @@ class Run:
 
 
 def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
-    """Return a difficulty stage's table, with unused votes off.
-
-    Recorded attempts have no early stopping.
+    """Return a difficulty stage's settings: no early stopping of recorded attempts, no votes on labels by rule
+    `posterior`.
     """
     settings = recipe.stage1 if part == PARTS[0] else recipe.stage2
     assert settings is not None, part
@@ -154,7 +153,6 @@ def code_folder(run: Run) -> Path:
 
 
 def _read_run_file(folder: Path) -> tuple[dict[str, Any], Path]:
-    """Return run.json's recipe, and the base of its paths."""
     path = folder / "run.json"
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))

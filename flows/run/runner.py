@@ -1,7 +1,6 @@
 """Compute a stage's shards on this machine or a Ray cluster.
 
-Invariant: the caller alone writes shards, in order, so files are the same on every runner. Only independent shards and
-slow verdicts are distributed.
+Invariant: the caller alone writes shards, in order, so files are the same on every runner.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from curation.verify.math_judge import Judge
 
 Work = Callable[[], Shard]
 Made = TypeVar("Made")
-"""What a work makes: a shard, or the shards of a group."""
+"""A shard, or a group's shards."""
 
 
 class ShardRunner(Protocol):

@@ -1,9 +1,8 @@
-"""Compute shards and slow verdicts on a Ray cluster (the extra `ray`), RAY_ADDRESS's or a local one.
+"""Compute shards and slow verdicts on a Ray cluster, RAY_ADDRESS's or a local one.
 
-Invariants: every node has the run folder and this package. Shards of a dead worker are repeated; errors of the work
-are raised here.
+Invariants: every node has the run folder and this package. Errors of the work are raised here.
 
-Ray's niceness makes programs exceed wall time; start clusters with RAY_worker_niceness=0.
+Start clusters with RAY_worker_niceness=0, else programs exceed their time.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ from curation.verify.programs.tools import Runner
 from flows.run.runner import Made, computing_on
 
 AHEAD = 2
-"""Shards sent for each core of the cluster: one to work on and one to go on with."""
+"""Shards sent per core: one in work, one waiting."""
 
 HERE = "local"
-"""Without an address Ray would go to the last cluster that was started on this machine, be it alive or not."""
+"""Without an address, Ray joins this machine's last cluster, even a dead one."""
 
 RETRIES = -1
-"""How often a shard is computed again where its node died: as often as it takes."""
+"""Repetitions of a shard whose node died: unlimited."""
 
 
 class RayRunner:
@@ -110,15 +109,15 @@ class SpreadJudge:
         return self._judge.final_answer(response)
 
     def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
-        """Yield each task's verdicts in order, computed locally."""
+        """Yield each task's verdicts in order."""
         return self._judge.judge(tasks)
 
     def check(self, references: Iterable[Reference]) -> Iterator[ReferenceCheck]:
-        """Yield whether each (reference, language) is usable, computed locally."""
+        """Yield whether each (reference, language) is usable."""
         return self._judge.check(references)
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
-        """Yield each (reference, answer)'s outcome, computed locally."""
+        """Yield each (reference, answer)'s outcome."""
         return self._judge.compare_pairs(pairs)
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
@@ -167,7 +166,6 @@ def _fetched(shared: _Shared) -> Judge:
 
 
 def _verdicts(shared: _Shared, task: JudgeTask, final_answers: list[str | None]) -> tuple[Verdict, ...]:
-    """Return verdicts by this worker's verifier."""
     return _fetched(shared).submit(task, final_answers).result()
 
 
@@ -226,13 +224,11 @@ def _reduce_judge(judge: MathJudge) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=4)
 def _judge(limit_s: float, memory_mb: int, response_format: str, judges: tuple[PluginRef, ...]) -> MathJudge:
-    """Return this worker's verifier."""
     return MathJudge(1, limit_s, memory_mb, response_format, judges)
 
 
 @cache
 def _runner(rung: str | None, allow_none: bool) -> Runner:
-    """Return this worker's sandbox, with one slot."""
     runner = Runner(1, rung=rung, allow_none=allow_none)
     atexit.register(runner.__exit__, None, None, None)
     return runner
@@ -252,6 +248,6 @@ def _reduce_store(store: AttemptStore) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=4)
 def _store(folder: str, key: AttemptKey, height: int) -> AttemptStore:
-    """Return a readable attempt store, reopened after growth."""
+    """Return a readable attempt store, opened again after growth."""
     assert height >= 0
     return AttemptStore(Path(folder), key, create=False)

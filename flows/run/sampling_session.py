@@ -42,10 +42,10 @@ from flows.run.stage import Stage, StageResult, shard_counts
 from flows.run.stage_priors import PriorLearner
 
 REFUSED_TABLE = "refused"
-"""Of the shards in which problems were refused: `curation.storage.attempts.REFUSAL`."""
+"""`curation.storage.attempts.REFUSAL` rows of shards with refused problems."""
 
 LEARNT = "priors.json"
-"""Next to the manifest: what the anchor taught, where a stage learnt priors."""
+"""Next to the manifest: a summary of learnt priors."""
 
 
 def read_priors(folder: Path, index: int) -> pl.DataFrame | None:
@@ -142,7 +142,6 @@ class SamplingSession:
         return Shard(len(all_names), tables, kept_rows=len(all_names), notes=notes)
 
     def _read(self, index: int) -> pl.DataFrame:
-        """Return the shard's problems without the reserve."""
         return self._run.without_reserve(read_shard(self._problems.folder, "kept", index))
 
     def begin_round(self, round_number: int, shards: Sequence[int]) -> None:
@@ -155,7 +154,6 @@ class SamplingSession:
             self._begin(shards)
 
     async def _learn(self, learner: PriorLearner) -> None:
-        """Sample the anchor in full, and learn the priors."""
         self._working = asyncio.current_task()
         wanted, folder = pl.Series(learner.anchor), self._problems.folder
         shards: list[list[str]] = []
@@ -183,7 +181,6 @@ class SamplingSession:
         self._store_learnt(learnt)
 
     def _store_learnt(self, learnt: LearntPriors) -> None:
-        """Print and store the learnt priors' summary."""
         note(f"{self._stage.title}: {learnt.sentence}")
         if not learnt.hold:
             warn(self._run.folder, self._stage.name, learnt.sentence)
@@ -217,7 +214,6 @@ class SamplingSession:
         self._sampled = sampler.run(self._feed(shards))
 
     def _expected(self, shards: Sequence[int]) -> float:
-        """Return these shards' expected number of attempts."""
         expected, rows = 0.0, shard_counts(self._problems.folder)
         for index in shards:
             priors = self._priors_of(index)
@@ -232,7 +228,6 @@ class SamplingSession:
         return [index for index in range(count) if not self._folder.is_finished(index)]
 
     def _failure_budget(self) -> FailureBudget:
-        """Return the failure budget, with earlier failures."""
         if self._budget is None:
             settings, before = difficulty_stage(self._run.recipe, self._stage.part).sampling, 0
             if not self._round:

@@ -36,10 +36,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """What later runs retry in a stage, and how often (`flows.run.retries`).
-
-    Example: ``RetryRule("verdicts on which the verifier failed", "judges", "raise verify.limit_s to judge all anew")``
-    """
+    """What later runs retry in a stage, and how often."""
 
     what: str
     verb: str
@@ -67,10 +64,10 @@ class Stage:
     """
 
     name: str
-    """In fingerprints, and in the inputs of later stages: a new one makes all of them run again."""
+    """In fingerprints: a new name makes later stages run again."""
 
     title: str
-    """In the funnel, on the card, next to the progress bar, and as the name of its task in Prefect."""
+    """In the funnel, card, progress bar and Prefect."""
 
     folder: str
     """Within the run folder."""
@@ -86,40 +83,40 @@ class Stage:
     """Whether a run has it."""
 
     asks: str = ""
-    """The setting that names the model it asks, as in `questions.premises.model`."""
+    """The setting of its model, such as `questions.premises.model`."""
 
     check: Callable[[Run], None] = lambda _run: None
-    """Refuses inputs that can be seen to be wrong before anything runs."""
+    """Refuses wrong inputs before anything runs."""
 
     describe: Callable[[Run], Iterable[str]] = lambda _run: ()
-    """Lines for ``goldilocks run --dry``: what it would read, and whom it would ask."""
+    """Lines of ``goldilocks run --dry``."""
 
     explain: Callable[[Run, Path, str], Iterable[str]] = lambda _run, _folder, _problem: ()
-    """Lines for `goldilocks explain` besides rows kept and dropped: of a run, the stage's folder and a problem's id."""
+    """Further lines of `goldilocks explain`, from stage folder and problem id."""
 
     is_planned: bool = True
     """Whether `goldilocks plan` runs it before its pilot."""
 
     runs_anywhere: bool = False
-    """Whether its shards are independent, so that another machine may compute them."""
+    """Whether its shards are independent, for other machines."""
 
     by_verifier: bool = False
-    """Whether it has a folder per version of the verifier."""
+    """Whether it has a folder per verifier version."""
 
     retries: RetryRule = VERIFIER_RETRIES
-    """What later runs try again in it, where something failed."""
+    """What later runs retry in it."""
 
     comes_later: bool = False
-    """Whether what people do after a run enables it: a run that is read goes without it until it has run again."""
+    """Whether a finished run may lack it, as people enable it later."""
 
     part: str = ""
-    """Of a difficulty stage, the table of the recipe: stage1 or stage2."""
+    """A difficulty stage's table: stage1 or stage2."""
 
     task: str = ""
-    """Its task's name in Prefect, where that is not the title."""
+    """Its name in Prefect, if not the title."""
 
     def folder_in(self, run: Run, verifier: str = "") -> Path:
-        """Return the stage's folder in a run, or in a refreshed version."""
+        """Return the stage's folder in a run or refreshed version."""
         place = run.folder / self.folder
         is_refreshed = self.kind in (Kind.ADDITION, Kind.EXPORT) or self.part == run.parts[-1]
         if run.version_folder is not None and is_refreshed:
@@ -259,8 +256,6 @@ class StageRun:
         Args:
             version: of the deciding code.
             settings: all that it depends on.
-            read: the stages that it reads.
-            verifier: version, if folders differ by it.
             digests: of other inputs, by name.
         """
         made_from = {**{result.name: result.manifest.digest for result in read}, **(digests or {})}
@@ -277,7 +272,7 @@ class StageRun:
         """Compute a stage with the problems' shards.
 
         Args:
-            is_whole: whether it takes all problems and no other rows, so that their total is checked.
+            is_whole: it reads all problems and no other rows, so their total is checked.
         """
         counts = shard_counts(self.problems.folder)
         shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
@@ -291,7 +286,7 @@ class StageRun:
         rows: int,
         rows_in: int | None = None,
     ) -> StageResult:
-        """Do as `shard_by_shard` for independent shards, with about ``rows`` problems per call.
+        """Do as `shard_by_shard` for independent shards, in groups of about ``rows`` problems.
 
         A killed run loses one group.
 
@@ -328,7 +323,6 @@ class StageRun:
 
         Args:
             shards: (rows, work) per shard.
-            total: rows for the progress bar.
             rows_in: expected rows.
         """
         if (result := self.finished(folder)) is not None:

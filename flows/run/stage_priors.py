@@ -1,4 +1,4 @@
-"""Learn a difficulty stage's priors from earlier policies and an anchor, sampled first and in full.
+"""Learn a difficulty stage's priors from earlier policies and an anchor.
 
 A problem's prior never uses its own attempts.
 """
@@ -20,8 +20,7 @@ from curation.records import COUNTED_OUTCOMES, Outcome
 from curation.verify.math_judge import Verdict
 
 ANCHOR_SHARE, ANCHOR_LEAST = 0.05, 100
-"""Share and min number of the problems that are sampled first and in full, to learn priors from; nothing is learnt if
-they were more than half of all."""
+"""Share and min number of anchor problems; nothing is learnt if they exceed half of all."""
 
 _RATES = pl.Schema(
     {
@@ -46,7 +45,7 @@ class PriorLearner:
         problems: the stage's ids; ``anchor``: those sampled first.
         counts: others' attempts: problem, policy, correct, judged.
         rates: others' `RATES`.
-        doubtful_is_open: doubtful verdicts count as missing.
+        doubtful_is_open: doubtful verdicts count as broken.
         domains: problem, domain, if distinguished.
     """
 
@@ -136,7 +135,6 @@ def exact_priors(problems: Sequence[str]) -> pl.DataFrame:
 
 
 def _counts(outcomes: Sequence[AttemptOutcome]) -> tuple[int, int, int]:
-    """Return correct, judged and top wrong votes."""
     votes: dict[int, int] = {}
     for _, answer_class in outcomes:
         if answer_class:

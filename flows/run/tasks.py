@@ -1,4 +1,4 @@
-"""Run items as Prefect tasks within a flow run, else without Prefect."""
+"""Run items as Prefect tasks, if within a flow run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a training stage with either engine, without importing Prefect, which would slow torchrun's processes."""
+"""Run a training stage with either engine, without Prefect, which would slow torchrun's processes."""
 
 from __future__ import annotations
 
@@ -63,8 +63,7 @@ def train_apart(
 
     Args:
         gpus: by default all visible ones.
-        trainers: how many of them train.
-        placement: replaces the two.
+        placement: replaces ``gpus`` and ``trainers``.
 
     Raises:
         ConfigError, StoreError: as `train`.
@@ -117,7 +116,7 @@ def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str,
 
 
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
-    """Return whether several processes are needed, and torchrun started none."""
+    """Return whether several processes must still be started."""
     from curation.policies.vllm.placement import visible_gpus
 
     settings, recipe_folder, _ = _opened(recipe, out, overrides, resume=resume)
@@ -148,7 +147,6 @@ def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), 
 
 
 def _check_verl(settings: TrainRecipe, recipe_folder: Path) -> list[str]:
-    """Check the recipe with verl; return verl's differences."""
     import tempfile
 
     from training.engines.verl.differences import replacements
@@ -168,7 +166,6 @@ def _check_verl(settings: TrainRecipe, recipe_folder: Path) -> list[str]:
 
 
 def _require_verl(settings: TrainRecipe) -> Path:
-    """Return verl's interpreter, refusing a recipe that verl cannot run."""
     from training.engines.verl.differences import refuse_what_differs
     from training.engines.verl.environment import require_interpreter
 
@@ -183,7 +180,7 @@ def _say(line: str) -> None:
 def _opened(
     recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool
 ) -> tuple[TrainRecipe, Path, Path]:
-    """Return the recipe or resumed run's, the base of its paths, and the run's folder."""
+    """Return settings, the base of their paths, and the run's folder."""
     if resume:
         if out is None:
             raise ConfigError("to resume a run, give its folder")

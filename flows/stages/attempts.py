@@ -1,7 +1,6 @@
-"""The attempts stage of a difficulty pass: sample the policy and judge until each problem is decided.
+"""Sample a difficulty stage's policy and judge its attempts until each problem is decided.
 
-Attempts are in the run's store, verdicts in a folder per verifier version. Later runs retry only refused requests and
-failed verdicts.
+Later runs retry only refused requests and failed verdicts.
 """
 
 from __future__ import annotations
@@ -61,13 +60,13 @@ from flows.run.stage_priors import RATES, PriorLearner, prior_learner, wants_lea
 from flows.stages.judging import open_judge
 
 KEY = "key.json"
-"""Next to the manifest: the key of the attempts in the store."""
+"""Next to the manifest: the stored attempts' key."""
 
 VOTERS = "voters"
-"""Table of the models that made the attempts of a file, where it names them: each is a voter of its own on labels."""
+"""Table of the models that made a file's attempts; each votes on labels."""
 
 MEASURED_ON = Path("versions") / "measured_on.json"
-"""In the run folder: the day on which each policy's attempts were begun."""
+"""In the run folder: the first day of each policy's attempts."""
 
 RETRIES = RetryRule(
     "problems that the model's servers refused, and verdicts on which the verifier failed",
@@ -88,10 +87,7 @@ def stopping_rule(settings: DifficultyStage) -> early_stopping.StoppingRule:
 
 
 def stopping_digest(settings: DifficultyStage) -> str:
-    """Return a text of all that `stopping_rule` depends on.
-
-    That is the whole band with early stopping, else only the number of attempts.
-    """
+    """Return a text of all that `stopping_rule` depends on."""
     rule = stopping_rule(settings)
     if not rule.early_stopping:
         return f"all {settings.band.attempts}"
@@ -99,10 +95,7 @@ def stopping_digest(settings: DifficultyStage) -> str:
 
 
 def make_attempts(job: StageRun) -> StageResult:
-    """Sample the stage's policy and judge its attempts until each problem is decided.
-
-    Stored attempts are reused.
-    """
+    """Sample and judge attempts until each problem is decided; reuse stored ones."""
     run, part = job.run, job.stage.part
     asked, rule = stage_model(run.recipe, part), stopping_rule(difficulty_stage(run.recipe, part))
     with model_session(asked, run.recipe_folder) as opened, open_judge(run) as own_judge:
@@ -145,7 +138,6 @@ def _warn_of_sampling(job: StageRun, policy: Policy) -> None:
 
 
 def _warn_of_open(job: StageRun, result: StageResult) -> None:
-    """Warn of problems that an offline run's stored attempts do not decide."""
     left = result.manifest.notes.get("left_open", 0)
     if left:
         warn(
@@ -157,8 +149,6 @@ def _warn_of_open(job: StageRun, result: StageResult) -> None:
 
 
 class _Judged:
-    """Makes the stage's shards, and retries their failures in later rounds."""
-
     def __init__(
         self, job: StageRun, folder: Path, store: attempts.AttemptStore, session: SamplingSession, policy: Policy
     ) -> None:
@@ -166,12 +156,11 @@ class _Judged:
         self._policy = policy
 
     def first(self, index: int) -> Shard:
-        """Sample and judge a shard's problems."""
         return self._noted(self._session.shard(index), 0)
 
     @contextmanager
     def again(self, round_number: int) -> Iterator[Callable[[int], Shard]]:
-        """Yield a function that retries a shard's refused problems, and its failed verdicts with higher limits."""
+        """Yield a function to retry refused problems, and failed verdicts with higher limits."""
         notes = [mark["notes"] for mark in finished_shards(self._folder)]
         refused = [
             index for index in retries.shards_before(self._folder, round_number) if notes[index].get(retries.REFUSED)
@@ -188,14 +177,13 @@ class _Judged:
             yield work
 
     def _stored(self, index: int, noted: Mapping[str, int]) -> Shard:
-        """Return a finished shard without its notes on failures."""
         names = sorted(path.parent.name for path in self._folder.glob(f"*/{index:05}.parquet"))
         tables = {name: read_shard(self._folder, name, index) for name in names}
         notes = {name: count for name, count in noted.items() if name not in (retries.FAILED, retries.ROUND)}
         return Shard(tables["counts"].height, tables, tables["counts"].height, notes)
 
     def _noted(self, shard: Shard, round_number: int) -> Shard:
-        """Return a shard with notes on failed and doubtful verdicts and on disagreements with a file's labels."""
+        """Add notes and tables on verdicts, labels and voters."""
         verdicts, counts = shard.tables["verdicts"], shard.tables["counts"]
         labels = self._store.read(counts["problem"].to_list(), _LABELS)
         labelled, disagreements = pass_rates.disagreements_with_labels(verdicts, labels)
@@ -212,7 +200,6 @@ class _Judged:
         return replace(shard, tables=tables, notes={**shard.notes, **figures})
 
     def _voters(self, verdicts: pl.DataFrame) -> pl.DataFrame:
-        """Return problem, index and voter of attempts whose file names their model."""
         schema = pl.Schema({"problem": pl.String(), "index": VERDICT["index"], "voter": pl.String()})
         if not isinstance(self._policy, Recorded):
             return pl.DataFrame(schema=schema)
@@ -223,7 +210,7 @@ class _Judged:
 
 
 def _judge_failed(judge: Judge, problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return `VERDICT` rows in order, with failed ones replaced by judging their problems again."""
+    """Replace failed `VERDICT` rows by new ones, in order."""
     tasks = {
         name: JudgeTask(
             name, answer or "", lang, (), option_letter(raw, answer), statement=statement, scorer=scorer_of(meta)
@@ -242,8 +229,7 @@ def judge_rows(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> 
     """Return `VERDICT` rows in the attempts' order.
 
     Args:
-        problems: `PROBLEM` rows.
-        attempts: `ATTEMPT` rows of these problems, sorted by problem and index.
+        attempts: sorted by problem and index.
     """
     references = {
         name: (answer or "", lang, option_letter(raw, answer), statement, scorer_of(meta))
@@ -282,10 +268,10 @@ def judge_rows(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> 
 def measure_rows(
     run: Run, judge: Judge, solver: PolicySession, rows: pl.DataFrame, judged_as: str = "id"
 ) -> pl.DataFrame:
-    """Return the last difficulty stage's decisions on added `PROBLEM` rows, by attempts made at them now.
+    """Make attempts at added `PROBLEM` rows; return the last difficulty stage's decisions.
 
     Args:
-        judged_as: the column that names the problem whose tests judge a row's programs.
+        judged_as: column that names the problem whose tests judge a row.
     """
     part = run.parts[-1]
     band = difficulty_stage(run.recipe, part).band
@@ -310,12 +296,7 @@ def stage_learner(
     rule: early_stopping.StoppingRule,
     policy: str,
 ) -> PriorLearner | None:
-    """Return the learner of a stage's priors; None if priors are given or unwanted.
-
-    Args:
-        folder: of the stage's problems.
-        decided: decisions of earlier stages.
-    """
+    """Return the learner of a stage's priors; None if priors are given or unwanted."""
     if (folder / "priors").is_dir() or not wants_learner(rule):
         return None
     stated = {source.name: source.prior_attempts for source in run.recipe.sources if source.prior_attempts}
@@ -333,12 +314,9 @@ def stage_learner(
 
 
 def problem_domains(problems: pl.DataFrame, made: Sequence[str]) -> pl.DataFrame:
-    """Return problem and domain, by which policies' abilities are distinguished.
-
-    A domain is a source, or a level of a procedural source.
+    """Return problem and domain: a source, or a level of a procedural source.
 
     Args:
-        problems: `PROBLEM` rows.
         made: procedural sources; without any, no column `meta` is needed.
     """
     if not made:
@@ -386,7 +364,7 @@ def attempt_key(folder: Path) -> AttemptKey:
 
 
 def measured_on(run: Run, part: str, verifier: str) -> str:
-    """Return the day on which a stage's attempts began, as YYYY-MM-DD in UTC; once noted it stays."""
+    """Return the UTC day (YYYY-MM-DD) on which a stage's attempts began; once noted it stays."""
     key = asdict(attempt_key(attempts_of(part).folder_in(run, verifier)))
     name = " ".join((key["policy"], key["prompt"], key["sampling"]))
     path = run.folder / MEASURED_ON
@@ -398,7 +376,6 @@ def measured_on(run: Run, part: str, verifier: str) -> str:
 
 
 def _begun(store: Path, key: Mapping[str, str]) -> str:
-    """Return the day on which a key's store was made."""
     for path in store.glob("*/key.json"):
         if key.items() <= (read_json(path) or {}).items():
             return datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()

@@ -14,7 +14,7 @@ from curation.storage.remote import is_url
 from flows.run.run_folder import Run
 
 TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE = "tests", "solutions", "judging"
-"""Next to the problems of a code pipeline: their tests, their solutions, and their limits and checkers."""
+"""Of code problems: tests, solutions, and limits with checkers."""
 
 
 def split_rows(
@@ -32,9 +32,6 @@ def split_rows(
 
 def require_not_written(run: Run, source: Source, home: Path) -> None:
     """Refuse a table in the run's own stages or set.
-
-    Args:
-        home: base of the table's path.
 
     Raises:
         SourceError: it is there, or missing.

@@ -1,7 +1,4 @@
-"""The stages of an evaluation: prepare a bench's rows and, for programs, their tests.
-
-Repeated rows, rows outside the bench's window and rows that cannot be judged are dropped.
-"""
+"""Prepare a bench's rows and, for programs, their tests."""
 
 from __future__ import annotations
 
@@ -28,11 +25,11 @@ from flows.stages.tests import TESTS
 
 VERSION = "bench@1"
 OUTSIDE_WINDOW = "outside_window"
-"""Reason of a row that the bench's window leaves out."""
+"""Drop reason of rows outside the bench's window."""
 
 
 def take_rows(job: StageRun) -> StageResult:
-    """Keep the bench's rows, once each, in the form asked."""
+    """Keep distinct rows that can be judged and are in the bench's window, in the form asked."""
     bench, sources = _bench_of(job.run), job.problems.folder
     settings = json.dumps(bench.model_dump(mode="json", include={"window", "choices", "seed"}), sort_keys=True)
     first: dict[str, int] = {}
@@ -62,7 +59,6 @@ def _bench_of(run: Run) -> Bench:
 
 
 def _reason(row: Mapping[str, Any], bench: Bench, *, is_first: bool) -> tuple[str | None, str]:
-    """Return why a row is dropped, or None, and the evidence."""
     if not (row["statement"] or "").strip():
         return DropReason.MISSING_STATEMENT.value, ""
     if not is_first:
@@ -83,7 +79,7 @@ def _reason(row: Mapping[str, Any], bench: Bench, *, is_first: bool) -> tuple[st
 
 
 def _as_asked(row: Mapping[str, Any], bench: Bench) -> Mapping[str, Any]:
-    """Return a row with its options, if any, shuffled below the question, and the correct letter as reference."""
+    """Shuffle a row's options, if any, below its question; the correct letter becomes the reference."""
     if bench.choices is None:
         return row
     meta = json.loads(row["meta"] or "{}")

@@ -1,7 +1,6 @@
-"""Make new tests for a problem in rounds, and keep inputs on which its solutions agree.
+"""Make tests for a problem in rounds, and keep inputs on which its solutions agree.
 
-Inputs that a trusted validator refuses are not run. Without one, given inputs are not mutated and more solutions must
-agree.
+Without a trusted validator, given inputs are not mutated and more solutions must agree.
 """
 
 from __future__ import annotations
@@ -40,46 +39,42 @@ from flows.stages.units import Unit
 BATCH = 16
 """Inputs tried in one round."""
 ROUNDS = 8
-"""Most rounds for one problem."""
+"""Max rounds for a problem."""
 PATIENCE = 2
-"""With enough tests, rounds without a test that distinguishes solutions after which no more are made."""
+"""Fruitless rounds after which generation ends, if there are enough tests."""
 HUNTED_INPUTS = 8
-"""Inputs of a round beyond `BATCH` that are chosen among many small ones: those on which wrong programs answer
-otherwise than a voting one, and those with rare answers."""
+"""Further inputs of a round, selected by `Hunt.sweep`."""
 MIN_VOTES, MIN_VOTES_UNVALIDATED = 2, 3
-"""Solutions that must agree on a generated test; the second if no validator is believed."""
+"""Solutions that must agree, with and without a trusted validator."""
 MIN_SHARE_UNVALIDATED = 2 / 3
-"""Share of the solutions not known to be wrong that must agree on a generated test if no validator is believed."""
+"""Without a validator, share of solutions not known to be wrong that must agree."""
 KEEP = 64
-"""Sound inputs that are kept, unless the recipe asks for more tests."""
+"""Max sound inputs that are kept."""
 KEEP_LARGE = 3
-"""Sound inputs of more than 256 KB that are kept; they ask for speed."""
+"""Max kept inputs above `LARGE_BYTES`, which test speed."""
 MAX_TIME_SHARE = 0.7
-"""A test on which a voting solution takes more than this share of its time limit is not kept: other right programs
-could exceed the limit."""
+"""Max share of its time limit that a voting solution takes on a kept test."""
 EXAMPLE_ORIGINS = ("sample", "public")
-"""Origins of tests whose inputs are in the statement."""
+"""Origins of tests in the statement."""
 ENOUGH_TESTS = 10
-"""Tests are made for problems with fewer tests, and for those that a known wrong solution passes."""
+"""Tests are made for problems with fewer, or if a known wrong solution passes all."""
 
 MODEL_ORIGIN, CHANGED_ORIGIN = "model", "mutation"
-"""Origins of tests whose inputs a model's programs printed, and of those that are changed given ones."""
+"""Origins of tests with inputs printed by a model's programs, or mutated."""
 CHANGED = "changed"
 """The shape of changed inputs."""
 MIN_DOUBTS, DOUBTFUL_SHARE, DOUBTFUL_RATE = 2, 0.03, 0.25
-"""Inputs of a shape are not kept if solutions disagree or crash on this rate of them: the statement may forbid them in
-a way that no validator checks. Fewer doubts than this number, or than this share of all inputs, show nothing."""
+"""Min doubted inputs, and their share of all, from which shapes with this rate of doubted inputs are dropped."""
 
 Execute = Callable[..., execution_matrix.ExecutionMatrix]
-"""`execution_matrix.run_execution_matrix`, or what replaces it."""
+"""`execution_matrix.run_execution_matrix` or a replacement."""
 
 
 @dataclass(slots=True)
 class GeneratedTests:
-    """A problem's generated tests.
+    """A problem's generated tests; ``reason`` explains why there are none.
 
-    ``tests`` are `TEST` rows, ``caught`` counts the tests that each solution fails, ``reason`` explains why there are
-    none.
+    ``tests`` are `TEST` rows; ``caught`` counts each solution's failed tests.
     """
 
     tests: list[tuple[str, int, str, str, str]] = field(default_factory=list)
@@ -92,16 +87,12 @@ class GeneratedTests:
     reason: str = ""
 
     def counts(self) -> tuple[int, int, int, int, int, str]:
-        """Return the last columns of `POWER`: inputs made, refused and sound, tests, rounds, reason."""
+        """Return the last columns of `POWER`."""
         return self.inputs, self.refused, self.sound, len(self.tests), self.rounds, self.reason
 
 
 def vouching_of(unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouching:
-    """Return which validator, if any, is trusted with a problem's inputs.
-
-    Args:
-        responses: a model's, with generators and validators.
-    """
+    """Return which validator, if any, is trusted with a problem's inputs."""
     package, model = validators_of(unit.judging), validators_in(responses)
     if not package and not model:
         return Vouching()
@@ -112,8 +103,6 @@ def vouching_of(unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouchin
 
 @dataclass(slots=True)
 class _Maker:
-    """Makes a problem's tests; ``changeable`` inputs may be mutated."""
-
     run: Run
     unit: Unit
     runner: Runner
@@ -134,7 +123,6 @@ class _Maker:
     reasons: Counter[str] = field(default_factory=Counter)
 
     def batch(self) -> list[NewInput]:
-        """Return new inputs, without refused ones."""
         generated = self.generated
         seed = f"{self.run.recipe.seed} {self.unit.name} {generated.rounds}"
         batch = [NewInput(text, MODEL_ORIGIN, DESIGNED) for text in self.written.designed[:DESIGNED_INPUTS]]
@@ -163,14 +151,12 @@ class _Maker:
         return fresh
 
     def _allowed(self, inputs: Sequence[NewInput]) -> list[NewInput]:
-        """Return the inputs that trusted validators accept, all without any."""
         if not self.vouching.by or not inputs:
             return list(inputs)
         allowed = self.vouching.check(self.runner, [one.text for one in inputs])
         return [one for one, valid in zip(inputs, allowed, strict=True) if valid]
 
     def _hunted(self, seed: str) -> list[NewInput]:
-        """Return inputs that distinguish programs or have rare answers, selected from many small ones."""
         count = HUNTED * HUNTED_INPUTS
         self.hunt.renew((unpacked(one.packed), unpacked(one.output)) for one in self.pool if one.size <= HUNTED_BYTES)
         made = [NewInput(text, MODEL_ORIGIN, WRITTEN) for text in self.written.small[:count]]
@@ -180,7 +166,7 @@ class _Maker:
         return self._unused(self.hunt.sweep(fresh, HUNTED_INPUTS, self.generated.caught))
 
     def try_batch(self, batch: Sequence[NewInput]) -> bool:
-        """Run the solutions on a batch and pool sound inputs; return whether any catches what few caught."""
+        """Pool a batch's sound inputs; return whether any catches what few tests caught."""
         indices = list(range(self.next_index, self.next_index + len(batch)))
         self.next_index += len(batch)
         problem = execution_matrix.with_tests(
@@ -239,7 +225,6 @@ class _Maker:
         return [one for one in self.pool if one.shape not in doubtful]
 
     def work(self, wrong: set[int], have: int) -> None:
-        """Make batches until enough tests are sound and none catches what few caught."""
         wanted, generated, idle = ENOUGH_TESTS, self.generated, 0
         target = max(KEEP, wanted)
         while generated.rounds < ROUNDS:
@@ -253,7 +238,6 @@ class _Maker:
                 break
 
     def keep(self, before: Counter[int], have: int) -> None:
-        """Choose among the sound tests."""
         generated = self.generated
         sound = self._without_doubts()
         large = sorted((test for test in sound if test.size > LARGE_BYTES), key=lambda t: (-len(t.failing), t.index))
@@ -296,7 +280,6 @@ def generate_tests(
         runs, decisions, tests: of the given tests; ``tests`` stay.
         limit: the problem's time limit, in seconds.
         responses: a model's, with generators.
-        vouching: the trusted validator.
     """
     valid_decisions = decisions.filter(pl.col("decision") != "discard")
     before: Counter[int] = Counter()

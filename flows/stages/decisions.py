@@ -1,6 +1,6 @@
-"""The decisions stage of a difficulty pass: pass rates, trust in labels, and decisions.
+"""Decide on problems by pass rates, and on references by all answers.
 
-References planted as wrong show whether label probabilities or votes decide.
+Planted wrong references show whether label probabilities or votes decide.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.questions import doubtful_verdicts_of, final_verdicts
 
 _LEAST_DOUBT = 1e-9
-"""An error rate above 0, however small, makes `pass_rates.decide` foresee decisions."""
+"""Any error rate above 0 makes `pass_rates.decide` foresee decisions."""
 
 
 def decide_difficulty(job: StageRun) -> StageResult:
-    """Decide on each problem by its pass rate, and on its reference by all answers."""
+    """Decide on problems by pass rates, and on references by all answers."""
     run, part = job.run, job.stage.part
     verdicts = [job.results[final_verdicts(run, name)] for name in run.parts[: run.parts.index(part) + 1]]
     sampled, near = job.results[attempts_of(part)], job.results.get(NEAR_DEDUP)
@@ -72,13 +72,6 @@ def decide_difficulty(job: StageRun) -> StageResult:
 
 
 class _Deciding:
-    """Decides on a shard's problems.
-
-    Args:
-        judged, sampled: folders of final verdicts, and of attempts.
-        weighed: trust in references, if used.
-    """
-
     def __init__(self, job: StageRun, judged: Path, sampled: Path, weighed: Weighing | None) -> None:
         self._job, self._judged, self._sampled, self._weighed = job, judged, sampled, weighed
         self._settings = difficulty_stage(job.run.recipe, job.stage.part)
@@ -87,7 +80,6 @@ class _Deciding:
         self._reviews = verdicts_of_people(job.run)
 
     def shard(self, index: int) -> Shard:
-        """Return a shard's decisions, with the trust in its references."""
         part, labels = self._job.stage.part, self._job.recipe.labels
         frame = read_shard(self._job.problems.folder, "kept", index)
         judged = read_shard(self._judged, "verdicts", index)
@@ -131,9 +123,9 @@ def decide_with_reviews(
     """Return `DECISION` rows that suspect no label accepted by a person.
 
     Args:
-        rule: by which attempts stopped.
-        by_votes: whether the band's votes decide; else no label is suspected here.
         failures: `curation.difficulty.pass_rates.failed_verdicts`.
+        rule: by which attempts stopped.
+        by_votes: the band's votes decide; else no label is suspected here.
     """
     decisions = pass_rates.decide(rates, settings.band, part, rule, failures)
     if by_votes and all(verdict.answer is None for verdict in reviews.values()):
@@ -186,5 +178,5 @@ def decisions_of(part: str) -> Stage:
 
 
 def difficulty(part: str) -> tuple[Stage, ...]:
-    """Return the stages of a difficulty pass, such as ``stage1``: attempts, optional votes on verdicts, decisions."""
+    """Return a pass's stages: attempts, optional votes on verdicts, decisions."""
     return attempts_of(part), doubtful_verdicts_of(part), decisions_of(part)

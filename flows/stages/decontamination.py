@@ -1,6 +1,6 @@
 """Drop problems that overlap with benchmarks, and record every hit.
 
-Problems that the embedder refuses are dropped as `sampling_failed` within a failure budget, and retried by later runs.
+Problems that the embedder refuses are dropped as `sampling_failed`, and retried by later runs.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def benchmark_index(run: Run, statements: pl.Series) -> BenchmarkIndex:
 
 
 class _Measuring:
-    """All scores that could count, in a folder of their own, so a new threshold measures nothing again."""
+    """Scores, in their own folder so that a new threshold measures nothing again."""
 
     def __init__(self, job: StageRun, overlap: OverlapSettings, digests: Mapping[str, str]) -> None:
         place, self._embedder = job.stage.folder_in(job.run), _embedder(job.run)
@@ -125,19 +125,17 @@ class _Measuring:
         )
 
     def measure(self) -> None:
-        """Measure missing scores."""
         if self.folder.manifest() is None:
             self._job.shard_by_shard(self.folder, self._work(), title="Benchmark overlap")
 
     def measure_again(self, shards: Sequence[int]) -> None:
-        """Measure some shards of a finished folder again."""
         self.measure()
         if shards:
             work = self._work(len(shards))
             self._job.remake(self.folder, [(shard, partial(work, shard)) for shard in shards])
 
     def _work(self, again: int = 0) -> Callable[[int], Shard]:
-        """Return a function that measures a shard; without ``again`` (a number of shards), stored refusals count."""
+        """Return a function that measures a shard; stored refusals count unless ``again``."""
         job, problems = self._job, self._job.problems
         before = 0 if again else self.folder.note("refused")
         budget = FailureBudget(
@@ -179,7 +177,6 @@ class _Measuring:
 def _noting(
     refused: list[tuple[int, RequestRefused]], budget: FailureBudget, named: Callable[[int], str]
 ) -> Callable[[int, RequestRefused | None], None]:
-    """Return a function that counts each answer, and notes each refusal of a row within the budget."""
 
     def note(row: int, why: RequestRefused | None) -> None:
         if why is None:

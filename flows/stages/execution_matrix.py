@@ -26,7 +26,7 @@ MEASURED_LIMITS = pl.Schema(
 
 
 def run_execution_matrix(job: StageRun) -> StageResult:
-    """Run the solutions, and keep their outputs on each test and the measured limits."""
+    """Keep the solutions' outputs on each test, and measured limits."""
     run, code, problems = job.run, job.recipe.code, job.problems.folder
     folder = job.open(f"{execution_matrix.VERSION} {PROGRAMS}", f"{code.time_s} {code.memory_mb}", job.problems)
     with Runner(run.recipe.workers) as runner:

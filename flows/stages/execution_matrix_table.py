@@ -1,7 +1,4 @@
-"""Print a problem's solutions on its tests as a table, for `goldilocks explain`.
-
-``=`` is the expected output, ``.`` another; letters for failures are explained below.
-"""
+"""Print a problem's solutions on its tests as a table, for `goldilocks explain`."""
 
 from __future__ import annotations
 
@@ -28,7 +25,6 @@ _MEANINGS = {
     "?": "not known",
 }
 _MAX_TESTS = 60
-"""Tests that are printed; the folder holds all."""
 
 
 def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[str]:
@@ -37,7 +33,6 @@ def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[st
     Args:
         folder: of the tests stage.
         matrix: of the execution matrix, used until the tests stage has run.
-        name: the problem's id.
     """
     is_decided = (folder / "runs").is_dir()
     runs = rows_of(folder if is_decided else matrix, "runs", name, "problem")

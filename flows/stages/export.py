@@ -1,4 +1,4 @@
-"""The curated set: kept problems with pass rates, translations and variants, up to the recipe's size."""
+"""Make the curated set, up to the recipe's size."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NO_VOTES = pl.DataFrame(
 
 
 def export_problems(job: StageRun) -> StageResult:
-    """Add pass rates to the last difficulty stage's kept rows, and drop what exceeds the recipe's size."""
+    """Add pass rates and additions to kept rows, and drop what exceeds the size."""
     recipe, decided = job.recipe, job.results.decisions
     last, first = decided[-1].folder, decided[0].folder if len(decided) > 1 else None
     over_quota = export.over_quota(pl.DataFrame(), None, recipe.seed)
@@ -97,7 +97,6 @@ def _doubtful_verdicts(job: StageRun, verifier: str) -> list[StageResult]:
 
 
 def _merged_copies(job: StageRun) -> pl.DataFrame:
-    """Return the copies that dedup stages merged, by kept row."""
     exact, near = job.results.get(EXACT_DEDUP), job.results.get(NEAR_DEDUP)
     copy = ["id", "source", "row", "license", "reason"]
     nothing = pl.DataFrame()
@@ -117,4 +116,4 @@ def _merged_copies(job: StageRun) -> pl.DataFrame:
 EXPORT = Stage(name="export", title="Curated set", folder="stages/10-export", work=export_problems, kind=Kind.EXPORT)
 
 PUBLISHED = (TRANSLATION, VARIANTS, EXPORT)
-"""The stages after the last decisions of math; code has no variants."""
+"""Stages after math's last decisions; code has no variants."""

@@ -1,7 +1,8 @@
 """Train the grader on what stage 1 keeps, as a model for stage 2.
 
-It is retrained only if survivors or training recipe change; a killed training resumes. Invariants: no Prefect here, and
-no torch until a model is trained.
+It is retrained only if survivors or training recipe change; a killed training resumes.
+
+Invariants: no Prefect here, and no torch until a model is trained.
 """
 
 from __future__ import annotations

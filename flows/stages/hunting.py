@@ -27,27 +27,26 @@ from flows.stages.sound_tests import NewInput
 from flows.stages.units import Unit
 
 HUNTED, HUNTED_BYTES = 6, 2048
-"""Inputs that are answered for each one hunted, and the size of the largest."""
+"""Inputs tried per hunted one, and their max bytes."""
 DESIGNED = "designed"
-"""The shape of inputs that a model thought of one by one: each is a kind of its own."""
+"""Shape of inputs that a model designed, each its own kind."""
 MUTANTS = 8
-"""Mutants of a voting solution that pass the given tests, of one problem."""
+"""Max mutants of a draw that pass the given tests."""
 _DRAWN = 3
-"""Mutants of a Python program drawn for each that is wanted: most fail a given test. Of C++ as many as are wanted are
-drawn, for compiling one takes a second."""
+"""Python mutants drawn per wanted one, as most fail a given test."""
 _ENOUGH = 2
-"""Tests that should fail a mutant."""
+"""Tests that each mutant should fail."""
 _RENEWALS = {CodeLang.PYTHON: 3, CodeLang.CPP: 1}
-"""How often mutants are drawn again; of C++ each takes a second to compile."""
+"""How often mutants are drawn again."""
 _MADE = 24
-"""Made tests that mutants drawn later must pass, the newest."""
+"""Newest made tests, which later mutants must pass."""
 _FRUITLESS = 3
-"""Sweeps in which a program answers everything right before it is swept no more: it may only be slow."""
+"""Sweeps without failure after which a program is swept no more."""
 _SWEEP_S = 2.0
-"""CPU seconds of one sweep, for the scout and for all that are swept: slow programs see fewer inputs."""
+"""CPU seconds of a sweep, for the scout and for all suspects."""
 _EXCEEDED = [CodeVerdict.TLE.value, CodeVerdict.MLE.value, CodeVerdict.OLE.value]
 _SLOW = 2
-"""Batches in which a mutant runs out of its limits before it hunts no more: that costs time and shows nothing."""
+"""Batches over its limits after which a mutant hunts no more."""
 _ANSWERED_OTHERWISE = frozenset({CodeVerdict.WA, CodeVerdict.RTE})
 
 
@@ -55,9 +54,9 @@ _ANSWERED_OTHERWISE = frozenset({CodeVerdict.WA, CodeVerdict.RTE})
 class Hunt:
     """Finds inputs for a problem, with mutants that pass its given tests.
 
-    ``voters`` are mutated in turn; ``scout`` answers many inputs; ``wrong`` are known wrong solutions; ``written`` are
-    a model's wrong Python programs. ``killed`` counts failed tests per mutant, ``idle`` sweeps without a failure,
-    ``slow`` batches over limits; ``pace`` is the scout's CPU seconds per input.
+    ``voters`` are mutated in turn; ``scout`` answers many inputs; ``written`` are a model's wrong Python programs.
+    ``killed`` counts failed tests per mutant, ``idle`` sweeps without a failure, ``slow`` batches over limits; ``pace``
+    is the scout's CPU seconds per input.
     """
 
     run: Run
@@ -84,9 +83,7 @@ class Hunt:
         return all(self.killed[mutant.index] >= _ENOUGH for mutant in self.mutants or ())
 
     def find_mutants(self, made: Sequence[tuple[str, str]] = ()) -> list[Candidate]:
-        """Return up to `MUTANTS` mutants that pass the given tests and ``made``, at first with a model's passing
-        programs.
-        """
+        """Return mutants that pass the given tests and ``made``, at first also a model's programs."""
         changed = self.voters[self.renewals % len(self.voters)].submission
         count = MUTANTS * _DRAWN if changed.lang is CodeLang.PYTHON else MUTANTS
         seed = f"{self.run.recipe.seed} {self.unit.name} {self.renewals}"
@@ -103,7 +100,7 @@ class Hunt:
         return [mutant for mutant in drawn if failures[mutant.index] is None][: MUTANTS + len(written)]
 
     def renew(self, made: Iterable[tuple[str, str]]) -> None:
-        """Add mutants that pass the newest small tests, once all earlier ones fail enough tests."""
+        """Once all mutants fail enough tests, add some that pass the newest small ones."""
         if self.mutants and self.over and self.renewals < _RENEWALS[self.voters[0].submission.lang]:
             self.renewals += 1
             self.mutants = [*self.mutants, *self.find_mutants(list(made)[-_MADE:])]
@@ -133,10 +130,7 @@ class Hunt:
         ).runs
 
     def failing(self, tests: Sequence[tuple[str, str]]) -> list[frozenset[int]]:
-        """Return, for each test (input, correct output), the mutants that answer otherwise or crash.
-
-        Timeouts are ignored, as the original may be slow.
-        """
+        """Return the mutants that answer each test (input, correct output) otherwise or crash; timeouts are ignored."""
         fails: list[set[int]] = [set() for _ in tests]
         if tests and self.mutants is None:
             self.mutants = self.find_mutants()
@@ -157,11 +151,11 @@ class Hunt:
         return fresh
 
     def sweep(self, made: Sequence[NewInput], count: int, caught: Counter[int]) -> list[NewInput]:
-        """Return up to ``count`` inputs: up to half that distinguish barely tested programs from the scout, the others
-        with the rarest kinds of answers.
+        """Return up to ``count`` inputs: up to half distinguish barely tested programs from the scout, the others have
+        the rarest answers.
 
         Args:
-            caught: number of tests that each known wrong submission fails.
+            caught: failed tests per known wrong solution.
         """
         if not made:
             return []
@@ -176,7 +170,7 @@ class Hunt:
         return [made[at] for at in [*telling, *(rest[at] for at in rare)]]
 
     def answers(self, texts: Sequence[str]) -> list[str | None]:
-        """Return the scout's output for each input: None if it fails, and once it times out or all time is spent."""
+        """Return the scout's outputs: None for failures, and after a timeout or all time spent."""
         program = self.runner.prepare(self.scout.submission) if texts else None
         if not isinstance(program, Program):
             return [None] * len(texts)
@@ -196,7 +190,7 @@ class Hunt:
         return [*answers, *[None] * (len(texts) - len(answers))]
 
     def _telling(self, made: Sequence[NewInput], outputs: Mapping[int, str], caught: Counter[int]) -> list[int]:
-        """Return the inputs on which a barely tested program answers otherwise, one for each."""
+        """Return an input for each barely tested program that answers otherwise."""
         suspects = [one for one in self.mutants or () if self.killed[one.index] < _ENOUGH]
         suspects += [one for one in self.wrong if caught[one.index] < TIMES]
         suspects = [one for one in suspects if self.idle[one.index] < _FRUITLESS]
@@ -227,9 +221,7 @@ def begin_hunt(
 
     Args:
         limit: the problem's time limit, in seconds.
-        tests: given tests that stay, as `TEST` rows.
-        wrong: known wrong solutions.
-        written: a model's wrong Python programs.
+        tests: given tests that stay.
     """
     ordered = sorted(voters, key=lambda one: (one.submission.lang is CodeLang.CPP, -len(one.submission.code)))
     scout = min(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))

@@ -1,4 +1,4 @@
-"""Open the verifier of a recipe, for answers or for programs on kept tests."""
+"""Open a recipe's verifier."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def open_judge(run: Run, tries: int = 0) -> Judge:
     """Return the recipe's verifier, a context manager.
 
     Args:
-        tries: number of earlier failures, which raise the limits for answers.
+        tries: earlier failures, which raise limits for answers.
     """
     if run.recipe.flow == "curate-code":
         tests = None if isinstance(run, BenchRun) else TESTS_A_GROUP
@@ -58,7 +58,7 @@ def verifier_version(run: Run) -> str:
 
 
 class VariantProblems:
-    """Problems to judge language variants, read by shard from the tests stage."""
+    """Problems of language variants, read by shard from the tests stage."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -70,7 +70,7 @@ class VariantProblems:
         return VariantProblems, (self._run,)
 
     def __call__(self, name: str) -> CodeProblem:
-        """Return a language variant's problem, with its language and limits."""
+        """Return a language variant's problem."""
         if self._shards is None:
             self._shards = self._places()
         index, group, language = self._shards[name]

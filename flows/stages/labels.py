@@ -1,7 +1,4 @@
-"""Estimate the probability that each reference is wrong, from all policies' answers.
-
-`weighing` learns a model per pass; `label_shards` reads stored results by shard or computes them.
-"""
+"""Estimate the probability that each reference is wrong, from all policies' answers."""
 
 from __future__ import annotations
 
@@ -33,17 +30,17 @@ _VOTED = ("problem", "policy", "index", "outcome", "answer", "answer_class", "me
 _VOTED_SCHEMA = pl.Schema({name: VERDICT[name] for name in _VOTED})
 
 DECIDES = "posterior_decides"
-"""Note of the decisions, above 0 where the probabilities decide which references are not believed."""
+"""Note: above 0 if probabilities decide on references."""
 
 
 def decisions_folder(part: str) -> str:
-    """Return a pass's decisions folder in a run, with subfolders by verifier."""
+    """Return a pass's decisions folder, with subfolders by verifier."""
     return f"decisions/{part}"
 
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """What all votes show, to weigh any problem's reference.
+    """Weighs references by all votes.
 
     Args:
         model: None without votes.
@@ -77,9 +74,8 @@ def weighing(
     """Learn how all answers weigh references, and whether probabilities or votes decide.
 
     Args:
-        verdicts: folders of each stage's verdicts.
-        accepted: problems whose reference a person accepted.
-        others: further references: problem, source, answer.
+        accepted: problems with a reference that a person accepted.
+        others: further references (problem, source, answer).
     """
     settings, seed, settled = run.recipe.labels, run.recipe.seed, tuple(accepted)
     by_order, drop_above = settings.rule == "posterior", settings.drop_above
@@ -102,12 +98,7 @@ def weighing(
 
 @contextmanager
 def opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Iterator[tuple[VoteParts, list[str]]]:
-    """Yield all votes with their answers, in files, and the last stage's policies.
-
-    Args:
-        folders: of each stage's verdicts.
-        others: further references, if any.
-    """
+    """Yield all votes, in files, and the last stage's policies."""
     voters: set[str] = set()
 
     def parts() -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
@@ -146,16 +137,12 @@ def verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
 
 
 def _verdict_shard(folder: Path, index: int) -> pl.DataFrame:
-    """Return a shard's verdicts for voting, if any."""
     frame = read_optional_shard(folder, "verdicts", index, _VOTED)
     return pl.DataFrame(schema=_VOTED_SCHEMA) if frame is None else _by_voters(folder, index, frame)
 
 
 def _by_voters(folder: Path, index: int, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return a shard's verdicts with the model that made each attempt as policy, if a file names it.
-
-    Voters are stored with the attempts, not with a model's votes on verdicts.
-    """
+    """Replace policies of a shard's verdicts by the models that a file names."""
     attempts = folder.parents[2] / "verdicts" / folder.parent.name / folder.name
     voters = read_optional_shard(folder, VOTERS, index)
     if voters is None:
@@ -167,7 +154,7 @@ def _by_voters(folder: Path, index: int, verdicts: pl.DataFrame) -> pl.DataFrame
 
 
 def _strayed_verdicts(first: Path, later: Path) -> pl.DataFrame:
-    """Return a later stage's verdicts on problems that the first stage lacks in the same shard."""
+    """Return a later stage's verdicts on problems that the first stage's shard lacks."""
     strayed = [pl.DataFrame(schema=_VOTED_SCHEMA)]
     for index in range(len(shard_counts(later, "verdicts"))):
         here = read_optional_shard(first, "verdicts", index, ["problem"])
@@ -204,12 +191,11 @@ def label_line(settings: LabelSettings, row: dict[str, object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LabelShards:
-    """The trust in a finished run's references, by shard, made when read.
+    """The trust in a finished run's references, by shard.
 
     Args:
-        count: of shards.
         decides: whether it decides on references.
-        read: returns a shard's `curation.difficulty.label_trust.LABEL_TRUST` rows.
+        read: returns a shard's `LABEL_TRUST` rows.
     """
 
     count: int
@@ -223,8 +209,6 @@ class LabelShards:
 
 @dataclass(frozen=True, slots=True)
 class _KeptLabels:
-    """Labels computed in a block, by their inputs, and the folders that hold them."""
-
     labels: dict[tuple[str, ...], LabelShards] = field(default_factory=dict)
     folders: ExitStack = field(default_factory=ExitStack)
 
@@ -252,10 +236,6 @@ def label_shards(run: Run, filters: Results, verifier: str) -> Iterator[LabelSha
     """Open the trust in a finished run's or version's references.
 
     If the recipe decides by votes, it is computed here and decides nothing.
-
-    Args:
-        filters: results of the run's filters.
-        verifier: whose verdicts are read.
     """
     if (stored := _stored_labels(run, verifier)) is not None:
         count = len(shard_counts(filters.problems.folder))
@@ -271,7 +251,6 @@ def label_shards(run: Run, filters: Results, verifier: str) -> Iterator[LabelSha
 
 
 def _computed(run: Run, filters: Results, verifier: str, into: Path) -> LabelShards:
-    """Compute `label_shards`, and write them into a folder by shard."""
     folder, others = filters.problems.folder, other_references(filters.get(NEAR_DEDUP))
     count = len(shard_counts(folder))
     with weighing(run, _stored_verdicts(run, verifier), accepted_references(run), others) as weighed:
@@ -282,7 +261,6 @@ def _computed(run: Run, filters: Results, verifier: str, into: Path) -> LabelSha
 
 
 def _computed_from(run: Run, filters: Results, verifier: str) -> tuple[str, ...]:
-    """Return all that `_computed` depends on."""
     recipe, near = run.recipe, filters.get(NEAR_DEDUP)
     read = [result.manifest.digest for result in (filters.problems, near) if result is not None]
     verdicts = _stored_verdicts(run, verifier)
@@ -293,20 +271,18 @@ def _computed_from(run: Run, filters: Results, verifier: str) -> tuple[str, ...]
 
 
 def _stored_labels(run: Run, verifier: str) -> Path | None:
-    """Return the decisions folder with a run's labels, if finished; None for a refreshed version."""
+    """Return the folder of a run's stored labels; None for a refreshed version."""
     folder = run.folder / decisions_folder(run.parts[-1]) / verifier
     is_stored = run.version_folder is None and run.recipe.weighs_labels and (folder / "labels").is_dir()
     return folder if is_stored and read_manifest(folder) is not None else None
 
 
 def _decides(folder: Path) -> bool:
-    """Return whether probabilities decided in finished decisions."""
     manifest = read_manifest(folder)
     return manifest is not None and bool(manifest.notes.get(DECIDES, 0))
 
 
 def _stored_verdicts(run: Run, verifier: str) -> list[Path]:
-    """Return the folders of a run's finished verdicts, also those of its refreshed version."""
     root = Run(run.folder, run.recipe, run.recipe_folder)
     folders = [final_verdicts(root, part).folder_in(root, verifier) for part in run.parts]
     if run.version_folder is not None:
@@ -319,7 +295,6 @@ class PlantedLabels:
     """How many planted wrong references a run's rule finds, over all draws.
 
     Args:
-        rule: in words.
         hits: of ``planted``; ``others`` are further accused ones, of ``problems`` labels.
     """
 
@@ -333,11 +308,7 @@ class PlantedLabels:
 def planted_labels(run: Run, filters: Results, verifier: str) -> PlantedLabels | None:
     """Return how many planted wrong references a finished run's rule finds.
 
-    None if too few problems have votes (`curation.difficulty.label_trust`).
-
-    Args:
-        filters: results of the run's filters.
-        verifier: whose verdicts are read.
+    None if too few problems have votes.
     """
     settings, settled = run.recipe.labels, tuple(accepted_references(run))
     with opened_votes(_stored_verdicts(run, verifier), other_references(filters.get(NEAR_DEDUP))) as (votes, voters):

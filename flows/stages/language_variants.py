@@ -1,4 +1,4 @@
-"""Make a variant of each problem for each language that its program can be asked for in."""
+"""Make a variant of each problem per usable language."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Run a model's generator programs in the sandbox for designed and small inputs.
-
-Unless another validator is trusted, inputs that the model's own refuse are left out.
-"""
+"""Run a model's generator programs in the sandbox."""
 
 from __future__ import annotations
 
@@ -17,18 +14,18 @@ from curation.verify.sandbox import Ending, Limits
 from flows.stages.hunting import HUNTED_BYTES
 
 WRITTEN = "written"
-"""The shape of the small inputs that a model's generators print."""
+"""Shape of a model's small inputs."""
 MAX_INPUT_KB = 4096
-"""Larger inputs are not made; statements' limits often ask for a few MB."""
+"""Larger inputs are not made."""
 DESIGNED_INPUTS = 24
-"""Inputs that each generator is asked to design one by one."""
+"""Designed inputs per generator."""
 GENERATOR_S = 10.0
-"""CPU seconds of one run of a generator or validator."""
+"""CPU seconds of a generator's or validator's run."""
 _GENERATOR_MB = 512
 _SMALL = 48
-"""Small inputs that are asked of each generator, after those that it designed."""
+"""Small inputs per generator."""
 _SMALL_S = 10.0
-"""CPU seconds for all of them."""
+"""CPU seconds for all small inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ def inputs_from_model(runner: Runner, responses: Sequence[str], *, trusted: bool
 def _outputs(
     runner: Runner, code: str, stdins: Sequence[bytes], limits: Limits, most_s: float = math.inf
 ) -> list[bytes | None]:
-    """Return a program's output for each standard input, None unless it exits with code 0.
+    """Return a program's outputs, None unless it exits with code 0.
 
     Args:
         most_s: CPU seconds after which no more runs start.

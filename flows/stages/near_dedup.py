@@ -60,7 +60,7 @@ class StageShards:
 
 
 def _similar_pairs(job: StageRun, shards: StageShards, ranks: Ranks, accepted: Sequence[str]) -> pl.DataFrame:
-    """Return all pairs above a fixed similarity, stored so that another threshold above it measures nothing again."""
+    """Return pairs above a floor, stored so that a higher threshold measures nothing again."""
     settings, sources = job.recipe.near_dedup, [source.name for source in job.recipe.sources]
     floor = min(settings.threshold, near.FLOOR)
     measured_with = f"{floor} {sources} {sorted(accepted)}"

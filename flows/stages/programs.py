@@ -1,4 +1,4 @@
-"""The format filter of code: drop what is no stdin-to-stdout program, or lacks a solution."""
+"""Drop code problems that are no stdin-to-stdout program, or lack a solution."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
 
 
 def filter_programs(job: StageRun) -> StageResult:
-    """Keep what can be asked, and drop the rest with reasons.
+    """Drop what cannot be asked, with reasons.
 
     It reads the sources' tables, so it comes right after them.
     """

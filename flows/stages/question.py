@@ -1,4 +1,4 @@
-"""Ask a model a question as a stage: what is asked, counted and kept as evidence, within a budget."""
+"""Ask a model a question as a stage, within a budget, and keep the evidence."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Inputs:
     """What a question reads apart from problems."""
 
     tables: Callable[[int], tuple[Any, ...]] = lambda _: ()
-    """From a shard's number to what `select` and `apply` have apart from its rows."""
+    """From a shard's number to further arguments of `select` and `apply`."""
 
     read: tuple[StageResult, ...] = ()
     version: str = ""
     settings: str = ""
     verifier: str = ""
     tool: Any = None
-    """What `Proposal.accept` has."""
+    """For `Proposal.accept`."""
 
 
 def _nothing_else(_job: StageRun) -> AbstractContextManager[Inputs]:
@@ -66,7 +66,6 @@ def question_stage(
 
     Args:
         name: in `[questions.NAME]`.
-        folder: in the run folder.
         part: the difficulty stage of a question about verdicts.
         title: by default the question's; required for a user's.
     """
@@ -114,9 +113,9 @@ def registered(name: str) -> Question:
 
 
 def find_question(run: Run, name: str) -> tuple[Question, str]:
-    """Return a question, and its file's digest if it is the user's.
+    """Return a question, and the digest of a user's file.
 
-    A changed file is asked again, as answers are stored under its digest.
+    A changed file is asked again.
 
     Raises:
         ConfigError: the plug-in cannot be loaded, or is no `Vote`.
@@ -185,7 +184,7 @@ def _explain(question: Question, folder: Path, problem: str) -> Iterator[str]:
 
 
 def question_line(result: StageResult) -> str | None:
-    """Return a finished stage's questions and results in words; None if it asked nothing."""
+    """Return a stage's results in words; None if it asked nothing."""
     notes = result.manifest.notes
     if not notes.get("asked"):
         return None

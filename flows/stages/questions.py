@@ -1,7 +1,4 @@
-"""The stages of questions (`curation.questions`), with what each reads apart from problems.
-
-`DOUBTFUL_ROWS` is in `flows.stages.statements`, `TEST_PROGRAMS` in `flows.stages.test_programs`.
-"""
+"""The stages of questions (`curation.questions`), with what each reads apart from problems."""
 
 from __future__ import annotations
 
@@ -93,7 +90,7 @@ def _doubtful_verdicts(job: StageRun) -> Iterator[Inputs]:
 def doubtful_verdicts_of(part: str) -> Stage:
     """Return the stage of a model's votes on a difficulty stage's doubtful verdicts.
 
-    If enabled, sampling counts doubtful verdicts as open (`flows.stages.attempts`).
+    If enabled, sampling counts doubtful verdicts as open.
     """
     return question_stage(
         "doubtful_verdicts",
@@ -121,7 +118,7 @@ PREMISES = question_stage("premises", "stages/07-premises", domains=MATH)
 _WIRED = frozenset(
     {"rewriting", "doubtful_rows", "overlaps", "premises", "doubtful_verdicts", "test_programs", "variants"}
 )
-"""Questions with a place of their own in the pipelines; all others are about rows and come after the overlaps."""
+"""Questions with their own place in pipelines; others are about rows, after the overlaps."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The reference check: keep references that the verifier can judge against, before any attempt."""
+"""Keep references that the verifier can judge against."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROW, _DEFECT = ("source", "row"), ("reason", "evidence")
 def check_references(job: StageRun) -> StageResult:
     """Drop unusable references with reasons; those usable without layout wait for a person.
 
-    The next run checks references again on which the verifier failed (`flows.run.retries`).
+    Later runs check again where the verifier failed.
     """
     problems = job.problems.folder
     made = [source.name for source in job.recipe.read_sources if source.made is not None]
@@ -46,7 +46,6 @@ def check_references(job: StageRun) -> StageResult:
 
 @contextmanager
 def _check_again(job: StageRun, place: Path, round_number: int) -> Iterator[Callable[[int], Shard]]:
-    """Yield a function that checks a shard's failed references again, with higher limits."""
     problems = job.problems.folder
     with open_judge(job.run, round_number) as judge:
 
@@ -58,11 +57,7 @@ def _check_again(job: StageRun, place: Path, round_number: int) -> Iterator[Call
 
 
 def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str] = ()) -> list[_Defect]:
-    """Return each problem's reason, None if usable, and evidence.
-
-    Args:
-        made: procedural sources, some of whose rows only their generator can judge.
-    """
+    """Return each problem's reason, None if usable, and evidence."""
     scorers = [scorer_of(meta) for meta in problems["meta"]]
     rows = problems.select("answer", "lang", "statement").iter_rows()
     checks = judge.check((*row, scorer) for row, scorer in zip(rows, scorers, strict=True))
@@ -89,7 +84,6 @@ def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str] = ()) -> li
 
 
 def _judged_by_generator(problems: pl.DataFrame, made: Sequence[str]) -> list[int]:
-    """Return the positions of rows that only their generator can judge."""
     if not made or problems.is_empty():
         return []
     judged_by = pl.col("meta").str.json_path_match("$.judged_by")
@@ -98,7 +92,6 @@ def _judged_by_generator(problems: pl.DataFrame, made: Sequence[str]) -> list[in
 
 
 def _check_failed(judge: Judge, problems: pl.DataFrame, dropped: pl.DataFrame) -> list[_Defect]:
-    """Return each problem's defect, checked again if the verifier had failed."""
     before = {(source, row): (reason, why) for source, row, reason, why in dropped.select(*_ROW, *_DEFECT).iter_rows()}
     defects: list[_Defect] = [before.get(row, (None, "")) for row in problems.select(_ROW).iter_rows()]
     failed = [place for place, (reason, _) in enumerate(defects) if reason == _FAILED]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import polars as pl
 
 LARGE_BYTES = 256 << 10
-"""Larger inputs ask for speed: few are made, fewer kept (`keep_large`)."""
+"""Larger inputs test speed; few are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class NewInput:
 
 
 def digest(text: str) -> bytes:
-    """Return a text's hash, to compare large inputs without keeping them."""
+    """Return a text's hash."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 

@@ -1,4 +1,4 @@
-"""The first stage: rows of all sources as problems, of code with tests, solutions and limits."""
+"""Read rows of all sources as problems, with code's tests, solutions and limits."""
 
 from __future__ import annotations
 
@@ -50,18 +50,17 @@ def read_sources(job: StageRun) -> StageResult:
 
 
 def _warn_of_join(run: Run, source: Source, counts: SelectionCounts) -> None:
-    """Warn of a joined table that matches nothing."""
     if source.join is not None and not counts.matched:
         text = f"source {source.name}: no row of it has a match in {source.join.path}; check `on` and `key`"
         warn(run.folder, SOURCES.name, text)
 
 
 STATES = "sources.json"
-"""In the stage's folder: what each source held when it was read, and how many of its rows were taken."""
+"""In the stage's folder: each source's state and row counts."""
 
 
 def write_states(folder: Path, states: Mapping[str, TableState], counts: Mapping[str, SelectionCounts]) -> None:
-    """Write each source's commit, digest, and row counts after each selection step."""
+    """Write each source's commit, digest and row counts."""
     table = {name: {**asdict(state), **asdict(counts[name])} for name, state in states.items()}
     write_json(folder / STATES, table)
 
@@ -99,9 +98,9 @@ def check_licenses(recipe: Recipe, folder: Path) -> None:
 
 
 def read_again(source: Source, run: Run) -> Iterator[Mapping[str, pl.DataFrame]]:
-    """Yield a source's tables by shard as the first stage keeps them, without making a stage.
+    """Yield a source's tables by shard, as this stage would keep them.
 
-    ``kept`` has `PROBLEM` rows; code has tests and judging, too.
+    ``kept`` has `PROBLEM` rows; code also has tests and judging.
     """
     for _, work in _parts(source, run, SelectionCounts()):
         yield work().tables
@@ -122,9 +121,9 @@ def require_source(source: Source, folder: Path) -> None:
 
 
 def _parts(source: Source, run: Run, counts: SelectionCounts) -> Iterator[tuple[int, Work]]:
-    """Yield rows and work per shard of a source, with bad rows found before any work.
+    """Yield rows and work per shard of a source.
 
-    All shards have the same tables: those of bad rows are written if any source allows some.
+    All shards have the same tables: those of bad rows if any source allows some.
     """
     sets_aside = any(one.bad_rows for one in run.recipe.read_sources)
     with _naming_the_way_out(source):
@@ -136,7 +135,6 @@ def _parts(source: Source, run: Run, counts: SelectionCounts) -> Iterator[tuple[
 
 @contextmanager
 def _naming_the_way_out(source: Source) -> Iterator[None]:
-    """Add advice to leave out a missing source to its error."""
     try:
         yield
     except MissingSourceError as error:
@@ -145,7 +143,6 @@ def _naming_the_way_out(source: Source) -> Iterator[None]:
 
 
 def _built(source: Source, rows: Sequence[Row], positions: Sequence[int]) -> Shard:
-    """Return the tables of some rows."""
     if source.kind == "kattis":
         return _problems_of_packages(source, rows, positions)
     if source.code is None:

@@ -1,4 +1,4 @@
-"""The format filter of math: keep questions with one answer, by rules, then by a model's votes if enabled."""
+"""Filter math problems by rules, then by a model's votes if enabled."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from flows.run.stage import MATH, Stage, StageResult, StageRun
 from flows.stages.question import question_stage
 
 GROUP_ROWS = 40_000
-"""Rows judged together: the expressions of the rules are compiled anew for every frame, which takes as long as judging
-2,000 rows."""
+"""Rows judged together, as each call compiles the rules anew."""
 
 
 def filter_statements(job: StageRun) -> StageResult:
@@ -39,7 +38,7 @@ def filter_statements(job: StageRun) -> StageResult:
 
 
 def _of_the_verifier(judged: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Keep rows with a scorer as they are: the rules and the cleaning are for what the verifier reads."""
+    """Keep rows with their own scorer as they are."""
     own = pl.Series([scorer_of(meta) is not None for meta in rows["meta"]], dtype=pl.Boolean)
     texts = {name: rows[name] if name in rows.columns else None for name in judged.columns}
     return judged.with_columns(pl.when(own).then(text).otherwise(name).alias(name) for name, text in texts.items())

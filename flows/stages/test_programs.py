@@ -43,7 +43,7 @@ def _needs_programs(unit: Unit, runs: pl.DataFrame) -> bool:
 
 
 def unit_request(unit: Unit) -> PromptRequest:
-    """Return a problem's request, with its given tests, the statement's examples first."""
+    """Return a problem's request; among its tests, the statement's examples come first."""
     rows = unit.tests.select("origin", "input", "output").iter_rows()
     given = sorted(
         rows, key=lambda row: (row[0] not in EXAMPLE_ORIGINS, len(row[1]) if row[0] not in EXAMPLE_ORIGINS else 0)

@@ -27,7 +27,7 @@ from flows.stages.test_programs import TEST_PROGRAMS
 from flows.stages.units import Unit, units
 
 GIVEN_TESTS = "tests"
-"""Of a problem and, as a note, of a shard: how many tests the sources give."""
+"""Number of the sources' tests, of a problem or shard."""
 
 POWER = pl.Schema(
     {
@@ -43,7 +43,7 @@ POWER = pl.Schema(
         "reason": pl.String(),  # why nothing was made; empty where tests were
     }
 )
-"""What generation gave a problem: its tests' power to tell known wrong solutions apart, without and with it."""
+"""How many wrong solutions a problem's tests catch, without and with generated ones."""
 
 
 VALIDATION = pl.Schema(
@@ -54,7 +54,7 @@ VALIDATION = pl.Schema(
         "aside": pl.String(),  # why validators are not believed; null where all are
     }
 )
-"""Who states which inputs of a problem are allowed."""
+"""Which validator is trusted with a problem's inputs."""
 
 
 def make_tests(job: StageRun) -> StageResult:
@@ -160,7 +160,7 @@ def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.
 
 
 def _with_reasons(problems: pl.DataFrame, power: pl.DataFrame) -> pl.DataFrame:
-    """Return the decisions, with evidence why no tests could be made for problems with too few."""
+    """Add to the evidence of too few tests why none could be made."""
     joined = problems.join(power.select("problem", pl.col("reason").alias("why")), on="problem", how="left")
     explained = (pl.col("reason") == DropReason.TOO_FEW_TESTS.value) & (pl.col("why") != "")
     evidence = pl.format("{}; no tests could be made: {}", "evidence", "why")
@@ -170,7 +170,7 @@ def _with_reasons(problems: pl.DataFrame, power: pl.DataFrame) -> pl.DataFrame:
 def _split(
     frame: pl.DataFrame, problems: pl.DataFrame, limits: Mapping[str, Mapping[str, object]]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split rows into kept and dropped ones; the verifier failed on problems without any run."""
+    """Split rows; the verifier failed on problems without any run."""
     decided = problems.select("problem", "reason", "evidence", pl.lit(True).alias("seen"))
     joined = frame.join(decided, left_on="id", right_on="problem", how="left", maintain_order="left")
     whys = pl.Series("why", [str(limits[name]["why"]) for name in joined["id"]], pl.String)
@@ -189,7 +189,6 @@ def _split(
 def _notes(
     problems: pl.DataFrame, tests: pl.DataFrame, power: pl.DataFrame, validation: pl.DataFrame
 ) -> dict[str, int]:
-    """Return the shard's counts for the card; ``tests`` are kept problems'."""
     kept = problems.filter("keep")
     kept_power = power.join(kept, on="problem", how="semi")
     total = {

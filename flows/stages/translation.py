@@ -38,7 +38,7 @@ from flows.stages.judging import open_judge
 from flows.stages.sources import SOURCES
 
 GROUP_ROWS = 40_000
-"""Kept problems whose translations are asked for together."""
+"""Kept problems translated together."""
 
 STAGE = "translation"
 _EVIDENCE = ("id", "target", "question", "tries", "text", "accepted", "why", "made")
@@ -46,7 +46,7 @@ _SAYS = (*READING_VOTE.words, UNREADABLE)
 
 
 def translate(job: StageRun) -> StageResult:
-    """Translate the drawn problems, check them, and measure them if wanted."""
+    """Translate, check and, if wanted, measure the drawn problems."""
     with ExitStack() as stack:
         work = _Work(job, stack)
         folder = job.open(f"{MADE_BY} {work.judged_by}", work.settings_text, job.problems)
@@ -55,8 +55,6 @@ def translate(job: StageRun) -> StageResult:
 
 
 class _Work:
-    """The stage's shards and models, each opened when first asked."""
-
     def __init__(self, job: StageRun, stack: ExitStack) -> None:
         assert job.recipe.translation is not None
         self.settings: TranslationSettings = job.recipe.translation
@@ -87,11 +85,9 @@ class _Work:
 
     @contextmanager
     def again(self, round_number: int) -> Iterator[Callable[[int], Shard]]:
-        """Yield a function that makes a shard with refused requests again."""
         yield lambda index: self.shards([index], round_number)[0]
 
     def shards(self, indices: Sequence[int], round_number: int = 0) -> list[Shard]:
-        """Return some shards, asked together."""
         frames = {index: read_shard(self._folder, "kept", index) for index in indices}
         originals = pl.concat([frame.with_columns(shard=pl.lit(index)) for index, frame in frames.items()])
         originals = originals.filter(pl.col("id").is_in(list(self.targets)))
@@ -129,7 +125,6 @@ class _Work:
         return shards
 
     def _taken(self, indices: Sequence[int]) -> set[str]:
-        """Return ids that are taken by problems and by translations in finished shards."""
         own = self._job.stage.folder_in(self._job.run)
         finished = [int(Path(mark["tables"]["kept"]["file"]).stem) for mark in finished_shards(own)]
         taken = [read_shard(own, "kept", index, ["id"])["id"] for index in finished if index not in indices]
@@ -157,7 +152,6 @@ class _Work:
 
 
 def _notes(proposals: pl.DataFrame, kept: pl.DataFrame, tools: Tools) -> dict[str, int]:
-    """Return a shard's counts: languages, all of the reader's answers, and final failures."""
     said = Counter[str]()
     for name in proposals["id"]:
         said.update(tools.said.get(name, Counter()))
@@ -169,7 +163,7 @@ def _notes(proposals: pl.DataFrame, kept: pl.DataFrame, tools: Tools) -> dict[st
 
 
 def drawn(job: StageRun) -> dict[str, str]:
-    """Return the problems to translate, with target languages, without those over the export's size."""
+    """Return the problems to translate, with target languages."""
     recipe, folder = job.recipe, job.problems.folder
     assert recipe.translation is not None
     columns = ["id", "group", "lang", "source", "weight"]
@@ -216,7 +210,6 @@ def _counts(notes: Mapping[str, int], beginning: str) -> dict[str, int]:
 
 
 def _describe(run: Run) -> Iterator[str]:
-    """Yield what the stage would do."""
     recipe, settings = run.recipe, run.recipe.translation
     assert settings is not None
     into = ", ".join(settings.languages)

@@ -1,7 +1,4 @@
-"""Read code problems one at a time, with all that judging needs.
-
-Invariant: a shard keeps its number from the sources on.
-"""
+"""Read code problems one at a time, with all that judging needs."""
 
 from __future__ import annotations
 
@@ -45,17 +42,13 @@ class Unit:
         return build_problem(self.name, pairs, judging, code.time_s, code.memory_mb)
 
     def candidates(self) -> list[execution_matrix.Candidate]:
-        """Return the solutions to run, up to a limit per language and label."""
+        """Return the solutions to run, limited per language and label."""
         rows = self.solutions.select("index", "lang", "code", "right").iter_rows()
         return execution_matrix.draw_candidates(rows)
 
 
 def units(run: Run, problems: Path, index: int) -> Iterator[Unit]:
-    """Yield a shard's problems, with up to `MAX_TESTS` tests.
-
-    Args:
-        problems: folder of the stage with the problems.
-    """
+    """Yield a shard's problems, with up to `MAX_TESTS` tests."""
     folder = SOURCES.folder_in(run)
     frame = read_shard(problems, "kept", index)
     names = frame["id"].to_list()

@@ -28,7 +28,6 @@ _OF_THE_SET = ["id", "source", "row", "statement", "answer", "lang"]
 
 @contextmanager
 def _checks(job: StageRun) -> Iterator[Inputs]:
-    """Yield what compares and measures variants."""
     recipe = job.recipe
     settings, writer = difficulty_stage(recipe, job.run.parts[-1]), recipe.questions[STAGE].model
     assert settings.model is not None
