@@ -124,6 +124,10 @@ def words_of_docs() -> Measured:
     return Measured(words.total(), note=", ".join(f"{top} {count:,}" for top, count in words.items()))
 
 
+SETTINGS = re.compile(r"(?:Settings|NamedModels|LiveModel)$")
+"""Bases of classes whose strings are the rows of the settings page, and no docstrings."""
+
+
 @cache
 def _docstrings() -> tuple[str, ...]:
     """Return the docstrings of the packages: of modules, classes, functions, and those after a variable."""
@@ -132,6 +136,10 @@ def _docstrings() -> tuple[str, ...]:
 
 def _docstrings_of(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and any(SETTINGS.search(ast.unparse(base)) for base in node.bases):
+            if text := ast.get_docstring(node):
+                yield text
+            continue
         for statement in getattr(node, "body", []) if isinstance(node, ast.Module | ast.ClassDef) else []:
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 yield str(statement.value.value)
