@@ -6,8 +6,8 @@
 For y_t ~ pi its gradient is that of KL(pi | T) at this prefix (MiniLLM, arXiv 2306.08543; GKD, 2306.13649). With
 `attempts`, T is the run's first model, shown a correct attempt (OPSD, arXiv 2601.18734).
 
-Tokens without a teacher's score count in the denominators. With `unsolved`, an objective with credit within groups
-learns from the teacher alone in groups without a correct rollout.
+Tokens without a teacher's score count in the denominators. With `unsolved`, groups without a correct rollout learn from
+the teacher alone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
 RATIO_CAP = 5.0
-"""Largest importance weight of a token, as in `aipo`."""
+"""Max importance weight of a token, as in `aipo`."""
 
 
 class DistilSettings(ObjectiveSettings):
@@ -74,7 +74,7 @@ def distil_credit(sequences: CreditInputs, _: DistilSettings) -> GroupCredit:
 def teacher_term(inputs: ObjectiveInputs) -> tuple[Tensor, dict[str, Statistic]]:
     """Return a term (0-d) with the gradient of KL(policy | teacher) at each prefix, and its statistics.
 
-    ``teacher_kl`` estimates that KL; ``taught_share`` is the share of tokens with a teacher's score.
+    ``teacher_kl`` estimates that KL; ``taught_share`` is the share of tokens with a score.
     """
     counts, index = counted(inputs), inputs.sequence_index
     scores = inputs.teacher_logprobs
@@ -90,7 +90,7 @@ def teacher_term(inputs: ObjectiveInputs) -> tuple[Tensor, dict[str, Statistic]]
 
 
 def distil_loss(inputs: ObjectiveInputs, _: DistilSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return `teacher_term` as the loss of one micro-batch (0-d)."""
+    """Return `teacher_term` as a micro-batch's loss (0-d)."""
     return teacher_term(inputs)
 
 

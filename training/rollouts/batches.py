@@ -1,6 +1,6 @@
 """Make training samples and metrics from groups of judged rollouts.
 
-Invariants: advantages and weights are computed for the whole minibatch, over all ranks. Tokens with an impossible
+Invariants: advantages and weights are computed over the whole minibatch and all ranks. Tokens with an impossible
 log-probability weigh nothing.
 """
 
@@ -26,11 +26,11 @@ from training.rollouts.rollouts import Rollout
 
 ValueOf = Callable[[str], float | None]
 TeacherPrompt = Callable[[str, tuple[int, ...]], tuple[int, ...] | None]
-"""(problem, the student's prompt) → the prompt after which a teacher scores the response; None: it is not asked."""
+"""(problem, student's prompt) → the teacher's prompt, or None: no teacher scores the response."""
 
 
 def no_value(_: str) -> None:
-    """Return that a problem has no value."""
+    """Return None for any problem."""
     return None
 
 
@@ -51,7 +51,7 @@ def build_samples(
     """Return a sample for each rollout of a minibatch, in order.
 
     Args:
-        version: of the trainer's weights, None after the first minibatch; it decides which rollouts are on-policy.
+        version: of the trainer's weights, None after the first minibatch; rollouts of it alone are on-policy.
         max_distance: of stored rollouts.
         max_tokens: the run's limit of a rollout.
     """
@@ -110,7 +110,7 @@ def estimates_by_problem(batch: RolloutBatch[Rollout], results: Sequence[StepRes
 def check_logprobs(
     groups: Sequence[RolloutGroup[Rollout]], max_share: float = MAX_IMPOSSIBLE_SHARE
 ) -> ImpossibleTokens:
-    """Count the batch's tokens with an impossible log-probability.
+    """Count the batch's impossible log-probabilities.
 
     Raises:
         PolicyError: they exceed ``max_share``.
@@ -130,7 +130,7 @@ def check_logprobs(
 
 
 def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict[str, float]:
-    """Return mean rewards, lengths and ages of a batch that policy ``version`` trains on.
+    """Return rewards, lengths and ages of a batch that policy ``version`` trains on.
 
     ``age`` is in versions per token.
     """
@@ -173,7 +173,7 @@ def policy_metrics(results: Sequence[StepResult]) -> dict[str, float]:
 def speed_metrics(
     results: Sequence[StepResult], timer: Timer, sampled_tokens: int, capacity: int, wanted: int
 ) -> dict[str, float]:
-    """Return times and speeds of a step; see `Timer.idle_shares`."""
+    """Return times and speeds of a step."""
     seconds = max(timer.elapsed_s, 1e-9)
     return {
         **timer.idle_shares(capacity, wanted),

@@ -1,7 +1,7 @@
 """Ask a model about doubtful verdicts while training.
 
-Invariants: an answered pair of problem and answer is not asked again. A wrong and doubtful verdict becomes correct if
-more than half the votes are readable and all of them are "same".
+Invariants: a pair of problem and answer is decided once. A doubtful "wrong" becomes correct if more than half the votes
+are readable and all of those are "same".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from training.rollouts.tasks import TrainingTask
 FILE = "asked.jsonl"
 
 MAX_QUESTIONS = 1000
-"""Pairs of reference and answer that a run asks about."""
+"""Pairs that a run asks about."""
 
 SAME, OTHER, FAILED, SPENT = "same", "other", "failed", "unasked"
 

@@ -4,12 +4,13 @@
         → (optimiser steps) → mark_trained → (weights handed over) → mark_updated
 
 Invariants:
-  - every admitted rollout is trained on, or dropped with a counted reason, exactly once: `RolloutLedger.balanced`;
-  - nothing is dropped for its length or age; a group opened under version v is in batch v + max_staleness or earlier;
-  - at most `max_outstanding` rollouts are in open or ready groups;
-  - a batch has n_batch rollouts, including those that were excluded from its groups;
-  - one `REFUSED` rollout drops its whole group;
-  - a restored `state` loses no rollout and trains on none twice.
+
+- every admitted rollout is trained on, or dropped with a counted reason, once: `RolloutLedger.balanced`;
+- nothing is dropped for its length or age; a group opened under version v is in batch v + max_staleness or earlier;
+- at most `max_outstanding` rollouts are in open or ready groups;
+- a batch has n_batch rollouts, with those excluded from its groups;
+- one `REFUSED` rollout drops its group;
+- a restored `state` loses no rollout and trains on none twice.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class RolloutRequest:
 
 @dataclass(frozen=True, slots=True)
 class GroupDecision:
-    """Why a finished group is dropped, and why each rollout is excluded; None: it is not."""
+    """Why a finished group is dropped, and each rollout excluded; None: it is not."""
 
     drop_reason: str | None
     exclusion_reasons: tuple[str | None, ...]
@@ -65,14 +66,14 @@ class RolloutBatch(Generic[T]):
     groups: tuple[RolloutGroup[T], ...]
 
     def minibatches(self, settings: CollectorSettings) -> tuple[tuple[RolloutGroup[T], ...], ...]:
-        """Split the batch into optimiser steps of whole groups; the last may be smaller."""
+        """Split the batch into whole groups per optimiser step; the last may be smaller."""
         size = settings.minibatch_size // settings.group_size
         return tuple(self.groups[start : start + size] for start in range(0, len(self.groups), size))
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutLedger:
-    """Counts of admitted rollouts by state, and of dropped ones by reason."""
+    """Counts of rollouts by state and drop reason."""
 
     admitted: int
     running: int
@@ -92,7 +93,7 @@ class RolloutLedger:
 
 @dataclass(slots=True)
 class _PendingGroup(Generic[T]):
-    """An unfinished group: results and failure reasons by index."""
+    """Results and failure reasons by index."""
 
     number: int
     problem: str
@@ -162,7 +163,7 @@ class RolloutScheduler(Generic[T]):
         return request
 
     def mark_generated(self, request: RolloutRequest) -> None:
-        """Free a generated rollout's slot."""
+        """Free a rollout's slot."""
         if request not in self._running:
             raise ValueError(f"{request} is not being generated")
         self._running.remove(request)
@@ -189,7 +190,7 @@ class RolloutScheduler(Generic[T]):
         self._close_if_complete(group)
 
     def next_batch(self) -> RolloutBatch[T] | None:
-        """Return the next batch, or None while it must wait for groups."""
+        """Return the next batch, or None while groups are missing."""
         groups = self._select_groups(self.settings.n_batch // self.settings.group_size)
         if not groups:
             return None
@@ -245,7 +246,7 @@ class RolloutScheduler(Generic[T]):
         return state
 
     def restore(self, state: Mapping[str, Any], result: type[T]) -> None:
-        """Continue from a `state`, with the newest weights in the generators; unfinished rollouts are handed out again.
+        """Continue from a `state`, with the newest weights; unfinished rollouts are handed out again.
 
         Args:
             result: the type of results, a dataclass or a plain type.
@@ -282,7 +283,6 @@ class RolloutScheduler(Generic[T]):
         )
 
     def _open_group(self) -> _PendingGroup[T] | None:
-        """Open a group if the bounds allow it and there is a problem."""
         settings = self.settings
         by_age = (self.version + settings.max_staleness + 1 - self.batches_taken) * settings.n_batch
         has_room = self.outstanding_rollouts + settings.group_size <= min(by_age, settings.max_outstanding)
@@ -294,7 +294,6 @@ class RolloutScheduler(Generic[T]):
         return group
 
     def _close_if_complete(self, group: _PendingGroup[T]) -> None:
-        """Close the group if every rollout has a result or failed."""
         if len(group.judged) + len(group.failed) < self.settings.group_size:
             return
         del self._groups[group.number]
@@ -313,7 +312,7 @@ class RolloutScheduler(Generic[T]):
         self._dropped.update([decision.drop_reason] * len(trainable) if decision.drop_reason is not None else [])
 
     def _select_groups(self, room: int) -> list[RolloutGroup[T]] | None:
-        """Select ready groups for the next batch: urgent ones, then the first that finished.
+        """Select ready groups: urgent ones, then the first that finished.
 
         Of the groups due in batch ``taken + d`` or earlier, at most d batches' worth may be left.
         """

@@ -1,7 +1,7 @@
 """Generate and judge rollouts.
 
-Invariants: a TIMEOUT or BROKEN verdict excludes a rollout. What it draws depends only on the run's seed, its group and
-its index. Its text includes thinking tags that end the prompt.
+Invariants: a TIMEOUT or BROKEN verdict excludes a rollout. Its draws depend only on the run's seed, its group and its
+index. Its text includes thinking tags that end the prompt.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _FEW_TOKENS = 4
-"""Tokens of a response from which impossible log-probabilities alone show a broken generator."""
+"""Min tokens of a response that can show a broken generator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Rollout:
 
 
 class RolloutRunner:
-    """Generates and judges rollouts with ``rewards``, which may be replaced; ``generated`` counts responses."""
+    """Generates and judges rollouts with ``rewards``, which may be replaced."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class RolloutRunner:
         return token_ids
 
     def render(self, task: TrainingTask) -> tuple[int, ...]:
-        """Return the token ids of a changed task's prompt, uncached."""
+        """Return `prompt_ids` of a changed task, uncached."""
         return render_prompt(self._tokenizer, self._prompt, task, self.tags)
 
     async def generate(
@@ -178,7 +178,6 @@ class RolloutRunner:
 
 
 def _first_tokens(completion: TokenCompletion, count: int, text: str) -> TokenCompletion:
-    """Return the completion's first ``count`` tokens."""
     return replace(
         completion,
         token_ids=completion.token_ids[:count],
@@ -194,7 +193,7 @@ def render_prompt(
     """Return the token ids of the task's prompt.
 
     Raises:
-        PolicyError: the chat template refuses the prompt.
+        PolicyError: the chat template refuses it.
     """
     return chat_ids(tokenizer, prompt.messages(task.request), tags)
 

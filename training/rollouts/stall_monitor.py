@@ -11,10 +11,10 @@ from training.rollouts.rollout_scheduler import GroupDecision
 from training.rollouts.rollouts import Rollout
 
 STALLED = "stalled.json"
-"""In the folder of a run that ended so: the step and the message; gone once the run is resumed."""
+"""The step and message of a stalled run, until it is resumed."""
 
 _SHOWN_FATES = 5
-"""Kinds of fates that a sentence lists; the rest is summed up."""
+"""Fates that a message lists."""
 
 _ADVICE = {
     "generation failed": "look at the generators' log",
@@ -24,11 +24,11 @@ _ADVICE = {
     "correct": "the problems are too easy for this policy; `goldilocks refresh` their set, or give harder ones",
     "wrong": "the problems are too hard for this policy, or their references are wrong; give easier ones",
 }
-"""What to do, by the kind of the commonest fate. A fate is a kind, perhaps with details: `format: no <think>`."""
+"""By the kind of fate, the text before its colon."""
 
 
 def stall_thresholds(collector: CollectorSettings) -> tuple[int, int]:
-    """Return after how many attempts without a trainable group a run warns, and ends."""
+    """Return the attempts without a trainable group after which a run warns, and ends."""
     warn = max(collector.n_async, 16 * collector.group_size)
     return warn, 4 * warn
 
@@ -92,7 +92,7 @@ class StallMonitor:
         self._speak_if_due()
 
     def report(self) -> str:
-        """Return the counts by fate, advice on the commonest kind, and an example."""
+        """Return the counts by fate, and advice and an example for the commonest."""
         if not self._fates:
             return "no attempt was made; the problems that are drawn may all be retired or excluded."
         kinds: Counter[str] = Counter()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _DROPPED = ("id", "group", "domain", "statement", "answer", "lang", "meta")
 _MEASURED = ("judged", "correct", "policy", "raw_answer", "accepted", "source")
-"""Columns that a set may lack."""
+"""Optional columns."""
 
 LATENT_REASONS = ("proof", "textual_answer", "unverifiable_answer")
 """Drop reasons of problems with a reference text that no rule can judge."""
@@ -32,11 +32,11 @@ LATENT_REASONS = ("proof", "textual_answer", "unverifiable_answer")
 
 @dataclass(frozen=True, slots=True)
 class TrainingTask:
-    """A problem to train on: with a reference answer, a program's tests, or an unverifiable reference text.
+    """A problem with a reference answer, a program's tests, or an unverifiable reference text.
 
     ``correct`` of ``judged`` attempts of ``policy`` are its set's, which dropped it as too hard if ``deferred``.
-    ``accepted`` answers count as the reference; ``judges`` are the user's own. ``level`` names the source and level of
-    a problem of a procedural source, whose ``scorer`` is as in `generator_scores.scorer_of`.
+    ``accepted`` answers count as the reference; ``judges`` are the user's own. ``level`` and ``scorer`` are of
+    procedural problems.
 
     Example: ``TrainingTask(PromptRequest("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
@@ -65,7 +65,7 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
     """Read the tasks by id, each once.
 
     Args:
-        split: of embedded problems; sets are not split.
+        split: of embedded problems only.
         folder: base of relative paths.
 
     Raises:
@@ -144,7 +144,6 @@ def _latent_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
 
 
 def _code_problems(curated: Path, rows: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, CodeProblem]:
-    """Read what the code verifier needs, by problem."""
     from curation.verify.programs.problem import CodeLang
     from curation.verify.programs.tables import set_problems
 
@@ -185,7 +184,7 @@ def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Pa
 
 
 def _level(row: Mapping[str, Any]) -> str | None:
-    """Return the source and level of a problem of a procedural source, or None."""
+    """Return a procedural problem's source and level, or None."""
     meta = json.loads(row["meta"] or "{}")
     if not {"level", "seed", "judged_by"} <= meta.keys():
         return None
@@ -208,7 +207,7 @@ def _with_statements(rows: pl.DataFrame, file: Path) -> pl.DataFrame:
 
 
 def _read(file: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> pl.DataFrame:
-    """Read a table's columns, and those of ``optional`` that it has.
+    """Read a table's columns, ``optional`` ones if it has them.
 
     Raises:
         StoreError: the file is not as published.

@@ -1,4 +1,4 @@
-"""Judge rollouts without blocking the event loop, with the judges that measure difficulty.
+"""Judge rollouts off the event loop, with the judges that measure difficulty.
 
 Invariants: a verifier's own failure is never "wrong"; a group is judged by the same tests.
 """
@@ -27,11 +27,11 @@ from training.rollouts.doubtful import DoubtfulVerdicts
 from training.rollouts.tasks import TrainingTask
 
 TESTS_PER_GROUP = 20
-"""Tests of a program, the same for a whole group (paper: 20)."""
+"""Tests of a program, the same for a group (paper: 20)."""
 
 
 def verifier_workers() -> int:
-    """Return the number of judging processes: a quarter of the cores."""
+    """Return a quarter of the cores."""
     return max(1, (os.cpu_count() or 1) // 4)
 
 
