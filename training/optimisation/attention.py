@@ -1,7 +1,7 @@
-"""Compute causal attention within each packed sequence; with sliding windows, sinks or soft-capping in blocks of
-queries, exactly, on any device.
+"""Compute causal attention within each packed sequence, on any device; sliding windows, sinks and soft-capping are
+exact.
 
-Invariant: it refuses to run without boundaries, so a model set to it cannot run on padded batches by mistake.
+Invariant: it refuses to run without boundaries, so it cannot run on padded batches by mistake.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from curation.records import ConfigError
 from training.optimisation.packing import MicroBatch, concatenated_ranges
 
 _SCORES, _FEWEST = 2**24, 16
-"""Scores that exist at once, 64 MiB in fp32, and the fewest queries of a block."""
+"""Scores that exist at once (64 MiB in fp32), and min queries of a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,15 @@ class AttentionRule:
     softcap: float | None = None
 
     def is_plain(self, length: int) -> bool:
-        """Return whether attention within this length is plain causal attention."""
+        """Return whether this is plain causal attention at this length."""
         return self.sinks is None and self.softcap is None and (self.window is None or self.window >= length)
 
 
 def block_attention(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
-    """Return [sequences, heads, tokens, head].
+    """Return [sequences, heads, tokens, head], like ``query``.
 
     Args:
-        query: of the same shape; ``key`` and ``value`` may have fewer heads, a divisor of the query's.
+        key: may have fewer heads, a divisor of the query's, as may ``value``.
     """
     sequences, heads, length, _ = query.shape
     window = length if rule.window is None else min(rule.window, length)
@@ -92,13 +92,13 @@ _HARMLESS = frozenset(
     "cu_seq_lens_k max_length_k position_ids use_cache is_causal output_attentions output_router_logits "
     "position_embeddings".split()
 )
-"""What models hand to their attention as well, and what means nothing here."""
+"""Arguments that change nothing here."""
 
 _LARGEST_HEAD = 256
-"""Features of a head that flash attention takes."""
+"""Max head size of flash attention."""
 
 _STEP = 16
-"""Lengths are rounded up to multiples of this, so that more sequences share a call."""
+"""Lengths are padded to multiples, so that more sequences share a call."""
 
 
 def register_packed_attention() -> str:
@@ -111,7 +111,7 @@ def register_packed_attention() -> str:
 
 @dataclass(frozen=True, slots=True)
 class AttentionCalls:
-    """Sequences grouped by padded length; the padding changes no output and gets no gradient."""
+    """Sequences grouped by padded length; padding changes no output and gets no gradient."""
 
     sizes: tuple[tuple[int, int], ...]  # (sequences, padded length) of each call
     unrolled: Tensor  # [padded tokens] int64: which of the model's tokens each is
@@ -130,7 +130,7 @@ class AttentionCalls:
 
 @dataclass(frozen=True)
 class PackedLayout:
-    """Where a micro-batch's sequences are (see `MicroBatch`), for all layers."""
+    """Where a micro-batch's sequences are (see `MicroBatch`)."""
 
     cu_seqlens: Tensor
     unrolled: Tensor | None = None
@@ -167,7 +167,7 @@ def require_known_attention(config: Any) -> None:
 
 
 def attention_kwargs(batch: MicroBatch) -> dict[str, Any]:
-    """Return the arguments of packed attention for a model's forward pass."""
+    """Return packed attention's arguments for a forward pass."""
     return {
         "layout": PackedLayout(batch.cu_seqlens, batch.unrolled, batch.packed),
         "cu_seq_lens_q": batch.cu_seqlens,
@@ -233,7 +233,6 @@ def packed_attention(
 
 
 def _flash_can(query: Tensor, value: Tensor) -> bool:
-    """Return whether flash attention supports these tensors."""
     heads = query.shape[-1] == value.shape[-1] <= _LARGEST_HEAD
     return query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and heads
 

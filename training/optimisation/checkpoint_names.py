@@ -1,7 +1,7 @@
-"""Convert tensors between their names and shapes on disk and those in transformers.
+"""Convert tensors between their names and shapes on disk and in transformers.
 
-Invariants: `to_checkpoint_names` and `to_model_names` undo each other.
-Tensors that only the checkpoint holds are on device ``meta`` and copied from it on saving.
+Invariants: `to_checkpoint_names` and `to_model_names` undo each other. Tensors that only the checkpoint holds are on
+device ``meta``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def remember_source(
 
 
 def checkpoint_source(model: PreTrainedModel) -> CheckpointSource | None:
-    """Return where the model was loaded from; None if it was not."""
+    """Return where the model was loaded from, if it was."""
     source: CheckpointSource | None = getattr(model, _ATTRIBUTE, None)
     return source
 

@@ -22,23 +22,23 @@ from curation.records import GoldilocksError
 from training.config import ComputeSettings
 
 RankTask = Callable[[Any, Any], Any]
-"""What all processes do at once: takes an iterator over this rank's shares, and the value that all get."""
+"""Takes an iterator over this rank's shares, and a value that all ranks get."""
 
 _STOP = "stop"
 _NOT_MADE = "not made"
 
 CPU_THREADS = 1
-"""Threads of torch on a CPU: with more of them sums are rounded in another order."""
+"""Torch's threads on a CPU; more change the rounding of sums."""
 
 TASK_TIMEOUT = timedelta(minutes=15)
-"""How long ranks wait for one another within a task; then torch ends them, as one hangs."""
+"""Time that ranks wait for another in a task; then torch ends them."""
 
 ANNOUNCEMENT_TIMEOUT = timedelta(days=7)
-"""How long the others wait for rank 0's next task, which may have to wait for a slow batch."""
+"""Time to wait for rank 0's next task."""
 
 
 class RankRounds(Protocol):
-    """Rank 0's data for all ranks, in rounds of one share per rank."""
+    """Rank 0's data, in rounds of one share per rank."""
 
     def __len__(self) -> int: ...
 
@@ -47,7 +47,7 @@ class RankRounds(Protocol):
 
 
 class ShareNotMade(GoldilocksError):
-    """Rank 0 failed to make a round's shares; its own error has the reason."""
+    """Rank 0 failed to make a round's shares."""
 
 
 class DistributedContext:
@@ -83,7 +83,7 @@ class DistributedContext:
 
     @cached_property
     def background_group(self) -> dist.ProcessGroup | None:
-        """Return a process group for work next to tasks; all ranks first access it together."""
+        """Return a group for work next to tasks; all ranks first access it together."""
         return dist.new_group(backend="gloo", timeout=ANNOUNCEMENT_TIMEOUT) if self.sharded else None
 
     @property
@@ -145,7 +145,7 @@ class DistributedContext:
         return values
 
     def gather(self, value: Any) -> list[Any]:
-        """Return the objects of all ranks on rank 0, an empty list elsewhere."""
+        """Return all ranks' objects on rank 0, an empty list elsewhere."""
         if self.world_size == 1:
             return [value]
         values: list[Any] | None = [None] * self.world_size if self.is_rank_zero else None
