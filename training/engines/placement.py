@@ -22,7 +22,7 @@ from training.recipe import TrainRecipe
 from training.workload import stage_collectors, workload
 
 EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
-"""Names under which configurations of models have the number of experts."""
+"""Names of the number of experts in models' configurations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class EmbeddedPlacement:
 
 @dataclass(frozen=True, slots=True)
 class VerlPlacement:
-    """The nodes and GPUs of verl; ``rollout_nodes`` and ``rollout_gpus`` are 0 if all GPUs do both in turns."""
+    """The nodes and GPUs of verl; 0 for rollouts if all GPUs do both in turns."""
 
     trainer_nodes: int
     trainer_gpus: int
@@ -47,12 +47,12 @@ class VerlPlacement:
 
     @property
     def trainers(self) -> int:
-        """Return the number of GPUs that train."""
+        """Return the GPUs that train."""
         return self.trainer_nodes * self.trainer_gpus
 
     @property
     def generators(self) -> int:
-        """Return the number of GPUs that generate."""
+        """Return the GPUs that generate."""
         return self.rollout_nodes * self.rollout_gpus or self.trainers
 
 
@@ -93,7 +93,6 @@ def place_embedded(
 
 
 def _trainers(recipe: TrainRecipe, unit: int, gpus: int, said: int | None, shape: ModelShape | None) -> tuple[int, str]:
-    """Return the number of GPUs that train, and the reason."""
     if said is not None:
         return said, f"{said} of {gpus} GPUs train, as stated"
     half = gpus - gpus // 2 // unit * unit
@@ -223,7 +222,6 @@ def _deals_evenly(recipe: TrainRecipe, trainers: int) -> bool:
 def _verl_placements(
     settings: VerlSettings, gpus_per_node: int, tensor_parallel: int, *, experts: bool
 ) -> Iterator[VerlPlacement]:
-    """Yield verl's possible placements."""
     parts = settings.nodes if settings.nodes > 1 else gpus_per_node
     for generating in range(1, parts):
         with contextlib.suppress(ConfigError):

@@ -16,25 +16,25 @@ from training.engines import child_process
 from training.engines.placement import EmbeddedPlacement
 
 LAST_LINES = 12
-"""Of a process that failed, that many lines are shown."""
+"""Lines shown of a failed process."""
 
 GRACE_S = 20.0
 """Seconds between asking processes to end and killing them."""
 
 PATIENCE_S = GRACE_S + 5.0
-"""Seconds that a start waits for the processes of an earlier one that was killed."""
+"""Seconds that a start waits for an earlier one's processes."""
 
 POLL_S = 1.0
-"""Seconds between two looks at what a run has written."""
+"""Seconds between looks at a run's output."""
 
 _RANK_LINE = re.compile(r"^\[default(\d+)\]:\s?(.*)$")
-"""A line of a rank's, as torchrun writes it with ``--tee``: ``[default1]:text``."""
+"""torchrun's line of a rank: ``[default1]:text``."""
 
 _ROOT_CAUSE = re.compile(r"Root Cause.*?rank\s*:\s*(\d+)", re.DOTALL)
-"""torchrun's account of which rank failed first."""
+"""The rank that failed first, by torchrun."""
 
 _ACTOR_LINE = re.compile(r"^\((\S+) pid=(\d+)(?:, ip=(\S+?))?\)\s?(.*)$")
-"""A line of an actor's, as Ray writes it: ``(WorkerDict pid=81, ip=10.0.0.7) text``."""
+"""Ray's line of an actor: ``(WorkerDict pid=81, ip=10.0.0.7) text``."""
 
 _LOUD = re.compile(r"Error|Exception|Traceback|CUDA|NCCL|killed|OOM", re.IGNORECASE)
 
@@ -42,7 +42,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 RANKS_LOG = "ranks.txt"
-"""In the run's folder: the output of the embedded engine's processes."""
+"""Output of the embedded engine's processes."""
 
 
 class EngineError(GoldilocksError):

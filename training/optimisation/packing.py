@@ -1,7 +1,6 @@
 """Pack sequences into micro-batches of a fixed number of tokens (paper, section 3).
 
-Invariant: sequences are adjacent and never split, each sample is in one micro-batch, positions start at 0 in each, and
-there are no padding tokens.
+Invariant: sequences are adjacent and whole, each in one micro-batch, with positions from 0 and no padding.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ class TrainingSample:
         generator_logprobs: of the drawn response tokens; None if unknown.
         advantage, token_weight: see `training.objectives.base.GroupCredit`.
         mask: False for untrained response tokens; None trains on all.
-        on_policy: whether all tokens were drawn with the current weights; None if unknown.
+        on_policy: whether the current weights drew all tokens; None if unknown.
         max_distance: max mean difference to the reference, in nats per token; a sample beyond it weighs nothing.
-        answer_tokens: number of last response tokens that are a reference text, which was not drawn.
+        answer_tokens: last response tokens that are a reference text, which was not drawn.
         value: its problem's before the step, if any.
-        teacher_prompt_ids: prompt after which a teacher scores the response, if it does.
+        teacher_prompt_ids: the prompt for a teacher's scores, if any.
 
     Raises:
         PackingError: lengths do not match, or an unmasked token has an impossible log-probability.
@@ -78,7 +77,7 @@ class TrainingSample:
 
     @property
     def length(self) -> int:
-        """Return the number of tokens of prompt and response."""
+        """Return the tokens of prompt and response."""
         return len(self.prompt_ids) + len(self.response_ids)
 
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _MIXERS = ("linear_attn", "conv", "mamba")
-"""What transformers calls them in a layer."""
+"""Their names in transformers' layers."""
 
 _KNOWN = frozenset({"linear_attention", "conv", "mamba", "hybrid"})
-"""Kinds of such layers whose sequences can be kept apart, as configurations call them."""
+"""Their kinds in configurations."""
 
 
 def packing_for(model: PreTrainedModel, settings: PackingSettings) -> tuple[PackingSettings, str | None]:
@@ -74,7 +74,6 @@ def _mixers(layer: nn.Module) -> list[Any]:
 
 
 class _Apart:
-    """A layer's forward pass over packed rows."""
 
     def __init__(self, forward: Callable[[Tensor], Tensor]) -> None:
         self.whole = forward

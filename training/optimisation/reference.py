@@ -1,6 +1,6 @@
 """Score with frozen policies, a reference or a teacher, by the policy's own code.
 
-Invariant: a resumed run has the same ones (`ReferencePolicy.revision`), which never change.
+Invariant: a resumed run has the same ones (`ReferencePolicy.revision`).
 """
 
 from __future__ import annotations

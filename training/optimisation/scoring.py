@@ -16,7 +16,7 @@ from training.optimisation.look_ahead import Arrivals, Collation
 from training.optimisation.packing import MicroBatch, TrainingSample
 
 _FLIPPED = 53
-"""`PolicyScorer.flip_weights`: one column in so many. A prime: it falls differently in tensors of the usual sizes."""
+"""`flip_weights` flips every 53rd column; a prime varies them between rows of usual sizes."""
 
 
 class PolicyScorer:
@@ -77,7 +77,6 @@ class PolicyScorer:
 
     @torch.no_grad()
     def _logprobs(self, shares: Iterator[MicroBatch], value: tuple[float, bool]) -> dict[int, Tensor]:
-        """Return on rank 0 all ranks' log-probabilities by sample."""
         temperature, plain = value
         before, self._policy.temperature = self._policy.temperature, temperature
         logprobs: dict[int, Tensor] = {}

@@ -25,7 +25,7 @@ _LOGITS: dict[str, tuple[tuple[str, ...], Callable[[Tensor, float], Tensor]]] = 
 
 
 def load_causal_model(folder: Path, dtype: torch.dtype, *, empty: bool = False) -> PreTrainedModel:
-    """Return the causal language model of a folder, or the text part of a larger model.
+    """Return a folder's causal language model, or a larger model's text part.
 
     With ``empty`` its tensors have no memory.
 
@@ -52,11 +52,6 @@ def load_causal_model(folder: Path, dtype: torch.dtype, *, empty: bool = False) 
 
 
 def _read(kind: Any, folder: Path, dtype: torch.dtype, attention: str) -> PreTrainedModel:
-    """Return the folder's model of this class.
-
-    Raises:
-        PolicyError: tensors are missing.
-    """
     model, report = kind.from_pretrained(
         folder, dtype=dtype, attn_implementation=attention, local_files_only=True, output_loading_info=True
     )
@@ -74,7 +69,7 @@ def decoder_of(model: PreTrainedModel) -> Any:
 
 
 def active_parameters(model: PreTrainedModel) -> int:
-    """Return how many parameters compute a token; of experts only the chosen count."""
+    """Return the parameters that compute a token; of experts only the chosen count."""
     chosen = int(getattr(model.config, "num_experts_per_tok", None) or 0)
     total = 0
     for name, value in model.named_parameters():
@@ -115,7 +110,7 @@ def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = 
 
 
 def _published_class(config: Any) -> Any:
-    """Return the class of transformers that the checkpoint names.
+    """Return the checkpoint's class of transformers.
 
     Raises:
         PolicyError: there is none.
@@ -140,7 +135,6 @@ def _knows_sdpa(config: Any) -> bool:
 
 
 def _text_part(whole: PreTrainedModel, folder: Path, attention: str) -> PreTrainedModel:
-    """Return a causal language model of a larger model's decoder and output layer."""
     from transformers import AutoModelForCausalLM
 
     decoder, head = whole.get_decoder(), whole.get_output_embeddings()

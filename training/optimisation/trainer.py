@@ -2,8 +2,8 @@
 
 Weights, gradients and AdamW's state are fp32; with ``dtype = bfloat16`` the passes run in bf16.
 
-Invariants: loss and gradient do not depend on the number of ranks, up to rounding; every sample counts once; all
-ranks gather the same tensors in the same order.
+Invariants: loss and gradient do not depend on the number of ranks, up to rounding; every sample counts once; all ranks
+gather the same tensors in the same order.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class StepResult:
 
     Attributes:
         statistics: the policy's and the objective's, over all ranks.
-        shared_prompt_share: share of tokens not read, since their prompt was read already.
+        shared_prompt_share: share of tokens not read, since their prompt was.
         collation_wait_s: seconds that rank 0 waited for micro-batches since the last step.
         estimates: each group's value, from the second pass.
     """
@@ -198,7 +198,6 @@ class Trainer:
     def _with_second_pass(
         self, samples: Sequence[TrainingSample], settings: ObjectiveSettings
     ) -> tuple[Sequence[TrainingSample], Mapping[int, float]]:
-        """Return the samples after the second pass, if any, and its value estimates."""
         objective = objective_of(settings)
         needs, second_pass = objective.needs(settings), objective.second_pass
         if second_pass is None or not (needs.second_pass or any(one.max_distance is not None for one in samples)):
@@ -240,12 +239,12 @@ class Trainer:
         return numbers
 
     def begin_save(self, folder: Path) -> Future[Any]:
-        """Copy weights and optimiser state to the host; return a future of all ranks' writes."""
+        """Copy weights and optimiser state to the host; return a future of the write."""
         self.ranks.run_on_all_ranks("save", self._work, None, str(folder))
         return self._saving
 
     def load(self, folder: Path, steps_taken: int) -> None:
-        """Load what `begin_save` wrote after ``steps_taken`` optimiser steps, with any number of ranks."""
+        """Load what `begin_save` wrote after ``steps_taken`` steps, with any number of ranks."""
         self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
 
     def _waited_since_last_step(self) -> float:
@@ -301,7 +300,6 @@ class Trainer:
         return {index: value for share in self.ranks.gather(sums) for index, value in share.items()}
 
     def _scored(self, part: MicroBatch, settings: ObjectiveSettings) -> tuple[Tensor, dict[str, Statistic]]:
-        """Return the micro-batch's loss, with gradient, and its statistics."""
         objective = objective_of(settings)
         scores = self.policy(part, "gradient" if objective.needs(settings).entropy_gradient else "value")
         inputs = ObjectiveInputs(
@@ -375,7 +373,7 @@ class Trainer:
 
 
 _FAR = math.exp(10)
-"""A ratio of probabilities that neither rounding nor a few versions of staleness explain."""
+"""A ratio of probabilities that neither rounding nor staleness explains."""
 
 
 def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[str, Statistic]) -> str:
@@ -411,7 +409,7 @@ def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[
 
 
 def scored_groups(samples: Sequence[TrainingSample], sums: Mapping[int, float]) -> ScoredGroups:
-    """Return the second pass's input for samples with these sums."""
+    """Return the second pass's input."""
     values = [math.nan if one.value is None else one.value for one in samples]
     return ScoredGroups(
         torch.tensor([one.advantage for one in samples], dtype=torch.float64),
@@ -422,7 +420,7 @@ def scored_groups(samples: Sequence[TrainingSample], sums: Mapping[int, float]) 
 
 
 def reweighed(samples: Sequence[TrainingSample], sums: Mapping[int, float], made: GroupWeights) -> list[TrainingSample]:
-    """Return the samples with new weights; those too far from the reference weigh nothing."""
+    """Return the samples with new weights, 0 if too far from the reference."""
     texts = [0.0] * len(samples) if made.answer_weights is None else made.answer_weights.tolist()
     far = [
         one.max_distance is not None and abs(sums[place]) > one.max_distance * len(one.response_ids)
@@ -474,7 +472,7 @@ def adapter_state(model: PreTrainedModel) -> dict[str, Tensor]:
 
 
 def _whole(value: Tensor) -> Tensor:
-    """Return the tensor that this one is a shard of; all ranks take part."""
+    """Return the unsharded tensor; all ranks take part."""
     full: Tensor = value.full_tensor() if isinstance(value, DTensor) else value
     return full
 

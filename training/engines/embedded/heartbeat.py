@@ -17,7 +17,7 @@ COLLECTING, EVALUATING = "collecting a batch", "evaluating"
 TRAINING, UPDATING, SAVING = "training", "updating the generators", "saving a checkpoint"
 
 PROGRESS_S = 60.0
-"""Seconds without a line on the terminal after which the heartbeat prints one."""
+"""Max seconds without output."""
 
 _NEEDS_ATTEMPTS = frozenset({COLLECTING, EVALUATING})
 
@@ -49,7 +49,6 @@ class Heartbeat:
         self._since, self._finished_before = time.monotonic(), self._rollouts.generated
 
     async def _run(self) -> None:
-        """Print a line after each silent interval until cancelled."""
         while True:
             silent_s = time.monotonic() - self._logger.last_line_at
             if silent_s >= self._interval_s:

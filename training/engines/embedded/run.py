@@ -110,7 +110,6 @@ def train(
 
 
 def _owned(out: Path, context: DistributedContext, *, resume: bool) -> AbstractContextManager[None]:
-    """Return the lock of the run's folder, which only rank 0 takes."""
     return lock_folder(out, PATIENCE_S if resume else 0.0, _say) if context.is_rank_zero else nullcontext()
 
 
@@ -124,7 +123,6 @@ def _train(
     resume: bool,
     servers: Sequence[str],
 ) -> Path:
-    """Train the model in ``folder``, with the run's folder locked."""
     if context.is_rank_zero:
         claim_folder(recipe, recipe_folder, out, resume=resume)
     trainer = Trainer(folder, recipe, context)
@@ -215,7 +213,6 @@ def _run_rank_zero(
     mirror: RunMirror,
     servers: Sequence[str],
 ) -> Path:
-    """Train as rank 0 and return the trained model's folder."""
     started_at, cpu_started_at = time.monotonic(), time.process_time()
     tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
     held_out = _held_out(recipe, recipe_folder)
@@ -287,7 +284,6 @@ def _run_rank_zero(
 
 
 def _held_out(recipe: TrainRecipe, recipe_folder: Path) -> list[TrainingTask]:
-    """Return the problems to evaluate on, if any."""
     if recipe.evaluation.data is None:
         return []
     problems = load_tasks(recipe.evaluation.data, Split.HELD_OUT, recipe_folder)
@@ -342,7 +338,6 @@ def _remarks(
     urls: Sequence[str],
     way: Way | None,
 ) -> Iterator[str]:
-    """Yield what a run prints before its first step."""
     yield from (f"warning: {warning}" for warning in recipe.warnings())
     if stops.added:
         yield stops.phrase(tokenizer)
@@ -402,7 +397,6 @@ def _open_logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str
 def _attempt_log(
     recipe: TrainRecipe, out: Path, folder: Path, verifiers: Verifiers, checkpoint: Checkpoint | None
 ) -> AttemptLog:
-    """Return the log of the run's texts, truncated to the checkpoint."""
     drawing = {
         "temperature": recipe.temperature,
         "max_tokens": recipe.rewards.max_length,

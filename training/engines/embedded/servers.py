@@ -2,7 +2,7 @@
 
 Invariants: servers end with this process and with their block; a server keeps its address and restarts at most
 `MOST_STARTS` times without becoming healthy; once none is left, `lost` is called; a restarted server gets the newest
-weights. Servers answer only requests with the run's key, which is in the environment of the block.
+weights. Servers answer only requests with the run's key.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from training.recipe import TrainRecipe
 MOST_STARTS = 3
 
 POLL_S, HEALTH_S = 0.5, 15.0
-"""Seconds between two health checks of a server that starts, and of one that runs."""
+"""Seconds between health checks of a server that starts, and of one that runs."""
 
 SILENT_S = 600.0
-"""Seconds without a health report after which a server that was healthy is killed."""
+"""Seconds without a health report after which a server is killed."""
 
 _ANSWER_S = 60.0
 _ERROR = re.compile(r"\w*(Error|Exception)\b")
@@ -45,12 +45,12 @@ _ERRORS_SHOWN = 2
 
 
 _SHARED = ("dtype", "max_model_len", "gpu_memory_utilization", "kv_cache_memory_bytes", "enforce_eager")
-"""Arguments of an engine that a server for training gets from the recipe."""
+"""Engine arguments from the recipe."""
 
 
 @dataclass(slots=True)
 class Replica:
-    """One server: its GPUs, address and state."""
+    """A server's GPUs, address and state."""
 
     number: int
     gpus: tuple[str, ...]
@@ -129,7 +129,6 @@ class ServerProcesses:
             self._folder.remove()
 
     def _watch(self, replica: Replica) -> None:
-        """Keep one server running until it is given up."""
         while replica.starts < MOST_STARTS:
             replica.starts += 1
             replica.process = self._start(replica)
@@ -192,7 +191,7 @@ def _is_healthy(replica: Replica) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes] | None) -> None:
-    """End a process by closing its standard input, and wait for it."""
+    """End a process by closing its standard input."""
     if process is not None:
         assert process.stdin is not None
         with suppress(OSError):
@@ -201,7 +200,6 @@ def _end(process: subprocess.Popen[bytes] | None) -> None:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return distinct free ports of this machine."""
     probes = [socket.socket() for _ in range(count)]
     try:
         for probe in probes:

@@ -26,22 +26,22 @@ from training.objectives.presets import GroupCreditSettings
 from training.recipe import TrainRecipe
 
 PLUGIN = "training.engines.verl.plugin"
-"""The package that verl imports in all of its processes."""
+"""The package that all of verl's processes import."""
 
 NAME = "goldilocks"
-"""Under which our advantage, loss and reward are registered."""
+"""Of our advantage, loss and reward in verl."""
 
 RECIPE_VARIABLE = "GOLDILOCKS_VERL_RUN"
-"""Environment variable of all of verl's processes: what the plugin must know, as JSON."""
+"""Environment variable with `RunFacts` as JSON."""
 
 REWARD_WORKERS = 8
 """Processes of verl's reward loop."""
 
 _EPOCHS = 10**9
-"""Never reached: verl ends at the steps asked for."""
+"""Never reached: verl ends by steps."""
 
 _SHARED_MEMORY = 0.5
-"""Largest share of a GPU's memory for generation where the GPU trains too, in turns."""
+"""Max share of a GPU's memory for generation if it also trains."""
 
 _ENTROPY_MEANS = {
     "group": "token-mean",
@@ -49,7 +49,7 @@ _ENTROPY_MEANS = {
     "sequence": "seq-mean-token-mean",
     "constant": "seq-mean-token-sum-norm",
 }
-"""verl's own mean over tokens for its entropy term, by our `loss_aggregation`."""
+"""verl's mean for its entropy term, by our `loss_aggregation`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class VerlFiles:
     train: Path
     held_out: Path | None = None
     recipe_folder: Path = Path()
-    """What the user's own files are relative to."""
+    """Base of the user's own files."""
 
     @property
     def checkpoints(self) -> Path:
@@ -320,5 +320,5 @@ def steps_file(out: Path, begun_at: int) -> Path:
 
 
 def earlier_steps(out: Path) -> list[Path]:
-    """Return a run's existing metrics files in order."""
+    """Return a run's metrics files in order."""
     return sorted((out / "verl").glob("steps-*.jsonl"), key=lambda file: int(file.stem.partition("-")[2]))

@@ -32,7 +32,7 @@ NAMES: Mapping[str, str] = {
     "perf/total_num_tokens": "speed/trained_tokens",
     "perf/mfu/actor": "speed/peak_share",
 }
-"""verl's name of a figure, and ours."""
+"""verl's names and ours."""
 
 _OURS = f"{NAME}/"
 _PASS_RATE = "val-core/"

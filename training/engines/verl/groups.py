@@ -24,7 +24,7 @@ from training.rollouts.rollout_scheduler import GroupDecision
 from training.rollouts.tasks import TrainingTask
 
 REWARD = "goldilocks_reward"
-"""The field that carries a rollout's `Reward`, as JSON."""
+"""Field of a rollout's `Reward`, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +89,11 @@ class GroupLedger:
         return decision
 
     def keep(self, names: set[str]) -> None:
-        """Forget decisions on all groups but ``names``, which verl still holds."""
+        """Forget decisions on groups that verl no longer holds."""
         self._decided = {name: decision for name, decision in self._decided.items() if name in names}
 
     def after_step(self, step: int) -> dict[str, float]:
-        """Close ``step`` with the curriculum, if it is open, and return its metrics once."""
+        """Close ``step``, if it is open, and return its metrics once."""
         self._close_step(step, may_end_stage=False)
         closed, self._closed = self._closed, {}
         return closed

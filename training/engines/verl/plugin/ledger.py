@@ -57,7 +57,6 @@ def _task(about: Mapping[str, Any]) -> TrainingTask:
 
 
 def _newest_state(checkpoints: Path) -> Mapping[str, Any] | None:
-    """Return the state in the checkpoint that verl resumes from."""
     latest = checkpoints / "latest_checkpointed_iteration.txt"
     if not latest.exists():
         return None

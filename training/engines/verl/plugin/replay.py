@@ -14,11 +14,10 @@ from training.engines.verl.plugin.ledger import the_ledger
 from training.engines.verl.run_facts import run_facts
 
 TRAINING = "train"
-"""verl's partition of rollouts to train on."""
+"""verl's training partition."""
 
 
 class _OurGroups(ReplayBuffer):
-    """The changes that both buffers make to verl's."""
 
     def __init__(self, **arguments: Any) -> None:
         sizes = run_facts().recipe.collector
