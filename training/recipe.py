@@ -177,7 +177,7 @@ class TrainRecipe(NamedModels):
 
     @property
     def asked(self) -> dict[str, str]:
-        """Return the model's name by the key that names it."""
+        """Return the models' names by their keys."""
         named = {
             "model": self.model,
             "reference": self.reference,
@@ -208,7 +208,7 @@ class TrainRecipe(NamedModels):
 
     @property
     def tensor_parallel(self) -> int:
-        """Return the number of GPUs of one copy of the model in generation."""
+        """Return the GPUs per copy of the model in generation."""
         return self.trained.tensor_parallel if isinstance(self.trained, VllmModel) else 1
 
     @property
@@ -331,7 +331,6 @@ def _unread(table: Settings, read: Collection[str]) -> list[str]:
 
 
 def _unsuited_evaluation(data: DataSettings, evaluation: EvaluationSettings) -> str | None:
-    """Return why the held-out problems do not suit the recipe."""
     asked = evaluation.data
     if asked is None and evaluation.keep_best:
         return "evaluation.keep_best = true needs held-out problems; give evaluation.data"
@@ -347,7 +346,6 @@ def _unsuited_evaluation(data: DataSettings, evaluation: EvaluationSettings) -> 
 
 
 def _unsuited_reference(reference: str | None, objective: ObjectiveSettings) -> str | None:
-    """Return why a reference does not suit the objective."""
     from training.objectives.registry import needs_of
 
     if reference is not None and not needs_of(objective).uses_reference:
@@ -358,7 +356,6 @@ def _unsuited_reference(reference: str | None, objective: ObjectiveSettings) -> 
 
 
 def _unsuited_teacher(teacher: str | None, data: DataSettings, objective: ObjectiveSettings, engine: str) -> str | None:
-    """Return why the teacher does not suit the objective, data or engine."""
     from training.objectives.registry import needs_of
 
     needed = needs_of(objective).teacher
@@ -374,7 +371,6 @@ def _unsuited_teacher(teacher: str | None, data: DataSettings, objective: Object
 
 
 def _unsuited_stored(stored: StoredSettings | None, objective: ObjectiveSettings) -> str | None:
-    """Return why an objective does not suit stored attempts."""
     from training.objectives.registry import objective_of
 
     if stored is None:

@@ -17,24 +17,22 @@ from training.optimisation.packing import TrainingSample
 from training.optimisation.scoring import PolicyScorer
 
 NAMES = ("packed = unpacked", "sequences apart")
-"""Names of the two checks."""
+"""Of the two checks."""
 
 _PROMPT = 20
-"""Of a rendered prompt so many last tokens are taken."""
+"""Last tokens that are taken of a rendered prompt."""
 
 _DRAWN = (3, 2, 1)
-"""Further tokens of each prompt; only the first prompt has rendered ones after them. The others are as short as can
-be, so that what leaks into a prompt is still there where its response begins."""
+"""Drawn tokens that begin each prompt, before the rendered ones of the first. Short prompts show leaks best."""
 
 _RESPONSES = ((20, 16), (24, 20), (12, 9))
-"""Tokens of the responses, by prompt. So the sequences have 43, 39, 26, 22, 13 and 10 tokens, and every packing has the
-second of a prompt directly after the first."""
+"""Tokens of the responses, by prompt, so that each packing has a prompt's responses next to each other."""
 
 _LONGEST_WINDOW = 1024
-"""A window of attention is tried with a sequence that is longer where it has at most so many tokens."""
+"""Max window of attention that is tried with a longer sequence."""
 
 _RANDOM = ("dropout", "pdrop", "jitter")
-"""Parts of the names under which configurations keep what is random in a forward pass."""
+"""Parts of settings' names that make a forward pass random."""
 
 
 def probe_samples(
@@ -120,7 +118,6 @@ def _with_other_first_responses(samples: Sequence[TrainingSample], token_ids: Se
 
 
 def _other_advice(config: Mapping[str, Any]) -> str:
-    """Return what to do where no packing helps."""
     chances = sorted(name for name, value in config.items() if value and any(part in name for part in _RANDOM))
     if chances:
         return f"no packing mends it; set {', '.join(chances)} to 0 in the model's config.json"

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 NORMAL = 1.96
-"""The 97.5 % point of the normal distribution."""
+"""97.5 % point of the normal distribution."""
 
 STUDENT = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
     2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
     2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
-"""The 97.5 % points of Student's t at 1, 2, … degrees of freedom."""
+"""97.5 % points of Student's t, from 1 degree of freedom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
 
 
 def pass_at_k(attempts: int, correct: int, k: int) -> float:
-    """Return the probability that one of k attempts, drawn without replacement, is correct: 1 - C(n-c, k) / C(n, k).
+    """Return the chance that one of k attempts, drawn without replacement, is correct: 1 - C(n-c, k) / C(n, k).
 
     Raises:
         ValueError: k is not between 1 and ``attempts``.
@@ -117,7 +117,7 @@ def pass_at_k(attempts: int, correct: int, k: int) -> float:
 
 
 def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> float:
-    """Return the probability that a plurality vote of k attempts, drawn without replacement, is right; ties are split.
+    """Return the chance that a plurality vote of k attempts, drawn without replacement, is right; ties are split.
 
     Args:
         votes: for the right class.

@@ -41,7 +41,7 @@ class Timer:
 
     @property
     def elapsed_s(self) -> float:
-        """Return the seconds of the interval so far."""
+        """Return the seconds so far."""
         return time.perf_counter() - self._begun
 
     def idle_shares(self, capacity: int, wanted: int) -> dict[str, float]:
@@ -78,7 +78,7 @@ class SampledGroupStats:
     def add(
         self, rewards: Sequence[Reward], tokens: Sequence[int], finishes: Sequence[str], *, is_dropped: bool
     ) -> None:
-        """Add a finished group's rollouts; ``is_dropped``: the objective learns nothing from it."""
+        """Add a finished group's rollouts; ``is_dropped``: it is not trained on."""
         self._rewards += rewards
         self._tokens += tokens
         self._finishes += finishes
@@ -112,7 +112,7 @@ class SampledGroupStats:
 
     @property
     def tokens(self) -> int:
-        """Return the tokens of the groups' rollouts."""
+        """Return the rollouts' tokens."""
         return sum(self._tokens)
 
 
@@ -165,6 +165,6 @@ class MetricsLogger:
 
 
 def read_metrics(folder: Path) -> list[dict[str, float]]:
-    """Return the rows of a run's metrics.jsonl, by step."""
+    """Return the rows of a run's metrics.jsonl."""
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]

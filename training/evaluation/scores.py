@@ -1,7 +1,7 @@
 """Compute an evaluation's figures from attempts and verdicts on a benchmark.
 
-Invariants: TIMEOUT and BROKEN count neither for nor against; problems with fewer judged attempts than k are left out of
-pass@k and maj@k; both are counted. What recorded attempts lack is unknown, never 0.
+Invariants: TIMEOUT and BROKEN count neither for nor against; pass@k and maj@k leave out problems with fewer judged
+attempts than k; both are counted. What recorded attempts lack is unknown, never 0.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def evaluate_scores(scores: pl.DataFrame, k: Sequence[int] = ()) -> Evaluation:
 
 
 def compare_scores(first: pl.DataFrame, second: pl.DataFrame, k: Sequence[int] = ()) -> dict[str, Estimate]:
-    """Return the paired differences ``second`` - ``first`` over the problems that both judged, by measure."""
+    """Return the paired differences ``second`` - ``first`` over problems judged in both, by measure."""
     a, b = (scores.filter(pl.col("attempts") > 0) for scores in (first, second))
     shared = a.join(b, on="problem", how="semi")["problem"].to_list()
     differences = {"pass@1": _paired(_rates(a), _rates(b), shared)}

@@ -12,12 +12,12 @@ from typing import Any
 from training.evaluation.estimators import student
 
 MARGIN = 0.5
-"""The grid spans the states' range, widened on both sides by this part of it."""
+"""The grid's margin on both sides, as a share of the states' range."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A model on the plane: coordinates, mean reward without the length penalty, mean length in tokens."""
+    """A model on the plane, with mean reward without the length penalty, and mean length in tokens."""
 
     first: float
     second: float

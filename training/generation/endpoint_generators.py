@@ -39,7 +39,7 @@ class EndpointGenerator:
 
     Args:
         temperature: with top_p = 1, as training needs.
-        lasting: whether an update's tensors stay unchanged after it; a folder is then written on demand.
+        lasting: an update's tensors stay unchanged after it; a folder is then written on demand.
         way: `weights_way` if missing.
 
     Raises:

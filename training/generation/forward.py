@@ -1,7 +1,7 @@
 """Run forward passes for decoding: a causal language model's own, or a faster one for Llama.
 
-Invariants: the model's weights become views of `LlamaForwardPass`'s joined ones; its logits are the model's own, up
-to rounding.
+Invariants: the model's weights become views of `LlamaForwardPass`'s joined ones; its logits are the model's own, up to
+rounding.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 INITIAL_CAPACITY = 128
-"""Positions a row holds at first; doubled when more are needed."""
+"""Positions of a row at first; doubled as needed."""
 
 _BLOCK = 16
 
@@ -71,7 +71,7 @@ class KVCache:
         return held_keys[:rows, :, : self._span], held_values[:rows, :, : self._span]
 
     def write_prompts(self, layer: int, rows: Tensor, keys: Tensor, values: Tensor) -> None:
-        """Store prompts' keys and values [prompt, head, position, feature] in these rows."""
+        """Store keys and values [prompt, head, position, feature] in these rows."""
         length = keys.shape[2]
         held_keys, held_values = self.layers[layer]
         held_keys[rows, :, :length] = keys
@@ -129,7 +129,7 @@ class ModelForwardPass:
         return KVCache(rows)
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
-        """Run prompts, see `ForwardPass.prefill`."""
+        """See `ForwardPass.prefill`."""
         ends, end_of = torch.unique(lengths - 1, return_inverse=True)
         out = self._model(input_ids=ids, use_cache=True, logits_to_keep=ends)
         layers = out.past_key_values.layers
@@ -141,7 +141,7 @@ class ModelForwardPass:
         return logits
 
     def decode(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
-        """Run one more token, see `ForwardPass.decode`."""
+        """See `ForwardPass.decode`."""
         span = _read_span(positions, self._longest)
         cache.grow(span, self._longest)
         cache.set_positions(positions, span)
@@ -157,7 +157,7 @@ class ModelForwardPass:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """One layer's weights, each [out, in]; ``qkv`` and ``gate_up`` are joined."""
+    """Weights, each [out, in]; ``qkv`` and ``gate_up`` are joined."""
 
     norm: Tensor
     qkv: Tensor
@@ -208,7 +208,7 @@ class LlamaForwardPass:
         )
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
-        """Run prompts, see `ForwardPass.prefill`."""
+        """See `ForwardPass.prefill`."""
         count, length = ids.shape
         example = torch.zeros(1, self._kv_heads, 1, self._head_size)
         cache.allocate([(example, example)] * len(self._layers), self._longest)
@@ -229,7 +229,7 @@ class LlamaForwardPass:
         return self._logits(states[torch.arange(count) * length + lengths - 1])
 
     def decode(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
-        """Run one more token, see `ForwardPass.decode`."""
+        """See `ForwardPass.decode`."""
         rows = len(last)
         span = _read_span(positions, self._longest)
         cache.grow(span, self._longest)
@@ -351,7 +351,7 @@ class RowForwardPass:
         return RowCaches()
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: RowCaches) -> Tensor:
-        """Run prompts, see `training.generation.forward.ForwardPass.prefill`."""
+        """See `ForwardPass.prefill`."""
         from transformers import DynamicCache
 
         logits = []
@@ -361,7 +361,7 @@ class RowForwardPass:
         return stack(logits)
 
     def decode(self, last: Tensor, positions: Tensor, cache: RowCaches) -> Tensor:  # noqa: ARG002 - caches count
-        """Run one more token, see `training.generation.forward.ForwardPass.decode`."""
+        """See `ForwardPass.decode`."""
         return stack([self._run(token[None, None], cache.rows[row]) for row, token in enumerate(last)])
 
     def _run(self, ids: Tensor, cache: Any) -> Tensor:

@@ -1,9 +1,10 @@
 """Generate on vLLM servers, and update their weights while requests run.
 
 Invariants:
-  - tokens of other weights than this run's are requested again;
-  - a server gets no request before it has the newest weights;
-  - a failed request goes to another server with the same seed.
+
+- tokens of other weights than this run's are requested again;
+- a server gets no request before it has the newest weights;
+- a failed request goes to another server with the same seed.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from training.generation.decoding_meter import RequestMeter
 from training.generation.weight_broadcast import WeightBroadcast
 
 _MIXED = "mixed"
-"""Label of tokens that are made while weights are exchanged: there are none, unless the exchange fails."""
+"""Label of tokens that are made while weights are exchanged, if the exchange fails."""
 
 UPDATE_S = 600.0
-"""Seconds for one call of a weight update."""
+"""Max seconds for a call of a weight update."""
 
 _START_HINT = "start it with `python -m training.generation.serving`"
 
@@ -146,7 +147,8 @@ class TrainingVllmClient(ServerClient):
         """Have a server take the newest weights, if needed.
 
         Raises:
-            TemporaryFailure, PolicyError: it did not; with the second it never will.
+            TemporaryFailure: it did not.
+            PolicyError: it never will.
         """
         while True:
             newest = self._newest
@@ -183,7 +185,6 @@ class TrainingVllmClient(ServerClient):
                 self._meter.release(share)
 
     async def _way_to(self, url: str, weights: Path | WeightVersion) -> Callable[[], Awaitable[None]]:
-        """Return what brings the weights to a server, after writing a folder if needed."""
 
         async def command(path: str, body: Mapping[str, Any]) -> None:
             await self._command(url, path, body)
@@ -218,7 +219,7 @@ class TrainingVllmClient(ServerClient):
 
 
 def _require_weight_updates(response: ServerResponse, url: str) -> None:
-    """Raise `PolicyError` if the server, as started, takes no weights."""
+    """Raise PolicyError if the server, as started, takes no weights."""
     if response.status in (401, 403):
         raise PolicyError(f"{url}: refuses a weight update ({response.status} {message(response)}); {_START_HINT}.")
     if response.status == 404:

@@ -125,12 +125,10 @@ def _own_parameters(layer: Any) -> list[Any]:
 
 
 def _messages() -> tuple[type[Any], type[Any]]:
-    """Return the types of the trainer's two messages."""
     from vllm.distributed.weight_transfer.base import WeightTransferInitInfo, WeightTransferUpdateInfo
 
     @dataclass
     class GroupInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
-        """The group that workers join for broadcasts."""
 
         backend: Backend
         address: str
@@ -150,7 +148,6 @@ def _messages() -> tuple[type[Any], type[Any]]:
 
 
 def _broadcasts(group: Group | None, info: Any, model: Any, device: Any) -> Iterator[tuple[str, Any]]:
-    """Yield an update's tensors as they are broadcast."""
     from vllm.utils.torch_utils import STR_DTYPE_TO_TORCH_DTYPE
 
     if group is None:
@@ -163,7 +160,6 @@ def _broadcasts(group: Group | None, info: Any, model: Any, device: Any) -> Iter
 
 
 def _folder_transfer() -> type[Any]:
-    """Return vLLM's receiver of weights in the checkpoint's format."""
     from vllm.distributed.weight_transfer.base import WeightTransferEngine
 
     group_info, weights_info = _messages()

@@ -1,7 +1,7 @@
 """Broadcast new weights to vLLM's servers, by NCCL between GPUs (not yet tested) or gloo.
 
-Invariants: a server whose group cannot open, or broke twice, gets folders; tensors go to one server at a time, once,
-in the announced order.
+Invariants: a server whose group cannot open, or broke twice, gets folders; tensors go to one server at a time, once, in
+the announced order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from training.generation.weight_transfer import Backend, Group, open_group
 
 T = TypeVar("T")
 Command = Callable[[str, Mapping[str, Any]], Awaitable[None]]
-"""Makes one call of a server's weight update; raises `TemporaryFailure` where it failed."""
+"""Makes a call of a server's weight update, or raises `TemporaryFailure`."""
 
 _MOST_BREAKS = 2
 

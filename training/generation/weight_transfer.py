@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 from curation.records import PolicyError
 
 FOLDER_TRANSFER = "goldilocks_folder"
-"""vLLM's name for weights that come as a folder; registered by `training.generation.vllm_worker`."""
+"""vLLM's name of our receiver, `training.generation.vllm_worker`."""
 
 WORKER = "training.generation.vllm_worker.Worker"
-"""What is mixed into vLLM's workers that take new weights."""
+"""Mixed into vLLM's workers that take new weights."""
 
 Backend = Literal["nccl", "gloo"]
 
 Way = Literal["folder", "nccl", "gloo"]
-"""``folder``: servers read it; ``nccl``: a broadcast between GPUs; ``gloo``: a broadcast between CPUs."""
+"""``folder``: servers read it; ``nccl``, ``gloo``: broadcasts between GPUs, between CPUs."""
 
 _THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 

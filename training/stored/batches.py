@@ -47,7 +47,7 @@ class StoredPlan:
         return self.offline_steps if self.settings.only else self.most_steps
 
     def count(self, step: int) -> int:
-        """Return the stored groups of a step, counted from 1."""
+        """Return the stored groups of a step, from 1."""
         later = step - self.offline_steps
         if later <= 0:
             return self.batch_groups
@@ -79,7 +79,7 @@ class StoredBatches:
             self.steps = self.plan.steps
 
     def is_offline(self, step: int) -> bool:
-        """Return whether a step, counted from 1, trains on stored attempts alone."""
+        """Return whether a step, from 1, trains on stored attempts alone."""
         return self.plan is not None and step <= self.plan.offline_steps
 
     def collector(self, step: int, present: CollectorSettings) -> CollectorSettings:

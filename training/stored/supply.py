@@ -1,5 +1,4 @@
-"""Find stored attempts at solving, except those of evaluations, whose problems are held out; judge them with the run's
-verifiers, and choose each step's groups.
+"""Find and judge stored attempts at solving, except those of evaluations, and choose each step's groups.
 
 Invariants: a step's groups depend only on the seed and the step. Rewards come from the run's own verifier and settings.
 Every unused attempt is counted with its reason.
@@ -116,10 +115,10 @@ def _licence(card: Path) -> str:
 
 
 JUDGED_AT_ONCE = 4096
-"""Attempts that are with the verifier at once."""
+"""Attempts with the verifier at once."""
 
 PROBLEMS_AT_ONCE = 512
-"""Problems whose texts are read at once."""
+"""Problems with texts read at once."""
 
 NO_PROBLEM, EARLY, TWICE, CAPPED, NO_LOGPROBS = "no_problem", "early_step", "same_text", "per_problem", "no_logprobs"
 
@@ -238,7 +237,6 @@ class StoredSupply:
             yield from ((problem, attempt, self._whole(attempt, rows)) for problem, attempt in named)
 
     async def _judged(self, place: int) -> AsyncIterator[StoredAttempt]:
-        """Yield a source's judged attempts; count the rest."""
         source = self.sources[place]
         for table in source.tables():
             for part in table.iter_slices(JUDGED_AT_ONCE):
@@ -276,7 +274,6 @@ class StoredSupply:
         return self._writer.completion(self._rollouts.prompt_ids(task), row)
 
     def _choose(self, problem: str, attempts: Sequence[StoredAttempt]) -> StoredProblem | None:
-        """Return a problem's attempts to train on, or None."""
         judged = [attempt for attempt in attempts if not attempt.rollout.reward.excluded]
         pass_rate = sum(one.rollout.reward.correct for one in judged) / len(judged) if judged else 0.0
         order = sorted(attempts, key=lambda one: self._draw(f"{problem}:{one.source}:{one.index}"))
@@ -336,7 +333,6 @@ class StoredSupply:
         return int.from_bytes(value) / 2**64
 
     def _read(self, attempts: Sequence[StoredAttempt]) -> dict[tuple[int, str, int], Mapping[str, Any]]:
-        """Read the attempts' rows."""
         rows: dict[tuple[int, str, int], Mapping[str, Any]] = {}
         for place, source in enumerate(self.sources):
             problems = sorted({one.rollout.problem for one in attempts if one.source == place})
@@ -350,7 +346,6 @@ class StoredSupply:
         return rows
 
     def _whole(self, attempt: StoredAttempt, rows: Mapping[tuple[int, str, int], Mapping[str, Any]]) -> Rollout:
-        """Return the attempt as a rollout with tokens."""
         rollout = attempt.rollout
         row = rows[attempt.source, rollout.problem, attempt.index]
         completion = self._completion(self._tasks[rollout.problem], row)

@@ -251,7 +251,7 @@ def _say(line: str) -> None:
 MODE, TOKENS = "RAY_AUTH_MODE", ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 
 _REFUSED = ("InvalidAuthToken", "AuthenticationError")
-"""What Ray's processes print where a token is missing or wrong."""
+"""Ray's errors for a missing or wrong token."""
 
 
 def token_variables(address: str | None, variables: Mapping[str, str]) -> dict[str, str]:
@@ -262,7 +262,7 @@ def token_variables(address: str | None, variables: Mapping[str, str]) -> dict[s
 
 
 def refusal(address: str | None, said: str, log: Path) -> str:
-    """Return a sentence if the cluster refused the token; else empty."""
+    """Return an error message if the cluster refused the token; else empty."""
     if address is None or not any(words in said for words in _REFUSED):
         return ""
     return (
@@ -276,7 +276,7 @@ _LOOK_S = 0.2
 
 
 def processes_of(out: Path) -> list[int]:
-    """Return the other processes of the run in ``out``, by ascending id."""
+    """Return the ids of the run's other processes, ascending."""
     variable, found = f"{RECIPE_VARIABLE}=".encode(), []
     for file in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):  # another user's, or one that has just ended

@@ -1,7 +1,7 @@
 """Run a curriculum's stages as successive verl processes over one run folder.
 
-Invariants: a stage begins at a checkpoint with our state, without the previous stage's queue; the same folder gives
-the same stage.
+Invariants: a stage begins at a checkpoint with our state, without the previous stage's queue; the same folder gives the
+same stage.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from training.recipe import TrainRecipe
 from training.rollouts.curriculum import CurriculumController
 
 STATE = "goldilocks.json"
-"""Our state in a folder of verl's checkpoints."""
+"""Our state in a checkpoint of verl."""
 
 LATEST = "latest_checkpointed_iteration.txt"
-"""verl's mark: the step of its newest checkpoint."""
+"""verl's newest step."""
 
 _WEIGHTS = "actor"
-"""verl's part of a checkpoint, weights and optimiser: what it removes of an old one."""
+"""Weights and optimiser, which verl removes of old checkpoints."""
 
 _OF_ONE_STAGE = ("transfer_queue", "data.pt")
-"""Of a checkpoint: rollouts in flight and the place in the data, which hold for one length and one batch."""
+"""Rollouts in flight and the position in the data."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerlStage:
-    """A stage as verl runs it, from the resumed checkpoint's step to ``ends_at`` at the latest."""
+    """A stage in verl, from the resumed step to ``ends_at`` at the latest."""
 
     recipe: TrainRecipe
     number: int
@@ -73,12 +73,11 @@ def remove_old(checkpoints: Path, keep: int) -> None:
 
 
 def last_step(out: Path) -> int:
-    """Return the step of verl's last checkpoint, or 0."""
+    """Return verl's last checkpoint's step, or 0."""
     return _marked(out / "verl" / "checkpoints")
 
 
 def _restored(recipe: TrainRecipe, state: Mapping[str, Any] | None) -> CurriculumController:
-    """Return the run's curriculum without problems."""
     curriculum = CurriculumController(
         (), recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed, recipe.collector
     )
@@ -88,7 +87,6 @@ def _restored(recipe: TrainRecipe, state: Mapping[str, Any] | None) -> Curriculu
 
 
 def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, began: int | None = None) -> VerlStage:
-    """Return a curriculum's stage; ``began`` replaces the step after which it began."""
     stages = recipe.curriculum.stages if recipe.curriculum is not None else ()
     if not stages:
         return VerlStage(recipe, 0, step, recipe.steps)

@@ -26,7 +26,7 @@ def weighted_advantages(
     max_tokens: int,
     minibatches: int = 1,
 ) -> Tensor:
-    """Return each token's advantage times its loss weight, [sequences, tokens], 0 outside the mask.
+    """Return [sequences, tokens] advantages times loss weights, 0 outside the mask.
 
     Args:
         rewards: [sequences, tokens]; a row's sum is the total.
