@@ -229,7 +229,6 @@ class TrainRecipe(NamedModels):
     @model_validator(mode="before")
     @classmethod
     def _at_temperature(cls, table: Any) -> Any:
-        """Give the trained model the training temperature if it has none."""
         if not isinstance(table, Mapping) or not isinstance(models := table.get("models"), Mapping):
             return table
         model = models.get(name := table.get("model"))
@@ -240,7 +239,6 @@ class TrainRecipe(NamedModels):
 
     @model_validator(mode="after")
     def _models_suit(self) -> Self:
-        """Refuse models that cannot have their role, and settings that training would not read."""
         model = self.models[self.model]
         if not isinstance(model, LiveModel):
             raise ValueError(f"models.{self.model}: recorded attempts cannot be trained; name another model")
@@ -321,7 +319,6 @@ class TrainRecipe(NamedModels):
 
 
 def _unread(table: Settings, read: Collection[str]) -> list[str]:
-    """Return the changed settings of a table that are not ``read``."""
     fields = type(table).model_fields
     return [
         name

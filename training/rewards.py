@@ -163,10 +163,7 @@ def format_error(
 
 
 def _is_one_language(judged: RewardInputs) -> bool:
-    """Return whether problem, thoughts and answer are in one language (paper, section 2.2).
-
-    A text without words, such as a formula alone, has no language and gets no bonus.
-    """
+    """Compare problem, thoughts and answer; a text without words has no language."""
     parts = split_response(judged.tags.house_form(judged.text))
     answer = parts.answer or ""
     thoughts = parts.thoughts if judged.tags.are_used else answer

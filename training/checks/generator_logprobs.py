@@ -89,7 +89,6 @@ class GeneratorChecks:
         return "set dtype of the model's table and compute.dtype to one type, and take weights that are not quantised"
 
     async def _after_update(self, before: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
-        """Return whether the generators receive changed weights, and the first ones again."""
         await asyncio.to_thread(self.scorer.flip_weights)
         try:
             if refusal := await self._update(CHANGED_VERSION):
@@ -125,11 +124,6 @@ class GeneratorChecks:
         return "the engine does not load this architecture's weights while it runs; set the kind of its table to torch"
 
     async def _sample(self) -> list[TokenCompletion]:
-        """Return the responses to the prompts, without single failures.
-
-        Raises:
-            PolicyError: all failed.
-        """
         asked = [
             self.generator.generate(prompt, seed=seed, max_tokens=TOKENS) for seed, prompt in enumerate(self.prompts)
         ]

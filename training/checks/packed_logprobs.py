@@ -106,7 +106,6 @@ def _sample(prompt: Sequence[int], response: Sequence[int]) -> TrainingSample:
 
 
 def _with_other_first_responses(samples: Sequence[TrainingSample], token_ids: Sequence[int]) -> list[TrainingSample]:
-    """Return the samples with each prompt's first response replaced by another of its length."""
     chance = Random(len(samples))
     others, prompts = [], set()
     for sample in samples:

@@ -37,7 +37,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _wait(child: subprocess.Popen[bytes]) -> None:
-    """Return once the command or standard input has ended."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
     ended, says_so = os.pipe()

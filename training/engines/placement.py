@@ -171,7 +171,7 @@ def model_shape(recipe: TrainRecipe, costs: StatedCosts, folder: Path) -> ModelS
 
 
 def stated_gpus(recipe: TrainRecipe, folder: Path) -> tuple[int, int, bool]:
-    """Return the training and generating GPUs by `[costs]`, and whether they are the same; 0 on a CPU."""
+    """Return training and generating GPUs by `[costs]`, and whether they are the same; 0 on a CPU."""
     costs = recipe.costs
     assert costs is not None
     if recipe.engine == "verl":
@@ -214,7 +214,6 @@ def place_verl(
 
 
 def _deals_evenly(recipe: TrainRecipe, trainers: int) -> bool:
-    """Return whether each copy of verl's model gets equally many rollouts of a step."""
     copies = max(trainers // recipe.verl.sequence_parallel, 1)
     return all(collector.minibatch_size % copies == 0 for collector in stage_collectors(recipe))
 
@@ -278,7 +277,7 @@ def place_verl_by_settings(
 
 
 def training_unit(settings: VerlSettings, gpus_per_node: int, *, experts: bool) -> int:
-    """Return the GPUs per copy of the model in training, FSDP's sharding aside."""
+    """Return the GPUs per model copy in training, FSDP's sharding aside."""
     if not experts:  # FSDP; a mixture of experts is Megatron's
         return settings.sequence_parallel
     return math.lcm(settings.sequence_parallel, expert_parallel(settings, gpus_per_node))

@@ -92,7 +92,7 @@ def run_processes(
 
 
 def supervised(command: Sequence[str]) -> list[str]:
-    """Return a command that runs this one and ends with its parent."""
+    """Return a command that ends with its parent."""
     return [sys.executable, child_process.__file__, f"--grace={GRACE_S:g}", *command]
 
 
@@ -110,7 +110,7 @@ def failure(what: str, status: int, log: Path, begun: int = 0) -> EngineError:
 
 
 def first_failure(text: str) -> tuple[str, list[str]]:
-    """Return which process failed first, by the log, and its last lines."""
+    """Return the process that failed first, and its last lines."""
     lines = [line for line in text.splitlines() if line.strip()]
     cause = _ROOT_CAUSE.search(text)
     if cause is not None:
@@ -137,7 +137,7 @@ def _copy(process: subprocess.Popen[bytes], log: Path, say: Callable[[str], None
 
 
 def rank_command(placement: EmbeddedPlacement, module: str, arguments: Sequence[str]) -> list[str]:
-    """Return the command that trains: the module itself, or torchrun with one rank per process."""
+    """Return the training command, by torchrun if there are several processes."""
     if placement.processes == 1:
         return [sys.executable, "-m", module, *arguments]
     ranks = ["--standalone", "--local-addr=127.0.0.1", f"--nproc-per-node={placement.processes}", "--tee=3"]

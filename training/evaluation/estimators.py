@@ -152,7 +152,7 @@ def json_value(value: Any) -> Any:
 
 
 def _ways_below(rivals: Sequence[int], most: int, room: int) -> dict[tuple[int, int], int]:
-    """Return the ways to draw up to ``room`` votes, no class above ``most``, by (drawn, classes at ``most``)."""
+    """Count ways to draw up to ``room`` votes, by (drawn, classes at ``most``)."""
     ways = {(0, 0): 1}
     for votes in rivals:
         more: dict[tuple[int, int], int] = {}

@@ -96,7 +96,7 @@ def counted(evaluation: Evaluation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A report's table; a page draws ``bars``, one per row, if any."""
+    """A report's table; a page draws ``bars``, one per row."""
 
     title: str
     head: tuple[str, ...]
@@ -189,7 +189,6 @@ def _problems_table(problems: pl.DataFrame) -> str:
 
 
 def _bar(estimate: Estimate) -> str:
-    """Return a share as a bar, with its interval as a line."""
     if math.isnan(estimate.mean):
         return ""
     line = ""
@@ -199,7 +198,6 @@ def _bar(estimate: Estimate) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; its cells are HTML already."""
     top = "".join(f"<th>{escape(text)}</th>" for text in head)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"

@@ -230,7 +230,6 @@ def _majorities(scores: pl.DataFrame, k: int) -> list[float]:
 
 
 def _languages(scores: pl.DataFrame) -> list[LanguageScore]:
-    """Return the scores of at least two languages, English first."""
     names = sorted(scores["lang"].drop_nulls().unique(), key=lambda lang: (lang != "en", lang))
     if len(names) < 2:
         return []

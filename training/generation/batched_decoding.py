@@ -117,7 +117,6 @@ class DecodingEngine:
         return logits
 
     def _prefill(self, joining: Sequence[DecodingRequest]) -> Tensor:
-        """Add requests; return logits [request, vocabulary] of their prompts' last tokens."""
         start = len(self.active)
         logits: dict[int, Tensor] = {}
         groups: dict[tuple[int, ...], list[int]] = {}
@@ -138,7 +137,6 @@ class DecodingEngine:
         return torch.stack([logits[place] for place in range(len(joining))])
 
     def _sample_tokens(self, logits: Tensor, requests: Sequence[DecodingRequest]) -> tuple[Tensor, Tensor]:
-        """Return a token and log-probability per row of ``logits`` [request, vocabulary]."""
         if self._temperature == 0:
             return logits.argmax(-1), torch.zeros(len(requests))
         logprobs = sampling_logprobs(logits, self._temperature, self._top_p)
@@ -167,7 +165,7 @@ class DecodingEngine:
         request.versions.extend([self.version] * (len(request.token_ids) - len(request.versions)))
 
     def _release_rows(self, requests: Sequence[DecodingRequest]) -> None:
-        """Free rows, and move the last rows there, so that rows stay contiguous."""
+        """Free rows, and keep the others contiguous."""
         if not requests:
             return
         released = set(requests)
@@ -203,7 +201,6 @@ class _PromptCache:
     def cached_rows(
         self, prompts: Sequence[tuple[int, ...]], forward_pass: ForwardPass, cache: Cache, device: torch.device
     ) -> Mapping[tuple[int, ...], int]:
-        """Return the rows of at most `size` prompts, after running new ones."""
         for prompt in prompts:
             if prompt in self._rows:
                 self._rows[prompt] = self._rows.pop(prompt)

@@ -26,7 +26,7 @@ _BLOCK = 16
 
 
 class KVCache:
-    """Keys and values [row, head, position, feature] per layer, used like transformers' caches."""
+    """Keys and values [row, head, position, feature] per layer."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -48,7 +48,7 @@ class KVCache:
                 self.layers.append((empty[0], empty[1]))
 
     def grow(self, needed: int, longest: int) -> None:
-        """Make room for ``needed`` positions, doubling the capacity up to ``longest``."""
+        """Double the capacity up to ``longest`` until ``needed`` fit."""
         if needed <= self.capacity:
             return
         more = max(needed, min(2 * self.capacity, longest)) - self.capacity
@@ -58,7 +58,7 @@ class KVCache:
         ]
 
     def set_positions(self, positions: Tensor, span: int) -> None:
-        """Set the first rows' positions to write next, and the ``span`` to read."""
+        """Set where to write next, and the ``span`` to read."""
         self._row_index = torch.arange(len(positions), device=positions.device)
         self._positions, self._span = positions, span
 
@@ -78,7 +78,7 @@ class KVCache:
         held_values[rows, :, :length] = values
 
     def copy_rows(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None:
-        """Copy the first ``length`` positions of rows; no row is both source and target."""
+        """Copy ``length`` positions; no row is both source and target."""
         if not sources:
             return
         device = self.layers[0][0].device
@@ -275,7 +275,7 @@ class LlamaForwardPass:
         return functional.linear(normed, self._head.weight, self._head.bias)
 
     def _extend_rotary_tables(self, length: int) -> None:
-        """Extend the rotary tables; the first half of ``_sin`` is negated."""
+        """Extend the tables; the first half of ``_sin`` is negated."""
         if length <= len(self._cos):
             return
         positions = torch.arange(max(length, 2 * len(self._cos), INITIAL_CAPACITY))[None]
@@ -317,12 +317,10 @@ def _fuse_projections(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None
 
 
 def _read_span(positions: Tensor, longest: int) -> int:
-    """Return the number of positions to read, in whole blocks."""
     return min(-(-(int(positions.max()) + 1) // _BLOCK) * _BLOCK, longest)
 
 
 def _attention_mask(positions: Tensor, span: int, dtype: torch.dtype) -> Tensor:
-    """Return the mask [row, span] to add to scores: 0 up to each row's position."""
     allowed = torch.arange(span, device=positions.device) <= positions[:, None]
     mask = torch.zeros(allowed.shape, dtype=dtype, device=allowed.device)
     return mask.masked_fill_(~allowed, torch.finfo(dtype).min)
@@ -370,7 +368,7 @@ class RowForwardPass:
 
 
 def keeps_all_keys(model: Any) -> bool:
-    """Return whether each layer keeps the keys and values of all tokens, and nothing else."""
+    """Return whether each layer keeps only keys and values, of all tokens."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 

@@ -171,7 +171,7 @@ class TorchGenerator:
         )
 
     async def _serve(self, engine: DecodingEngine) -> None:
-        """Replace weights and decode until closed; all calls that wait then fail with the reason."""
+        """Decode and replace weights until closed; waiting calls then fail."""
         why = "ended by an error of its own"
         try:
             while True:

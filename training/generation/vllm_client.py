@@ -97,7 +97,7 @@ class TrainingVllmClient(ServerClient):
         await asyncio.gather(*(self._renew(server) for server in self.servers.all if server.alive))
 
     async def close(self) -> None:
-        """Stop probing, wait for begun exchanges, and close all connections."""
+        """Finish begun exchanges, and close all connections."""
         await self.servers.close()
         await asyncio.gather(*self._exchanges, return_exceptions=True)
         await super().close()
@@ -114,12 +114,6 @@ class TrainingVllmClient(ServerClient):
         await self._bring_up_to_date(url)
 
     def _read(self, server: Server, response: ServerResponse, prompt: tuple[int, ...]) -> TokenCompletion:
-        """Read a response's tokens.
-
-        Raises:
-            PolicyError: the server refuses the request.
-            TemporaryFailure: the answer is unusable, or of other weights.
-        """
         if response.status != 200:
             if response.status in (401, 403, 404):
                 raise PolicyError(f"{server.url}: {response.status} {message(response)}; {_START_HINT}.")
@@ -144,12 +138,6 @@ class TrainingVllmClient(ServerClient):
         return TokenCompletion(prompt, tokens, logprobs, versions, "", finish)
 
     async def _bring_up_to_date(self, url: str) -> None:
-        """Have a server take the newest weights, if needed.
-
-        Raises:
-            TemporaryFailure: it did not.
-            PolicyError: it never will.
-        """
         while True:
             newest = self._newest
             exchange = asyncio.create_task(self._exchange(url, *newest))
@@ -203,12 +191,6 @@ class TrainingVllmClient(ServerClient):
         return lambda: command("update_weights", {"update_info": {"folder": str(folder)}})
 
     async def _command(self, url: str, path: str, body: Mapping[str, Any]) -> None:
-        """Make one call of the weight update.
-
-        Raises:
-            TemporaryFailure: it failed.
-            PolicyError: the server, as started, takes no weights.
-        """
         response = await self.post(f"{url}/{path}", body, UPDATE_S)
         _require_weight_updates(response, url)
         if response.status != 200:
@@ -219,7 +201,6 @@ class TrainingVllmClient(ServerClient):
 
 
 def _require_weight_updates(response: ServerResponse, url: str) -> None:
-    """Raise PolicyError if the server, as started, takes no weights."""
     if response.status in (401, 403):
         raise PolicyError(f"{url}: refuses a weight update ({response.status} {message(response)}); {_START_HINT}.")
     if response.status == 404:

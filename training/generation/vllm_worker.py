@@ -78,10 +78,7 @@ def pack_tied(model: Any) -> int:
 
 
 def _missed_layers(model: Any) -> list[tuple[Any, Any]]:
-    """Return the language model's layers that received nothing, with vLLM's notes.
-
-    Output layers may be tied, and are left out.
-    """
+    """Return layers that received nothing, except output layers, which may be tied."""
     from vllm.model_executor.layers.attention import is_deferred_attention_layer
     from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead
     from vllm.model_executor.model_loader.reload.layerwise import get_layerwise_info

@@ -30,7 +30,7 @@ _MOST_BREAKS = 2
 
 
 class WeightBroadcast:
-    """The trainer's ends of all servers' groups; servers reach this machine at ``address``."""
+    """The trainer's ends of all groups; servers reach it at ``address``."""
 
     def __init__(self, backend: Backend, address: str, device: torch.device, say: Callable[[str], None]) -> None:
         self._backend, self._address, self._device, self._say = backend, address, device, say
@@ -106,7 +106,6 @@ class WeightBroadcast:
 
 
 async def _both(theirs: Awaitable[None], ours: Awaitable[T]) -> T:
-    """Wait for both ends, or for the first failure."""
     tasks = (asyncio.ensure_future(theirs), asyncio.ensure_future(ours))
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)

@@ -26,7 +26,7 @@ NONE_CORRECT = "none_correct"
 
 
 def filter_group(rewards: Sequence[Reward], diversity: Diversity, min_judged: int = 2) -> GroupDecision:
-    """Return whether a group is trained on: enough rollouts are judged and differ."""
+    """Train on groups with enough judged rollouts that differ."""
     excluded = tuple(reward.excluded_by for reward in rewards)
     judged = [reward for reward in rewards if not reward.excluded]
     if len(judged) < min_judged:

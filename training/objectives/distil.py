@@ -61,7 +61,7 @@ class TaughtSettings(SetCreditSettings):
 
 
 def distil_decision(rewards: Sequence[Reward], _: DistilSettings) -> GroupDecision:
-    """Return whether a group is trained on: if a rollout was judged."""
+    """Train on groups with a judged rollout."""
     return filter_group(rewards, "none", 1)
 
 
@@ -90,12 +90,12 @@ def teacher_term(inputs: ObjectiveInputs) -> tuple[Tensor, dict[str, Statistic]]
 
 
 def distil_loss(inputs: ObjectiveInputs, _: DistilSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return `teacher_term` as a micro-batch's loss (0-d)."""
+    """Return `teacher_term`."""
     return teacher_term(inputs)
 
 
 def taught_decision(rewards: Sequence[Reward], settings: TaughtSettings) -> GroupDecision:
-    """Return whether a group is trained on, with `unsolved` also if none is correct."""
+    """Train as by credit, with `unsolved` also on groups without a correct rollout."""
     decision = set_decision(rewards, settings)
     is_taught = settings.unsolved != "drop" and decision.drop_reason == NONE_CORRECT
     return replace(decision, drop_reason=None) if is_taught else decision

@@ -34,9 +34,8 @@ S = TypeVar("S", bound=ObjectiveSettings)
 
 @dataclass(frozen=True, slots=True)
 class Objective(Generic[S]):
-    """An objective's settings, and pure functions of them. Metrics name its statistics ``policy/…``.
-
-    `group_credit` and `decide_group` require `GroupCreditSettings`.
+    """An objective's settings, and pure functions of them. `group_credit` and `decide_group` require
+    `GroupCreditSettings`.
     """
 
     settings: type[S]

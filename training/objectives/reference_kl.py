@@ -40,7 +40,7 @@ def per_sequence(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
 
 
 def _to_go(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """Return [tokens] sums to the end of each contiguous sequence."""
+    """Return [tokens] sums to each contiguous sequence's end."""
     exact = values.to(torch.float64)  # sums run over the whole micro-batch
     before = exact.cumsum(0) - exact
     starts = torch.ones_like(inputs.sequence_index, dtype=torch.bool)

@@ -67,7 +67,7 @@ class SetCreditSettings(GroupCreditSettings):
 
 
 def set_decision(rewards: Sequence[Reward], settings: SetCreditSettings) -> GroupDecision:
-    """Return whether a group is trained on; with `pass_at_k`, some rollout needs credit."""
+    """Train on groups that differ; with `pass_at_k`, some rollout needs credit."""
     if settings.credit == "reward":
         return decide_group(rewards, settings)
     diversity = "correctness" if settings.credit == "majority" else settings.variant.group_filter

@@ -47,10 +47,8 @@ class AttentionRule:
 
 
 def block_attention(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
-    """Return [sequences, heads, tokens, head], like ``query``.
-
-    Args:
-        key: may have fewer heads, a divisor of the query's, as may ``value``.
+    """Return [sequences, heads, tokens, head], like ``query``; ``key`` and ``value`` may have fewer heads, a divisor of
+    its.
     """
     sequences, heads, length, _ = query.shape
     window = length if rule.window is None else min(rule.window, length)
@@ -67,7 +65,6 @@ def block_attention(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRu
 
 
 def _block(query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None, rule: AttentionRule, offset: int) -> Tensor:
-    """Return the output of some queries, the first at key ``offset``."""
     groups = query.shape[1] // key.shape[1]
     key, value = (part.repeat_interleave(groups, 1) for part in (key, value))
     scaling = query.shape[-1] ** -0.5 if rule.scaling is None else rule.scaling
@@ -111,7 +108,7 @@ def register_packed_attention() -> str:
 
 @dataclass(frozen=True, slots=True)
 class AttentionCalls:
-    """Sequences grouped by padded length; padding changes no output and gets no gradient."""
+    """Sequences grouped by padded length."""
 
     sizes: tuple[tuple[int, int], ...]  # (sequences, padded length) of each call
     unrolled: Tensor  # [padded tokens] int64: which of the model's tokens each is
@@ -258,7 +255,7 @@ def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, rule: Att
 
 
 def _whole_sequences(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
-    """Return the output for sequences of one length, all [sequences, tokens, heads, head]."""
+    """Return the output for sequences of one length."""
     query, key, value = (part.transpose(1, 2) for part in (query, key, value))
     if rule.is_plain(query.shape[2]):
         grouped = query.shape[1] != key.shape[1]

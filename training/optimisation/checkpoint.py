@@ -79,7 +79,7 @@ class PendingCheckpoint:
         self._weights = trainer.begin_save(self._aside / "weights")
 
     def finish(self) -> Path:
-        """Write the rest, on any thread; remove old checkpoints and return the folder."""
+        """Write the rest, remove old checkpoints and return the folder."""
         self._weights.result()
         (self._aside / "state.json").write_text(json.dumps(self._state, ensure_ascii=False), encoding="utf-8")
         save_model(

@@ -63,7 +63,7 @@ def whole_model(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the model's full state dict as on disk; tied tensors get the names there."""
+    """Return the model's full state dict as on disk."""
     from transformers.core_model_loading import revert_weight_conversion
 
     source, whole = checkpoint_source(model), whole_model(model)
@@ -80,7 +80,7 @@ def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> 
 
 
 def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return a checkpoint's tensors as in the model's state dict, without those that the model lacks."""
+    """Return a checkpoint's tensors as in the model's state dict; others are left out."""
     from transformers.core_model_loading import (
         WeightConverter,
         WeightRenaming,

@@ -64,7 +64,6 @@ def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) 
 
 
 def _with_shared_prompts(whole: MicroBatch, samples: Sequence[TrainingSample]) -> MicroBatch:
-    """Return the micro-batch with each prompt read once."""
     begins: dict[tuple[int, ...], int] = {}  # where each prompt's tokens are read
     unrolled, packed = [], []  # (first, count) of adjacent tokens
     num_read = num_unrolled = 0
@@ -98,7 +97,6 @@ def _per_sample(samples: Sequence[TrainingSample], name: str) -> Tensor:
 
 
 def _per_token(samples: Sequence[TrainingSample], name: str, missing: float) -> Tensor:
-    """Return [targets] fp32 values, ``missing`` for tokens without one."""
     parts: list[Any] = []
     for sample in samples:
         values = getattr(sample, name) or ()

@@ -31,7 +31,7 @@ CPU_THREADS = 1
 """Torch's threads on a CPU; more change the rounding of sums."""
 
 TASK_TIMEOUT = timedelta(minutes=15)
-"""Time that ranks wait for another in a task; then torch ends them."""
+"""Max wait of ranks within a task."""
 
 ANNOUNCEMENT_TIMEOUT = timedelta(days=7)
 """Time to wait for rank 0's next task."""
@@ -51,7 +51,7 @@ class ShareNotMade(GoldilocksError):
 
 
 class DistributedContext:
-    """This process among the trainer's; each of several uses the GPU of its local rank."""
+    """This process among the trainer's; each has the GPU of its local rank."""
 
     def __init__(self, compute: ComputeSettings) -> None:
         self.world_size = int(os.environ.get("WORLD_SIZE", "1"))
@@ -92,9 +92,8 @@ class DistributedContext:
         return self.rank == 0
 
     def run_on_all_ranks(self, name: str, tasks: Mapping[str, RankTask], rounds: RankRounds | None, value: Any) -> Any:
-        """Run ``tasks[name]`` on all ranks, each with its shares of ``rounds``; return rank 0's result.
-
-        Only rank 0 calls this.
+        """Run ``tasks[name]`` on all ranks with their shares of ``rounds``; return rank 0's result. Only rank 0 calls
+        this.
         """
         with rounds.made() if rounds is not None else nullcontext() as made:
             if self.world_size == 1:
@@ -114,11 +113,6 @@ class DistributedContext:
             tasks[name](None if count is None else self._scattered(name, count), value)
 
     def _scattered(self, name: str, count: int, made: Iterator[list[Any]] | None = None) -> Iterator[Any]:
-        """Yield this rank's share of each round.
-
-        Raises:
-            ShareNotMade: rank 0 failed to make it.
-        """
         for number in range(count):
             share: list[Any] = [None]
             shares: list[Any] | None = [_NOT_MADE] * self.world_size if made is not None else None
@@ -145,7 +139,7 @@ class DistributedContext:
         return values
 
     def gather(self, value: Any) -> list[Any]:
-        """Return all ranks' objects on rank 0, an empty list elsewhere."""
+        """Return all ranks' objects, only on rank 0."""
         if self.world_size == 1:
             return [value]
         values: list[Any] | None = [None] * self.world_size if self.is_rank_zero else None

@@ -203,7 +203,6 @@ class _Gradient:
         self.total: Tensor | None = None
 
     def add(self, of_logits: Tensor, states: Tensor) -> None:
-        """Add a call's share, from its logits' gradient [n, out] and states [n, in]."""
         if of_logits.device.type == "cuda":  # tensor cores multiply bf16, and add up in fp32
             part = torch.mm(of_logits.t(), states, out_dtype=torch.float32)
         else:
@@ -227,7 +226,7 @@ class _Collected(torch.autograd.Function):
 
 
 class _Linear(torch.autograd.Function):
-    """Compute states times weights; add the weight's gradient to `_Gradient`."""
+    """Multiply; add the weight's gradient to `_Gradient`."""
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, weight: Tensor, gradient: _Gradient) -> Tensor:

@@ -45,7 +45,7 @@ class Collation:
 
     @contextmanager
     def made(self) -> Iterator[Iterator[list[MicroBatch]]]:
-        """Return an iterator over rounds of one share per rank, made on a thread.
+        """Return an iterator over rounds, made on a thread.
 
         Raises:
             PackingError: by the iterator, if samples do not fit together.
@@ -77,7 +77,7 @@ class Collation:
 
 
 class Arrivals:
-    """Iterate over a rank's micro-batches on its device; ``waited_s`` is the time spent waiting."""
+    """Iterate over a rank's micro-batches on its device; ``waited_s`` counts the wait."""
 
     def __init__(self, shares: Iterator[MicroBatch], device: torch.device) -> None:
         self._shares, self._device, self.waited_s = shares, device, 0.0
@@ -124,7 +124,7 @@ def distribute_micro_batches(
 
 
 def waiting_share(shares: Sequence[Sequence[Sequence[int]]], lengths: Sequence[int]) -> float:
-    """Return the share of the ranks' time, in tokens, spent waiting."""
+    """Return the share of the ranks' time spent waiting, in tokens."""
     rounds = zip(*shares, strict=True)
     longest = sum(max(_load(part, lengths) for part in at_once) for at_once in rounds)
     return 1 - sum(lengths) / (len(shares) * longest) if longest else 0.0
@@ -138,7 +138,7 @@ def _by_prompt(part: Sequence[int], prompts: Sequence[object]) -> list[list[int]
 
 
 def _evened(pieces: Sequence[list[int]], lengths: Sequence[int], count: int) -> list[list[int]]:
-    """Return ``count`` micro-batches by longest processing time first, the fullest first."""
+    """Fill ``count`` micro-batches, largest piece first; return the fullest first."""
     loads = [(0, number) for number in range(count)]
     parts: list[list[int]] = [[] for _ in range(count)]
     for piece in sorted(pieces, key=lambda piece: -_load(piece, lengths)):

@@ -81,7 +81,7 @@ class Adapters:
         return self.settings.model_dump(mode="json")
 
     def merged(self, name: str, state: Mapping[str, Tensor], whole: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return the tensor with its adapter added, if any; all ranks gather it together with ``whole``."""
+        """Return the tensor with its adapter, if any; all ranks gather it together."""
         value = whole(state[name])
         stem, base, kind = name.rpartition(_BASE)
         if not base or kind != "weight":
@@ -117,11 +117,6 @@ def is_adapter(name: str) -> bool:
 
 
 def _targets(model: PreTrainedModel) -> tuple[str, ...]:
-    """Return the names of the linear layers to adapt.
-
-    Raises:
-        ConfigError: there are none.
-    """
     layers = decoder_of(model).layers
     modules = [(name, module) for layer in layers for name, module in layer.named_modules()]
     linear = {name.rpartition(".")[2] for name, module in modules if isinstance(module, nn.Linear)}

@@ -152,7 +152,7 @@ def save_model(
 
 @contextmanager
 def replaced(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder, which is flushed after the block and replaces this one."""
+    """Yield an empty folder that replaces this one after the block."""
     aside = folder.parent / f".aside-{folder.name}-{os.getpid()}"
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)

@@ -69,10 +69,7 @@ class PolicyScorer:
         return [logprobs[index] for index in range(len(samples))]
 
     def flip_weights(self) -> None:
-        """Flip the sign of some columns of every weight, to test whether new weights arrive.
-
-        Invariant: a second call restores every bit.
-        """
+        """Flip the sign of some columns of every weight; a second call restores every bit."""
         self._ranks.run_on_all_ranks(f"{self._name}_flip_weights", self.tasks, None, None)
 
     @torch.no_grad()

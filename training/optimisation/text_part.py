@@ -64,12 +64,12 @@ def _read(kind: Any, folder: Path, dtype: torch.dtype, attention: str) -> PreTra
 
 
 def decoder_of(model: PreTrainedModel) -> Any:
-    """Return the stack of layers that computes hidden states."""
+    """Return the layers that compute hidden states."""
     return model.get_decoder()
 
 
 def active_parameters(model: PreTrainedModel) -> int:
-    """Return the parameters that compute a token; of experts only the chosen count."""
+    """Return the parameters per token; of experts only the chosen count."""
     chosen = int(getattr(model.config, "num_experts_per_tok", None) or 0)
     total = 0
     for name, value in model.named_parameters():
@@ -110,11 +110,6 @@ def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = 
 
 
 def _published_class(config: Any) -> Any:
-    """Return the checkpoint's class of transformers.
-
-    Raises:
-        PolicyError: there is none.
-    """
     import transformers
 
     names = config.architectures or ()
@@ -159,7 +154,6 @@ def _text_part(whole: PreTrainedModel, folder: Path, attention: str) -> PreTrain
 
 
 def _keep_only(module: nn.Module, kept: set[int]) -> bool:
-    """Remove submodules outside ``kept``; return whether the module stays."""
     if id(module) in kept:
         return True
     holds = {name: _keep_only(child, kept) for name, child in module.named_children()}

@@ -229,7 +229,7 @@ class Trainer:
         return tensors
 
     def throughput(self, figures: Sequence[StepResult]) -> dict[str, float]:
-        """Return model TFLOP/s without attention, the ranks' waiting share, and rank 0's peak memory on a GPU."""
+        """Return model TFLOP/s without attention, waiting share, and rank 0's peak memory."""
         seconds = max(sum(step.seconds for step in figures), 1e-9)
         numbers = {"speed/model_tflops": 6e-12 * self.parameters * sum(step.model_tokens for step in figures) / seconds}
         if self.ranks.world_size > 1:
@@ -239,7 +239,7 @@ class Trainer:
         return numbers
 
     def begin_save(self, folder: Path) -> Future[Any]:
-        """Copy weights and optimiser state to the host; return a future of the write."""
+        """Copy weights and optimiser to the host; return a future of the write."""
         self.ranks.run_on_all_ranks("save", self._work, None, str(folder))
         return self._saving
 
@@ -279,7 +279,6 @@ class Trainer:
 
     @torch.no_grad()
     def _sequence_sums(self, shares: Iterator[MicroBatch], of_answers: bool) -> dict[int, float]:
-        """Return on rank 0 each sample's summed log-ratios to the reference, or log-probabilities of its answer."""
         if self.reference is None and not of_answers:
             raise ValueError("the objective's second pass needs a reference policy, and the trainer has none")
         sums: dict[int, float] = {}
@@ -357,7 +356,6 @@ class Trainer:
         )
 
     def _saved_state(self) -> dict[str, Any]:
-        """Return the state for a checkpoint, without frozen weights."""
         from torch.distributed.checkpoint.state_dict import get_state_dict
 
         model, optimiser = get_state_dict(self.policy, self.optimiser, options=self._saved_parts())
@@ -373,7 +371,7 @@ class Trainer:
 
 
 _FAR = math.exp(10)
-"""A ratio of probabilities that neither rounding nor staleness explains."""
+"""A ratio that neither rounding nor staleness explains."""
 
 
 def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[str, Statistic]) -> str:
@@ -433,7 +431,7 @@ def reweighed(samples: Sequence[TrainingSample], sums: Mapping[int, float], made
 
 
 def far_share(samples: Sequence[TrainingSample]) -> Statistic:
-    """Return the share of stored samples that weigh nothing after the second pass, or NaN."""
+    """Return the stored samples' share without weight, or NaN."""
     weighs = [one.token_weight > 0 for one in samples if one.max_distance is not None]
     return Statistic("mean", float(weighs.count(False)), float(len(weighs)))
 

@@ -116,7 +116,7 @@ class AttemptLog:
         self._pending.append(self._thread.submit(self._write, task, rollout, index, origin))
 
     def checkpoint(self) -> Future[list[str]]:
-        """Write all recorded attempts into parts; return all parts' names."""
+        """Write recorded attempts into parts; return all parts' names."""
         self._raise_failure()
         return self._thread.submit(self._compact_all)
 

@@ -31,7 +31,7 @@ BAND = (0.05, 0.875)
 """Pass rates of active problems: deferred below, retired above."""
 
 CONFIDENCE = 0.8
-"""Probability of another pool at which a problem moves there."""
+"""Probability from which a problem moves to another pool."""
 
 HALF_LIFE = 50.0
 """Training steps after which a rollout counts half."""
@@ -58,7 +58,7 @@ PATIENCE = 20
 """Further steps before more deferred problems come in."""
 
 HARDER_SHARE = 0.25
-"""Deferred problems that come in on a reward plateau, as a share of active ones."""
+"""Deferred problems that come in on a reward plateau, per active one."""
 
 
 class Pool(StrEnum):
@@ -107,7 +107,7 @@ class PassWeights:
 
 @dataclass(frozen=True, slots=True)
 class StepMeans:
-    """Means of what a step sampled; ``limited`` as in `LIMITED_SHARE`."""
+    """Means of a step's samples; ``limited`` as in `LIMITED_SHARE`."""
 
     reward: float
     length: float
@@ -116,7 +116,7 @@ class StepMeans:
 
 
 def pool_gate(problem: str, pool: Pool, now: PassWeights) -> Change | None:
-    """Return the problem's new pool and why, or None."""
+    """Return the problem's new pool, if any, and why."""
     count = now.correct + now.wrong
     if count < MIN_ROLLOUTS:
         return None
@@ -132,7 +132,7 @@ def pool_gate(problem: str, pool: Pool, now: PassWeights) -> Change | None:
 
 
 def flat_gain(values: Sequence[float], min_gain: float) -> float | None:
-    """Return the gain over `PLATEAU_WINDOW`, or None if it is not flat."""
+    """Return the gain over `PLATEAU_WINDOW` if it is flat."""
     ys, n = values[-PLATEAU_WINDOW:], PLATEAU_WINDOW
     if len(ys) < n:
         return None
@@ -144,7 +144,7 @@ def flat_gain(values: Sequence[float], min_gain: float) -> float | None:
 
 
 def reward_plateau(curve: Sequence[StepMeans]) -> str | None:
-    """Describe a reward plateau above the band's lower edge, or return None."""
+    """Describe a reward plateau, if any."""
     gain = flat_gain([step.reward for step in curve], REWARD_MIN_GAIN)
     if gain is None or fmean(step.pass_rate for step in curve[-PLATEAU_WINDOW:]) <= BAND[0]:
         return None
@@ -157,7 +157,7 @@ def length_binds(curve: Sequence[StepMeans]) -> bool:
 
 
 def length_plateau(curve: Sequence[StepMeans]) -> str | None:
-    """Describe a plateau of lengths at a binding limit, or return None."""
+    """Describe a plateau of lengths at a binding limit, if any."""
     lengths = [step.length for step in curve[-PLATEAU_WINDOW:]]
     if not lengths or not length_binds(curve) or flat_gain(lengths, LENGTH_MIN_GAIN * fmean(lengths)) is None:
         return None
@@ -264,9 +264,9 @@ class CurriculumController:
         """Apply and return the changes of pools and settings after a step, from 1.
 
         Args:
-            reward: mean total reward of what was sampled since the last step.
-            length: its mean length in tokens.
-            limited: its `LIMITED_SHARE`.
+            reward: mean since the last step.
+            length: mean in tokens.
+            limited: `LIMITED_SHARE`.
             may_end_stage: False if sizes change at checkpoints only.
         """
         settings = self._settings
@@ -360,7 +360,7 @@ class CurriculumController:
         return self.begin_stage(self._stage + 1, reason)
 
     def _level_moves(self, step: int) -> list[Change]:
-        """Return the changes of problems with too few rollouts, by their level's pass rate."""
+        """Move problems with too few rollouts by their level's pass rate."""
         found: list[Change] = []
         for level in sorted({self._levels[name] for name in self._judged if name in self._levels}):
             names = [name for name in self.pools if self._levels.get(name) == level]
@@ -374,7 +374,6 @@ class CurriculumController:
         return found
 
     def _add_deferred(self, step: int) -> list[Change]:
-        """Activate the easiest deferred problems on a reward plateau."""
         has_waited = self._added_at is None or step - self._added_at >= PLATEAU_WINDOW + PATIENCE
         reason = reward_plateau(self._curve) if has_waited else None
         if reason is None:

@@ -104,10 +104,10 @@ class _PendingGroup(Generic[T]):
 
 
 class RolloutScheduler(Generic[T]):
-    """The collector's rollouts. It is not thread-safe.
+    """The collector's rollouts; not thread-safe.
 
     Args:
-        decide_group: decides on a group from its judged results, by index.
+        decide_group: decides on a group from its judged results.
         draw_problem: returns the next group's problem, or None.
     """
 
@@ -134,16 +134,16 @@ class RolloutScheduler(Generic[T]):
 
     @property
     def outstanding_rollouts(self) -> int:
-        """Return the rollouts of open and ready groups, in full groups."""
+        """Return the rollouts of open and ready groups, counted as full."""
         return (len(self._groups) + len(self._ready)) * self.settings.group_size
 
     @property
     def idle_slots(self) -> int:
-        """Return how many more rollouts may be generated."""
+        """Return the rollouts that may start."""
         return self.settings.n_async - len(self._running)
 
     def admit(self) -> RolloutRequest | None:
-        """Return the next rollout to start, or None at a bound or without a problem."""
+        """Return the next rollout to start, if any."""
         if self.idle_slots <= 0:
             return None
         if self._requeued:
@@ -190,7 +190,7 @@ class RolloutScheduler(Generic[T]):
         self._close_if_complete(group)
 
     def next_batch(self) -> RolloutBatch[T] | None:
-        """Return the next batch, or None while groups are missing."""
+        """Return the next batch once it is complete, else None."""
         groups = self._select_groups(self.settings.n_batch // self.settings.group_size)
         if not groups:
             return None
@@ -202,7 +202,7 @@ class RolloutScheduler(Generic[T]):
         return batch
 
     def empty_batch(self) -> RolloutBatch[T]:
-        """Return a numbered batch without rollouts, for a step on other data."""
+        """Return a numbered batch without rollouts."""
         self.batches_taken += 1
         return self._training.setdefault(self.batches_taken - 1, RolloutBatch(self.batches_taken - 1, ()))
 

@@ -91,11 +91,11 @@ class RolloutRunner:
         self.generated, self.last_generated_at = 0, time.monotonic()
 
     def verdict_metrics(self) -> dict[str, float]:
-        """Return the metrics of doubtful verdicts since the last call."""
+        """Return new metrics of doubtful verdicts."""
         return self._verifiers.questions.numbers() if self._verifiers.questions is not None else {}
 
     def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
-        """Return the token ids of the task's prompt, cached by its id."""
+        """Return the prompt's token ids, cached by task id."""
         token_ids = self._prompts.get(task.id)
         if token_ids is None:
             token_ids = self._prompts[task.id] = self.render(task)
@@ -152,7 +152,6 @@ class RolloutRunner:
         return Rollout(task.id, completion, found.reward, found.outcome, found.method, found.answer)
 
     def _before_reference(self, task: TrainingTask, reference: str, completion: TokenCompletion) -> Rollout:
-        """Return the thoughts and the reference text; endless thoughts break the format."""
         count = self._thought_tokens(completion)
         if count is None:
             failure = f"no {self.tags.close}" if self.tags.are_used else "no thoughts"
@@ -164,7 +163,6 @@ class RolloutRunner:
         return Rollout(task.id, chain, Reward(format=FORMAT), None, "reference", None, (*ids, *end))
 
     def _thought_tokens(self, completion: TokenCompletion) -> int | None:
-        """Return the number of tokens until the thoughts end, or None."""
         if not self.tags.are_used or self.tags.close not in completion.text:
             return None
         low, high = 1, len(completion.token_ids)
@@ -201,7 +199,7 @@ def render_prompt(
 def chat_ids(
     tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], tags: ThinkingTags = THINK
 ) -> tuple[int, ...]:
-    """Return the token ids of a chat, ready for a response."""
+    """Return a chat's token ids, ready for a response."""
     if tokenizer.chat_template is None:
         return tuple(tokenizer(plain_text(messages))["input_ids"])
     options = {"add_generation_prompt": True, "tokenize": True, "return_dict": True, **tags.template_arguments}

@@ -28,13 +28,13 @@ _ADVICE = {
 
 
 def stall_thresholds(collector: CollectorSettings) -> tuple[int, int]:
-    """Return the attempts without a trainable group after which a run warns, and ends."""
+    """Return the untrainable attempts after which a run warns, and ends."""
     warn = max(collector.n_async, 16 * collector.group_size)
     return warn, 4 * warn
 
 
 def fate_of(rollout: Rollout) -> str:
-    """Return a finished rollout's fate in a few words."""
+    """Return a finished rollout's fate."""
     reward = rollout.reward
     if reward.excluded_by is not None:
         return f"verifier: {reward.excluded_by}"
@@ -92,7 +92,7 @@ class StallMonitor:
         self._speak_if_due()
 
     def report(self) -> str:
-        """Return the counts by fate, and advice and an example for the commonest."""
+        """Return counts by fate, with advice on the commonest."""
         if not self._fates:
             return "no attempt was made; the problems that are drawn may all be retired or excluded."
         kinds: Counter[str] = Counter()

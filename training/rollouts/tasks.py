@@ -114,7 +114,6 @@ def _curated_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
 
 
 def _hard_tasks(curated: Path) -> Iterator[TrainingTask]:
-    """Yield the math problems that were dropped as never solved."""
     for file in sorted((curated / "dropped").glob("*.parquet")):
         frame = _read(file, (*_DROPPED, "reason"))
         hard = (pl.col("reason") == DropReason.NEVER_SOLVED.value) & (pl.col("domain") == Domain.MATH.value)
@@ -124,7 +123,6 @@ def _hard_tasks(curated: Path) -> Iterator[TrainingTask]:
 
 
 def _latent_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
-    """Yield problems dropped for `LATENT_REASONS`, each id once."""
     seen: set[str] = set()
     for name in data.folders:
         curated = folder / Path(name).expanduser()
@@ -184,7 +182,6 @@ def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Pa
 
 
 def _level(row: Mapping[str, Any]) -> str | None:
-    """Return a procedural problem's source and level, or None."""
     meta = json.loads(row["meta"] or "{}")
     if not {"level", "seed", "judged_by"} <= meta.keys():
         return None
@@ -192,11 +189,7 @@ def _level(row: Mapping[str, Any]) -> str | None:
 
 
 def _with_statements(rows: pl.DataFrame, file: Path) -> pl.DataFrame:
-    """Return the rows.
-
-    Raises:
-        SourceError: a row has no statement.
-    """
+    """Raise SourceError if a row has no statement."""
     absent = rows.filter(pl.col("statement").is_null())["id"]
     if absent.len():
         raise SourceError(

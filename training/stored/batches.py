@@ -104,7 +104,7 @@ class StoredBatches:
         return RolloutBatch(batch.number, tuple(group for _, group in placed))
 
     def _with_general(self, general: GeneralRows, step: int, version: int) -> list[RolloutGroup[Rollout]]:
-        """Return a cold start's groups; minibatches end with instruction data."""
+        """Return groups whose minibatches end with instruction data."""
         assert self.plan is not None
         assert self._supply is not None
         parts = self._collector.n_batch // self._collector.minibatch_size

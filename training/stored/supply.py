@@ -125,7 +125,7 @@ NO_PROBLEM, EARLY, TWICE, CAPPED, NO_LOGPROBS = "no_problem", "early_step", "sam
 
 @dataclass(frozen=True, slots=True)
 class StoredAttempt:
-    """A judged stored attempt: its location, and its rollout without tokens and text."""
+    """A judged stored attempt; its rollout has no tokens and text."""
 
     source: int
     index: int
@@ -297,7 +297,6 @@ class StoredSupply:
         return StoredProblem(problem, pass_rate, tuple(chunks)) if chunks else None
 
     def _place(self, number: int) -> tuple[int, int]:
-        """Return problem and chunk of the run's group ``number``."""
         epoch = 0
         while number >= len(self._epoch(epoch)):
             number -= len(self._epoch(epoch))
@@ -305,7 +304,6 @@ class StoredSupply:
         return self._epoch(epoch)[number]
 
     def _epoch(self, epoch: int) -> list[tuple[int, int]]:
-        """Return problem and chunk of an epoch's groups, in order."""
         if epoch not in self._epochs:
             weights = [(1 - problem.pass_rate) ** self._settings.hardness for problem in self.problems]
             copies = sum(weight * len(one.chunks) for weight, one in zip(weights, self.problems, strict=True))
@@ -323,12 +321,12 @@ class StoredSupply:
         return self._epochs[epoch] or self._epoch(epoch + 1)
 
     def _copies(self, mean: float, name: str) -> int:
-        """Return how often an epoch has a chunk: a seeded integer with this mean."""
+        """Return a seeded integer with this mean."""
         whole = math.floor(mean + 1e-9)
         return whole + (self._draw(f"copies:{name}") < mean - whole)
 
     def _draw(self, name: str) -> float:
-        """Return a seeded number in [0, 1) for a named use."""
+        """Return a seeded number in [0, 1)."""
         value = hashlib.blake2b(f"{self._seed}|stored|{name}".encode(), digest_size=8).digest()
         return int.from_bytes(value) / 2**64
 

@@ -35,7 +35,7 @@ from training.rollouts.rollouts import Rollout
 from training.rollouts.tasks import TrainingTask
 
 BEST, MARK = "best", "best.json"
-"""The best evaluation's model, the earliest of equal ones, and its step and pass@1."""
+"""The best evaluation's model, its step and pass@1."""
 
 _GROUPS = 1 << 40
 """The first group number, far above training's; evaluations repeat their seeds."""
@@ -47,7 +47,7 @@ Work = Callable[..., Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedRow:
-    """A step's row that waits for its evaluation."""
+    """A row that waits for its evaluation."""
 
     step: int
     version: int
@@ -137,11 +137,6 @@ class Evaluations:
             self._task = asyncio.create_task(self._evaluate(self._row))
 
     async def _evaluate(self, row: EvaluatedRow) -> Result:
-        """Evaluate the weights of a row's step.
-
-        Raises:
-            TrainingError: other weights made some tokens.
-        """
         asked = await self._ask(row)
         found = (one.completion.versions for group in asked for one in group if one is not None)
         versions = set[int]().union(*found)
@@ -158,7 +153,6 @@ class Evaluations:
         return result
 
     async def _ask(self, row: EvaluatedRow) -> list[list[Rollout | None]]:
-        """Return and log the rollouts of each problem, None for a refused prompt."""
         components, attempts = self._components, self._settings.attempts
         rollouts, generator = components.rollouts, components.generator
         assert generator is not None  # what is evaluated is generated

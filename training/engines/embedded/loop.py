@@ -1,8 +1,8 @@
 """Train while generators run; with ``max_staleness = 0`` generate, train and update in turn, repeatable on a CPU.
 
 Invariants: each admitted rollout is trained on or dropped with a counted reason, once; a checkpoint's state is taken at
-once between two steps; an error of its write ends the run at the next step or checkpoint, and the run ends when its
-last checkpoint is whole; a failed task ends the run with its own error.
+once between two steps; an error of its write, or of a task, ends the run; the run ends when its last checkpoint is
+whole.
 """
 
 from __future__ import annotations
@@ -196,7 +196,6 @@ class TrainingLoop:
         return results
 
     def _update_curriculum(self, metrics: Mapping[str, float]) -> None:
-        """Show the step to the curriculum, and adopt its rewards."""
         for change in self._curriculum.follow(self.step, metrics, self._components.logs["changes"]):
             self._components.metrics_logger.log_message(
                 f"{change.subject}: {change.old:g} -> {change.new:g}, {change.reason}"
@@ -236,7 +235,6 @@ class TrainingLoop:
                 await self._changed.wait()
 
     async def _end_stalled(self) -> NoReturn:
-        """Save unsaved steps and end the run with the reason."""
         await self.evaluations.settle()
         if self.step > self._saved_step:
             await self._save()
@@ -268,7 +266,6 @@ class TrainingLoop:
         self._start_rollouts()
 
     async def _run_synchronous_batch(self) -> int:
-        """Generate, judge and record all admitted rollouts, in order; return their number."""
         requests = list(iter(self.scheduler.admit, None))
         completions = await asyncio.gather(*(self._generate(request) for request in requests))
         rollouts = await asyncio.gather(
@@ -346,7 +343,7 @@ class TrainingLoop:
         self._changed.set()
 
     async def _update_generators(self) -> float:
-        """Give the generators the newest weights and return the seconds; write a due trajectory."""
+        """Send the newest weights and return the seconds; write a due trajectory."""
         self._heartbeat.begin(self.step, UPDATING)
         version = self.scheduler.batches_taken
         state = await self._on_thread(self._components.trainer.full_state_dict)
@@ -357,7 +354,6 @@ class TrainingLoop:
         return seconds
 
     def _save_to_trajectory(self, version: int, state: Mapping[str, Tensor]) -> None:
-        """Write the unrounded weights for `goldilocks ablate --analyse`."""
         components = self._components
         folder = components.out / "trajectory" / f"v{version:08}"
         save_model(components.trainer.model, components.tokenizer, folder, asked=self._recipe.trained, state=state)
@@ -373,7 +369,7 @@ class TrainingLoop:
         }
 
     async def _save(self) -> None:
-        """Copy a checkpoint's content between two steps and write it while the run goes on."""
+        """Copy a checkpoint's content, and write it while the run goes on."""
         self._heartbeat.begin(self.step, SAVING)
         components, state = self._components, self._state()
         state["attempt_parts"] = await asyncio.wrap_future(components.attempt_log.checkpoint())

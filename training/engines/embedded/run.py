@@ -293,11 +293,6 @@ def _held_out(recipe: TrainRecipe, recipe_folder: Path) -> list[TrainingTask]:
 def _too_long(
     recipe: TrainRecipe, trainer: Trainer, tokenizer: PreTrainedTokenizerBase, tasks: Sequence[TrainingTask]
 ) -> dict[str, int]:
-    """Return the tokens of prompts that fill the context, by problem.
-
-    Raises:
-        SourceError: all prompts do.
-    """
     context = context_of(recipe, trainer.model.config.get_text_config())
     found = without_room(tokenizer, recipe.solving_prompt, tasks, recipe.tags, context)
     if len(found) == len(tasks):
@@ -313,7 +308,7 @@ def _leave_out_long(
     tasks: dict[str, TrainingTask],
     held_out: list[TrainingTask],
 ) -> tuple[str, ...]:
-    """Remove problems whose prompts fill the context, write them to `LEFT_OUT`, and return a remark."""
+    """Remove problems whose prompts fill the context; return a remark."""
     context = context_of(recipe, trainer.model.config.get_text_config())
     found = _too_long(recipe, trainer, tokenizer, [*tasks.values()])
     found |= without_room(tokenizer, recipe.solving_prompt, held_out, recipe.tags, context)
@@ -383,7 +378,6 @@ async def _run(
 
 @contextmanager
 def _open_logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, JsonlLog]]:
-    """Yield the run's logs, truncated to the checkpoint."""
     logs = {name: JsonlLog(out / f"{name}.jsonl") for name in LOGS}
     try:
         for name, log in logs.items():
@@ -416,12 +410,7 @@ def _attempt_log(
 
 
 def build_generator(recipe: TrainRecipe, folder: Path, urls: Sequence[str] = (), way: Way | None = None) -> Generator:
-    """Build the recipe's generator without starting it.
-
-    Args:
-        urls: addresses of the run's own vLLM servers.
-        way: of the weights to the servers; chosen if missing.
-    """
+    """Build the recipe's generator without starting it; a missing ``way`` of the weights is chosen."""
     model, n_async, temperature, compute = recipe.trained, recipe.collector.n_async, recipe.temperature, recipe.compute
     if isinstance(model, VllmModel):
         model = served(recipe, urls)
@@ -436,11 +425,6 @@ def build_generator(recipe: TrainRecipe, folder: Path, urls: Sequence[str] = (),
 def _problem_values(
     recipe: TrainRecipe, tasks: Sequence[TrainingTask], reference: ReferencePolicy | None, checkpoint: Checkpoint | None
 ) -> ProblemValues | None:
-    """Return the objective's values of the problems, if any, restored from a checkpoint.
-
-    Raises:
-        ConfigError: the data lack what they need.
-    """
     objective = objective_of(recipe.objective)
     if objective.values is None or reference is None:
         return None

@@ -68,7 +68,7 @@ class Replica:
         return f"http://127.0.0.1:{self.port}"
 
     def last_words(self) -> str:
-        """Return its log's last errors in one line of at most 300 characters."""
+        """Return its log's last errors in one line of max 300 characters."""
         try:
             lines = [line.strip() for line in self.log.read_text("utf-8", "replace").splitlines() if line.strip()]
         except OSError:
@@ -162,7 +162,6 @@ class ServerProcesses:
                 return
 
     def _start(self, replica: Replica) -> subprocess.Popen[bytes]:
-        """Start a server that ends when its standard input does."""
         own = engine_environment(self._settings, self._folder.path, self._on_cpu)
         environment = {**own, **os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
         if replica.gpus:
@@ -191,7 +190,6 @@ def _is_healthy(replica: Replica) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes] | None) -> None:
-    """End a process by closing its standard input."""
     if process is not None:
         assert process.stdin is not None
         with suppress(OSError):

@@ -83,7 +83,6 @@ class MetricsFollower:
         self._read += self._take(added)
 
     def _take(self, added: bytes, last: int | None = None) -> int:
-        """Log whole lines of new steps up to ``last``; return the bytes read."""
         whole = added[: added.rfind(b"\n") + 1]
         for line in whole.splitlines():
             row = json.loads(line)
@@ -101,7 +100,6 @@ class MetricsFollower:
 
 
 def _cut_rows(path: Path, step: int) -> int:
-    """Remove the rows after ``step``; return the last step left, or -1."""
     if not path.exists():
         return -1
     rows = [line for line in path.read_text(encoding="utf-8").splitlines() if json.loads(line)["step"] <= step]

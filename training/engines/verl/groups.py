@@ -54,7 +54,7 @@ def told_of(reward: Reward, told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class GroupLedger:
-    """Decide and count the groups of one run; ``tasks`` has the training set's order."""
+    """Decide and count a run's groups; ``tasks`` has the training set's order."""
 
     def __init__(self, recipe: TrainRecipe, tasks: Mapping[str, TrainingTask], out: Path) -> None:
         self._recipe, self._tasks = recipe, tasks
@@ -115,7 +115,7 @@ class GroupLedger:
         self.curriculum.follow(step, self._closed, self._logs["changes"], may_end_stage=may_end_stage)
 
     def state(self) -> dict[str, Any]:
-        """Return the state as JSON values, after writing the logs to disk."""
+        """Flush the logs; return the state as JSON."""
         logs = {name: log.offset() for name, log in self._logs.items()}
         counted = {"step": self._step, "groups": self._groups, "closed": self._closed}
         decided = {name: asdict(decision) for name, decision in self._decided.items()}
@@ -139,7 +139,6 @@ class GroupLedger:
             log.close()
 
     def _metrics(self) -> dict[str, float]:
-        """Return the metrics since the last step, and begin anew."""
         numbers, rewards, dropped = self._sampled.numbers(), self._rewards, self._dropped
         self._sampled, self._dropped, self._rewards = SampledGroupStats(), Counter[str](), list[Reward]()
         if not rewards:

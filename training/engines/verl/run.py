@@ -100,11 +100,6 @@ def _train(
 def _run_stage(
     recipe: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Path, interpreter: Path, mirror: RunMirror
 ) -> None:
-    """Run verl to the stage's end, and log its metrics.
-
-    Raises:
-        EngineError: verl refuses the configuration, Ray the token, or verl failed.
-    """
     job = write_job(recipe, stage, recipe_folder, out)
     if recipe.curriculum is not None and recipe.curriculum.stages:
         of, lengths = len(recipe.curriculum.stages), stage.recipe.rewards
@@ -161,11 +156,7 @@ def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool
 
 
 def write_job(whole: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Path) -> VerlConfiguration:
-    """Write and return a stage's configuration.
-
-    Args:
-        whole: the run's recipe; its placement holds for all stages.
-    """
+    """Write and return a stage's configuration; ``whole`` decides the placement."""
     recipe, ours = stage.recipe, out / "verl"
     model = resolve_model(recipe.trained.model, recipe_folder)
     held_out = ours / HELD_OUT if recipe.evaluation.data is not None else None
@@ -255,14 +246,14 @@ _REFUSED = ("InvalidAuthToken", "AuthenticationError")
 
 
 def token_variables(address: str | None, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return what makes Ray send its token to ``address``, if one is named."""
+    """Return what makes Ray send its token to ``address``, if any."""
     if address is None or MODE in variables or not any(variables.get(name) for name in TOKENS):
         return {}
     return {MODE: "token"}
 
 
 def refusal(address: str | None, said: str, log: Path) -> str:
-    """Return an error message if the cluster refused the token; else empty."""
+    """Return an error message if the cluster refused the token."""
     if address is None or not any(words in said for words in _REFUSED):
         return ""
     return (

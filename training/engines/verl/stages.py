@@ -41,7 +41,7 @@ class VerlStage:
 
 
 def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
-    """Return a run folder's stage, after removing half-written checkpoints and old queues."""
+    """Remove half-written checkpoints and old queues; return the stage."""
     step, state = _newest(out / "verl" / "checkpoints")
     remove_old(out / "verl" / "checkpoints", max(recipe.checkpoints.keep - 1, 1))
     stage = _stage_of(recipe, _restored(recipe, state), step)
@@ -64,7 +64,7 @@ def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
 
 
 def remove_old(checkpoints: Path, keep: int) -> None:
-    """Remove checkpoints older than the ``keep`` newest whole ones up to verl's mark."""
+    """Keep the ``keep`` newest whole checkpoints up to verl's mark."""
     folders = _folders(checkpoints)
     newest = sorted(step for step, folder in folders.items() if step <= _marked(checkpoints) and _is_whole(folder))
     for step in folders:
@@ -99,7 +99,6 @@ def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, 
 
 
 def _newest(checkpoints: Path) -> tuple[int, Mapping[str, Any] | None]:
-    """Return the newest whole checkpoint; remove newer ones and reset verl's mark."""
     mark, step, state = checkpoints / LATEST, 0, None
     marked, folders = _marked(checkpoints), _folders(checkpoints)
     whole = [one for one, folder in folders.items() if one <= marked and _is_whole(folder)]
@@ -126,7 +125,6 @@ def _folders(checkpoints: Path) -> dict[int, Path]:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Return whether a checkpoint has our state, written last, and still its weights."""
     return (folder / STATE).exists() and (folder / _WEIGHTS).is_dir()
 
 

@@ -13,10 +13,7 @@ from training.engines.verl.stages import remove_old
 
 
 class CurriculumCheckpoint(CheckpointCallback):
-    """Write the ledger's state into each new checkpoint, then remove old ones.
-
-    A checkpoint without our state counts as none.
-    """
+    """Writes the ledger's state into new checkpoints; one without it counts as none."""
 
     def on_save(
         self, trainer: Any, global_step: int, checkpoint_dir: str, async_save: bool = False, **kwargs: Any
