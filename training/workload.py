@@ -52,10 +52,7 @@ class Workload:
 
 
 def workload(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> Workload:
-    """Return the work of a run.
-
-    Args:
-        subject: begins the errors, as in ``recipe a.toml``.
+    """Return the work of a run; ``subject`` begins errors.
 
     Raises:
         ConfigError: the recipe does not state a needed figure.

@@ -36,15 +36,7 @@ _MOVED_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class GeneratorChecks:
-    """The checks of a running generator.
-
-    Args:
-        scorer: the trainer's.
-        state: gathers the trainer's weights, as an update takes them.
-        prompts: rendered, a few.
-        kind: of the generator, as the recipe has it.
-        tolerance: in nats, see `training.checks.results`.
-    """
+    """The checks of a running generator; the tolerance is in nats (`training.checks.results`)."""
 
     generator: Generator
     scorer: PolicyScorer

@@ -1,7 +1,7 @@
 """Check that a packed response has the log-probabilities that it has alone.
 
-*Packed = unpacked* compares with transformers' own forward pass of each sequence. *Sequences apart* packs twice with
-other tokens in the other sequences, which shows small leaks in half precision too.
+*Packed = unpacked* compares with transformers' own forward pass. *Sequences apart* packs twice with other tokens in the
+other sequences.
 """
 
 from __future__ import annotations
@@ -59,14 +59,7 @@ def check_packing(
     *,
     rounded: bool,
 ) -> list[CheckResult]:
-    """Return the results of both checks, or one failure if the model computes no finite numbers.
-
-    Args:
-        samples: from `probe_samples`.
-        token_ids: from which other tokens are drawn.
-        config: the model's configuration.
-        rounded: whether the trainer computes in half precision.
-    """
+    """Return the results of both checks, or one failure if the model computes no finite numbers."""
     tolerances = (ROUNDED if rounded else EXACT, ISOLATED if rounded else EXACT)
     plain = scorer.logprobs(samples, plain=True)
     if not all(bool(row.isfinite().all()) for row in plain):

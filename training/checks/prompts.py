@@ -86,12 +86,7 @@ def check_room(
     max_tokens: int,
     packing: PackingSettings,
 ) -> CheckResult:
-    """Return whether prompts and responses fit the context and a micro-batch.
-
-    Args:
-        context: of model and generator, in tokens of prompt and response.
-        max_tokens: of a response.
-    """
+    """Return whether prompts and responses fit the context and a micro-batch, in tokens."""
     long = sorted(tasks, key=lambda task: -len(task.request.statement))[:_LONG_PROMPTS]
     longest = max(len(render_prompt(tokenizer, prompt, task, tags)) for task in long)
     sequence = min(longest + max_tokens, context)

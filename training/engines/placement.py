@@ -63,7 +63,6 @@ def place_embedded(
 
     Args:
         trainers: number of GPUs that train; chosen if missing.
-        shape: for estimating memory; without it any number fits.
 
     Raises:
         ConfigError: a required GPU is missing, or none is left to train or to generate.
@@ -104,12 +103,7 @@ def _trainers(recipe: TrainRecipe, unit: int, gpus: int, said: int | None, shape
 def _shortest(
     recipe: TrainRecipe, gpus: int, half: int, splits: Sequence[tuple[int, int]], shape: ModelShape | None
 ) -> tuple[int | None, str]:
-    """Return the index of the split with the shortest run, then fewest idle GPUs, and the reason.
-
-    Args:
-        half: the number that trains without figures, for which the index is None.
-        splits: GPUs that train and that generate.
-    """
+    """Return the index of the split with the shortest run (None without figures), and the reason."""
     costs, begun = recipe.costs, f"{half} of {gpus} GPUs train: half, for "
     if costs is None:
         return None, f"{begun}the recipe states no [costs] to share them out by"

@@ -58,11 +58,8 @@ def run_processes(
     say: Callable[[str], None] | None = None,
     folder: Path | None = None,
 ) -> int:
-    """Run a command to its end and return its exit status.
-
-    Args:
-        log: output is appended to it.
-        watch: called every `POLL_S` seconds, and at the end.
+    """Run a command to its end, appending to ``log`` and calling ``watch`` every `POLL_S` seconds; return its exit
+    status.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen(

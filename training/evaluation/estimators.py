@@ -63,11 +63,7 @@ def mean_interval(values: Sequence[float], least: float = -math.inf, most: float
 
 
 def paired_difference(first: Sequence[float | None], second: Sequence[float | None]) -> Estimate:
-    """Return the mean of ``second`` - ``first`` with a 95 % interval over problems.
-
-    Args:
-        first, second: values by problem, in the same order; pairs with None are left out.
-    """
+    """Return the mean of ``second`` - ``first`` with a 95 % interval over problems; pairs with None are left out."""
     pairs = zip(first, second, strict=True)
     return mean_interval([b - a for a, b in pairs if a is not None and b is not None], -1.0, 1.0)
 

@@ -45,11 +45,8 @@ class Timer:
         return time.perf_counter() - self._begun
 
     def idle_shares(self, capacity: int, wanted: int) -> dict[str, float]:
-        """Return the idle shares of generators and trainer, and the share held by updates.
-
-        Args:
-            capacity: requests that all generators decode together.
-            wanted: rollouts that may run at once; further slots do not count as idle.
+        """Return the idle shares of generators and trainer, and the share held by updates; slots beyond ``wanted`` do
+        not count.
         """
         seconds, now = max(self.elapsed_s, 1e-9), self._decoding()
         decoding, held = now.decoding - self._at_begin.decoding, now.held - self._at_begin.held

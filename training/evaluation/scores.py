@@ -101,14 +101,7 @@ def score_problems(
     form: Format,
     pairs: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Return `SCORES` rows in the order of the problems.
-
-    Args:
-        problems: `PROBLEM` rows.
-        attempts: with ``problem``, ``index``, ``text``, ``finish`` and ``tokens``.
-        verdicts: `VERDICT` rows.
-        pairs: by problem, a name shared by its translations.
-    """
+    """Return `SCORES` rows in the order of the problems; ``pairs`` has a name shared by translations, by problem."""
     joined = verdicts.select("problem", "index", "outcome", "answer_class").join(
         attempts.select("problem", "index", "text", "finish", "tokens"), on=["problem", "index"], how="left"
     )

@@ -126,7 +126,6 @@ def _messages() -> tuple[type[Any], type[Any]]:
 
     @dataclass
     class GroupInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
-
         backend: Backend
         address: str
         port: int

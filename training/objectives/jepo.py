@@ -81,11 +81,8 @@ def jepo_credit(sequences: CreditInputs, _: JepoSettings) -> GroupCredit:
 def jepo_weights(
     scored: ScoredGroups, settings: JepoSettings, *, form_penalty: float = FORM_PENALTY, normalise: bool = True
 ) -> GroupWeights:
-    """Return the weights of each chain's tokens and of its reference text's tokens.
-
-    Args:
-        scored: its ``advantages`` are 1 for chains with a text, else 0.
-        normalise: divide the chains' weights by their deviation and clip them.
+    """Return the weights of each chain's tokens and its reference text's; ``scored.advantages`` is 1 with a text, else
+    0.
     """
     kept, answers, groups = scored.advantages, scored.scores, scored.groups
     chains, texts, form = torch.zeros_like(answers), torch.zeros_like(answers), torch.zeros_like(answers)

@@ -31,10 +31,6 @@ OWN: dict[str, AnyObjective] = {}
 def own_settings(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
     """Return the settings of a user's own objective, whose kind includes its file's digest.
 
-    Args:
-        table: `kind` is `my_file.py:name`, in a run's record with `@DIGEST`.
-        folder: the recipe's folder.
-
     Raises:
         ConfigError: the file defines no objective, has changed since the run began, or a setting is wrong.
     """

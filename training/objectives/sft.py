@@ -1,6 +1,6 @@
 """Maximum likelihood of correct rollouts: cold start and rejection-sampling fine-tuning (paper, section 5).
 
-    L = - 1 / T · sum_i sum_t log pi(y_i,t)        T: tokens of the minibatch
+L = - 1 / T · sum_i sum_t log pi(y_i,t)        T: tokens of the minibatch
 """
 
 from __future__ import annotations

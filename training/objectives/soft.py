@@ -78,11 +78,7 @@ def prior_value(correct: int, judged: int, tau: float, rewards: RewardSettings) 
 
 
 class ProblemValues:
-    """The values of a run's problems.
-
-    Args:
-        rate: the share of the way to an estimate that a value moves; None: fixed values.
-    """
+    """The values of a run's problems, which move by ``rate`` towards estimates; None: fixed."""
 
     def __init__(
         self, tasks: Iterable[MeasuredProblem], tau: float, rate: float | None, rewards: RewardSettings

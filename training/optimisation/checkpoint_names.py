@@ -30,7 +30,7 @@ class CheckpointSource:
 
     Attributes:
         shapes: of all tensors on disk; empty unless they are safetensors.
-        whole: the checkpoint's model, if the trained one is a part of it.
+        whole: the checkpoint's model, if larger than the trained one.
         prefixes: of names in the trained model, and in the whole.
     """
 

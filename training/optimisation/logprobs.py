@@ -109,8 +109,7 @@ def token_scores(
         hidden: [targets, width] states that predict them.
         targets: [targets] token ids.
         lm_head: maps [n, width] to logits [n, vocabulary].
-        chunk_rows: max rows of logits that exist at once.
-        entropy: whether to compute it, and with gradient.
+        chunk_rows: max rows of logits at once.
         piece_rows: rows computed at a time; all if None.
     """
 

@@ -117,14 +117,8 @@ def estimate_memory(
     reference: bool = False,
     lora_rank: int = 0,
 ) -> MemoryEstimate:
-    """Return the memory that one rank needs.
-
-    Args:
-        ranks: GPUs that share the model.
-        tokens: of a micro-batch.
-        checkpointing: of activations.
-        reference: whether there is a reference or teacher.
-        lora_rank: 0 if all weights are trained.
+    """Return the memory that each of ``ranks`` needs for micro-batches of ``tokens``; ``lora_rank`` 0 trains all
+    weights.
     """
     kv = shape.num_kv_heads * shape.head_dim
     queries = shape.num_heads * shape.head_dim

@@ -128,7 +128,6 @@ def save_model(
 
     Args:
         asked: the model's table in the recipe; its prompt goes into the folder.
-        extra_files: name to content.
         state: tensors, named as on disk, in place of the model's own.
     """
     from transformers.utils.logging import disable_progress_bar

@@ -27,13 +27,11 @@ class TrainingSample:
 
     Attributes:
         generator_logprobs: of the drawn response tokens; None if unknown.
-        advantage, token_weight: see `training.objectives.base.GroupCredit`.
         mask: False for untrained response tokens; None trains on all.
         on_policy: whether the current weights drew all tokens; None if unknown.
         max_distance: max mean difference to the reference, in nats per token; a sample beyond it weighs nothing.
-        answer_tokens: last response tokens that are a reference text, which was not drawn.
+        answer_tokens: last response tokens that are a reference text.
         value: its problem's before the step, if any.
-        teacher_prompt_ids: the prompt for a teacher's scores, if any.
 
     Raises:
         PackingError: lengths do not match, or an unmasked token has an impossible log-probability.

@@ -74,7 +74,6 @@ def _mixers(layer: nn.Module) -> list[Any]:
 
 
 class _Apart:
-
     def __init__(self, forward: Callable[[Tensor], Tensor]) -> None:
         self.whole = forward
         """The layer's own forward pass."""

@@ -27,13 +27,9 @@ from training.recipe import TrainRecipe
 class ReferencePolicy:
     """A frozen model on every rank.
 
-    Args:
-        recipe: temperature, precision.
-        vocabulary: size of the policy's; None skips the check.
-
     Raises:
         PolicyError: there is no model in the folder.
-        ConfigError: it has another vocabulary.
+        ConfigError: it has not the policy's ``vocabulary``, if given.
     """
 
     def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext, vocabulary: int | None) -> None:

@@ -20,13 +20,7 @@ _FLIPPED = 53
 
 
 class PolicyScorer:
-    """Scores responses without gradient; every rank has one, rank 0 calls, the others run its `tasks`.
-
-    Args:
-        policy: the policy in training, or a frozen teacher.
-        temperature: the sampler's.
-        name: prefix of its tasks' names.
-    """
+    """Scores responses without gradient; every rank has one, rank 0 calls, the others run its `tasks`."""
 
     def __init__(
         self,
@@ -51,12 +45,8 @@ class PolicyScorer:
         temperature: float | None = None,
         plain: bool = False,
     ) -> list[Tensor]:
-        """Return [response] fp32 log-probabilities of each sample.
-
-        Args:
-            samples: only their tokens count.
-            packing, temperature: in place of the trainer's.
-            plain: score each sequence alone by transformers' own forward pass.
+        """Return [response] fp32 log-probabilities of each sample; ``plain`` scores each alone by transformers' own
+        forward pass.
         """
         settings = packing or self.packing
         room = max([settings.micro_batch_tokens, *(sample.length for sample in samples)])

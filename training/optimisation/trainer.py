@@ -68,8 +68,7 @@ class StepResult:
     Attributes:
         statistics: the policy's and the objective's, over all ranks.
         shared_prompt_share: share of tokens not read, since their prompt was.
-        collation_wait_s: seconds that rank 0 waited for micro-batches since the last step.
-        estimates: each group's value, from the second pass.
+        collation_wait_s: rank 0's wait for micro-batches since the last step.
     """
 
     loss: float
@@ -88,15 +87,7 @@ class StepResult:
 
 
 class Trainer:
-    """The policy in training with its optimiser; all ranks but rank 0 run `follow`.
-
-    Args:
-        folder: the model to start from; None if ``model`` is given.
-        recipe: temperature, packing, optimiser, precision.
-        model: a loaded model in fp32.
-
-    ``packing_note`` explains a change of the recipe's packing.
-    """
+    """The policy in training with its optimiser; all ranks but rank 0 run `follow`. A given ``model`` is in fp32."""
 
     def __init__(
         self, folder: Path | None, recipe: TrainRecipe, ranks: DistributedContext, model: PreTrainedModel | None = None

@@ -63,12 +63,11 @@ def rollout_origin(purpose: str, step: int, version: int, rollout: Rollout, grou
 
 
 class AttemptLog:
-    """Writes the attempts of a run; leaving the context flushes them.
+    """Writes a run's attempts; leaving the context flushes them.
 
     Args:
         policy: returns the policy's name, on the writing thread.
         kept_parts: the checkpoint's; all others are removed.
-        tags: the model's; stored texts have the default ones.
     """
 
     def __init__(

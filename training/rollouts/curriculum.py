@@ -165,13 +165,7 @@ def length_plateau(curve: Sequence[StepMeans]) -> str | None:
 
 
 def stage_end(stage: StageSettings, taken: int, curve: Sequence[StepMeans], *, grows: bool) -> str | None:
-    """Return why the stage ends now, or None.
-
-    Args:
-        taken: steps of this stage.
-        curve: since it began.
-        grows: the next stage allows longer responses, so plateaus count only if the limit binds.
-    """
+    """Return why the stage ends now, if it does; if it ``grows``, plateaus count only at a binding limit."""
     if stage.steps is not None and taken >= stage.steps:
         return f"{taken} steps"
     if grows and curve and not length_binds(curve):
@@ -185,7 +179,6 @@ class CurriculumController:
 
     Args:
         settings: None: pools never change.
-        deferred: problems that are deferred at first.
         levels: of procedural problems; one with fewer than `MIN_ROLLOUTS` moves with its level.
     """
 

@@ -46,12 +46,7 @@ def fate_of(rollout: Rollout) -> str:
 
 
 class StallMonitor:
-    """Counts fates of attempts since the last trainable group.
-
-    Args:
-        thresholds: attempts after which it warns, and is stalled.
-        say: prints the warning, once between trainable groups.
-    """
+    """Counts fates of attempts since the last trainable group; warns once, then is stalled, at its thresholds."""
 
     def __init__(self, thresholds: tuple[int, int], say: Callable[[str], None]) -> None:
         self._warn_after, self._stop_after = thresholds

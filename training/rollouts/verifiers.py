@@ -39,8 +39,7 @@ class Verifiers:
     """The verifiers that the tasks need; entering the context opens the sandboxes.
 
     Args:
-        workers: processes for each domain.
-        judges: the user's own; each problem has its set's.
+        workers: processes per domain.
 
     Raises:
         SourceError: tasks of one id have different tests, or a task's judge is missing.

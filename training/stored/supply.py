@@ -55,11 +55,7 @@ class StoredSource:
 
 
 def run_folders(runs: Sequence[str], data: DataSettings, folder: Path) -> list[Path]:
-    """Return the folders of runs whose attempts are used.
-
-    Args:
-        runs: named in the recipe; if empty, those that made the sets of ``data``.
-        folder: base of relative paths.
+    """Return the folders of ``runs``, or of those that made the sets of ``data``.
 
     Raises:
         SourceError: there is no run, or a folder keeps no attempts.
@@ -162,12 +158,7 @@ class StoredCounts:
 
 
 class StoredSupply:
-    """The stored attempts of a run; call `load` first.
-
-    Args:
-        rollouts: judges the attempts.
-        group_size: max attempts of a group.
-    """
+    """The stored attempts of a run; call `load` first."""
 
     def __init__(
         self,

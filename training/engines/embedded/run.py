@@ -94,7 +94,6 @@ def train(
 
     Args:
         out: new, or with ``resume`` a run of this recipe's name.
-        resume: go on from the last checkpoint, if any; a killed start's processes are waited for.
         servers: vLLM's URLs; if none are given, the run starts its own.
 
     Raises:

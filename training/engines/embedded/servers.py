@@ -78,11 +78,7 @@ class Replica:
 
 
 class ServerProcesses:
-    """All servers of one model, each watched by a thread.
-
-    Args:
-        lost: called with the reason once no server can be restarted.
-    """
+    """All servers of one model, each watched by a thread; ``lost`` gets the reason once none can be restarted."""
 
     def __init__(
         self,

@@ -100,13 +100,7 @@ def compile_recipe(
     begun_at: int = 0,
     ends_at: int | None = None,
 ) -> VerlConfiguration:
-    """Return the configuration of a run or one of its stages.
-
-    Args:
-        recipe: accepted by `training.engines.verl.differences`, with its stage's changes.
-        begun_at: the resumed checkpoint's step.
-        ends_at: verl's last step; the recipe's if missing.
-    """
+    """Return the configuration of a run or a stage, which goes on from step ``begun_at`` to ``ends_at``."""
     megatron = experts  # FSDP cuts no experts
     values = {
         "data": _data(recipe, files),

@@ -66,7 +66,6 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
 
     Args:
         out: absolute; new, or with ``resume`` a run of this recipe's name.
-        resume: go on from verl's last checkpoint, if any.
 
     Raises:
         ConfigError: verl cannot do what the recipe asks, or is not installed.

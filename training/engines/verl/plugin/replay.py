@@ -18,7 +18,6 @@ TRAINING = "train"
 
 
 class _OurGroups(ReplayBuffer):
-
     def __init__(self, **arguments: Any) -> None:
         sizes = run_facts().recipe.collector
         groups = sizes.n_batch // sizes.group_size
