@@ -101,13 +101,13 @@ class Arm:
         return next((value.recipe for value in reversed(self.values) if value.recipe is not None), default)
 
     def changes(self, shared: Sequence[str], seed: int) -> list[str]:
-        """Return the recipe's changes for a seed; values of later axes win."""
+        """Return the recipe's changes; values of later axes win."""
         return [*shared, *(change for value in self.values for change in value.set), f"seed={seed}"]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedArm:
-    """A trained arm of one seed: pass rates by bench and problem, and its cost."""
+    """A trained arm of one seed, with pass rates by bench and problem."""
 
     rates: Mapping[str, Mapping[str, float]]
     steps: int
@@ -117,7 +117,7 @@ class TrainedArm:
 
 @dataclass(frozen=True, slots=True)
 class ArmResult:
-    """An arm on a bench over all seeds; ``difference`` is to the base."""
+    """An arm on a bench over all seeds."""
 
     arm: str
     bench: str

@@ -21,11 +21,7 @@ from training.rewards import Reward
 
 
 class Timer:
-    """Measures idle shares of the generators' slots and of the trainer.
-
-    Args:
-        decoding: returns the generators' slot-seconds so far.
-    """
+    """Measures idle shares of the generators' slots and of the trainer."""
 
     def __init__(self, decoding: Callable[[], DecodingTotals]) -> None:
         self._decoding = decoding
@@ -59,7 +55,7 @@ class Timer:
 
 
 class SampledGroupStats:
-    """Groups that finished since the last step, also those not trained on."""
+    """All groups that finished since the last step."""
 
     def __init__(self) -> None:
         self.clear()

@@ -57,7 +57,7 @@ def with_interval(estimate: Estimate, *, signed: bool = False) -> str:
 
 
 def verdict(estimate: Estimate, better: str = "better", worse: str = "worse") -> str:
-    """Return ``better`` or ``worse`` if the interval excludes 0, else that no difference is shown."""
+    """Return ``better`` or ``worse`` only if the interval excludes 0."""
     if not estimate.excludes_zero:
         return "no difference shown"
     return better if estimate.mean > 0 else worse

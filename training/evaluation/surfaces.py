@@ -17,7 +17,7 @@ MARGIN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A model on the plane, with mean reward without the length penalty, and mean length in tokens."""
+    """A model on the plane; its reward is without length penalty."""
 
     first: float
     second: float
@@ -37,7 +37,7 @@ class LogFit:
 
 
 def grid_axes(coordinates: Sequence[tuple[float, float]], size: int) -> tuple[list[float], list[float]]:
-    """Return the grid's values along both directions; 0, the trained model, is one of them."""
+    """Return the grid's values along both directions, 0 among them."""
     return _axis([first for first, _ in coordinates], size), _axis([second for _, second in coordinates], size)
 
 

@@ -91,7 +91,7 @@ def _is_same_tensor(tensor: Any, other: Any) -> bool:
 
 
 def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
-    """Write a state dict into a new folder, without tied duplicates and ``meta`` tensors."""
+    """Write a state dict into a new folder, without duplicates and ``meta`` tensors."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True)
@@ -122,7 +122,7 @@ class WeightVersion:
             raise PolicyError(f"weights {weights}: not of the shape of the model that runs, {model}.")
 
     def folder(self) -> Path:
-        """Return the version's folder, written at the first call; call it on a thread."""
+        """Return the version's folder, written at the first call, so call it on a thread."""
         with self._lock:
             if not self._written:
                 self._write()

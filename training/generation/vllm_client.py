@@ -89,10 +89,7 @@ class TrainingVllmClient(ServerClient):
             self._meter.end()
 
     async def update(self, folder: Path | WeightVersion, version: int) -> None:
-        """Give these weights to all living servers, and to others on return.
-
-        Until then a server gets no request. A begun exchange ends even if the call is cancelled.
-        """
+        """Give living servers these weights, and others on return; until then they get no request."""
         self._newest = (version, folder)
         await asyncio.gather(*(self._renew(server) for server in self.servers.all if server.alive))
 

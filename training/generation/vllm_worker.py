@@ -59,7 +59,7 @@ def finish(model: Any, model_config: Any) -> None:
 
 
 def forget_experts(model: Any) -> int:
-    """Have experts on a CPU packed anew at the next load; return how many layers."""
+    """Have experts on a CPU packed anew; return how many layers."""
     count = 0
     for module in model.modules():
         method: Any = getattr(module, "quant_method", None)
@@ -70,7 +70,7 @@ def forget_experts(model: Any) -> int:
 
 
 def pack_tied(model: Any) -> int:
-    """Repack layers that keep their weights next to a packed copy; return how many."""
+    """Repack layers with a packed copy of their weights; return how many."""
     packed_layers = [module for module in model.modules() if hasattr(module, "cpu_linear") and module.weight.numel()]
     for layer in packed_layers:
         layer.quant_method.process_weights_after_loading(layer)

@@ -66,16 +66,13 @@ def distil_decision(rewards: Sequence[Reward], _: DistilSettings) -> GroupDecisi
 
 
 def distil_credit(sequences: CreditInputs, _: DistilSettings) -> GroupCredit:
-    """Return advantages of 0, token weights that sum to 1, and all sequences as taught."""
+    """Return advantages of 0, token weights that sum to 1, and all as taught."""
     weights = token_weights(sequences.lengths, sequences.groups, "batch")
     return GroupCredit(torch.zeros_like(weights), weights, torch.ones(len(weights), dtype=torch.bool))
 
 
 def teacher_term(inputs: ObjectiveInputs) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return a term (0-d) with the gradient of KL(policy | teacher) at each prefix, and its statistics.
-
-    ``teacher_kl`` estimates that KL; ``taught_share`` is the share of tokens with a score.
-    """
+    """Return a term (0-d) with the gradient of KL(policy | teacher) at each prefix, and statistics."""
     counts, index = counted(inputs), inputs.sequence_index
     scores = inputs.teacher_logprobs
     if scores is None:
@@ -102,7 +99,7 @@ def taught_decision(rewards: Sequence[Reward], settings: TaughtSettings) -> Grou
 
 
 def taught_credit(sequences: CreditInputs, settings: TaughtSettings) -> GroupCredit:
-    """Return `group_credit`; taught groups have advantages of 0 and do not affect the others."""
+    """Return `group_credit`, which ignores taught groups; their advantages are 0."""
     if settings.unsolved == "drop":
         return group_credit(sequences, settings)
     correct = torch.tensor([float(reward.correct) for reward in sequences.rewards], dtype=torch.float64)

@@ -166,10 +166,7 @@ def soft_credit(sequences: CreditInputs, settings: SoftSettings) -> GroupCredit:
 
 
 def soft_advantages(scored: ScoredGroups, settings: SoftSettings) -> GroupWeights:
-    """Return r - V, and each group's mean of r - tau l as an estimate.
-
-    V is that mean, or a `learned` value from before the step; with `prior`, advantages stay.
-    """
+    """Return r - V, and each group's mean of r - tau l as an estimate; with `prior`, advantages stay."""
     totals = scored.advantages.to(torch.float64)
     if settings.value == "prior":
         return GroupWeights(totals)

@@ -43,7 +43,7 @@ def max_of(values: Tensor, counts: Tensor) -> Statistic:
 
 
 def counted(inputs: ObjectiveInputs) -> Tensor:
-    """Return [tokens] the micro-batch's mask; all True without one."""
+    """Return [tokens] the mask; all True without one."""
     return torch.ones_like(inputs.sequence_index, dtype=torch.bool) if inputs.mask is None else inputs.mask
 
 
@@ -120,7 +120,7 @@ def added(first: Mapping[str, Statistic], second: Mapping[str, Statistic]) -> di
 
 
 def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedContext) -> dict[str, Statistic]:
-    """Return the step's statistics in floats; all ranks must call it with the same names."""
+    """Return the step's statistics in floats; all ranks call it with the same names."""
     sums = sorted(name for name, statistic in statistics.items() if statistic.reduction != "max")
     largest = sorted(statistics.keys() - set(sums))
     numbers: dict[str, Statistic] = {}
@@ -149,5 +149,5 @@ def effective_share(numbers: Mapping[str, Statistic]) -> dict[str, Statistic]:
 
 
 def over_steps(steps: Sequence[Mapping[str, Statistic]]) -> dict[str, float]:
-    """Return one number per name over a batch's steps; means are weighted by their counts."""
+    """Combine the statistics of a batch's steps; means are weighted by counts."""
     return {name: reduce(add, (step[name] for step in steps)).value for name in steps[0]}

@@ -1,5 +1,4 @@
-"""Compute causal attention within each packed sequence, on any device; sliding windows, sinks and soft-capping are
-exact.
+"""Compute exact causal attention within each packed sequence, on any device.
 
 Invariant: it refuses to run without boundaries, so it cannot run on padded batches by mistake.
 """
@@ -115,7 +114,7 @@ class AttentionCalls:
     packed: Tensor  # [tokens] int64: where each of the model's tokens stands among them
 
     def compute(self, rows: Sequence[Tensor], call: Callable[..., Tensor]) -> Tensor:
-        """Apply ``call`` to groups [sequences, padded length, …] of ``rows`` [tokens, …]; return [tokens, …]."""
+        """Apply ``call`` to groups [sequences, padded length, …] of ``rows`` [tokens, …]."""
         rows = [_take_tokens(whole, self.unrolled) for whole in rows]
         # split, not slices: the gradient of each slice would be as long as the whole micro-batch
         parts = [torch.split(whole, [count * length for count, length in self.sizes]) for whole in rows]

@@ -1,4 +1,4 @@
-"""Distribute micro-batches evenly over ranks, and collate them on a thread of rank 0, a few rounds ahead.
+"""Distribute micro-batches evenly over ranks, and collate them on a thread, a few rounds ahead.
 
 Invariants: rounds depend only on samples, packing and ranks. A failure is raised where its round is taken.
 """
@@ -103,8 +103,8 @@ def distribute_micro_batches(
 ) -> list[list[list[int]]]:
     """Return the sample indices of each rank's micro-batches, equally many with nearly equal work per round.
 
-    Samples with equal ``prompts`` stay together if possible. Some micro-batches may be empty; ranks must run a sample
-    of weight 0 for them. Only a single sequence may exceed ``room``. The result is deterministic.
+    Equal ``prompts`` stay together if possible; only a single sequence may exceed ``room``. Ranks must run a sample of
+    weight 0 for an empty micro-batch.
     """
     if ranks == 1:
         return [sorted(map(list, micro_batches), key=lambda part: -_load(part, lengths))]

@@ -29,7 +29,7 @@ class ReferencePolicy:
 
     Raises:
         PolicyError: there is no model in the folder.
-        ConfigError: it has not the policy's ``vocabulary``, if given.
+        ConfigError: its size of vocabulary differs from ``vocabulary``, if given.
     """
 
     def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext, vocabulary: int | None) -> None:

@@ -25,9 +25,7 @@ _LOGITS: dict[str, tuple[tuple[str, ...], Callable[[Tensor, float], Tensor]]] = 
 
 
 def load_causal_model(folder: Path, dtype: torch.dtype, *, empty: bool = False) -> PreTrainedModel:
-    """Return a folder's causal language model, or a larger model's text part.
-
-    With ``empty`` its tensors have no memory.
+    """Return a folder's causal language model, or a larger model's text part; ``empty``: without memory.
 
     Raises:
         PolicyError: tensors are missing, or transformers lacks a class for it.

@@ -199,15 +199,15 @@ class Trainer:
         return reweighed(samples, sums, made), made.estimates
 
     def full_state_dict(self) -> dict[str, Tensor]:
-        """Return all tensors under their names on disk, in the computing type.
+        """Return all tensors under their names on disk; untrained ones are on device ``meta``.
 
-        Untrained tensors are on device ``meta``. Without sharding, others may change with the next step.
+        Without sharding, others may change with the next step.
         """
         state: dict[str, Tensor] = self.ranks.run_on_all_ranks("weights", self._work, None, None)
         return state
 
     def write_adapters(self, folder: Path, tensors: Mapping[str, Tensor] | None = None) -> None:
-        """Write the adapters, if any, or these earlier copies, in peft's format."""
+        """Write the adapters, if any, or these earlier copies, for peft."""
         if self.adapters is not None:
             present = self.adapter_tensors() if tensors is None else tensors
             self.adapters.write(folder, present, self.model, self._recipe.trained.model)
@@ -235,7 +235,7 @@ class Trainer:
         return self._saving
 
     def load(self, folder: Path, steps_taken: int) -> None:
-        """Load what `begin_save` wrote after ``steps_taken`` steps, with any number of ranks."""
+        """Load what `begin_save` wrote, with any number of ranks."""
         self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
 
     def _waited_since_last_step(self) -> float:

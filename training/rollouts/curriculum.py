@@ -1,9 +1,8 @@
 """Draws problems from pools, moves problems between them, and changes settings by stage.
 
-Problems are active, deferred (too hard) or retired (too easy). With rollouts weighed by ``0.5 ** (age / HALF_LIFE)``,
-the posterior of a pass rate is Beta(1 + correct, 1 + wrong); a problem enters a pool that holds `CONFIDENCE` of it. A
-curve is flat if a line through its last `PLATEAU_WINDOW` values gains little, at a slope below 2 standard errors
-(paper, section 5.2).
+Problems are active, deferred (too hard) or retired (too easy). With rollouts weighed by ``0.5 ** (age / HALF_LIFE)``, a
+pass rate's posterior is Beta(1 + correct, 1 + wrong); a problem enters a pool that holds `CONFIDENCE` of it. A curve is
+flat if a line through it gains little, at a slope below 2 standard errors (paper, section 5.2).
 
 Invariants: draws depend only on the seed and earlier draws. Of k draws, each passive pool gets floor(k * share), or one
 less.

@@ -79,7 +79,7 @@ class StoredBatches:
             self.steps = self.plan.steps
 
     def is_offline(self, step: int) -> bool:
-        """Return whether a step, from 1, trains on stored attempts alone."""
+        """Return whether a step trains on stored attempts alone."""
         return self.plan is not None and step <= self.plan.offline_steps
 
     def collector(self, step: int, present: CollectorSettings) -> CollectorSettings:

@@ -65,7 +65,7 @@ def first_row(checkpoint: Checkpoint | None) -> int:
 
 
 class Evaluations:
-    """Run a loop's evaluations one at a time, in its event loop; ``results`` is by step."""
+    """Run evaluations one at a time; ``results`` is by step."""
 
     def __init__(self, components: LoopComponents, on_trainer: Work) -> None:
         settings = components.recipe.evaluation
@@ -95,7 +95,7 @@ class Evaluations:
             self._start()
 
     async def before_training(self) -> None:
-        """Finish a waiting evaluation that needs the trainer's weights; start any other."""
+        """Finish a waiting evaluation that needs the present weights; start any other."""
         if self._row is not None and self._needs_weights:
             await self.settle()
         self._start()

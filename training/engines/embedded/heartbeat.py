@@ -23,7 +23,7 @@ _NEEDS_ATTEMPTS = frozenset({COLLECTING, EVALUATING})
 
 
 class Heartbeat:
-    """Report what the run does, inside its ``async with`` block, after ``interval_s`` without output."""
+    """Report what the run does after ``interval_s`` without output."""
 
     def __init__(self, logger: MetricsLogger, rollouts: RolloutRunner, interval_s: float, n_batch: int) -> None:
         self._logger, self._rollouts, self._interval_s, self._n_batch = logger, rollouts, interval_s, n_batch
@@ -57,7 +57,7 @@ class Heartbeat:
                 await asyncio.sleep(self._interval_s - silent_s)
 
     def line(self) -> str:
-        """Return the phase, its duration, progress and what is waited for."""
+        """Return the phase, its duration and progress."""
         now = time.monotonic()
         begun = f"step {self._step}: {self._phase} for {now - self._since:.0f} s"
         if self._phase in (STARTING, CHECKING):

@@ -34,7 +34,7 @@ from training.recipe import TrainRecipe
 MOST_STARTS = 3
 
 POLL_S, HEALTH_S = 0.5, 15.0
-"""Seconds between health checks of a server that starts, and of one that runs."""
+"""Seconds between health checks of a starting, and of a running server."""
 
 SILENT_S = 600.0
 """Seconds without a health report after which a server is killed."""

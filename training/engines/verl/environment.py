@@ -69,14 +69,14 @@ def require_interpreter() -> Path:
 
 
 def missing() -> str:
-    """Return why verl cannot be used here; empty if it can."""
+    """Return why verl cannot be used, or an empty text."""
     if find_interpreter() is not None:
         return ""
     return f"verl's environment is not in {verl_folder()}; `make setup-verl` makes it"
 
 
 def process_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of verl's processes, which find this project first."""
+    """Return the variables of verl's processes."""
     root = str(Path(__file__).resolve().parent.parent.parent.parent)
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     return {**kept, "PYTHONPATH": root, "HYDRA_FULL_ERROR": "1", **variables}

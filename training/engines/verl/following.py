@@ -39,7 +39,7 @@ _PASS_RATE = "val-core/"
 
 
 def our_metrics(told: Mapping[str, Any]) -> dict[str, float]:
-    """Return a step's metrics under our names, and verl's below ``verl/``."""
+    """Return metrics under our names, and verl's below ``verl/``."""
     numbers = {name: float(value) for name, value in told.items() if isinstance(value, int | float)}
     row = {
         f"verl/{name}": value for name, value in numbers.items() if not name.removeprefix("actor/").startswith(_OURS)
@@ -55,7 +55,7 @@ def our_metrics(told: Mapping[str, Any]) -> dict[str, float]:
 
 
 class MetricsFollower:
-    """Copy verl's metrics into `metrics.jsonl` and TensorBoard, those of ``earlier`` processes first."""
+    """Copy verl's metrics to the run's, those of ``earlier`` processes first."""
 
     def __init__(
         self,

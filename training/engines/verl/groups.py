@@ -29,7 +29,7 @@ REWARD = "goldilocks_reward"
 
 @dataclass(frozen=True, slots=True)
 class JudgedRollout:
-    """A rollout from verl's reward worker, with the versions of its weights."""
+    """A rollout with its reward and the versions of its weights."""
 
     reward: Reward
     told: Mapping[str, Any]
@@ -43,7 +43,7 @@ class JudgedRollout:
 
 
 def told_of(reward: Reward, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a rollout's fields next to its score: numbers and texts, never None."""
+    """Return a rollout's fields: numbers and texts, never None."""
     known = {name: "" if value is None else value for name, value in told.items()}
     return {
         **known,
@@ -71,7 +71,7 @@ class GroupLedger:
         return self._places[self.curriculum.draw_problem()]
 
     def decide(self, name: str, problem: str, rollouts: Sequence[JudgedRollout], step: int) -> GroupDecision:
-        """Return which rollouts of a group are trained on; count and log it once."""
+        """Return which rollouts of a group are trained on, decided and logged once."""
         if name in self._decided:
             return self._decided[name]
         recipe, rewards = self._recipe, [rollout.reward for rollout in rollouts]

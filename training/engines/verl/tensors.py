@@ -54,10 +54,8 @@ def weighted_advantages(
 def micro_batch_loss(
     logprobs: Tensor, generator_logprobs: Tensor, advantages: Tensor, mask: Tensor, settings: ObjectiveSettings
 ) -> tuple[Tensor, Mapping[str, float]]:
-    """Return a micro-batch's loss, to be summed over micro-batches and ranks, and its statistics.
-
-    All tensors are [sequences, tokens]; ``generator_logprobs`` is of the distribution drawn from, and ``advantages``
-    from `weighted_advantages`.
+    """Return a micro-batch's loss, to be summed over micro-batches and ranks, and its statistics. Tensors are
+    [sequences, tokens]; ``advantages`` from `weighted_advantages`.
     """
     mask = mask.bool()
     drawn = generator_logprobs[mask]
