@@ -309,12 +309,12 @@ class TrainRecipe(NamedModels):
 
     @property
     def generates(self) -> bool:
-        """Return whether anything is sampled, for training or an evaluation."""
+        """Return whether anything is sampled."""
         return self.stored is None or not self.stored.only or self.evaluation.data is not None
 
     @property
     def synchronous(self) -> bool:
-        """Return whether the generators wait for each step, so that runs repeat bit by bit."""
+        """Return whether generators wait for each step, so that runs repeat bit by bit."""
         return self.collector.max_staleness == 0
 
 

@@ -83,7 +83,7 @@ class Reward:
         return self.format + self.correctness + self.length + self.language + self.own
 
     def components(self) -> dict[str, float]:
-        """Return the components and the total by name; empty if excluded."""
+        """Return the components and the total; empty if excluded."""
         if self.excluded:
             return {}
         return {name: float(getattr(self, name)) for name in (*COMPONENTS, "total")}
@@ -185,7 +185,7 @@ class Assessed:
 
 
 async def assess(ask: Ask, inputs: RewardInputs, settings: RewardSettings) -> Assessed:
-    """Return the reward of a response without an outcome; one that breaks the format is not judged."""
+    """Return a response's reward; one that breaks the format is not judged."""
     failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
     verdict = await ask(inputs.tags.house_form(inputs.text)) if failure is None else None
     if verdict is not None:

@@ -23,10 +23,10 @@ _PROMPT = 20
 """Last tokens that are taken of a rendered prompt."""
 
 _DRAWN = (3, 2, 1)
-"""Drawn tokens that begin each prompt, before the rendered ones of the first. Short prompts show leaks best."""
+"""Drawn tokens that begin each prompt; leaks show best in short ones."""
 
 _RESPONSES = ((20, 16), (24, 20), (12, 9))
-"""Tokens of the responses, by prompt, so that each packing has a prompt's responses next to each other."""
+"""Tokens of the responses, by prompt."""
 
 _LONGEST_WINDOW = 1024
 """Max window of attention that is tried with a longer sequence."""
@@ -38,9 +38,7 @@ _RANDOM = ("dropout", "pdrop", "jitter")
 def probe_samples(
     prompt: Sequence[int], token_ids: Sequence[int], window: int | None = None, seed: int = 0
 ) -> list[TrainingSample]:
-    """Return three prompts with two responses each, of tokens drawn from ``token_ids``, and one longer than any
-    ``window``.
-    """
+    """Return three prompts with two random responses each, and one sample longer than any ``window``."""
     chance = Random(seed)
     samples = []
     for drawn, lengths, rendered in zip(_DRAWN, _RESPONSES, (prompt[-_PROMPT:], (), ()), strict=True):

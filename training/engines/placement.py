@@ -27,7 +27,7 @@ EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_nu
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlacement:
-    """The GPUs of the embedded engine's ranks and of each generator server; none on a CPU."""
+    """The GPUs of ranks and of each generator server; none on a CPU."""
 
     processes: int
     visible: tuple[str, ...] = ()

@@ -99,7 +99,7 @@ def said_since(log: Path, begun: int) -> str:
 
 
 def failure(what: str, status: int, log: Path, begun: int = 0) -> EngineError:
-    """Return the error of ended processes; ``begun`` bytes of the log are an earlier start's."""
+    """Return the error of ended processes; the log's first ``begun`` bytes are not theirs."""
     who, lines = first_failure(_COLOURS.sub("", said_since(log, begun)))
     told = "\n".join(f"  {line}" for line in lines)
     ended = f"by signal {status - 128}" if status > 128 else f"with status {status}"

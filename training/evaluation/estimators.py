@@ -38,7 +38,7 @@ class Estimate:
 
 
 def student(degrees: int) -> float:
-    """Return the 97.5 % point of Student's t; above 30 degrees of freedom, the normal one."""
+    """Return the 97.5 % point of Student's t."""
     return STUDENT[degrees - 1] if degrees <= len(STUDENT) else NORMAL
 
 

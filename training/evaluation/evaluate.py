@@ -99,7 +99,7 @@ def text_samples(rollouts: Sequence[Rollout | None]) -> list[TrainingSample]:
 def summarise_texts(
     rollouts_by_problem: Sequence[Sequence[Rollout | None]], logprobs: Sequence[Tensor]
 ) -> TextEvaluation:
-    """Return the figures; ``logprobs`` are [response] of the problems' `text_samples`, in order."""
+    """Return the figures; ``logprobs`` are [response], in `text_samples`' order."""
     scored, means = iter(logprobs), []
     for group in rollouts_by_problem:
         samples = zip(text_samples(group), scored, strict=False)

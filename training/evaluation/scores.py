@@ -190,7 +190,7 @@ def evaluate_scores(scores: pl.DataFrame, k: Sequence[int] = ()) -> Evaluation:
 
 
 def compare_scores(first: pl.DataFrame, second: pl.DataFrame, k: Sequence[int] = ()) -> dict[str, Estimate]:
-    """Return the paired differences ``second`` - ``first`` over problems judged in both, by measure."""
+    """Return the differences ``second`` - ``first`` over common problems, by measure."""
     a, b = (scores.filter(pl.col("attempts") > 0) for scores in (first, second))
     shared = a.join(b, on="problem", how="semi")["problem"].to_list()
     differences = {"pass@1": _paired(_rates(a), _rates(b), shared)}

@@ -28,7 +28,7 @@ from training.generation.decoding_meter import RequestMeter
 from training.generation.weight_broadcast import WeightBroadcast
 
 _MIXED = "mixed"
-"""Label of tokens that are made while weights are exchanged, if the exchange fails."""
+"""Label of tokens that are made during a failed exchange."""
 
 UPDATE_S = 600.0
 """Max seconds for a call of a weight update."""

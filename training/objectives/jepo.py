@@ -51,7 +51,7 @@ MAX_KL_RATIO = 10.0
 """Max importance ratio in the KL term, as in GRPO."""
 
 FORM_PENALTY = 10.0
-"""Penalty of a chain without its closing tag, centred in its group (arXiv 2503.19618)."""
+"""Penalty of a chain without its closing tag (arXiv 2503.19618)."""
 
 
 class JepoSettings(ObjectiveSettings):
@@ -66,7 +66,7 @@ class JepoSettings(ObjectiveSettings):
 
 
 def jepo_decision(rewards: Sequence[Reward], _: JepoSettings) -> GroupDecision:
-    """Train on a group if at least two chains kept the form."""
+    """Train on groups with two well-formed chains."""
     kept = sum(reward.format_error is None and not reward.excluded for reward in rewards)
     reasons = tuple(reward.excluded_by for reward in rewards)
     return GroupDecision(None if kept >= 2 else "too_few_chains", reasons)

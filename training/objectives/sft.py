@@ -42,7 +42,7 @@ def sft_credit(sequences: CreditInputs, _: SftSettings) -> GroupCredit:
 
 
 def sft_loss(inputs: ObjectiveInputs, _: SftSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return a micro-batch's loss (0-d), and the mean -log pi per token in nats."""
+    """Return a micro-batch's loss (0-d), and the mean -log pi in nats."""
     counts = counted(inputs)
     surprise = torch.where(counts, -inputs.logprobs, 0.0)
     weights = inputs.token_weights.to(surprise.dtype)[inputs.sequence_index]

@@ -21,7 +21,7 @@ from curation.records import ConfigError
 from training.optimisation.packing import MicroBatch, concatenated_ranges
 
 _SCORES, _FEWEST = 2**24, 16
-"""Scores that exist at once (64 MiB in fp32), and min queries of a block."""
+"""Scores at once (64 MiB in fp32), and min queries of a block."""
 
 
 @dataclass(frozen=True, slots=True)

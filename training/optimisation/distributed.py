@@ -22,7 +22,7 @@ from curation.records import GoldilocksError
 from training.config import ComputeSettings
 
 RankTask = Callable[[Any, Any], Any]
-"""Takes an iterator over this rank's shares, and a value that all ranks get."""
+"""Takes an iterator over this rank's shares, and a common value."""
 
 _STOP = "stop"
 _NOT_MADE = "not made"
@@ -125,7 +125,7 @@ class DistributedContext:
             yield share[0]
 
     def close(self) -> None:
-        """Leave the process group; on rank 0, end the others' `follow` first."""
+        """Leave the process group; rank 0 first ends the others' `follow`."""
         if self.world_size > 1 and self.is_rank_zero:
             dist.broadcast_object_list([(_STOP, None, None)], src=0, group=self._announcements)
         if self._owner:
@@ -148,7 +148,7 @@ class DistributedContext:
 
 
 def end_process(status: int) -> NoReturn:
-    """End this process; one of several skips finalisation, as gloo may abort in it (pytorch/pytorch#179291)."""
+    """End this process, without finalisation if there are several (pytorch/pytorch#179291)."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         atexit._run_exitfuncs()
         sys.stdout.flush()

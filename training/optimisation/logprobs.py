@@ -23,7 +23,7 @@ from training.optimisation.text_part import decoder_of, logits_of
 EntropyMode = Literal["none", "value", "gradient"]
 
 _IN_CACHE, _FEWEST = 2**18, 128
-"""On a CPU: logits worked on at once (1 MiB in fp32), and min rows of the output layer."""
+"""On a CPU: logits at once, and min rows of the output layer."""
 
 
 class TokenScores(NamedTuple):

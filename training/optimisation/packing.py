@@ -18,7 +18,7 @@ from training.rollouts.impossible import impossible_positions
 
 
 class PackingError(GoldilocksError):
-    """A sequence that cannot be packed or trained on."""
+    """A sequence that cannot be trained on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
 
 
 def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int]) -> int:
-    """Return how many tokens the model reads of these samples in one micro-batch."""
+    """Return the tokens that the model reads in a micro-batch of these samples."""
     prompts = {tuple(samples[index].prompt_ids) for index in indices}
     return sum(map(len, prompts)) + sum(len(samples[index].response_ids) for index in indices)
 
@@ -189,7 +189,7 @@ def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> l
 
 
 def padding_share(micro_batches: Sequence[Sequence[int]], lengths: Sequence[int], room: int) -> float:
-    """Return the share of the micro-batches' room that stays empty."""
+    """Return the empty share of the micro-batches' room."""
     used = sum(lengths)
     whole = room * len(micro_batches)
     return 1 - used / whole if whole else 0.0

@@ -27,7 +27,7 @@ _KNOWN = frozenset({"linear_attention", "conv", "mamba", "hybrid"})
 
 
 def packing_for(model: PreTrainedModel, settings: PackingSettings) -> tuple[PackingSettings, str | None]:
-    """Return this model's packing, and a sentence if it differs from ``settings``."""
+    """Return this model's packing, and why it differs from ``settings``, if it does."""
     config: Any = model.config
     kinds = set(getattr(config, "layer_types", None) or ())
     known = any(_mixers(layer) for layer in _layers(model)) and not carries_state({"layer_types": [*kinds - _KNOWN]})
@@ -53,7 +53,7 @@ def keep_sequences_apart(model: PreTrainedModel) -> int:
 
 @contextmanager
 def as_transformers_has_them(model: PreTrainedModel) -> Iterator[None]:
-    """Restore these layers' own forward pass within the block."""
+    """Restore the layers' own forward pass within the block."""
     changed = [mixer for layer in _layers(model) for mixer in _mixers(layer) if isinstance(mixer.forward, _Apart)]
     forwards = [mixer.forward for mixer in changed]
     for mixer, apart in zip(changed, forwards, strict=True):

@@ -16,7 +16,7 @@ from training.optimisation.look_ahead import Arrivals, Collation
 from training.optimisation.packing import MicroBatch, TrainingSample
 
 _FLIPPED = 53
-"""`flip_weights` flips every 53rd column; a prime varies them between rows of usual sizes."""
+"""Every 53rd column is flipped; a prime varies it between rows."""
 
 
 class PolicyScorer:

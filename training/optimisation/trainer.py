@@ -134,7 +134,7 @@ class Trainer:
 
     @property
     def asked(self) -> LiveModel:
-        """Return the recipe's table of the trained model."""
+        """Return the trained model's table."""
         return self._recipe.trained
 
     def ask(self, teacher: ReferencePolicy) -> None:
@@ -455,7 +455,7 @@ def plain_state(
 
 
 def adapter_state(model: PreTrainedModel) -> dict[str, Tensor]:
-    """Return host copies of the adapters' whole tensors, in fp32."""
+    """Return host copies of the adapters' tensors, in fp32."""
     own = model.state_dict()
     return {name: _whole(value).detach().to("cpu", copy=True) for name, value in own.items() if is_adapter(name)}
 
@@ -467,5 +467,5 @@ def _whole(value: Tensor) -> Tensor:
 
 
 def ignore_saving_alone() -> None:
-    """Silence torch's warning about saving without process groups, on all threads."""
+    """Silence torch's warning about saving without process groups."""
     warnings.filterwarnings("ignore", message="torch.distributed is disabled")

@@ -160,7 +160,7 @@ def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict
 
 
 def policy_metrics(results: Sequence[StepResult]) -> dict[str, float]:
-    """Combine the optimiser steps of a batch into metrics."""
+    """Return metrics of a batch's optimiser steps."""
     reduced = over_steps([result.statistics for result in results])
     return {
         "policy/loss": sum(result.loss for result in results),
@@ -188,7 +188,7 @@ def speed_metrics(
 
 
 def batch_row(step: int, sampled: RolloutBatch[Rollout], whole: RolloutBatch[Rollout]) -> dict[str, Any]:
-    """Return a row of ``batches.jsonl``: [group, index] of rollouts, [problem, index] of stored ones."""
+    """Return a row of ``batches.jsonl``."""
     fresh = {group.number for group in sampled.groups}
     stored = [group for group in whole.groups if group.number not in fresh]
     rows = [[request.group, request.index] for group in sampled.groups for request, _ in group.rollouts]
@@ -198,7 +198,7 @@ def batch_row(step: int, sampled: RolloutBatch[Rollout], whole: RolloutBatch[Rol
 
 
 def queue_metrics(ledger: RolloutLedger) -> dict[str, float]:
-    """Return counts of rollouts by state and drop reason."""
+    """Return counts by state and drop reason."""
     names = ("running", "judging", "waiting", "ready", "admitted", "trained")
     dropped = {f"dropped/{reason}": float(count) for reason, count in ledger.dropped.items()}
     queued = {f"queue/{name}": float(getattr(ledger, name)) for name in names}

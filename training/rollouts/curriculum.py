@@ -45,13 +45,13 @@ PLATEAU_WINDOW = 20
 """Steps over which a curve is called flat."""
 
 REWARD_MIN_GAIN = 0.02
-"""Gain of the mean reward over the window below which it is flat."""
+"""Gain of the mean reward below which it is flat."""
 
 LENGTH_MIN_GAIN = 0.05
 """The same for the mean length, as a share of it."""
 
 LIMITED_SHARE = 0.05
-"""Share of responses that are penalised for length or cut, from which the limit binds."""
+"""Share of responses, penalised for length or cut, from which the limit binds."""
 
 PATIENCE = 20
 """Further steps before more deferred problems come in."""

@@ -34,7 +34,7 @@ def impossible_positions(logprobs: Sequence[float]) -> list[int]:
 
 
 def possible_mask(logprobs: Sequence[float]) -> list[bool] | None:
-    """Return False for tokens with an impossible log-probability; None if there are none."""
+    """Return False for impossible tokens; None if there are none."""
     impossible = set(impossible_positions(logprobs))
     return [place not in impossible for place in range(len(logprobs))] if impossible else None
 

@@ -31,7 +31,7 @@ REFUSED = "refused"  # why a rollout failed whose prompt no server answers: so w
 
 @dataclass(frozen=True, slots=True)
 class RolloutRequest:
-    """A rollout to generate; ``version`` is the policy's at admission."""
+    """A rollout to generate by policy ``version`` or newer."""
 
     group: int
     index: int
@@ -86,7 +86,7 @@ class RolloutLedger:
 
     @property
     def balanced(self) -> bool:
-        """Return whether every admitted rollout is in exactly one state."""
+        """Return whether every admitted rollout has one state."""
         outstanding = self.running + self.judging + self.waiting + self.ready + self.training
         return self.admitted == outstanding + self.trained + sum(self.dropped.values())
 
@@ -269,7 +269,7 @@ class RolloutScheduler(Generic[T]):
         self._ready = TypeAdapter(list[RolloutGroup[result]]).validate_python(state["ready"])  # type: ignore[valid-type]
 
     def ledger(self) -> RolloutLedger:
-        """Count rollouts by state; those to generate again count as running."""
+        """Count rollouts by state; requeued ones count as running."""
         in_batches = [group for batch in self._training.values() for group in batch.groups]
         return RolloutLedger(
             admitted=self._admitted,

@@ -100,7 +100,7 @@ class Verifiers:
         return self._math[task.judges]
 
     async def verify(self, task: TrainingTask, text: str, seed: int, finish: str | None = None) -> Verdict:
-        """Judge a rollout in the default thinking tags; ``seed`` draws a program's tests."""
+        """Judge a rollout in the default tags; ``seed`` draws a program's tests."""
         request, reference = task.request, task.reference_answer or ""
         judge_task = JudgeTask(
             task.id,

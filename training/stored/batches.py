@@ -83,7 +83,7 @@ class StoredBatches:
         return self.plan is not None and step <= self.plan.offline_steps
 
     def collector(self, step: int, present: CollectorSettings) -> CollectorSettings:
-        """Return the collector's settings for what a step samples."""
+        """Return the collector's settings for sampling in a step."""
         stored = 0 if self.plan is None or self.is_offline(step) else self.plan.count(step)
         size = present.n_batch - stored * present.group_size
         return present.model_copy(update={"n_batch": size}) if stored else present

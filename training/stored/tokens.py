@@ -55,7 +55,7 @@ class TokenWriter:
         return self.tags.house_form(text).removeprefix(self._text(prompt_ids, ()))
 
     def response_ids(self, text: str, *, ended: bool) -> tuple[int, ...]:
-        """Return a response's tokens, with an end token if it ``ended`` by itself."""
+        """Return a response's tokens, with an end token if it ``ended``."""
         token_ids = tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
         return (*token_ids, self._end) if ended else token_ids
 

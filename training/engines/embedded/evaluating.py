@@ -38,7 +38,7 @@ BEST, MARK = "best", "best.json"
 """The best evaluation's model, its step and pass@1."""
 
 _GROUPS = 1 << 40
-"""The first group number, far above training's; evaluations repeat their seeds."""
+"""The first group number, above training's."""
 
 Result = EvaluationResult | TextEvaluation
 Work = Callable[..., Awaitable[Any]]

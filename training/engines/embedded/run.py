@@ -173,7 +173,7 @@ def _servers(
 ) -> Iterator[tuple[tuple[str, ...], Way | None]]:
     """Yield the addresses of the run's vLLM servers, and how they get weights.
 
-    A server that is started here shares the trainer's GPU, between whose processes NCCL cannot broadcast.
+    An own server shares the trainer's GPU, where NCCL cannot broadcast.
     """
     if given or not isinstance(recipe.trained, VllmModel) or not recipe.generates:
         yield tuple(given), None

@@ -41,7 +41,7 @@ _EPOCHS = 10**9
 """Never reached: verl ends by steps."""
 
 _SHARED_MEMORY = 0.5
-"""Max share of a GPU's memory for generation if it also trains."""
+"""Max share of memory for generation on a GPU that also trains."""
 
 _ENTROPY_MEANS = {
     "group": "token-mean",
@@ -86,7 +86,7 @@ class VerlConfiguration:
     overrides: tuple[str, ...]
 
     def as_json(self) -> str:
-        """Return it as JSON for the process that starts verl."""
+        """Return it as JSON."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
@@ -309,7 +309,7 @@ def _environment(recipe: TrainRecipe, files: VerlFiles, begun_at: int) -> dict[s
 
 
 def steps_file(out: Path, begun_at: int) -> Path:
-    """Return verl's metrics file for a process that continues after a step."""
+    """Return the metrics file of a process that begins after a step."""
     return out / "verl" / f"steps-{begun_at}.jsonl"
 
 

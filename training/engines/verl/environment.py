@@ -33,8 +33,8 @@ CORE = (
 )
 WITHOUT_GPU = ("torch==2.13.0+cpu",)
 WITH_GPU = ("torch==2.11.0", "vllm==0.24.0", "transformers==5.9.0", "cupy-cuda13x==14.0.1")
-"""verl's pins in its extras `vllm` and `cupy-cu130`; cupy lets asynchronous runs send weights over nccl. Install by
-hand: its extra `megatron` for mixtures of experts, and flash-attn.
+"""verl's own pins; cupy is for weights over nccl. Install by hand: its extra `megatron` for mixtures of experts, and
+flash-attn.
 """
 
 

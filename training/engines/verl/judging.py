@@ -72,7 +72,7 @@ class RewardComputer:
 
 
 def scoring_settings(recipe: TrainRecipe) -> ScoringSettings:
-    """Return a recipe's scoring settings, for texts as `assess` formats them."""
+    """Return a recipe's scoring settings."""
     return ScoringSettings(
         thinking=OPEN,
         response_format=BOXED,

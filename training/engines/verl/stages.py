@@ -32,7 +32,7 @@ _OF_ONE_STAGE = ("transfer_queue", "data.pt")
 
 @dataclass(frozen=True, slots=True)
 class VerlStage:
-    """A stage in verl, from the resumed step to ``ends_at`` at the latest."""
+    """A stage in verl, which ends at ``ends_at`` at the latest."""
 
     recipe: TrainRecipe
     number: int
