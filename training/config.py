@@ -71,7 +71,7 @@ class ObjectiveSettings(Settings):
     """Which objective."""
 
     def unsuited(self, _group_size: int, /) -> str | None:
-        """Return why groups of this size do not suit the objective; None if they do."""
+        """Return why groups of this size do not suit the objective, or None."""
         return None
 
 
@@ -103,7 +103,7 @@ class OptimSettings(Settings):
     """Steps over which the rate rises linearly."""
 
     def learning_rate_at(self, step: int) -> float:
-        """Return the learning rate of an optimiser step, counted from 0."""
+        """Return the learning rate of an optimiser step, from 0."""
         if step >= self.warmup_steps:
             return self.learning_rate
         return self.learning_rate * (step + 1) / self.warmup_steps

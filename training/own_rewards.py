@@ -39,7 +39,7 @@ class RewardError(GoldilocksError):
 
 
 _FOUND: dict[str, PluginRef] = {}
-"""The components that this process has loaded, by their name with the digest."""
+"""Loaded components by name@digest."""
 
 
 def pinned(name: str, folder: Path) -> str:

@@ -177,7 +177,7 @@ class TrainRecipe(NamedModels):
 
     @property
     def asked(self) -> dict[str, str]:
-        """Return the model's name by the key that names it."""
+        """Return the models' names by their keys."""
         named = {
             "model": self.model,
             "reference": self.reference,
@@ -208,7 +208,7 @@ class TrainRecipe(NamedModels):
 
     @property
     def tensor_parallel(self) -> int:
-        """Return the number of GPUs of one copy of the model in generation."""
+        """Return the GPUs per copy of the model in generation."""
         return self.trained.tensor_parallel if isinstance(self.trained, VllmModel) else 1
 
     @property
@@ -229,7 +229,6 @@ class TrainRecipe(NamedModels):
     @model_validator(mode="before")
     @classmethod
     def _at_temperature(cls, table: Any) -> Any:
-        """Give the trained model the training temperature if it has none."""
         if not isinstance(table, Mapping) or not isinstance(models := table.get("models"), Mapping):
             return table
         model = models.get(name := table.get("model"))
@@ -240,7 +239,6 @@ class TrainRecipe(NamedModels):
 
     @model_validator(mode="after")
     def _models_suit(self) -> Self:
-        """Refuse models that cannot have their role, and settings that training would not read."""
         model = self.models[self.model]
         if not isinstance(model, LiveModel):
             raise ValueError(f"models.{self.model}: recorded attempts cannot be trained; name another model")
@@ -311,17 +309,16 @@ class TrainRecipe(NamedModels):
 
     @property
     def generates(self) -> bool:
-        """Return whether anything is sampled, for training or an evaluation."""
+        """Return whether anything is sampled."""
         return self.stored is None or not self.stored.only or self.evaluation.data is not None
 
     @property
     def synchronous(self) -> bool:
-        """Return whether the generators wait for each step, so that runs repeat bit by bit."""
+        """Return whether generators wait for each step, so that runs repeat bit by bit."""
         return self.collector.max_staleness == 0
 
 
 def _unread(table: Settings, read: Collection[str]) -> list[str]:
-    """Return the changed settings of a table that are not ``read``."""
     fields = type(table).model_fields
     return [
         name
@@ -331,7 +328,6 @@ def _unread(table: Settings, read: Collection[str]) -> list[str]:
 
 
 def _unsuited_evaluation(data: DataSettings, evaluation: EvaluationSettings) -> str | None:
-    """Return why the held-out problems do not suit the recipe."""
     asked = evaluation.data
     if asked is None and evaluation.keep_best:
         return "evaluation.keep_best = true needs held-out problems; give evaluation.data"
@@ -347,7 +343,6 @@ def _unsuited_evaluation(data: DataSettings, evaluation: EvaluationSettings) -> 
 
 
 def _unsuited_reference(reference: str | None, objective: ObjectiveSettings) -> str | None:
-    """Return why a reference does not suit the objective."""
     from training.objectives.registry import needs_of
 
     if reference is not None and not needs_of(objective).uses_reference:
@@ -358,7 +353,6 @@ def _unsuited_reference(reference: str | None, objective: ObjectiveSettings) -> 
 
 
 def _unsuited_teacher(teacher: str | None, data: DataSettings, objective: ObjectiveSettings, engine: str) -> str | None:
-    """Return why the teacher does not suit the objective, data or engine."""
     from training.objectives.registry import needs_of
 
     needed = needs_of(objective).teacher
@@ -374,7 +368,6 @@ def _unsuited_teacher(teacher: str | None, data: DataSettings, objective: Object
 
 
 def _unsuited_stored(stored: StoredSettings | None, objective: ObjectiveSettings) -> str | None:
-    """Return why an objective does not suit stored attempts."""
     from training.objectives.registry import objective_of
 
     if stored is None:

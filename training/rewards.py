@@ -23,10 +23,10 @@ from training.config import RewardSettings
 from training.own_rewards import own_reward
 
 FORMAT, CORRECTNESS = 0.1, 0.9
-"""What keeping the format and a correct answer are worth (paper: 0.1 and 0.9)."""
+"""Rewards for the format and a correct answer (paper: 0.1 and 0.9)."""
 
 COMPONENTS = ("format", "correctness", "length", "language", "own")
-"""Names of the components of a `Reward`; `own` is the sum of the user's (`training.own_rewards`)."""
+"""Components of a `Reward`; `own` is the sum of the user's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Reward:
         return self.format + self.correctness + self.length + self.language + self.own
 
     def components(self) -> dict[str, float]:
-        """Return the components and the total by name; empty if excluded."""
+        """Return the components and the total; empty if excluded."""
         if self.excluded:
             return {}
         return {name: float(getattr(self, name)) for name in (*COMPONENTS, "total")}
@@ -122,7 +122,7 @@ def compute_reward(inputs: RewardInputs, settings: RewardSettings) -> Reward:
 
 
 def length_penalty(tokens: int, settings: RewardSettings) -> float:
-    """Compute Eq. 1 of the paper: 0 up to l_max - l_cache tokens, then linearly to -0.1 at l_max.
+    """Compute Eq. 1 of the paper: 0 up to l_max - l_cache tokens, then linearly to -`length_penalty` at l_max.
 
     Example: with ``max_length=1000, length_cache=200``: 800 tokens 0, 900 tokens -0.05, from 1000 tokens -0.1.
     """
@@ -163,11 +163,7 @@ def format_error(
 
 
 def _is_one_language(judged: RewardInputs) -> bool:
-    """Return whether problem, thoughts and answer are in one language (paper, section 2.2: all three must be).
-
-    A part without words, such as empty thoughts or a formula alone, has no language, so there is no bonus. A model that
-    does not think aloud has two parts. Passages inside a part are not looked at.
-    """
+    """Compare problem, thoughts and answer; a text without words has no language."""
     parts = split_response(judged.tags.house_form(judged.text))
     answer = parts.answer or ""
     thoughts = parts.thoughts if judged.tags.are_used else answer
@@ -175,7 +171,7 @@ def _is_one_language(judged: RewardInputs) -> bool:
 
 
 Ask = Callable[[str], Awaitable[Verdict]]
-"""A judge of one problem: from a response in the house's form to its verdict."""
+"""Judges a response in the default thinking tags."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +185,7 @@ class Assessed:
 
 
 async def assess(ask: Ask, inputs: RewardInputs, settings: RewardSettings) -> Assessed:
-    """Return the reward of a response, which has no outcome yet; one that breaks the format is not judged."""
+    """Return a response's reward; one that breaks the format is not judged."""
     failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
     verdict = await ask(inputs.tags.house_form(inputs.text)) if failure is None else None
     if verdict is not None:

@@ -20,7 +20,7 @@ from training.recipe import TrainRecipe
 
 @dataclass(frozen=True, slots=True)
 class StageWork:
-    """The rollouts and tokens of a stage; ``generating`` and ``training`` are GPU hours."""
+    """Rollouts and tokens of a stage; ``generating`` and ``training`` are GPU hours."""
 
     steps: int
     n_batch: int
@@ -52,10 +52,7 @@ class Workload:
 
 
 def workload(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> Workload:
-    """Return the work of a run.
-
-    Args:
-        subject: begins the errors, as in ``recipe a.toml``.
+    """Return the work of a run; ``subject`` begins errors.
 
     Raises:
         ConfigError: the recipe does not state a needed figure.
@@ -74,7 +71,6 @@ def workload(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> Workload:
 
 
 def _sizes(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> list[tuple[int, int]]:
-    """Return the steps and the n_batch of each stage; a run without stages is one."""
     if recipe.stored is not None:
         if costs.stored_steps is None:
             raise ConfigError(
@@ -112,7 +108,6 @@ def _stages(recipe: TrainRecipe) -> Sequence[StageSettings]:
 
 
 def _evaluated(recipe: TrainRecipe, steps: int) -> int | None:
-    """Return the rollouts of the run's evaluations; None if the number of problems is unknown."""
     settings = recipe.evaluation
     if settings.data is None:
         return 0

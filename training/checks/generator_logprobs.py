@@ -1,7 +1,7 @@
 """Check that generators and trainer compute the same log-probabilities, with first and with changed weights.
 
-Invariants: the trainer ends with its first weights, to the bit. Tokens of changed weights have a version that
-no step has, so nothing cached survives.
+Invariants: the trainer ends with its first weights, to the bit. Tokens of changed weights have a version that no step
+has, so nothing cached survives.
 """
 
 from __future__ import annotations
@@ -23,28 +23,20 @@ from training.optimisation.scoring import PolicyScorer
 from training.rollouts.impossible import MAX_IMPOSSIBLE_SHARE, impossible_positions, possible_mask
 
 TOKENS = 16
-"""Tokens generated for each prompt."""
+"""Tokens per prompt."""
 
 CHANGED_VERSION = -1
-"""Version of the changed weights: below that of every step."""
+"""Below every step's version."""
 
 _AGREE = "generator = trainer"
 _ARRIVE = "weights arrive"
 _MOVED_SHARE = 0.1
-"""In half precision, changed weights may round as much as this share of what the change moved."""
+"""Max rounding in half precision, as a share of the change."""
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratorChecks:
-    """The checks of a running generator.
-
-    Args:
-        scorer: the trainer's.
-        state: gathers the trainer's weights, as an update takes them.
-        prompts: rendered, a few.
-        kind: of the generator, as the recipe has it.
-        tolerance: in nats, see `training.checks.results`.
-    """
+    """The checks of a running generator; the tolerance is in nats (`training.checks.results`)."""
 
     generator: Generator
     scorer: PolicyScorer
@@ -54,7 +46,7 @@ class GeneratorChecks:
     tolerance: float
 
     async def run(self) -> list[CheckResult]:
-        """Return the results; the second only where the first passed."""
+        """Return the results; the second check runs only if the first passed."""
         completions = await self._sample()
         scored = await self._score(completions)
         as_loaded = await self._as_loaded(completions, scored)
@@ -77,7 +69,6 @@ class GeneratorChecks:
         return CheckResult(_AGREE, figure, self.tolerance, detail, advice)
 
     async def _advice(self, completions: Sequence[TokenCompletion]) -> str:
-        """Return what to set where generator and trainer differ."""
         if self.scorer.temperature != 1:
             raw = await self._score(completions, temperature=1.0)
             if self._difference(completions, raw) <= self.tolerance:
@@ -90,7 +81,6 @@ class GeneratorChecks:
         return "set dtype of the model's table and compute.dtype to one type, and take weights that are not quantised"
 
     async def _after_update(self, before: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
-        """Return whether the generators receive changed weights, and the first ones again."""
         await asyncio.to_thread(self.scorer.flip_weights)
         try:
             if refusal := await self._update(CHANGED_VERSION):
@@ -114,7 +104,6 @@ class GeneratorChecks:
         return CheckResult(_ARRIVE, figure, tolerance, detail, self._update_advice())
 
     async def _update(self, version: int) -> CheckResult | None:
-        """Send the trainer's weights to the generators; return a result if they refuse."""
         try:
             await self.generator.update_weights(await asyncio.to_thread(self.state), version)
         except PolicyError as error:
@@ -127,11 +116,6 @@ class GeneratorChecks:
         return "the engine does not load this architecture's weights while it runs; set the kind of its table to torch"
 
     async def _sample(self) -> list[TokenCompletion]:
-        """Return the responses to the prompts, without single failures.
-
-        Raises:
-            PolicyError: all failed.
-        """
         asked = [
             self.generator.generate(prompt, seed=seed, max_tokens=TOKENS) for seed, prompt in enumerate(self.prompts)
         ]

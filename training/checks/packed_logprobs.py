@@ -1,7 +1,7 @@
 """Check that a packed response has the log-probabilities that it has alone.
 
-*Packed = unpacked* compares with transformers' own forward pass of each sequence. *Sequences apart* packs twice with
-other tokens in the other sequences, which shows small leaks in half precision too.
+*Packed = unpacked* compares with transformers' own forward pass. *Sequences apart* packs twice with other tokens in the
+other sequences.
 """
 
 from __future__ import annotations
@@ -17,32 +17,28 @@ from training.optimisation.packing import TrainingSample
 from training.optimisation.scoring import PolicyScorer
 
 NAMES = ("packed = unpacked", "sequences apart")
-"""Names of the two checks."""
+"""Of the two checks."""
 
 _PROMPT = 20
-"""Of a rendered prompt so many last tokens are taken."""
+"""Last tokens that are taken of a rendered prompt."""
 
 _DRAWN = (3, 2, 1)
-"""Further tokens of each prompt; only the first prompt has rendered ones after them. The others are as short as can
-be, so that what leaks into a prompt is still there where its response begins."""
+"""Drawn tokens that begin each prompt; leaks show best in short ones."""
 
 _RESPONSES = ((20, 16), (24, 20), (12, 9))
-"""Tokens of the responses, by prompt. So the sequences have 43, 39, 26, 22, 13 and 10 tokens, and every packing has the
-second of a prompt directly after the first."""
+"""Tokens of the responses, by prompt."""
 
 _LONGEST_WINDOW = 1024
-"""A window of attention is tried with a sequence that is longer where it has at most so many tokens."""
+"""Max window of attention that is tried with a longer sequence."""
 
 _RANDOM = ("dropout", "pdrop", "jitter")
-"""Parts of the names under which configurations keep what is random in a forward pass."""
+"""Parts of settings' names that make a forward pass random."""
 
 
 def probe_samples(
     prompt: Sequence[int], token_ids: Sequence[int], window: int | None = None, seed: int = 0
 ) -> list[TrainingSample]:
-    """Return three prompts with two responses each, of tokens drawn from ``token_ids``, and one longer than any
-    ``window``.
-    """
+    """Return three prompts with two random responses each, and one sample longer than any ``window``."""
     chance = Random(seed)
     samples = []
     for drawn, lengths, rendered in zip(_DRAWN, _RESPONSES, (prompt[-_PROMPT:], (), ()), strict=True):
@@ -61,14 +57,7 @@ def check_packing(
     *,
     rounded: bool,
 ) -> list[CheckResult]:
-    """Return the results of both checks, or one failure if the model computes no finite numbers.
-
-    Args:
-        samples: from `probe_samples`.
-        token_ids: from which other tokens are drawn.
-        config: the model's configuration.
-        rounded: whether the trainer computes in half precision.
-    """
+    """Return the results of both checks, or one failure if the model computes no finite numbers."""
     tolerances = (ROUNDED if rounded else EXACT, ISOLATED if rounded else EXACT)
     plain = scorer.logprobs(samples, plain=True)
     if not all(bool(row.isfinite().all()) for row in plain):
@@ -108,7 +97,6 @@ def _sample(prompt: Sequence[int], response: Sequence[int]) -> TrainingSample:
 
 
 def _with_other_first_responses(samples: Sequence[TrainingSample], token_ids: Sequence[int]) -> list[TrainingSample]:
-    """Return the samples with each prompt's first response replaced by another of its length."""
     chance = Random(len(samples))
     others, prompts = [], set()
     for sample in samples:
@@ -120,7 +108,6 @@ def _with_other_first_responses(samples: Sequence[TrainingSample], token_ids: Se
 
 
 def _other_advice(config: Mapping[str, Any]) -> str:
-    """Return what to do where no packing helps."""
     chances = sorted(name for name, value in config.items() if value and any(part in name for part in _RANDOM))
     if chances:
         return f"no packing mends it; set {', '.join(chances)} to 0 in the model's config.json"

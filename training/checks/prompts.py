@@ -21,7 +21,7 @@ TEMPLATE, ROOM = "chat template", "room"
 """Names of checks."""
 
 SHORT_PROMPTS = 8
-"""Prompts that are generated from, the shortest of the first `_LOOKED_AT` problems."""
+"""Prompts to generate from, the shortest of the first `_LOOKED_AT`."""
 
 _LOOKED_AT, _LONG_PROMPTS = 256, 8
 
@@ -86,13 +86,7 @@ def check_room(
     max_tokens: int,
     packing: PackingSettings,
 ) -> CheckResult:
-    """Return whether prompts and responses fit the context and a micro-batch, in tokens.
-
-    Args:
-        context: of model and generator, in tokens of prompt and response.
-        max_tokens: of a response.
-        packing: how large micro-batches are.
-    """
+    """Return whether prompts and responses fit the context and a micro-batch, in tokens."""
     long = sorted(tasks, key=lambda task: -len(task.request.statement))[:_LONG_PROMPTS]
     longest = max(len(render_prompt(tokenizer, prompt, task, tags)) for task in long)
     sequence = min(longest + max_tokens, context)

@@ -13,19 +13,17 @@ from torch import Tensor
 from curation.records import GoldilocksError
 
 EXACT = 1e-3
-"""The tolerance in nats where all compute in fp32. Measured with random weights, 3 to 30 layers, dense models and
-mixtures of experts: 1e-7 to 3e-6, between packed and plain as between engines."""
+"""Tolerance if all compute in fp32. Measured: 1e-7 to 3e-6."""
 
 ROUNDED, ISOLATED = 0.05, 0.01
-"""Tolerances where the trainer computes in half precision, for packed against plain, and for one packing computed
-twice with other tokens as well, where next to nothing rounds differently. Measured in bf16: 2e-4 to 1e-2, and 0; state
-that runs on from one sequence into the next is 0.05 to 1."""
+"""Tolerances in half precision, for packed against plain, and for a packing with other tokens in its other sequences.
+Measured in bf16: 2e-4 to 1e-2, and 0; a state that leaks between sequences is 0.05 to 1.
+"""
 
 ENGINES, ROUTED = 0.1, 0.25
-"""Tolerances between trainer and generator where either computes in half precision, and there for mixtures of experts:
-rounding sends a token to another expert now and then. Measured, trainer in bf16 and generator in fp32: 1e-3 with 3
-layers, 0.05 with 30 of random weights, which round worse than trained ones; mixtures 0.11 to 0.14. Weights that did not
-arrive are 0.5 to 5."""
+"""Tolerances between trainer and generator in half precision, for dense models and mixtures of experts, whose routing
+rounds. Measured in bf16: 1e-3 to 0.05, and 0.11 to 0.14; weights that did not arrive are 0.5 to 5.
+"""
 
 
 class ModelCheckError(GoldilocksError):
@@ -36,8 +34,7 @@ class ModelCheckError(GoldilocksError):
 class CheckResult:
     """One check: what was measured and allowed (None without a number), and ``advice`` if it failed.
 
-    Example: ``CheckResult("packed = unpacked", 0.43, 1e-3, "they differ by 0.43 nats", "set packing.single =
-    true")``
+    Example: ``CheckResult("packed = unpacked", 0.43, 1e-3, "they differ by 0.43 nats", "set packing.single = true")``
     """
 
     check: str
@@ -53,7 +50,7 @@ class CheckResult:
 
 
 def require_passed(results: Sequence[CheckResult], model: str) -> None:
-    """Raise `ModelCheckError` with the first check that did not pass."""
+    """Raise `ModelCheckError` with the first failed check."""
     for result in results:
         if not result.passed:
             raise ModelCheckError(
@@ -63,7 +60,7 @@ def require_passed(results: Sequence[CheckResult], model: str) -> None:
 
 
 def format_results(results: Sequence[CheckResult]) -> list[str]:
-    """Return the table of the results, a line each."""
+    """Return the results as a table's lines."""
     head = ("check", "figure", "tolerance", "result", "")
     rows = [
         (
@@ -84,7 +81,6 @@ def format_results(results: Sequence[CheckResult]) -> list[str]:
 
 
 def _number(figure: float | None) -> str:
-    """Return nats with two digits, tokens as whole numbers."""
     return "" if figure is None else f"{figure:,}" if isinstance(figure, int) else f"{figure:.2g}"
 
 

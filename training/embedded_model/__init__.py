@@ -6,10 +6,10 @@
 from pathlib import Path
 
 WEIGHTS = Path(__file__).parent / "weights"
-"""The folder of the shipped model, in Hugging Face format."""
+"""The shipped model, in Hugging Face format."""
 
 EMBEDDED = "embedded"
-"""The name of the shipped model in recipes, in place of a folder."""
+"""The shipped model in recipes."""
 
 
 def resolve_model(model: str, recipe_folder: Path) -> Path:

@@ -1,10 +1,11 @@
 """Generate an endless seeded supply of short sums, graded by level.
 
 Invariants:
-  - the same seed gives the same problems on every machine and Python version;
-  - whether a problem is held out depends on its computation alone, in every wording, language and run;
-  - a supply repeats no statement unless asked to; every answer is a whole number, not negative;
-  - no torch is imported here.
+
+- the same seed gives the same problems on every machine and Python version;
+- whether a problem is held out depends on its computation alone, in every wording, language and run;
+- a supply repeats no statement unless asked to; every answer is a whole number, not negative;
+- no torch is imported here.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from training.embedded_model.wordings import LANGS, NAMES, THINGS, WARES, wordin
 
 
 class Split(StrEnum):
-    """Which part of the problems a supply draws from."""
+    """The problems that a supply draws from."""
 
     TRAIN = "train"
     HELD_OUT = "held_out"
@@ -38,7 +39,7 @@ SHARES: Mapping[tuple[str, int], float] = {
     ("remainder", 2): 6, ("larger", 1): 4, ("larger", 2): 3,
     ("equation", 2): 5, ("equation", 3): 5, ("big_product", 5): 5,
 }  # fmt: skip
-"""How often each (kind, level) is drawn, as relative shares."""
+"""Relative frequency of each (kind, level)."""
 
 _TRIES = 10_000
 
@@ -47,7 +48,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """One problem: what is asked, its numbers, and its answer.
+    """A problem with its numbers and answer.
 
     Example: ``Exercise("What is 47 + 38?", "add", 2, "en", {"a": 47, "b": 38}, 85, "38+47")``
     """
@@ -62,12 +63,12 @@ class Exercise:
 
     @property
     def id(self) -> str:
-        """Return the problem's id in every table."""
+        """Return the problem's id."""
         return problem_id(self.statement)
 
     @property
     def held_out(self) -> bool:
-        """Return whether its computation belongs to the held-out part."""
+        """Return whether its computation is held out."""
         return _held_out(self.computation)
 
 

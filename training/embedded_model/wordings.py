@@ -106,5 +106,5 @@ FOREIGN: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 
 def wordings(kind: str, lang: str) -> tuple[str, ...]:
-    """Return the texts of this kind in this language, maybe none."""
+    """Return this kind's texts in this language, if any."""
     return (ENGLISH if lang == "en" else FOREIGN[lang]).get(kind, ())

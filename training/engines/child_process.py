@@ -18,7 +18,7 @@ from functools import partial
 from types import FrameType
 
 _DEATH_SIGNAL = 1
-"""`PR_SET_PDEATHSIG` of Linux's prctl."""
+"""Linux's `PR_SET_PDEATHSIG`."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -37,7 +37,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _wait(child: subprocess.Popen[bytes]) -> None:
-    """Return once the command or standard input has ended."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
     ended, says_so = os.pipe()
@@ -49,7 +48,6 @@ def _wait(child: subprocess.Popen[bytes]) -> None:
 
 
 def _tell(child: subprocess.Popen[bytes], says_so: int) -> None:
-    """Close the descriptor when the command has ended."""
     child.wait()
     os.close(says_so)
 
@@ -59,7 +57,6 @@ def _leave(number: int, _: FrameType | None) -> None:
 
 
 def _end(child: subprocess.Popen[bytes], grace: float) -> None:
-    """End the command's group, with SIGTERM first if there is a grace period."""
     if grace and child.poll() is None:
         _signal(child, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -73,7 +70,6 @@ def _signal(child: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Have this process die with its parent."""
     with suppress(OSError, AttributeError):  # another system than Linux
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:

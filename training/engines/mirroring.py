@@ -1,4 +1,4 @@
-"""Claim a run's folder, and copy its checkpoints, model and logs to its mirror on a thread.
+"""Claim a run's folder, and mirror its checkpoints, model and logs on a thread.
 
 Invariants: training never waits for a copy; a failed copy is retried; a successful run ends with a complete mirror or
 an error.

@@ -22,12 +22,12 @@ from training.recipe import TrainRecipe
 from training.workload import stage_collectors, workload
 
 EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
-"""Names under which configurations of models have the number of experts."""
+"""Names of the number of experts in models' configurations."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlacement:
-    """The GPUs of the embedded engine's ranks and of each generator server; none on a CPU."""
+    """The GPUs of ranks and of each generator server; none on a CPU."""
 
     processes: int
     visible: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class EmbeddedPlacement:
 
 @dataclass(frozen=True, slots=True)
 class VerlPlacement:
-    """The nodes and GPUs of verl; ``rollout_nodes`` and ``rollout_gpus`` are 0 if all GPUs do both in turns."""
+    """The nodes and GPUs of verl; 0 for rollouts if all GPUs do both in turns."""
 
     trainer_nodes: int
     trainer_gpus: int
@@ -47,12 +47,12 @@ class VerlPlacement:
 
     @property
     def trainers(self) -> int:
-        """Return the number of GPUs that train."""
+        """Return the GPUs that train."""
         return self.trainer_nodes * self.trainer_gpus
 
     @property
     def generators(self) -> int:
-        """Return the number of GPUs that generate."""
+        """Return the GPUs that generate."""
         return self.rollout_nodes * self.rollout_gpus or self.trainers
 
 
@@ -63,7 +63,6 @@ def place_embedded(
 
     Args:
         trainers: number of GPUs that train; chosen if missing.
-        shape: for estimating memory; without it any number fits.
 
     Raises:
         ConfigError: a required GPU is missing, or none is left to train or to generate.
@@ -93,7 +92,6 @@ def place_embedded(
 
 
 def _trainers(recipe: TrainRecipe, unit: int, gpus: int, said: int | None, shape: ModelShape | None) -> tuple[int, str]:
-    """Return the number of GPUs that train, and the reason."""
     if said is not None:
         return said, f"{said} of {gpus} GPUs train, as stated"
     half = gpus - gpus // 2 // unit * unit
@@ -105,12 +103,7 @@ def _trainers(recipe: TrainRecipe, unit: int, gpus: int, said: int | None, shape
 def _shortest(
     recipe: TrainRecipe, gpus: int, half: int, splits: Sequence[tuple[int, int]], shape: ModelShape | None
 ) -> tuple[int | None, str]:
-    """Return the index of the split with the shortest run, then fewest idle GPUs, and the reason.
-
-    Args:
-        half: the number that trains without figures, for which the index is None.
-        splits: GPUs that train and that generate.
-    """
+    """Return the index of the split with the shortest run (None without figures), and the reason."""
     costs, begun = recipe.costs, f"{half} of {gpus} GPUs train: half, for "
     if costs is None:
         return None, f"{begun}the recipe states no [costs] to share them out by"
@@ -172,7 +165,7 @@ def model_shape(recipe: TrainRecipe, costs: StatedCosts, folder: Path) -> ModelS
 
 
 def stated_gpus(recipe: TrainRecipe, folder: Path) -> tuple[int, int, bool]:
-    """Return the training and generating GPUs by `[costs]`, and whether they are the same; 0 on a CPU."""
+    """Return training and generating GPUs by `[costs]`, and whether they are the same; 0 on a CPU."""
     costs = recipe.costs
     assert costs is not None
     if recipe.engine == "verl":
@@ -215,7 +208,6 @@ def place_verl(
 
 
 def _deals_evenly(recipe: TrainRecipe, trainers: int) -> bool:
-    """Return whether each copy of verl's model gets equally many rollouts of a step."""
     copies = max(trainers // recipe.verl.sequence_parallel, 1)
     return all(collector.minibatch_size % copies == 0 for collector in stage_collectors(recipe))
 
@@ -223,7 +215,6 @@ def _deals_evenly(recipe: TrainRecipe, trainers: int) -> bool:
 def _verl_placements(
     settings: VerlSettings, gpus_per_node: int, tensor_parallel: int, *, experts: bool
 ) -> Iterator[VerlPlacement]:
-    """Yield verl's possible placements."""
     parts = settings.nodes if settings.nodes > 1 else gpus_per_node
     for generating in range(1, parts):
         with contextlib.suppress(ConfigError):
@@ -280,7 +271,7 @@ def place_verl_by_settings(
 
 
 def training_unit(settings: VerlSettings, gpus_per_node: int, *, experts: bool) -> int:
-    """Return the GPUs per copy of the model in training, FSDP's sharding aside."""
+    """Return the GPUs per model copy in training, FSDP's sharding aside."""
     if not experts:  # FSDP; a mixture of experts is Megatron's
         return settings.sequence_parallel
     return math.lcm(settings.sequence_parallel, expert_parallel(settings, gpus_per_node))

@@ -16,25 +16,25 @@ from training.engines import child_process
 from training.engines.placement import EmbeddedPlacement
 
 LAST_LINES = 12
-"""Of a process that failed, that many lines are shown."""
+"""Lines shown of a failed process."""
 
 GRACE_S = 20.0
 """Seconds between asking processes to end and killing them."""
 
 PATIENCE_S = GRACE_S + 5.0
-"""Seconds that a start waits for the processes of an earlier one that was killed."""
+"""Seconds that a start waits for an earlier one's processes."""
 
 POLL_S = 1.0
-"""Seconds between two looks at what a run has written."""
+"""Seconds between looks at a run's output."""
 
 _RANK_LINE = re.compile(r"^\[default(\d+)\]:\s?(.*)$")
-"""A line of a rank's, as torchrun writes it with ``--tee``: ``[default1]:text``."""
+"""torchrun's line of a rank: ``[default1]:text``."""
 
 _ROOT_CAUSE = re.compile(r"Root Cause.*?rank\s*:\s*(\d+)", re.DOTALL)
-"""torchrun's account of which rank failed first."""
+"""The rank that failed first, by torchrun."""
 
 _ACTOR_LINE = re.compile(r"^\((\S+) pid=(\d+)(?:, ip=(\S+?))?\)\s?(.*)$")
-"""A line of an actor's, as Ray writes it: ``(WorkerDict pid=81, ip=10.0.0.7) text``."""
+"""Ray's line of an actor: ``(WorkerDict pid=81, ip=10.0.0.7) text``."""
 
 _LOUD = re.compile(r"Error|Exception|Traceback|CUDA|NCCL|killed|OOM", re.IGNORECASE)
 
@@ -42,7 +42,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 RANKS_LOG = "ranks.txt"
-"""In the run's folder: the output of the embedded engine's processes."""
+"""Output of the embedded engine's processes."""
 
 
 class EngineError(GoldilocksError):
@@ -58,11 +58,8 @@ def run_processes(
     say: Callable[[str], None] | None = None,
     folder: Path | None = None,
 ) -> int:
-    """Run a command to its end and return its exit status.
-
-    Args:
-        log: output is appended to it.
-        watch: called every `POLL_S` seconds, and at the end.
+    """Run a command to its end, appending to ``log`` and calling ``watch`` every `POLL_S` seconds; return its exit
+    status.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen(
@@ -92,7 +89,7 @@ def run_processes(
 
 
 def supervised(command: Sequence[str]) -> list[str]:
-    """Return a command that runs this one and ends with its parent."""
+    """Return a command that ends with its parent."""
     return [sys.executable, child_process.__file__, f"--grace={GRACE_S:g}", *command]
 
 
@@ -102,7 +99,7 @@ def said_since(log: Path, begun: int) -> str:
 
 
 def failure(what: str, status: int, log: Path, begun: int = 0) -> EngineError:
-    """Return the error of ended processes; ``begun`` bytes of the log are an earlier start's."""
+    """Return the error of ended processes; the log's first ``begun`` bytes are not theirs."""
     who, lines = first_failure(_COLOURS.sub("", said_since(log, begun)))
     told = "\n".join(f"  {line}" for line in lines)
     ended = f"by signal {status - 128}" if status > 128 else f"with status {status}"
@@ -110,7 +107,7 @@ def failure(what: str, status: int, log: Path, begun: int = 0) -> EngineError:
 
 
 def first_failure(text: str) -> tuple[str, list[str]]:
-    """Return which process failed first, by the log, and its last lines."""
+    """Return the process that failed first, and its last lines."""
     lines = [line for line in text.splitlines() if line.strip()]
     cause = _ROOT_CAUSE.search(text)
     if cause is not None:
@@ -137,7 +134,7 @@ def _copy(process: subprocess.Popen[bytes], log: Path, say: Callable[[str], None
 
 
 def rank_command(placement: EmbeddedPlacement, module: str, arguments: Sequence[str]) -> list[str]:
-    """Return the command that trains: the module itself, or torchrun with one rank per process."""
+    """Return the training command, by torchrun if there are several processes."""
     if placement.processes == 1:
         return [sys.executable, "-m", module, *arguments]
     ranks = ["--standalone", "--local-addr=127.0.0.1", f"--nproc-per-node={placement.processes}", "--tee=3"]

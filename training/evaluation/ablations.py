@@ -1,4 +1,4 @@
-"""Compare the arms of an ablation with the base, which has the first value of every axis."""
+"""Compare the arms of an ablation with the base, the first value of every axis."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Ablation(NamedModels):
 
     @property
     def asked(self) -> dict[str, str]:
-        """Return the model's name by the key that names it."""
+        """Return the model's name by its key."""
         return {"model": self.model} if self.model is not None else {}
 
     @model_validator(mode="after")
@@ -91,7 +91,7 @@ class Arm:
 
     @property
     def after(self) -> str | None:
-        """Return the arm whose trained model it starts from, or None."""
+        """Return the arm whose trained model it starts from, if any."""
         if all(value.after is None for value in self.values):
             return None
         return "-".join(value.after or value.name for value in self.values)
@@ -101,13 +101,13 @@ class Arm:
         return next((value.recipe for value in reversed(self.values) if value.recipe is not None), default)
 
     def changes(self, shared: Sequence[str], seed: int) -> list[str]:
-        """Return the recipe's changes for a seed; values of later axes win."""
+        """Return the recipe's changes; values of later axes win."""
         return [*shared, *(change for value in self.values for change in value.set), f"seed={seed}"]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedArm:
-    """A trained arm of one seed: pass rates by bench and problem, and its cost."""
+    """A trained arm of one seed, with pass rates by bench and problem."""
 
     rates: Mapping[str, Mapping[str, float]]
     steps: int
@@ -117,7 +117,7 @@ class TrainedArm:
 
 @dataclass(frozen=True, slots=True)
 class ArmResult:
-    """An arm on a bench over all seeds; ``difference`` is to the base."""
+    """An arm on a bench over all seeds."""
 
     arm: str
     bench: str
@@ -184,7 +184,7 @@ def _cells(result: ArmResult) -> tuple[str, ...]:
 
 
 def ablation_lines(ablation: Ablation, results: Sequence[ArmResult]) -> list[str]:
-    """Return the results as Markdown, a table a bench."""
+    """Return the results as Markdown, a table per bench."""
     lines = [f"# {ablation.name}", "", ablation.description]
     for bench in dict.fromkeys(result.bench for result in results):
         lines += ["", f"## {bench}", "", f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD)]

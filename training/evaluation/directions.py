@@ -1,6 +1,4 @@
-"""Find the two principal directions of the weights' path in training (arXiv 2506.10910, section 7, after arXiv
-1712.09913).
-"""
+"""Find two principal directions of the weights' path in training (arXiv 2506.10910, section 7; arXiv 1712.09913)."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ class Directions:
 
 
 def principal_directions(states: Sequence[Path]) -> Directions:
-    """Return the plane of states of a model, in order; directions point from the first state to the last.
+    """Return the plane of a model's states in order; directions point from the first to the last.
 
     Raises:
         StoreError: there are fewer than three states, they are of different models, or they span no plane.
@@ -82,7 +80,7 @@ def write_point(directions: Directions, first: float, second: float, folder: Pat
 
 
 def _tensors(states: Sequence[Path]) -> Iterator[tuple[str, Tensor]]:
-    """Yield each floating tensor's name and values in all states, [states, size] in float64.
+    """Yield each floating tensor's name and values, [states, size] in float64.
 
     Raises:
         StoreError: a state lacks it, or has another shape.

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 NORMAL = 1.96
-"""The 97.5 % point of the normal distribution."""
+"""97.5 % point of the normal distribution."""
 
 STUDENT = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
     2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
     2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
-"""The 97.5 % points of Student's t at 1, 2, … degrees of freedom."""
+"""97.5 % points of Student's t, from 1 degree of freedom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Estimate:
 
 
 def student(degrees: int) -> float:
-    """Return the 97.5 % point of Student's t; above 30 degrees of freedom, the normal one."""
+    """Return the 97.5 % point of Student's t."""
     return STUDENT[degrees - 1] if degrees <= len(STUDENT) else NORMAL
 
 
@@ -63,11 +63,7 @@ def mean_interval(values: Sequence[float], least: float = -math.inf, most: float
 
 
 def paired_difference(first: Sequence[float | None], second: Sequence[float | None]) -> Estimate:
-    """Return the mean of ``second`` - ``first`` with a 95 % interval over problems.
-
-    Args:
-        first, second: values by problem, in the same order; pairs with None are left out.
-    """
+    """Return the mean of ``second`` - ``first`` with a 95 % interval over problems; pairs with None are left out."""
     pairs = zip(first, second, strict=True)
     return mean_interval([b - a for a, b in pairs if a is not None and b is not None], -1.0, 1.0)
 
@@ -107,7 +103,7 @@ def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
 
 
 def pass_at_k(attempts: int, correct: int, k: int) -> float:
-    """Return the probability that one of k attempts, drawn without replacement, is correct: 1 - C(n-c, k) / C(n, k).
+    """Return the chance that one of k attempts, drawn without replacement, is correct: 1 - C(n-c, k) / C(n, k).
 
     Raises:
         ValueError: k is not between 1 and ``attempts``.
@@ -117,7 +113,7 @@ def pass_at_k(attempts: int, correct: int, k: int) -> float:
 
 
 def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> float:
-    """Return the probability that a plurality vote of k attempts, drawn without replacement, is right; ties are split.
+    """Return the chance that a plurality vote of k attempts, drawn without replacement, is right; ties are split.
 
     Args:
         votes: for the right class.
@@ -152,7 +148,7 @@ def json_value(value: Any) -> Any:
 
 
 def _ways_below(rivals: Sequence[int], most: int, room: int) -> dict[tuple[int, int], int]:
-    """Return the ways to draw up to ``room`` votes, no class above ``most``, by (drawn, classes at ``most``)."""
+    """Count ways to draw up to ``room`` votes, by (drawn, classes at ``most``)."""
     ways = {(0, 0): 1}
     for votes in rivals:
         more: dict[tuple[int, int], int] = {}

@@ -36,7 +36,7 @@ class EvaluationResult:
 
     @property
     def phrase(self) -> str:
-        """Return the figures as a line of text."""
+        """Return the figures as a line."""
         return (
             f"held-out pass@1 {self.pass_rate:.3f} ({self.low:.3f} to {self.high:.3f}), {self.problems} problems, "
             f"{self.rollouts} attempts of {self.mean_tokens:.0f} tokens"
@@ -73,7 +73,7 @@ class TextEvaluation:
 
     @property
     def phrase(self) -> str:
-        """Return the figures as a line of text."""
+        """Return the figures as a line."""
         return (
             f"held-out texts {self.answer_logprob:.3f} nats a token ({self.low:.3f} to {self.high:.3f}), "
             f"{self.problems} problems, {self.endless} of {self.rollouts} thoughts without an end"
@@ -99,7 +99,7 @@ def text_samples(rollouts: Sequence[Rollout | None]) -> list[TrainingSample]:
 def summarise_texts(
     rollouts_by_problem: Sequence[Sequence[Rollout | None]], logprobs: Sequence[Tensor]
 ) -> TextEvaluation:
-    """Return the figures; ``logprobs`` are [response] of the problems' `text_samples`, in order."""
+    """Return the figures; ``logprobs`` are [response], in `text_samples`' order."""
     scored, means = iter(logprobs), []
     for group in rollouts_by_problem:
         samples = zip(text_samples(group), scored, strict=False)

@@ -21,11 +21,7 @@ from training.rewards import Reward
 
 
 class Timer:
-    """Measures idle shares of the generators' slots and of the trainer.
-
-    Args:
-        decoding: returns the generators' slot-seconds so far.
-    """
+    """Measures idle shares of the generators' slots and of the trainer."""
 
     def __init__(self, decoding: Callable[[], DecodingTotals]) -> None:
         self._decoding = decoding
@@ -41,15 +37,12 @@ class Timer:
 
     @property
     def elapsed_s(self) -> float:
-        """Return the seconds of the interval so far."""
+        """Return the seconds so far."""
         return time.perf_counter() - self._begun
 
     def idle_shares(self, capacity: int, wanted: int) -> dict[str, float]:
-        """Return the idle shares of generators and trainer, and the share held by updates.
-
-        Args:
-            capacity: requests that all generators decode together.
-            wanted: rollouts that may run at once; further slots do not count as idle.
+        """Return the idle shares of generators and trainer, and the share held by updates; slots beyond ``wanted`` do
+        not count.
         """
         seconds, now = max(self.elapsed_s, 1e-9), self._decoding()
         decoding, held = now.decoding - self._at_begin.decoding, now.held - self._at_begin.held
@@ -62,7 +55,7 @@ class Timer:
 
 
 class SampledGroupStats:
-    """Groups that finished since the last step, also those not trained on."""
+    """All groups that finished since the last step."""
 
     def __init__(self) -> None:
         self.clear()
@@ -78,7 +71,7 @@ class SampledGroupStats:
     def add(
         self, rewards: Sequence[Reward], tokens: Sequence[int], finishes: Sequence[str], *, is_dropped: bool
     ) -> None:
-        """Add a finished group's rollouts; ``is_dropped``: the objective learns nothing from it."""
+        """Add a finished group's rollouts; ``is_dropped``: it is not trained on."""
         self._rewards += rewards
         self._tokens += tokens
         self._finishes += finishes
@@ -112,7 +105,7 @@ class SampledGroupStats:
 
     @property
     def tokens(self) -> int:
-        """Return the tokens of the groups' rollouts."""
+        """Return the rollouts' tokens."""
         return sum(self._tokens)
 
 
@@ -165,6 +158,6 @@ class MetricsLogger:
 
 
 def read_metrics(folder: Path) -> list[dict[str, float]]:
-    """Return the rows of a run's metrics.jsonl, by step."""
+    """Return the rows of a run's metrics.jsonl."""
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]

@@ -57,14 +57,14 @@ def with_interval(estimate: Estimate, *, signed: bool = False) -> str:
 
 
 def verdict(estimate: Estimate, better: str = "better", worse: str = "worse") -> str:
-    """Return ``better`` or ``worse`` if the interval excludes 0, else that no difference is shown."""
+    """Return ``better`` or ``worse`` only if the interval excludes 0."""
     if not estimate.excludes_zero:
         return "no difference shown"
     return better if estimate.mean > 0 else worse
 
 
 def figures(evaluation: Evaluation) -> list[tuple[str, Estimate | None, str]]:
-    """Return the main table's rows: name, estimate if it has one, and text."""
+    """Return the main table's rows: name, estimate if any, and text."""
     rows: list[tuple[str, Estimate | None, str]] = [("pass@1", evaluation.pass_1, with_interval(evaluation.pass_1))]
     for name, by_k in (("pass", evaluation.pass_k), ("maj", evaluation.majority_k)):
         for k, estimate in by_k.items():
@@ -96,7 +96,7 @@ def counted(evaluation: Evaluation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table of a report; ``bars`` are the estimates that a page draws, one a row, if there are any."""
+    """A report's table; a page draws ``bars``, one per row."""
 
     title: str
     head: tuple[str, ...]
@@ -169,7 +169,6 @@ def report_page(
 
 
 def _page(title: str, body: str) -> str:
-    """Return a whole HTML page."""
     return (
         f"<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
         f"<title>{escape(title)}</title><style>{STYLE}</style>\n{body}\n</html>\n"
@@ -190,7 +189,6 @@ def _problems_table(problems: pl.DataFrame) -> str:
 
 
 def _bar(estimate: Estimate) -> str:
-    """Return a share as a bar, with its interval as a line on it."""
     if math.isnan(estimate.mean):
         return ""
     line = ""
@@ -200,7 +198,6 @@ def _bar(estimate: Estimate) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; its cells are HTML already."""
     top = "".join(f"<th>{escape(text)}</th>" for text in head)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,7 +1,7 @@
 """Compute an evaluation's figures from attempts and verdicts on a benchmark.
 
-Invariants: TIMEOUT and BROKEN count neither for nor against; problems with fewer judged attempts than k are left out of
-pass@k and maj@k; both are counted. What recorded attempts lack is unknown, never 0.
+Invariants: TIMEOUT and BROKEN count neither for nor against; pass@k and maj@k leave out problems with fewer judged
+attempts than k; both are counted. What recorded attempts lack is unknown, never 0.
 """
 
 from __future__ import annotations
@@ -101,14 +101,7 @@ def score_problems(
     form: Format,
     pairs: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Return `SCORES` rows in the order of the problems.
-
-    Args:
-        problems: `PROBLEM` rows.
-        attempts: with ``problem``, ``index``, ``text``, ``finish`` and ``tokens``.
-        verdicts: `VERDICT` rows.
-        pairs: by problem, a name shared by its translations.
-    """
+    """Return `SCORES` rows in the order of the problems; ``pairs`` has a name shared by translations, by problem."""
     joined = verdicts.select("problem", "index", "outcome", "answer_class").join(
         attempts.select("problem", "index", "text", "finish", "tokens"), on=["problem", "index"], how="left"
     )
@@ -197,7 +190,7 @@ def evaluate_scores(scores: pl.DataFrame, k: Sequence[int] = ()) -> Evaluation:
 
 
 def compare_scores(first: pl.DataFrame, second: pl.DataFrame, k: Sequence[int] = ()) -> dict[str, Estimate]:
-    """Return the paired differences ``second`` - ``first`` over the problems that both judged, by measure."""
+    """Return the differences ``second`` - ``first`` over common problems, by measure."""
     a, b = (scores.filter(pl.col("attempts") > 0) for scores in (first, second))
     shared = a.join(b, on="problem", how="semi")["problem"].to_list()
     differences = {"pass@1": _paired(_rates(a), _rates(b), shared)}
@@ -230,7 +223,6 @@ def _majorities(scores: pl.DataFrame, k: int) -> list[float]:
 
 
 def _languages(scores: pl.DataFrame) -> list[LanguageScore]:
-    """Return the scores of at least two languages, English first."""
     names = sorted(scores["lang"].drop_nulls().unique(), key=lambda lang: (lang != "en", lang))
     if len(names) < 2:
         return []

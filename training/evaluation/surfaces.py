@@ -12,12 +12,12 @@ from typing import Any
 from training.evaluation.estimators import student
 
 MARGIN = 0.5
-"""The grid spans the states' range, widened on both sides by this part of it."""
+"""The grid's margin on both sides, as a share of the states' range."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A model on the plane: coordinates, mean reward without the length penalty, mean length in tokens."""
+    """A model on the plane; its reward is without length penalty."""
 
     first: float
     second: float
@@ -37,7 +37,7 @@ class LogFit:
 
 
 def grid_axes(coordinates: Sequence[tuple[float, float]], size: int) -> tuple[list[float], list[float]]:
-    """Return the grid's values along both directions; 0, the trained model, is one of them."""
+    """Return the grid's values along both directions, 0 among them."""
     return _axis([first for first, _ in coordinates], size), _axis([second for _, second in coordinates], size)
 
 

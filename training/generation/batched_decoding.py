@@ -1,9 +1,10 @@
 """Decode requests in batches.
 
 Invariants:
-  - log-probabilities are of the distribution drawn from; 0.0 at temperature 0;
-  - each request draws its own random numbers; others change its tokens by rounding only;
-  - weights change between two steps; tokens carry their version, and cached keys stay (paper, section 2.3).
+
+- log-probabilities are of the distribution drawn from; 0.0 at temperature 0;
+- each request draws its own random numbers; others change its tokens by rounding only;
+- weights change between two steps; tokens carry their version, and cached keys stay (paper, section 2.3).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class DecodingRequest:
-    """A running generation; ``versions`` is complete once ``finish`` is ``stop`` or ``length``."""
+    """A running generation; ``versions`` is complete once it has a ``finish``."""
 
     prompt_ids: tuple[int, ...]
     max_tokens: int
@@ -87,7 +88,7 @@ class DecodingEngine:
     def load(self, state: Mapping[str, Tensor], version: int | None = None) -> None:
         """Replace the weights; running requests keep their cache.
 
-        ``state`` has the checkpoint's names (`training.optimisation.checkpoint_names`).
+        ``state`` has the checkpoint's names.
 
         Raises:
             PolicyError: names or shapes are not the model's.
@@ -116,7 +117,6 @@ class DecodingEngine:
         return logits
 
     def _prefill(self, joining: Sequence[DecodingRequest]) -> Tensor:
-        """Add requests; return logits [request, vocabulary] of their prompts' last tokens."""
         start = len(self.active)
         logits: dict[int, Tensor] = {}
         groups: dict[tuple[int, ...], list[int]] = {}
@@ -137,7 +137,6 @@ class DecodingEngine:
         return torch.stack([logits[place] for place in range(len(joining))])
 
     def _sample_tokens(self, logits: Tensor, requests: Sequence[DecodingRequest]) -> tuple[Tensor, Tensor]:
-        """Draw a token per row of ``logits`` [request, vocabulary]; return tokens and log-probabilities."""
         if self._temperature == 0:
             return logits.argmax(-1), torch.zeros(len(requests))
         logprobs = sampling_logprobs(logits, self._temperature, self._top_p)
@@ -148,7 +147,6 @@ class DecodingEngine:
         return tokens[:, 0], logprobs.gather(-1, tokens)[:, 0]
 
     def _record_tokens(self, tokens: Tensor, logprobs: Tensor) -> list[DecodingRequest]:
-        """Append a token to every request; return those that end."""
         self._last[: len(self.active)] = tokens
         finished: list[DecodingRequest] = []
         for request, token, logprob in zip(self.active, tokens.tolist(), logprobs.tolist(), strict=True):
@@ -164,11 +162,10 @@ class DecodingEngine:
         return finished
 
     def _record_versions(self, request: DecodingRequest) -> None:
-        """Give the current version to tokens without one."""
         request.versions.extend([self.version] * (len(request.token_ids) - len(request.versions)))
 
     def _release_rows(self, requests: Sequence[DecodingRequest]) -> None:
-        """Free rows, and move the last rows there, so that rows stay contiguous."""
+        """Free rows, and keep the others contiguous."""
         if not requests:
             return
         released = set(requests)
@@ -198,14 +195,12 @@ class _PromptCache:
         self._rows: dict[tuple[int, ...], int] = {}  # the most recently used last
 
     def clear(self) -> None:
-        """Forget all prompts."""
         self.logits.clear()
         self._rows.clear()
 
     def cached_rows(
         self, prompts: Sequence[tuple[int, ...]], forward_pass: ForwardPass, cache: Cache, device: torch.device
     ) -> Mapping[tuple[int, ...], int]:
-        """Return the rows of at most `size` prompts, after running new ones."""
         for prompt in prompts:
             if prompt in self._rows:
                 self._rows[prompt] = self._rows.pop(prompt)
@@ -228,7 +223,7 @@ class _PromptCache:
 
 
 def sampling_logprobs(logits: Tensor, temperature: float, top_p: float) -> Tensor:
-    """Return the log-probabilities of sampling, [request, vocabulary]; -inf where ``top_p`` cuts off."""
+    """Return [request, vocabulary] log-probabilities of sampling; -inf beyond ``top_p``."""
     logprobs = torch.log_softmax(logits.float() / temperature, -1)
     if top_p >= 1:
         return logprobs

@@ -17,9 +17,9 @@ from curation.policies.checkpoints import weight_files
 from curation.records import PolicyError
 
 Weights = Path | Mapping[str, Tensor]
-"""A published folder (`training.optimisation.model.save_model`), or a full state dict under Hugging Face names, on the
-CPU or on the trainer's device. Tensors of a state dict may be changed again once `Generator.update_weights` has
-returned, not before."""
+"""A published folder, or a full state dict under Hugging Face names, on any device; its tensors must not change before
+`Generator.update_weights` has returned.
+"""
 
 
 def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
@@ -34,7 +34,7 @@ def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
 
 
 def read_tensors(folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield a checkpoint's names and tensors, always in the same order.
+    """Yield a checkpoint's names and tensors in a fixed order.
 
     Raises:
         PolicyError: there are none, or they are in another format.
@@ -91,7 +91,7 @@ def _is_same_tensor(tensor: Any, other: Any) -> bool:
 
 
 def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
-    """Write a state dict into a new folder, without tied duplicates and ``meta`` tensors."""
+    """Write a state dict into a new folder, without duplicates and ``meta`` tensors."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True)
@@ -122,7 +122,7 @@ class WeightVersion:
             raise PolicyError(f"weights {weights}: not of the shape of the model that runs, {model}.")
 
     def folder(self) -> Path:
-        """Return the version's folder, written at the first call; call it on a thread."""
+        """Return the version's folder, written at the first call, so call it on a thread."""
         with self._lock:
             if not self._written:
                 self._write()
@@ -139,7 +139,7 @@ class WeightVersion:
         }
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Yield the tensors, always in the same order."""
+        """Yield the tensors in a fixed order."""
         yield from self._weights.items() if isinstance(self._weights, Mapping) else read_tensors(self._weights)
 
     def _write(self) -> None:

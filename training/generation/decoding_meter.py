@@ -37,7 +37,7 @@ class RequestMeter:
         self._change(held=share)
 
     def release(self, share: float = 1.0) -> None:
-        """Count this share of the slots as free again."""
+        """Count this share of the slots as free."""
         self._change(held=-share)
 
     @property

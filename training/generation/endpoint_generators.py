@@ -38,9 +38,7 @@ class EndpointGenerator:
     """vLLM servers as a `training.generation.generators.Generator`.
 
     Args:
-        temperature: with top_p = 1, as training needs.
-        lasting: whether an update's tensors stay unchanged after it; a folder is then written on demand.
-        way: `weights_way` if missing.
+        lasting: an update's tensors stay unchanged after it; a folder is then written on demand.
 
     Raises:
         PolicyError: the folder is missing; on entering: no server answers, or one was not started as needed.

@@ -1,7 +1,7 @@
 """Run forward passes for decoding: a causal language model's own, or a faster one for Llama.
 
-Invariants: the model's weights become views of `LlamaForwardPass`'s joined ones; its logits are the model's own, up
-to rounding.
+Invariants: the model's weights become views of `LlamaForwardPass`'s joined ones; its logits are the model's own, up to
+rounding.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 INITIAL_CAPACITY = 128
-"""Positions a row holds at first; doubled when more are needed."""
+"""Positions of a row at first; doubled as needed."""
 
 _BLOCK = 16
 
 
 class KVCache:
-    """Keys and values [row, head, position, feature] per layer, used like transformers' caches."""
+    """Keys and values [row, head, position, feature] per layer."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -48,7 +48,7 @@ class KVCache:
                 self.layers.append((empty[0], empty[1]))
 
     def grow(self, needed: int, longest: int) -> None:
-        """Make room for ``needed`` positions, doubling the capacity up to ``longest``."""
+        """Double the capacity up to ``longest`` until ``needed`` fit."""
         if needed <= self.capacity:
             return
         more = max(needed, min(2 * self.capacity, longest)) - self.capacity
@@ -58,7 +58,7 @@ class KVCache:
         ]
 
     def set_positions(self, positions: Tensor, span: int) -> None:
-        """Set the first rows' positions to write next, and the ``span`` to read."""
+        """Set where to write next, and the ``span`` to read."""
         self._row_index = torch.arange(len(positions), device=positions.device)
         self._positions, self._span = positions, span
 
@@ -71,14 +71,14 @@ class KVCache:
         return held_keys[:rows, :, : self._span], held_values[:rows, :, : self._span]
 
     def write_prompts(self, layer: int, rows: Tensor, keys: Tensor, values: Tensor) -> None:
-        """Store prompts' keys and values [prompt, head, position, feature] in these rows."""
+        """Store keys and values [prompt, head, position, feature] in these rows."""
         length = keys.shape[2]
         held_keys, held_values = self.layers[layer]
         held_keys[rows, :, :length] = keys
         held_values[rows, :, :length] = values
 
     def copy_rows(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None:
-        """Copy the first ``length`` positions of rows; no row is both source and target."""
+        """Copy ``length`` positions; no row is both source and target."""
         if not sources:
             return
         device = self.layers[0][0].device
@@ -129,7 +129,7 @@ class ModelForwardPass:
         return KVCache(rows)
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
-        """Run prompts, see `ForwardPass.prefill`."""
+        """See `ForwardPass.prefill`."""
         ends, end_of = torch.unique(lengths - 1, return_inverse=True)
         out = self._model(input_ids=ids, use_cache=True, logits_to_keep=ends)
         layers = out.past_key_values.layers
@@ -141,7 +141,7 @@ class ModelForwardPass:
         return logits
 
     def decode(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
-        """Run one more token, see `ForwardPass.decode`."""
+        """See `ForwardPass.decode`."""
         span = _read_span(positions, self._longest)
         cache.grow(span, self._longest)
         cache.set_positions(positions, span)
@@ -157,7 +157,7 @@ class ModelForwardPass:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """One layer's weights, each [out, in]; ``qkv`` and ``gate_up`` are joined."""
+    """Weights, each [out, in]; ``qkv`` and ``gate_up`` are joined."""
 
     norm: Tensor
     qkv: Tensor
@@ -208,7 +208,7 @@ class LlamaForwardPass:
         )
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
-        """Run prompts, see `ForwardPass.prefill`."""
+        """See `ForwardPass.prefill`."""
         count, length = ids.shape
         example = torch.zeros(1, self._kv_heads, 1, self._head_size)
         cache.allocate([(example, example)] * len(self._layers), self._longest)
@@ -229,7 +229,7 @@ class LlamaForwardPass:
         return self._logits(states[torch.arange(count) * length + lengths - 1])
 
     def decode(self, last: Tensor, positions: Tensor, cache: KVCache) -> Tensor:
-        """Run one more token, see `ForwardPass.decode`."""
+        """See `ForwardPass.decode`."""
         rows = len(last)
         span = _read_span(positions, self._longest)
         cache.grow(span, self._longest)
@@ -275,7 +275,7 @@ class LlamaForwardPass:
         return functional.linear(normed, self._head.weight, self._head.bias)
 
     def _extend_rotary_tables(self, length: int) -> None:
-        """Extend the rotary tables; the first half of ``_sin`` is negated."""
+        """Extend the tables; the first half of ``_sin`` is negated."""
         if length <= len(self._cos):
             return
         positions = torch.arange(max(length, 2 * len(self._cos), INITIAL_CAPACITY))[None]
@@ -317,12 +317,10 @@ def _fuse_projections(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None
 
 
 def _read_span(positions: Tensor, longest: int) -> int:
-    """Return the number of positions to read, in whole blocks."""
     return min(-(-(int(positions.max()) + 1) // _BLOCK) * _BLOCK, longest)
 
 
 def _attention_mask(positions: Tensor, span: int, dtype: torch.dtype) -> Tensor:
-    """Return the mask [row, span] to add to scores: 0 up to each row's position."""
     allowed = torch.arange(span, device=positions.device) <= positions[:, None]
     mask = torch.zeros(allowed.shape, dtype=dtype, device=allowed.device)
     return mask.masked_fill_(~allowed, torch.finfo(dtype).min)
@@ -351,7 +349,7 @@ class RowForwardPass:
         return RowCaches()
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: RowCaches) -> Tensor:
-        """Run prompts, see `training.generation.forward.ForwardPass.prefill`."""
+        """See `ForwardPass.prefill`."""
         from transformers import DynamicCache
 
         logits = []
@@ -361,7 +359,7 @@ class RowForwardPass:
         return stack(logits)
 
     def decode(self, last: Tensor, positions: Tensor, cache: RowCaches) -> Tensor:  # noqa: ARG002 - caches count
-        """Run one more token, see `training.generation.forward.ForwardPass.decode`."""
+        """See `ForwardPass.decode`."""
         return stack([self._run(token[None, None], cache.rows[row]) for row, token in enumerate(last)])
 
     def _run(self, ids: Tensor, cache: Any) -> Tensor:
@@ -370,7 +368,7 @@ class RowForwardPass:
 
 
 def keeps_all_keys(model: Any) -> bool:
-    """Return whether each layer keeps the keys and values of all tokens, and nothing else."""
+    """Return whether each layer keeps only keys and values, of all tokens."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 

@@ -1,10 +1,11 @@
 """Generate while training runs.
 
 Invariants:
-  - tokens carry their weights' version and their log-probability as drawn;
-  - an update, between two tokens, keeps running requests and their cache;
-  - a prompt and seed always draw the same random numbers;
-  - requests of one event-loop turn are decoded together by `TorchGenerator`, for equal batches.
+
+- tokens carry their weights' version and their log-probability as drawn;
+- an update, between two tokens, keeps running requests and their cache;
+- a prompt and seed always draw the same random numbers;
+- requests of one event-loop turn are decoded together by `TorchGenerator`, for equal batches.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class TorchGenerator:
 
     @property
     def decoding(self) -> DecodingTotals:
-        """Return the slot-seconds of decoding and of weight exchanges."""
+        """Return the slot-seconds of decoding and weight exchanges."""
         return DecodingTotals(self._decoding_s, self._held_s * self._capacity)
 
     async def __aenter__(self) -> Self:
@@ -119,7 +120,7 @@ class TorchGenerator:
             self._thread.shutdown()
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """Generate one response, see `Generator.generate`."""
+        """See `Generator.generate`."""
         engine = self._running()
         if len(prompt_ids) >= engine.max_positions:
             raise RequestRefused(
@@ -148,7 +149,7 @@ class TorchGenerator:
         )
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """Replace the weights, see `Generator.update_weights`."""
+        """See `Generator.update_weights`."""
         started_at = time.perf_counter()
         state = await asyncio.to_thread(lambda: dict(read_tensors(weights))) if isinstance(weights, Path) else weights
         self._running()
@@ -170,7 +171,7 @@ class TorchGenerator:
         )
 
     async def _serve(self, engine: DecodingEngine) -> None:
-        """Replace weights and decode until closed; all calls that wait then fail with the reason."""
+        """Decode and replace weights until closed; waiting calls then fail."""
         why = "ended by an error of its own"
         try:
             while True:
@@ -194,7 +195,6 @@ class TorchGenerator:
                     future.set_exception(PolicyError(f"{self._folder.name}: the generator {why}"))
 
     async def _step(self, engine: DecodingEngine) -> None:
-        """Decode one token of each request, after those that join and without those that were aborted."""
         self._waiting = [request for request in self._waiting if request not in self._aborted]
         leaving = [request for request in engine.active if request in self._aborted]
         self._aborted.clear()

@@ -35,7 +35,7 @@ class ServerGuard(KeyGuard):
 
 
 def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[str]:
-    """Return the server's arguments, for the module of `vllm serve`; ``further`` win."""
+    """Return the arguments for `vllm serve`'s module; ``further`` win."""
     options = {
         "--model": model,
         "--host": "127.0.0.1",

@@ -1,9 +1,10 @@
 """Generate on vLLM servers, and update their weights while requests run.
 
 Invariants:
-  - tokens of other weights than this run's are requested again;
-  - a server gets no request before it has the newest weights;
-  - a failed request goes to another server with the same seed.
+
+- tokens of other weights than this run's are requested again;
+- a server gets no request before it has the newest weights;
+- a failed request goes to another server with the same seed.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from training.generation.decoding_meter import RequestMeter
 from training.generation.weight_broadcast import WeightBroadcast
 
 _MIXED = "mixed"
-"""Label of tokens that are made while weights are exchanged: there are none, unless the exchange fails."""
+"""Label of tokens that are made during a failed exchange."""
 
 UPDATE_S = 600.0
-"""Seconds for one call of a weight update."""
+"""Max seconds for a call of a weight update."""
 
 _START_HINT = "start it with `python -m training.generation.serving`"
 
@@ -88,15 +89,12 @@ class TrainingVllmClient(ServerClient):
             self._meter.end()
 
     async def update(self, folder: Path | WeightVersion, version: int) -> None:
-        """Give these weights to all living servers, and to others on return.
-
-        Until then a server gets no request. A begun exchange ends even if the call is cancelled.
-        """
+        """Give living servers these weights, and others on return; until then they get no request."""
         self._newest = (version, folder)
         await asyncio.gather(*(self._renew(server) for server in self.servers.all if server.alive))
 
     async def close(self) -> None:
-        """Stop probing, wait for begun exchanges, and close all connections."""
+        """Finish begun exchanges, and close all connections."""
         await self.servers.close()
         await asyncio.gather(*self._exchanges, return_exceptions=True)
         await super().close()
@@ -113,12 +111,6 @@ class TrainingVllmClient(ServerClient):
         await self._bring_up_to_date(url)
 
     def _read(self, server: Server, response: ServerResponse, prompt: tuple[int, ...]) -> TokenCompletion:
-        """Read a response's tokens.
-
-        Raises:
-            PolicyError: the server refuses the request.
-            TemporaryFailure: the answer is unusable, or of other weights.
-        """
         if response.status != 200:
             if response.status in (401, 403, 404):
                 raise PolicyError(f"{server.url}: {response.status} {message(response)}; {_START_HINT}.")
@@ -143,11 +135,6 @@ class TrainingVllmClient(ServerClient):
         return TokenCompletion(prompt, tokens, logprobs, versions, "", finish)
 
     async def _bring_up_to_date(self, url: str) -> None:
-        """Have a server take the newest weights, if needed.
-
-        Raises:
-            TemporaryFailure, PolicyError: it did not; with the second it never will.
-        """
         while True:
             newest = self._newest
             exchange = asyncio.create_task(self._exchange(url, *newest))
@@ -183,7 +170,6 @@ class TrainingVllmClient(ServerClient):
                 self._meter.release(share)
 
     async def _way_to(self, url: str, weights: Path | WeightVersion) -> Callable[[], Awaitable[None]]:
-        """Return what brings the weights to a server, after writing a folder if needed."""
 
         async def command(path: str, body: Mapping[str, Any]) -> None:
             await self._command(url, path, body)
@@ -202,12 +188,6 @@ class TrainingVllmClient(ServerClient):
         return lambda: command("update_weights", {"update_info": {"folder": str(folder)}})
 
     async def _command(self, url: str, path: str, body: Mapping[str, Any]) -> None:
-        """Make one call of the weight update.
-
-        Raises:
-            TemporaryFailure: it failed.
-            PolicyError: the server, as started, takes no weights.
-        """
         response = await self.post(f"{url}/{path}", body, UPDATE_S)
         _require_weight_updates(response, url)
         if response.status != 200:
@@ -218,7 +198,6 @@ class TrainingVllmClient(ServerClient):
 
 
 def _require_weight_updates(response: ServerResponse, url: str) -> None:
-    """Raise `PolicyError` if the server, as started, takes no weights."""
     if response.status in (401, 403):
         raise PolicyError(f"{url}: refuses a weight update ({response.status} {message(response)}); {_START_HINT}.")
     if response.status == 404:

@@ -59,7 +59,7 @@ def finish(model: Any, model_config: Any) -> None:
 
 
 def forget_experts(model: Any) -> int:
-    """Have experts on a CPU packed anew at the next load; return how many layers."""
+    """Have experts on a CPU packed anew; return how many layers."""
     count = 0
     for module in model.modules():
         method: Any = getattr(module, "quant_method", None)
@@ -70,7 +70,7 @@ def forget_experts(model: Any) -> int:
 
 
 def pack_tied(model: Any) -> int:
-    """Repack layers that keep their weights next to a packed copy; return how many."""
+    """Repack layers with a packed copy of their weights; return how many."""
     packed_layers = [module for module in model.modules() if hasattr(module, "cpu_linear") and module.weight.numel()]
     for layer in packed_layers:
         layer.quant_method.process_weights_after_loading(layer)
@@ -78,10 +78,7 @@ def pack_tied(model: Any) -> int:
 
 
 def _missed_layers(model: Any) -> list[tuple[Any, Any]]:
-    """Return the language model's layers that received nothing, with vLLM's notes.
-
-    Output layers may be tied, and are left out.
-    """
+    """Return layers that received nothing, except output layers, which may be tied."""
     from vllm.model_executor.layers.attention import is_deferred_attention_layer
     from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead
     from vllm.model_executor.model_loader.reload.layerwise import get_layerwise_info
@@ -125,13 +122,10 @@ def _own_parameters(layer: Any) -> list[Any]:
 
 
 def _messages() -> tuple[type[Any], type[Any]]:
-    """Return the types of the trainer's two messages."""
     from vllm.distributed.weight_transfer.base import WeightTransferInitInfo, WeightTransferUpdateInfo
 
     @dataclass
     class GroupInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
-        """The group that workers join for broadcasts."""
-
         backend: Backend
         address: str
         port: int
@@ -150,7 +144,6 @@ def _messages() -> tuple[type[Any], type[Any]]:
 
 
 def _broadcasts(group: Group | None, info: Any, model: Any, device: Any) -> Iterator[tuple[str, Any]]:
-    """Yield an update's tensors as they are broadcast."""
     from vllm.utils.torch_utils import STR_DTYPE_TO_TORCH_DTYPE
 
     if group is None:
@@ -163,7 +156,6 @@ def _broadcasts(group: Group | None, info: Any, model: Any, device: Any) -> Iter
 
 
 def _folder_transfer() -> type[Any]:
-    """Return vLLM's receiver of weights in the checkpoint's format."""
     from vllm.distributed.weight_transfer.base import WeightTransferEngine
 
     group_info, weights_info = _messages()

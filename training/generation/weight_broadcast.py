@@ -1,7 +1,7 @@
 """Broadcast new weights to vLLM's servers, by NCCL between GPUs (not yet tested) or gloo.
 
-Invariants: a server whose group cannot open, or broke twice, gets folders; tensors go to one server at a time, once,
-in the announced order.
+Invariants: a server whose group cannot open, or broke twice, gets folders; tensors go to one server at a time, once, in
+the announced order.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from training.generation.weight_transfer import Backend, Group, open_group
 
 T = TypeVar("T")
 Command = Callable[[str, Mapping[str, Any]], Awaitable[None]]
-"""Makes one call of a server's weight update; raises `TemporaryFailure` where it failed."""
+"""Makes a call of a server's weight update, or raises `TemporaryFailure`."""
 
 _MOST_BREAKS = 2
 
 
 class WeightBroadcast:
-    """The trainer's ends of all servers' groups; servers reach this machine at ``address``."""
+    """The trainer's ends of all groups; servers reach it at ``address``."""
 
     def __init__(self, backend: Backend, address: str, device: torch.device, say: Callable[[str], None]) -> None:
         self._backend, self._address, self._device, self._say = backend, address, device, say
@@ -106,7 +106,6 @@ class WeightBroadcast:
 
 
 async def _both(theirs: Awaitable[None], ours: Awaitable[T]) -> T:
-    """Wait for both ends, or for the first failure."""
     tasks = (asyncio.ensure_future(theirs), asyncio.ensure_future(ours))
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)

@@ -14,20 +14,20 @@ from urllib.parse import urlsplit
 from curation.records import PolicyError
 
 FOLDER_TRANSFER = "goldilocks_folder"
-"""vLLM's name for weights that come as a folder; registered by `training.generation.vllm_worker`."""
+"""vLLM's name of our receiver, `training.generation.vllm_worker`."""
 
 WORKER = "training.generation.vllm_worker.Worker"
-"""What is mixed into vLLM's workers that take new weights."""
+"""Mixed into vLLM's workers that take new weights."""
 
 Backend = Literal["nccl", "gloo"]
 
 Way = Literal["folder", "nccl", "gloo"]
-"""``folder``: servers read it; ``nccl``: a broadcast between GPUs; ``gloo``: a broadcast between CPUs."""
+"""``folder``: servers read it; ``nccl``, ``gloo``: broadcasts between GPUs, between CPUs."""
 
 _THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 SILENCE_S = 600.0
-"""Seconds that gloo waits for another end; NCCL waits until its group is closed."""
+"""Max seconds that gloo waits for another end."""
 
 
 class Group:
@@ -41,7 +41,7 @@ class Group:
         self._backend, self._end = backend, end
 
     def broadcast(self, tensor: Any) -> None:
-        """Send a tensor from rank 0, or receive it in place; a GPU only queues it."""
+        """Send a tensor from rank 0, or receive it in place."""
         if self._end is None:
             raise RuntimeError("the group is closed")
         if self._backend == "nccl":
@@ -71,7 +71,7 @@ def open_group(backend: Backend, address: str, port: int, rank: int, world_size:
 
 
 def weights_way(urls: Sequence[str], device: str, vllm: str | None) -> Way:
-    """Return ``nccl`` for GPUs, else ``folder`` for servers of this machine, and ``gloo`` for others."""
+    """Return ``nccl`` for GPUs, else ``folder`` on this machine, else ``gloo``."""
     if device.startswith("cuda") and vllm is not None and "cpu" not in vllm:
         return "nccl"
     return "folder" if all(urlsplit(url).hostname in _THIS_MACHINE for url in urls) else "gloo"

@@ -22,7 +22,7 @@ from training.objectives.presets import AIPO_PRESETS, GroupCreditSettings
 from training.objectives.step_statistics import counted, mean_of
 
 RATIO_CAP = 5.0
-"""rho, the largest importance weight of a token; 2 to 10 in LlamaRL."""
+"""rho, the largest importance weight; 2 to 10 in LlamaRL."""
 
 
 class AipoSettings(GroupCreditSettings):
@@ -36,7 +36,7 @@ class AipoSettings(GroupCreditSettings):
 
 
 def aipo_loss(inputs: ObjectiveInputs, _: AipoSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (0-d) and statistics of its capped weights."""
+    """Return a micro-batch's loss (0-d) and statistics of its capped weights."""
     counts = counted(inputs)
     # log-probabilities of tokens that do not count may be anything, infinities too
     log_ratio = torch.where(counts, inputs.logprobs.detach() - inputs.generator_logprobs, 0.0)

@@ -42,17 +42,17 @@ class ObjectiveInputs:
         None  # [tokens] log-probabilities of the reference policy, where `ObjectiveNeeds` asks for one
     )
     on_policy: Tensor | None = None
-    """[tokens] bool: drawn in a rollout that was made with the trainer's present weights alone; None: not known."""
+    """[tokens] bool: in a rollout by the trainer's present weights alone; None: not known."""
     drawn: Tensor | None = None
-    """[tokens] bool: whether `generator_logprobs` is known; None: of all. Where it is not, it is at 0."""
+    """[tokens] bool: `generator_logprobs` is known, else 0; None: of all."""
     answer: Tensor | None = None
-    """[tokens] bool: those of a reference text that was put after what was drawn; None: there is none."""
+    """[tokens] bool: of a reference text, which was not drawn; None: there is none."""
     answer_weights: Tensor | None = None
     """[sequences] of the reference text's tokens, from a second pass."""
     rewards: Tensor | None = None
     """[sequences] total rewards; None: not known."""
     teacher_logprobs: Tensor | None = None
-    """[tokens] log-probabilities of a teacher, NaN of tokens that it was not asked about; None: of all."""
+    """[tokens] of a teacher, NaN if not asked; None: of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +63,18 @@ class CreditInputs:
     lengths: Tensor  # [sequences] int64, generated tokens
     groups: Tensor  # [sequences] int64, a number per group
     answers: Sequence[str | None] = ()
-    """[sequences] the final answer that was judged, None where there is none; empty: not known."""
+    """[sequences] the judged answer, or None; empty: not known."""
     truncated: Sequence[bool] = ()
-    """[sequences] whether it was cut off at the most tokens; empty: not known."""
+    """[sequences] cut off at the max tokens; empty: not known."""
     values: Sequence[float | None] = ()
-    """[sequences] their problem's value, None where there is none yet; empty: there is none at all."""
+    """[sequences] their problem's value, or None; empty: all None."""
     max_tokens: int | None = None
-    """The most tokens of a rollout of the run (`rewards.max_length`); None: not known."""
+    """The run's `rewards.max_length`; None: not known."""
     has_text: Sequence[bool] = ()
-    """[sequences] whether a reference text follows it; empty: there is none at all."""
+    """[sequences] a reference text follows; empty: none has one."""
 
     def only(self, rows: Tensor) -> CreditInputs:
-        """Return these sequences' rewards, lengths, groups, answers and truncations."""
+        """Return these sequences, without values and reference texts."""
         rewards, answers, truncated = (
             [values[row] for row in rows.tolist()] if values else ()
             for values in (self.rewards, self.answers, self.truncated)
@@ -111,7 +111,7 @@ class ScoredGroups:
 
 @dataclass(frozen=True, slots=True)
 class GroupWeights:
-    """The result of a second pass, which replaces the advantages."""
+    """Results of a second pass; they replace the advantages."""
 
     advantages: Tensor  # [sequences] float64
     answer_weights: Tensor | None = None  # [sequences] float64, of reference texts
@@ -120,13 +120,12 @@ class GroupWeights:
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveNeeds:
-    """What an objective needs computed next to the policy's log-probabilities.
+    """What an objective needs besides the policy's log-probabilities.
 
     Attributes:
         uses_reference: the recipe's reference, or the run's first model.
         generator_logprobs: if False, attempts may lack them.
         scores_answers: the second pass scores reference texts.
-        second_pass: whether it runs with these settings.
         teacher: the recipe's, or the run's first model, shown a correct attempt.
     """
 
@@ -142,8 +141,7 @@ class ObjectiveNeeds:
 class Statistic:
     """A statistic of micro-batches, in 0-d tensors without gradient, or of optimiser steps, in floats.
 
-    ``total`` is a sum, or the largest value for ``max`` (-inf without values). ``count`` is a ``mean``'s number of
-    values, else 0.
+    ``total`` is a sum, or the ``max`` (-inf without values); ``count`` a ``mean``'s number of values, else 0.
     """
 
     reduction: Reduction
@@ -159,7 +157,7 @@ class Statistic:
 
     @property
     def value(self) -> float:
-        """Return the mean, NaN of nothing, the sum or the maximum."""
+        """Return the mean (NaN without values), sum or maximum."""
         if self.reduction != "mean":
             return float(self.total)
         return float(self.total) / float(self.count) if self.count else math.nan

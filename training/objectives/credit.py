@@ -17,16 +17,16 @@ from training.rewards import COMPONENTS, Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
 STD_FLOOR = 1e-6
-"""Smallest deviation by which advantages are divided, in reward."""
+"""Smallest divisor of advantages, in reward."""
 
 REWARD_TOLERANCE = 1e-9
-"""Rewards that differ by no more are equal: their components are added in floating point."""
+"""Max difference of equal rewards, from rounding."""
 
 NONE_CORRECT = "none_correct"
 
 
 def filter_group(rewards: Sequence[Reward], diversity: Diversity, min_judged: int = 2) -> GroupDecision:
-    """Return whether a group is trained on: enough rollouts are judged and differ."""
+    """Train on groups with enough judged rollouts that differ."""
     excluded = tuple(reward.excluded_by for reward in rewards)
     judged = [reward for reward in rewards if not reward.excluded]
     if len(judged) < min_judged:
@@ -41,7 +41,7 @@ def filter_group(rewards: Sequence[Reward], diversity: Diversity, min_judged: in
 
 
 def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> GroupDecision:
-    """Return whether a group is trained on, by the preset's filter."""
+    """Apply the preset's `filter_group`."""
     return filter_group(rewards, settings.variant.group_filter)
 
 
@@ -87,7 +87,7 @@ def advantages(rewards: Tensor, groups: Tensor, normalisation: Normalisation, *,
 
 
 def group_means(values: Tensor, groups: Tensor) -> Tensor:
-    """Return [sequences, …] each sequence's group mean of [sequences, …] values."""
+    """Return [sequences, …] the values' means over each sequence's group."""
     _, index, count = torch.unique(groups, return_inverse=True, return_counts=True)
     sums = torch.zeros(len(count), *values.shape[1:], dtype=values.dtype).index_add_(0, index, values)
     means: Tensor = (sums / count.reshape(-1, *[1] * (values.ndim - 1)))[index]
@@ -95,7 +95,7 @@ def group_means(values: Tensor, groups: Tensor) -> Tensor:
 
 
 def token_weights(lengths: Tensor, groups: Tensor, scale: LossAggregation, constant: int | None = None) -> Tensor:
-    """Return [sequences] float64 the weight of each of a sequence's tokens; all but ``constant`` add up to 1.
+    """Return [sequences] float64 each sequence's weight per token; all but ``constant`` add up to 1.
 
     ``group``: 1 / (tokens of the group · groups), as in the paper; ``batch``: 1 / tokens of the minibatch;
     ``sequence``: 1 / (tokens of the sequence · sequences); ``constant``: 1 / (constant · sequences).

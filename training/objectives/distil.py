@@ -6,8 +6,8 @@
 For y_t ~ pi its gradient is that of KL(pi | T) at this prefix (MiniLLM, arXiv 2306.08543; GKD, 2306.13649). With
 `attempts`, T is the run's first model, shown a correct attempt (OPSD, arXiv 2601.18734).
 
-Tokens without a teacher's score count in the denominators. With `unsolved`, an objective with credit within groups
-learns from the teacher alone in groups without a correct rollout.
+Tokens without a teacher's score count in the denominators. With `unsolved`, groups without a correct rollout learn from
+the teacher alone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
 RATIO_CAP = 5.0
-"""Largest importance weight of a token, as in `aipo`."""
+"""Max importance weight of a token, as in `aipo`."""
 
 
 class DistilSettings(ObjectiveSettings):
@@ -61,21 +61,18 @@ class TaughtSettings(SetCreditSettings):
 
 
 def distil_decision(rewards: Sequence[Reward], _: DistilSettings) -> GroupDecision:
-    """Return whether a group is trained on: if a rollout was judged."""
+    """Train on groups with a judged rollout."""
     return filter_group(rewards, "none", 1)
 
 
 def distil_credit(sequences: CreditInputs, _: DistilSettings) -> GroupCredit:
-    """Return advantages of 0, token weights that sum to 1, and all sequences as taught."""
+    """Return advantages of 0, token weights that sum to 1, and all as taught."""
     weights = token_weights(sequences.lengths, sequences.groups, "batch")
     return GroupCredit(torch.zeros_like(weights), weights, torch.ones(len(weights), dtype=torch.bool))
 
 
 def teacher_term(inputs: ObjectiveInputs) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return a term (0-d) with the gradient of KL(policy | teacher) at each prefix, and its statistics.
-
-    ``teacher_kl`` estimates that KL; ``taught_share`` is the share of tokens with a teacher's score.
-    """
+    """Return a term (0-d) with the gradient of KL(policy | teacher) at each prefix, and statistics."""
     counts, index = counted(inputs), inputs.sequence_index
     scores = inputs.teacher_logprobs
     if scores is None:
@@ -90,19 +87,19 @@ def teacher_term(inputs: ObjectiveInputs) -> tuple[Tensor, dict[str, Statistic]]
 
 
 def distil_loss(inputs: ObjectiveInputs, _: DistilSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return `teacher_term` as the loss of one micro-batch (0-d)."""
+    """Return `teacher_term`."""
     return teacher_term(inputs)
 
 
 def taught_decision(rewards: Sequence[Reward], settings: TaughtSettings) -> GroupDecision:
-    """Return whether a group is trained on, with `unsolved` also if none is correct."""
+    """Train as by credit, with `unsolved` also on groups without a correct rollout."""
     decision = set_decision(rewards, settings)
     is_taught = settings.unsolved != "drop" and decision.drop_reason == NONE_CORRECT
     return replace(decision, drop_reason=None) if is_taught else decision
 
 
 def taught_credit(sequences: CreditInputs, settings: TaughtSettings) -> GroupCredit:
-    """Return `group_credit`; taught groups have advantages of 0 and do not affect the others."""
+    """Return `group_credit`, which ignores taught groups; their advantages are 0."""
     if settings.unsolved == "drop":
         return group_credit(sequences, settings)
     correct = torch.tensor([float(reward.correct) for reward in sequences.rewards], dtype=torch.float64)

@@ -1,8 +1,7 @@
 """DPPO: the policy gradient in a trust region on probabilities (arXiv 2602.04879).
 
     L   = - sum_i sum_t weight_i · M_t · rho_t · A_i
-    M_t = 0 if D_t > threshold and the gradient leads farther away: A_i > 0 and rho_t > 1, or A_i < 0 and rho_t < 1
-          1 otherwise
+    M_t = 0 if D_t > threshold and the gradient leads farther away (A_i log rho_t > 0), else 1
 
 D_t compares policy pi and generator mu over two outcomes, the drawn token and any other:
 
@@ -24,7 +23,7 @@ from training.objectives.presets import GroupCreditSettings
 from training.objectives.step_statistics import counted, mean_of
 
 THRESHOLDS = {"tv": 0.15, "kl": 0.05}
-"""Largest distance by `divergence`, in probability and in nats."""
+"""Max distance, in probability and in nats."""
 
 
 class DppoSettings(GroupCreditSettings):
@@ -35,7 +34,7 @@ class DppoSettings(GroupCreditSettings):
 
 
 def dppo_loss(inputs: ObjectiveInputs, settings: DppoSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (0-d), the masked share and the mean distance."""
+    """Return a micro-batch's loss (0-d), masked share and mean distance."""
     counts, index = counted(inputs), inputs.sequence_index
     log_ratio = torch.where(counts, inputs.logprobs - inputs.generator_logprobs, 0.0)
     ratio = log_ratio.clamp(max=settings.variant.max_log_ratio).exp()
@@ -48,7 +47,7 @@ def dppo_loss(inputs: ObjectiveInputs, settings: DppoSettings) -> tuple[Tensor, 
 
 
 def binary_distance(policy: Tensor, generator: Tensor, divergence: Literal["tv", "kl"]) -> Tensor:
-    """Return [tokens] the distance D_t of two log-probabilities."""
+    """Return [tokens] D_t of log-probabilities."""
     if divergence == "tv":
         return torch.abs(policy.exp() - generator.exp())
     tiny = torch.finfo(policy.dtype).tiny

@@ -2,8 +2,8 @@
 
     J = E[ 1/sum_i |o_i| · sum_i sum_t min( rho A, clip(rho, 1 - eps_low, 1 + eps_high) A ) ]
 
-rho is the ratio to the generator's probability. If A < 0, the gradient is 0 beyond e^`max_log_ratio`, unlike the
-paper's, which has no bound.
+rho is the ratio to the generator's probability. If A < 0, the gradient is 0 beyond e^`max_log_ratio`; the paper's has
+no bound.
 
 Invariants: a sequence must be whole within one micro-batch.
 """
@@ -25,7 +25,7 @@ from training.objectives.reference_kl import per_sequence, reference_kl
 from training.objectives.step_statistics import counted, mean_of
 
 MAX_KL_RATIO = 10.0
-"""Largest importance ratio by which the KL term weighs a sequence."""
+"""Max importance ratio in the KL term."""
 
 
 class GrpoSettings(TaughtSettings):
@@ -50,10 +50,10 @@ class GrpoSettings(TaughtSettings):
 
 
 def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (0-d), and its clipped and clamped shares.
+    """Return a micro-batch's loss (0-d), and its clipped and clamped shares.
 
     Raises:
-        ValueError: a term is switched on without its input.
+        ValueError: a term lacks its input.
     """
     counts, variant = counted(inputs), settings.variant
     # log-probabilities of tokens that do not count may be anything, infinities too
@@ -85,7 +85,7 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
 
 
 def grpo_needs(settings: GrpoSettings) -> ObjectiveNeeds:
-    """Return what the terms that are switched on need."""
+    """Return what the chosen terms need."""
     return ObjectiveNeeds(
         bool(settings.entropy_coef),
         bool(settings.kl_coef),
@@ -94,7 +94,6 @@ def grpo_needs(settings: GrpoSettings) -> ObjectiveNeeds:
 
 
 def _sequence_means(values: Tensor, counts: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """Return [tokens] the mean of their sequence's counted values."""
     means = per_sequence(values, inputs) / per_sequence(counts.to(values.dtype), inputs).clamp(min=1)
     return means[inputs.sequence_index]
 

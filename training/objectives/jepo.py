@@ -4,7 +4,7 @@ n chains of thought c_i are drawn, each up to its closing tag; the reference tex
 
     L_i   = log pi(a | x, c_i)                      not divided by the text's length
     f     = log (1/n) sum_i e^(L_i)                 a lower bound of log pi(a | x), tighter with n
-    w_i   = f - log 1/(n-1) sum_(j != i) e^(L_j)    leave-one-out: the chain's own share of f
+    w_i   = f - log 1/(n-1) sum_(j != i) e^(L_j)    leave-one-out
     loss  = - sum_i w_i log pi(c_i) - supervised · f
 
 averaged over groups. As in the paper's appendix B, w is divided by its deviation and clipped to [-1, 1], and a chain
@@ -39,19 +39,19 @@ from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
 EPS_LOW, EPS_HIGH = 0.2, 0.28
-"""Ratios of the chain's tokens outside 1 - EPS_LOW to 1 + EPS_HIGH are clipped, as GRPO's are."""
+"""Clipping of the chains' ratios, as in GRPO."""
 
 MAX_LOG_RATIO = 10.0
-"""Log-ratios to the generator are clamped to this before `exp`, as GRPO's are."""
+"""Max log-ratio to the generator, as in GRPO."""
 
 KL_COEF = 1e-3
 """Weight of KL(policy | reference) of the chains (arXiv 2503.19618)."""
 
 MAX_KL_RATIO = 10.0
-"""Largest importance ratio by which the KL term weighs a chain, as in GRPO."""
+"""Max importance ratio in the KL term, as in GRPO."""
 
 FORM_PENALTY = 10.0
-"""What a chain without its closing tag loses, compared within its group (arXiv 2503.19618)."""
+"""Penalty of a chain without its closing tag (arXiv 2503.19618)."""
 
 
 class JepoSettings(ObjectiveSettings):
@@ -66,7 +66,7 @@ class JepoSettings(ObjectiveSettings):
 
 
 def jepo_decision(rewards: Sequence[Reward], _: JepoSettings) -> GroupDecision:
-    """Return whether a group is trained on: at least two chains kept the form."""
+    """Train on groups with two well-formed chains."""
     kept = sum(reward.format_error is None and not reward.excluded for reward in rewards)
     reasons = tuple(reward.excluded_by for reward in rewards)
     return GroupDecision(None if kept >= 2 else "too_few_chains", reasons)
@@ -81,11 +81,8 @@ def jepo_credit(sequences: CreditInputs, _: JepoSettings) -> GroupCredit:
 def jepo_weights(
     scored: ScoredGroups, settings: JepoSettings, *, form_penalty: float = FORM_PENALTY, normalise: bool = True
 ) -> GroupWeights:
-    """Return the weights of each chain's tokens and of its reference text's tokens.
-
-    Args:
-        scored: its ``advantages`` are 1 for chains with a text, else 0.
-        normalise: divide the chains' weights by their deviation and clip them.
+    """Return the weights of each chain's tokens and its reference text's; ``scored.advantages`` is 1 with a text, else
+    0.
     """
     kept, answers, groups = scored.advantages, scored.scores, scored.groups
     chains, texts, form = torch.zeros_like(answers), torch.zeros_like(answers), torch.zeros_like(answers)
@@ -105,7 +102,7 @@ def jepo_weights(
 
 
 def _leave_one_out(values: Tensor) -> Tensor:
-    """Return [n] f minus f without each chain."""
+    """Return [n] w_i of the module's formula."""
     n = len(values)
     whole = values.logsumexp(0) - torch.log(torch.tensor(float(n), dtype=values.dtype))
     others = values.expand(n, n).masked_fill(torch.eye(n, dtype=torch.bool), -torch.inf).logsumexp(1)
@@ -119,10 +116,10 @@ def _bounded(values: Tensor, deviation: Tensor) -> Tensor:
 def jepo_loss(
     inputs: ObjectiveInputs, _: JepoSettings, *, kl_coef: float = KL_COEF
 ) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (0-d), the texts' mean log-probability and the clipped share.
+    """Return a micro-batch's loss (0-d), the texts' mean log-probability and the clipped share.
 
     Raises:
-        ValueError: there are no reference texts, or no log-probabilities of the reference policy.
+        ValueError: reference texts, or the reference policy's log-probabilities, are missing.
     """
     counts, index = counted(inputs), inputs.sequence_index
     answer, answer_weights = inputs.answer, inputs.answer_weights

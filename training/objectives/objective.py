@@ -34,9 +34,8 @@ S = TypeVar("S", bound=ObjectiveSettings)
 
 @dataclass(frozen=True, slots=True)
 class Objective(Generic[S]):
-    """An objective: its settings, and pure functions of them. Metrics name its statistics ``policy/…``.
-
-    `group_credit` and `decide_group` require `GroupCreditSettings`.
+    """An objective's settings, and pure functions of them. `group_credit` and `decide_group` require
+    `GroupCreditSettings`.
     """
 
     settings: type[S]
@@ -44,15 +43,15 @@ class Objective(Generic[S]):
     credit: Callable[[CreditInputs, S], GroupCredit] = group_credit  # type: ignore[assignment]
     decide: Callable[[Sequence[Reward], S], GroupDecision] = decide_group  # type: ignore[assignment]
     needs: Callable[[S], ObjectiveNeeds] = lambda _: ObjectiveNeeds()
-    """What is needed next to the policy's and the generator's log-probabilities."""
+    """Needs besides the policy's and the generator's log-probabilities."""
     second_pass: Callable[[ScoredGroups, S], GroupWeights] | None = None
-    """If it is set, and needed, every step first scores its whole minibatch without gradient."""
+    """If set, and needed, each step first scores its minibatch without gradient."""
     values: Callable[[S, Sequence[Any], RewardSettings, str], Any] | None = None
-    """(settings, the run's problems, rewards, the reference as model@revision) → `ProblemValues`, or None."""
+    """(settings, problems, rewards, reference as model@revision) → `ProblemValues`, or None."""
 
     @property
     def kind(self) -> str:
-        """Return the `kind` that chooses it in a recipe."""
+        """Return its `kind` in a recipe."""
         kind: str = self.settings.model_fields["kind"].default
         return kind
 

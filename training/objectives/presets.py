@@ -1,4 +1,4 @@
-"""Objectives of other papers, as changes to the loss by `objective.preset`; a recipe's own settings take precedence."""
+"""Objectives of other papers by `objective.preset`; a recipe's own settings take precedence."""
 
 from __future__ import annotations
 
@@ -91,10 +91,10 @@ class GroupCreditSettings(ObjectiveSettings):
 
     @property
     def variant(self) -> Variant:
-        """Return the preset's `Variant`; settings of the same name take precedence."""
+        """Return the preset's `Variant`, with settings of the same name."""
         values = {**self.presets.get(getattr(self, "preset", ""), {}), **vars(self)}
         return Variant(**{field.name: values[field.name] for field in fields(Variant) if field.name in values})
 
     def set_gains(self, _: CreditInputs, /) -> Tensor | None:
-        """Return [sequences] gains that replace rewards and need no centring, or None."""
+        """Return [sequences] centred gains that replace rewards, or None."""
         return None

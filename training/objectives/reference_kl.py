@@ -15,10 +15,10 @@ def reference_kl(inputs: ObjectiveInputs, counts: Tensor, ratio_cap: float) -> T
     and k3 have other gradients (arXiv 2506.09477). It is exact only with equal weights and no dropped groups.
 
     Args:
-        counts: [tokens] bool, which tokens count.
+        counts: [tokens] bool.
 
     Raises:
-        ValueError: there are no log-probabilities of a reference.
+        ValueError: the reference's log-probabilities are missing.
     """
     if inputs.reference_logprobs is None:
         raise ValueError("a KL term (kl_coef > 0) needs the reference policy's log-probabilities")
@@ -34,13 +34,13 @@ def reference_kl(inputs: ObjectiveInputs, counts: Tensor, ratio_cap: float) -> T
 
 
 def per_sequence(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """Return [sequences] the sums of [tokens] values."""
+    """Return [sequences] sums of [tokens] values."""
     sums = torch.zeros(len(inputs.advantages), dtype=values.dtype, device=values.device)
     return sums.index_add(0, inputs.sequence_index, values)
 
 
 def _to_go(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """Return [tokens] the sum from each token to its sequence's end; sequences must be contiguous."""
+    """Return [tokens] sums to each contiguous sequence's end."""
     exact = values.to(torch.float64)  # sums run over the whole micro-batch
     before = exact.cumsum(0) - exact
     starts = torch.ones_like(inputs.sequence_index, dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""Finds the objective that a recipe chooses by its `kind`."""
+"""Finds a recipe's objective by its `kind`."""
 
 from __future__ import annotations
 
@@ -25,15 +25,11 @@ from training.own_rewards import pinned_plugin
 OBJECTIVES: dict[str, AnyObjective] = {one.kind: one for one in (AIPO, DISTIL, DPPO, GRPO, JEPO, SFT, SOFT)}
 
 OWN: dict[str, AnyObjective] = {}
-"""The user's objectives that this process has loaded, by their kind with the digest of their file."""
+"""The user's loaded objectives, by kind@digest."""
 
 
 def own_settings(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
-    """Return the settings of a user's own objective; their kind includes its file's digest.
-
-    Args:
-        table: `kind` is `my_file.py:name`, in a run's record with `@DIGEST`.
-        folder: the recipe's folder.
+    """Return the settings of a user's own objective, whose kind includes its file's digest.
 
     Raises:
         ConfigError: the file defines no objective, has changed since the run began, or a setting is wrong.
@@ -68,5 +64,5 @@ def needs_of(settings: ObjectiveSettings) -> ObjectiveNeeds:
 
 
 def objective_settings() -> dict[str, type[ObjectiveSettings]]:
-    """Return the settings of every ready objective by its kind."""
+    """Return the built-in objectives' settings by kind."""
     return {kind: objective.settings for kind, objective in OBJECTIVES.items()}

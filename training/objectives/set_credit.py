@@ -3,7 +3,7 @@
 A gain sums what a rollout adds to each subset of k that contains it (arXiv 2503.19595, 2505.15201). Gains are n times
 the papers', so the mean of gain_i · grad log pi(y_i) estimates the gradient of what k rollouts are worth.
 
-Invariants: pure, float64. Gains must not be centred again, which would bias them.
+Invariants: pure, float64. Gains must not be centred again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
 MAX_SUBSETS = 20_000
-"""Max subsets of a group that a vote's credit goes over; 16 over 8 are 12,870."""
+"""Max subsets of a group for a vote's credit; 8 of 16 are 12,870."""
 
 
 class SetCreditSettings(GroupCreditSettings):
@@ -43,7 +43,7 @@ class SetCreditSettings(GroupCreditSettings):
     k: int = Field(8, ge=1, description="Rollouts of `pass_at_k` and `majority`.")
 
     def set_gains(self, sequences: CreditInputs, /) -> Tensor | None:
-        """Return `set_gains` of `credit`; None for `reward`."""
+        """Return the gains of `credit`; None for `reward`."""
         return None if self.credit == "reward" else set_gains(sequences, self.credit, self.k)
 
     @model_validator(mode="after")
@@ -53,7 +53,7 @@ class SetCreditSettings(GroupCreditSettings):
         return self
 
     def unsuited(self, group_size: int, /) -> str | None:
-        """Return why groups of this size do not suit the credit."""
+        """Return why groups of this size do not suit the credit, or None."""
         if self.credit == "reward":
             return None
         if self.k > group_size:
@@ -67,7 +67,7 @@ class SetCreditSettings(GroupCreditSettings):
 
 
 def set_decision(rewards: Sequence[Reward], settings: SetCreditSettings) -> GroupDecision:
-    """Return whether a group is trained on; with `pass_at_k` also if no rollout has credit."""
+    """Train on groups that differ; with `pass_at_k`, some rollout needs credit."""
     if settings.credit == "reward":
         return decide_group(rewards, settings)
     diversity = "correctness" if settings.credit == "majority" else settings.variant.group_filter
@@ -79,7 +79,7 @@ def set_decision(rewards: Sequence[Reward], settings: SetCreditSettings) -> Grou
 
 
 def set_gains(sequences: CreditInputs, credit: Literal["pass_at_k", "majority"], k: int) -> Tensor:
-    """Return [sequences] float64 each rollout's gain."""
+    """Return [sequences] float64 gains."""
     gains = torch.zeros(len(sequences.rewards), dtype=torch.float64)
     for number in torch.unique(sequences.groups).tolist():
         members = (sequences.groups == number).nonzero().flatten().tolist()
@@ -136,7 +136,7 @@ def _right_share(counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 @cache
 def _subsets(n: int, k: int) -> NDArray[np.int64]:
-    """Return [subsets, n] the members of each subset of k, 0 or 1."""
+    """Return [subsets, n] 0/1 members of each subset of k."""
     chosen = np.array(list(itertools.combinations(range(n), k)))
     members = np.zeros((len(chosen), n), dtype=np.int64)
     np.put_along_axis(members, chosen, 1, axis=1)

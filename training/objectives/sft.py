@@ -1,8 +1,6 @@
 """Maximum likelihood of correct rollouts: cold start and rejection-sampling fine-tuning (paper, section 5).
 
-    L = - 1 / T · sum_i sum_t log pi(y_i,t)
-
-T is the number of tokens in the minibatch.
+L = - 1 / T · sum_i sum_t log pi(y_i,t)        T: tokens of the minibatch
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ class SftSettings(ObjectiveSettings):
 
 
 def sft_decision(rewards: Sequence[Reward], _: SftSettings) -> GroupDecision:
-    """Return the group's correct rollouts to train on."""
+    """Train on the group's correct rollouts."""
     reasons = tuple(reward.excluded_by or (None if reward.correct else NOT_CORRECT) for reward in rewards)
     return GroupDecision(None if None in reasons else "none_correct", reasons)
 
@@ -44,7 +42,7 @@ def sft_credit(sequences: CreditInputs, _: SftSettings) -> GroupCredit:
 
 
 def sft_loss(inputs: ObjectiveInputs, _: SftSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (0-d), and the mean of -log pi per token in nats."""
+    """Return a micro-batch's loss (0-d), and the mean -log pi in nats."""
     counts = counted(inputs)
     surprise = torch.where(counts, -inputs.logprobs, 0.0)
     weights = inputs.token_weights.to(surprise.dtype)[inputs.sequence_index]

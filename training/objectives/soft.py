@@ -7,7 +7,7 @@
           with Q = (V - c) / tau + l_i, t = e^((r_i - c) / tau), and c a reward that none exceeds
 
 The best policy for E r - tau KL(policy | reference) has V = tau log Z and every g = 0, whatever policy drew the
-rollouts: no importance weights are needed. V is
+rollouts, so importance weights are not needed. V is
 
     group      the group's mean of r - tau l (AGRO); E L is then (n-1)/n of half the variance
     prior      tau log((1 - p) e^(wrong / tau) + p e^(right / tau)) = tau log E_ref e^(r / tau) from the reference's
@@ -15,9 +15,8 @@ rollouts: no importance weights are needed. V is
     learned    a number per problem (DRO, without its network), from the prior or the first group on; it moves towards
                each group's mean of r - tau l
 
-Both rewards of the prior assume the asked format and language, without a length penalty.
-
-SPO's loss treats Q above -`MARGIN` as -`MARGIN`, and does not raise such a rollout further.
+Both rewards of the prior assume the asked format and language, without a length penalty. SPO's loss bounds Q by
+-`MARGIN`.
 
 Invariants: a token weight is its whole sequence's; a resumed run has the same values.
 """
@@ -51,7 +50,7 @@ from training.rollouts.rollout_scheduler import GroupDecision
 
 
 class MeasuredProblem(Protocol):
-    """A problem with its measurement: ``correct`` of ``judged`` attempts of ``policy``."""
+    """A problem with ``correct`` of ``judged`` attempts of ``policy``."""
 
     @property
     def id(self) -> str: ...
@@ -67,7 +66,7 @@ class MeasuredProblem(Protocol):
 
 
 def prior_value(correct: int, judged: int, tau: float, rewards: RewardSettings) -> float:
-    """Return V, in units of reward, of a problem solved by ``correct`` of ``judged`` attempts of the reference.
+    """Return V, in reward, of a problem by the reference's attempts.
 
     Example: with 0.1 for the format, 0.9 for a correct answer, tau 1 and 1 of 2: 0.1 + log((1 + e^0.9) / 2) = 0.648.
     """
@@ -79,11 +78,7 @@ def prior_value(correct: int, judged: int, tau: float, rewards: RewardSettings) 
 
 
 class ProblemValues:
-    """The values of a run's problems.
-
-    Args:
-        rate: the share of the way to an estimate that a value moves; None: values are fixed.
-    """
+    """The values of a run's problems, which move by ``rate`` towards estimates; None: fixed."""
 
     def __init__(
         self, tasks: Iterable[MeasuredProblem], tau: float, rate: float | None, rewards: RewardSettings
@@ -92,11 +87,11 @@ class ProblemValues:
         self._values = {task.id: prior_value(task.correct, task.judged, tau, rewards) for task in tasks if task.judged}
 
     def of(self, problem: str) -> float | None:
-        """Return a problem's value; None if it has none yet."""
+        """Return a problem's value, if any."""
         return self._values.get(problem)
 
     def learn(self, estimates: Mapping[str, Sequence[float]]) -> None:
-        """Move values towards each problem's estimates, one per group, in order."""
+        """Move values towards each problem's estimates, one per group."""
         if self.rate is None:
             return
         for problem, found in estimates.items():
@@ -105,7 +100,7 @@ class ProblemValues:
                 self._values[problem] = value + self.rate * (estimate - value)
 
     def state(self) -> dict[str, Any]:
-        """Return the values for JSON; empty if they are fixed."""
+        """Return the values for JSON; empty if fixed."""
         return {} if self.rate is None else dict(self._values)
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -136,14 +131,13 @@ def require_measured(tasks: Sequence[MeasuredProblem], reference: str) -> None:
 
 
 MARGIN = 0.05
-"""Q is taken as at most minus this by the cross-entropy, whose slope has no bound at 0."""
+"""Min distance of Q from 0, where the cross-entropy's slope is unbounded."""
 
 CEILING = 1.1
-"""c of the cross-entropy, a reward that no rollout exceeds; larger ones count as it. Format, correctness and language
-of the paper."""
+"""c of the cross-entropy: the paper's format, correctness and language. Larger rewards count as this."""
 
 VALUE_RATE = 0.3
-"""Part of the way to its group's value that a `learned` one takes in a step."""
+"""Share of the way to its group's value that a `learned` value moves per step."""
 
 
 class SoftSettings(ObjectiveSettings):
@@ -158,7 +152,7 @@ class SoftSettings(ObjectiveSettings):
 
 
 def soft_decision(rewards: Sequence[Reward], settings: SoftSettings) -> GroupDecision:
-    """Return whether a group is trained on: two rollouts are judged, or one with `prior`."""
+    """Train on a group of two judged rollouts, or one with `prior`."""
     return filter_group(rewards, "none", 1 if settings.value == "prior" else 2)
 
 
@@ -172,10 +166,7 @@ def soft_credit(sequences: CreditInputs, settings: SoftSettings) -> GroupCredit:
 
 
 def soft_advantages(scored: ScoredGroups, settings: SoftSettings) -> GroupWeights:
-    """Return r - V, and each group's mean of r - tau l as an estimate.
-
-    V is that mean, or a `learned` value from before the step; with `prior`, advantages stay.
-    """
+    """Return r - V, and each group's mean of r - tau l as an estimate; with `prior`, advantages stay."""
     totals = scored.advantages.to(torch.float64)
     if settings.value == "prior":
         return GroupWeights(totals)
@@ -189,10 +180,10 @@ def soft_advantages(scored: ScoredGroups, settings: SoftSettings) -> GroupWeight
 
 
 def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (0-d), and the mean of |r - V - tau l|.
+    """Return a micro-batch's loss (0-d), and the mean of |r - V - tau l|.
 
     Raises:
-        ValueError: there are no log-probabilities of a reference, or `prior` has no rewards.
+        ValueError: a reference's log-probabilities, or the rewards for `prior`, are missing.
     """
     if inputs.reference_logprobs is None:
         raise ValueError("objective soft needs the reference policy's log-probabilities")

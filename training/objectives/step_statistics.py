@@ -1,7 +1,4 @@
-"""Statistics of a gradient step, which define how they are combined.
-
-    micro-batches and ranks   in tensors: totals and counts are added up, or the larger total is kept
-    steps of a batch          in floats, likewise
+"""Statistics of a gradient step, combined over micro-batches and ranks (tensors), then over a batch's steps (floats).
 
 A mean of nothing is NaN, a maximum of nothing -inf.
 
@@ -21,32 +18,32 @@ from training.objectives.base import ObjectiveInputs, Statistic
 from training.optimisation.distributed import DistributedContext
 
 STEP_NAMES = frozenset({"loss", "gradient_norm", "learning_rate"})
-"""Names of the optimiser step's own numbers, which are next to the statistics in the metrics."""
+"""Names that statistics must not have."""
 
 LARGEST_MEASURED = 20.0
-"""Log-ratios count as at most this in measured ratios (4.9e8), so that one token does not make a mean infinite."""
+"""Max log-ratio in measured ratios (4.9e8), so that no token makes a mean infinite."""
 
 
 def mean_of(values: Tensor, counts: Tensor) -> Statistic:
-    """Return the mean of the values whose ``counts`` is True, in fp32 or better."""
+    """Return the mean where ``counts`` is True, in fp32 or better."""
     values = values.detach().to(torch.promote_types(values.dtype, torch.float32))
     return Statistic("mean", torch.where(counts, values, 0.0).sum(), counts.sum().to(values.dtype))
 
 
 def sum_of(values: Tensor, counts: Tensor) -> Statistic:
-    """Return the sum of the values whose ``counts`` is True."""
+    """Return the sum where ``counts`` is True."""
     return Statistic("sum", mean_of(values, counts).total, torch.zeros((), device=values.device))
 
 
 def max_of(values: Tensor, counts: Tensor) -> Statistic:
-    """Return the largest value whose ``counts`` is True, or -inf."""
+    """Return the maximum where ``counts`` is True, or -inf."""
     counted_values = torch.where(counts, values.detach(), -torch.inf)
     largest = counted_values.max() if len(counted_values) else values.new_tensor(-torch.inf)
     return Statistic("max", largest, values.new_zeros(()))
 
 
 def counted(inputs: ObjectiveInputs) -> Tensor:
-    """Return the micro-batch's mask, [tokens] bool; all True without one."""
+    """Return [tokens] the mask; all True without one."""
     return torch.ones_like(inputs.sequence_index, dtype=torch.bool) if inputs.mask is None else inputs.mask
 
 
@@ -58,7 +55,7 @@ def k3(log_ratio: Tensor) -> Tensor:
 
 @torch.no_grad()
 def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
-    """Return the policy's statistics for any objective; rho is its ratio to the generator's probability.
+    """Return the statistics of any objective's policy; rho is its ratio to the generator.
 
     ``kl_generator`` estimates KL(generator | policy), ``kl_reference`` KL(policy | reference) on the same tokens;
     ``log_ratio_max`` is the largest |log rho|. Tokens without a generator's probability count only in ``entropy`` and
@@ -88,8 +85,7 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
 def _mismatch(log_ratio: Tensor, counts: Tensor, on_policy: Tensor) -> dict[str, Statistic]:
     """Return how far trainer and generator differ with the same weights, and with older ones (``stale_…``).
 
-    ``mismatch_share`` is the share of tokens drawn with the weights that score them; ``mismatch_k1`` and
-    ``mismatch_kl`` estimate KL(generator | trainer) by -log rho and rho - 1 - log rho.
+    ``mismatch_k1`` and ``mismatch_kl`` estimate KL(generator | trainer) by -log rho and rho - 1 - log rho.
     """
     same, other, distance = counts & on_policy, counts & ~on_policy, log_ratio.abs()
     return {
@@ -108,7 +104,7 @@ def joined(measured: Mapping[str, Statistic], own: Mapping[str, Statistic]) -> d
     """Return the policy's statistics and the objective's own.
 
     Raises:
-        ValueError: a name of the objective's own is taken.
+        ValueError: a name is taken.
     """
     duplicates = (measured.keys() | STEP_NAMES) & own.keys()
     if duplicates:
@@ -124,7 +120,7 @@ def added(first: Mapping[str, Statistic], second: Mapping[str, Statistic]) -> di
 
 
 def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedContext) -> dict[str, Statistic]:
-    """Return the step's statistics over all ranks in floats; all must call it with the same names."""
+    """Return the step's statistics in floats; all ranks call it with the same names."""
     sums = sorted(name for name, statistic in statistics.items() if statistic.reduction != "max")
     largest = sorted(statistics.keys() - set(sums))
     numbers: dict[str, Statistic] = {}
@@ -153,5 +149,5 @@ def effective_share(numbers: Mapping[str, Statistic]) -> dict[str, Statistic]:
 
 
 def over_steps(steps: Sequence[Mapping[str, Statistic]]) -> dict[str, float]:
-    """Return one number per name over a batch's optimiser steps: means are weighted by what they count."""
+    """Combine the statistics of a batch's steps; means are weighted by counts."""
     return {name: reduce(add, (step[name] for step in steps)).value for name in steps[0]}

@@ -1,7 +1,6 @@
-"""Compute causal attention within each packed sequence; with sliding windows, sinks or soft-capping in blocks of
-queries, exactly, on any device.
+"""Compute exact causal attention within each packed sequence, on any device.
 
-Invariant: it refuses to run without boundaries, so a model set to it cannot run on padded batches by mistake.
+Invariant: it refuses to run without boundaries, so it cannot run on padded batches by mistake.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from curation.records import ConfigError
 from training.optimisation.packing import MicroBatch, concatenated_ranges
 
 _SCORES, _FEWEST = 2**24, 16
-"""Scores that exist at once, 64 MiB in fp32, and the fewest queries of a block."""
+"""Scores at once (64 MiB in fp32), and min queries of a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +41,13 @@ class AttentionRule:
     softcap: float | None = None
 
     def is_plain(self, length: int) -> bool:
-        """Return whether attention within this length is plain causal attention."""
+        """Return whether this is plain causal attention at this length."""
         return self.sinks is None and self.softcap is None and (self.window is None or self.window >= length)
 
 
 def block_attention(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
-    """Return [sequences, heads, tokens, head].
-
-    Args:
-        query: of the same shape; ``key`` and ``value`` may have fewer heads, a divisor of the query's.
+    """Return [sequences, heads, tokens, head], like ``query``; ``key`` and ``value`` may have fewer heads, a divisor of
+    its.
     """
     sequences, heads, length, _ = query.shape
     window = length if rule.window is None else min(rule.window, length)
@@ -67,7 +64,6 @@ def block_attention(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRu
 
 
 def _block(query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None, rule: AttentionRule, offset: int) -> Tensor:
-    """Return the output of some queries, the first at key ``offset``."""
     groups = query.shape[1] // key.shape[1]
     key, value = (part.repeat_interleave(groups, 1) for part in (key, value))
     scaling = query.shape[-1] ** -0.5 if rule.scaling is None else rule.scaling
@@ -92,13 +88,13 @@ _HARMLESS = frozenset(
     "cu_seq_lens_k max_length_k position_ids use_cache is_causal output_attentions output_router_logits "
     "position_embeddings".split()
 )
-"""What models hand to their attention as well, and what means nothing here."""
+"""Arguments that change nothing here."""
 
 _LARGEST_HEAD = 256
-"""Features of a head that flash attention takes."""
+"""Max head size of flash attention."""
 
 _STEP = 16
-"""Lengths are rounded up to multiples of this, so that more sequences share a call."""
+"""Lengths are padded to multiples, so that more sequences share a call."""
 
 
 def register_packed_attention() -> str:
@@ -111,14 +107,14 @@ def register_packed_attention() -> str:
 
 @dataclass(frozen=True, slots=True)
 class AttentionCalls:
-    """Sequences grouped by padded length; the padding changes no output and gets no gradient."""
+    """Sequences grouped by padded length."""
 
     sizes: tuple[tuple[int, int], ...]  # (sequences, padded length) of each call
     unrolled: Tensor  # [padded tokens] int64: which of the model's tokens each is
     packed: Tensor  # [tokens] int64: where each of the model's tokens stands among them
 
     def compute(self, rows: Sequence[Tensor], call: Callable[..., Tensor]) -> Tensor:
-        """Apply ``call`` to groups [sequences, padded length, …] of ``rows`` [tokens, …]; return [tokens, …]."""
+        """Apply ``call`` to groups [sequences, padded length, …] of ``rows`` [tokens, …]."""
         rows = [_take_tokens(whole, self.unrolled) for whole in rows]
         # split, not slices: the gradient of each slice would be as long as the whole micro-batch
         parts = [torch.split(whole, [count * length for count, length in self.sizes]) for whole in rows]
@@ -130,7 +126,7 @@ class AttentionCalls:
 
 @dataclass(frozen=True)
 class PackedLayout:
-    """Where a micro-batch's sequences are (see `MicroBatch`), for all layers."""
+    """Where a micro-batch's sequences are (see `MicroBatch`)."""
 
     cu_seqlens: Tensor
     unrolled: Tensor | None = None
@@ -167,7 +163,7 @@ def require_known_attention(config: Any) -> None:
 
 
 def attention_kwargs(batch: MicroBatch) -> dict[str, Any]:
-    """Return the arguments of packed attention for a model's forward pass."""
+    """Return packed attention's arguments for a forward pass."""
     return {
         "layout": PackedLayout(batch.cu_seqlens, batch.unrolled, batch.packed),
         "cu_seq_lens_q": batch.cu_seqlens,
@@ -233,7 +229,6 @@ def packed_attention(
 
 
 def _flash_can(query: Tensor, value: Tensor) -> bool:
-    """Return whether flash attention supports these tensors."""
     heads = query.shape[-1] == value.shape[-1] <= _LARGEST_HEAD
     return query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and heads
 
@@ -259,7 +254,7 @@ def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, rule: Att
 
 
 def _whole_sequences(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
-    """Return the output for sequences of one length, all [sequences, tokens, heads, head]."""
+    """Return the output for sequences of one length."""
     query, key, value = (part.transpose(1, 2) for part in (query, key, value))
     if rule.is_plain(query.shape[2]):
         grouped = query.shape[1] != key.shape[1]

@@ -6,7 +6,7 @@
     checkpoints/step-00000020/adapter/     with [lora], the adapters for peft
     checkpoints/step-00000020/DONE.json    the mark
 
-Invariant: folders are flushed and then renamed, so one with a mark is complete, also after kill -9.
+Invariant: a folder with a mark is complete, also after kill -9.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 CHECKPOINT_FORMAT = 4
-"""Layout of a checkpoint; another one is refused."""
+"""Checkpoints of another format are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class PendingCheckpoint:
         self._weights = trainer.begin_save(self._aside / "weights")
 
     def finish(self) -> Path:
-        """Write the rest, on any thread; remove old checkpoints and return the folder."""
+        """Write the rest, remove old checkpoints and return the folder."""
         self._weights.result()
         (self._aside / "state.json").write_text(json.dumps(self._state, ensure_ascii=False), encoding="utf-8")
         save_model(
@@ -100,7 +100,7 @@ class PendingCheckpoint:
 
 
 def last_checkpoint(run: Path) -> Checkpoint | None:
-    """Return a run's newest complete checkpoint; None if there is none.
+    """Return a run's newest complete checkpoint, if any.
 
     Raises:
         StoreError: it is damaged, or of another format.
@@ -170,12 +170,12 @@ class JsonlLog:
         self._file = path.open("ab")
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Write one line, which survives a kill of this process."""
+        """Write a line that survives a kill."""
         self._file.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
         self._file.flush()
 
     def offset(self) -> int:
-        """Return the number of bytes written, all of them on disk."""
+        """Return the bytes written, all on disk."""
         os.fsync(self._file.fileno())
         return self._file.tell()
 

@@ -1,7 +1,7 @@
-"""Convert tensors between their names and shapes on disk and those in transformers.
+"""Convert tensors between their names and shapes on disk and in transformers.
 
-Invariants: `to_checkpoint_names` and `to_model_names` undo each other.
-Tensors that only the checkpoint holds are on device ``meta`` and copied from it on saving.
+Invariants: `to_checkpoint_names` and `to_model_names` undo each other. Tensors that only the checkpoint holds are on
+device ``meta``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class CheckpointSource:
 
     Attributes:
         shapes: of all tensors on disk; empty unless they are safetensors.
-        whole: the checkpoint's model, if the trained one is a part of it.
+        whole: the checkpoint's model, if larger than the trained one.
         prefixes: of names in the trained model, and in the whole.
     """
 
@@ -51,7 +51,7 @@ def remember_source(
 
 
 def checkpoint_source(model: PreTrainedModel) -> CheckpointSource | None:
-    """Return where the model was loaded from; None if it was not."""
+    """Return where the model was loaded from, if it was."""
     source: CheckpointSource | None = getattr(model, _ATTRIBUTE, None)
     return source
 
@@ -63,7 +63,7 @@ def whole_model(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the model's full state dict as on disk; tied tensors get the names there."""
+    """Return the model's full state dict as on disk."""
     from transformers.core_model_loading import revert_weight_conversion
 
     source, whole = checkpoint_source(model), whole_model(model)
@@ -80,7 +80,7 @@ def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> 
 
 
 def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return a checkpoint's tensors as in the model's state dict, without those that the model lacks."""
+    """Return a checkpoint's tensors as in the model's state dict; others are left out."""
     from transformers.core_model_loading import (
         WeightConverter,
         WeightRenaming,

@@ -22,10 +22,10 @@ from training.optimisation.packing import (
 
 
 def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) -> MicroBatch:
-    """Return one micro-batch of these samples, in this order, in which shared prompts are read once.
+    """Return a micro-batch of these samples; shared prompts are read once.
 
     Raises:
-        PackingError: only some of them have ``on_policy``.
+        PackingError: only some have ``on_policy``.
     """
     prompt_lengths = torch.tensor([len(sample.prompt_ids) for sample in samples])
     response_lengths = torch.tensor([len(sample.response_ids) for sample in samples])
@@ -64,7 +64,6 @@ def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) 
 
 
 def _with_shared_prompts(whole: MicroBatch, samples: Sequence[TrainingSample]) -> MicroBatch:
-    """Return the micro-batch with each prompt read once."""
     begins: dict[tuple[int, ...], int] = {}  # where each prompt's tokens are read
     unrolled, packed = [], []  # (first, count) of adjacent tokens
     num_read = num_unrolled = 0
@@ -98,7 +97,6 @@ def _per_sample(samples: Sequence[TrainingSample], name: str) -> Tensor:
 
 
 def _per_token(samples: Sequence[TrainingSample], name: str, missing: float) -> Tensor:
-    """Return [targets] fp32 the samples' values, ``missing`` for tokens without one."""
     parts: list[Any] = []
     for sample in samples:
         values = getattr(sample, name) or ()

@@ -22,23 +22,23 @@ from curation.records import GoldilocksError
 from training.config import ComputeSettings
 
 RankTask = Callable[[Any, Any], Any]
-"""What all processes do at once: takes an iterator over this rank's shares, and the value that all get."""
+"""Takes an iterator over this rank's shares, and a common value."""
 
 _STOP = "stop"
 _NOT_MADE = "not made"
 
 CPU_THREADS = 1
-"""Threads of torch on a CPU: with more of them sums are rounded in another order."""
+"""Torch's threads on a CPU; more change the rounding of sums."""
 
 TASK_TIMEOUT = timedelta(minutes=15)
-"""How long ranks wait for one another within a task; then torch ends them, as one hangs."""
+"""Max wait of ranks within a task."""
 
 ANNOUNCEMENT_TIMEOUT = timedelta(days=7)
-"""How long the others wait for rank 0's next task, which may have to wait for a slow batch."""
+"""Time to wait for rank 0's next task."""
 
 
 class RankRounds(Protocol):
-    """Rank 0's data for all ranks, in rounds of one share per rank."""
+    """Rank 0's data, in rounds of one share per rank."""
 
     def __len__(self) -> int: ...
 
@@ -47,11 +47,11 @@ class RankRounds(Protocol):
 
 
 class ShareNotMade(GoldilocksError):
-    """Rank 0 failed to make a round's shares; its own error has the reason."""
+    """Rank 0 failed to make a round's shares."""
 
 
 class DistributedContext:
-    """This process among the trainer's; each of several uses the GPU of its local rank."""
+    """This process among the trainer's; each has the GPU of its local rank."""
 
     def __init__(self, compute: ComputeSettings) -> None:
         self.world_size = int(os.environ.get("WORLD_SIZE", "1"))
@@ -83,7 +83,7 @@ class DistributedContext:
 
     @cached_property
     def background_group(self) -> dist.ProcessGroup | None:
-        """Return a process group for work next to tasks; all ranks first access it together."""
+        """Return a group for work next to tasks; all ranks first access it together."""
         return dist.new_group(backend="gloo", timeout=ANNOUNCEMENT_TIMEOUT) if self.sharded else None
 
     @property
@@ -92,9 +92,8 @@ class DistributedContext:
         return self.rank == 0
 
     def run_on_all_ranks(self, name: str, tasks: Mapping[str, RankTask], rounds: RankRounds | None, value: Any) -> Any:
-        """Run ``tasks[name]`` on all ranks, each with its shares of ``rounds``; return rank 0's result.
-
-        Only rank 0 calls this.
+        """Run ``tasks[name]`` on all ranks with their shares of ``rounds``; return rank 0's result. Only rank 0 calls
+        this.
         """
         with rounds.made() if rounds is not None else nullcontext() as made:
             if self.world_size == 1:
@@ -114,11 +113,6 @@ class DistributedContext:
             tasks[name](None if count is None else self._scattered(name, count), value)
 
     def _scattered(self, name: str, count: int, made: Iterator[list[Any]] | None = None) -> Iterator[Any]:
-        """Yield this rank's share of each round.
-
-        Raises:
-            ShareNotMade: rank 0 failed to make it.
-        """
         for number in range(count):
             share: list[Any] = [None]
             shares: list[Any] | None = [_NOT_MADE] * self.world_size if made is not None else None
@@ -131,7 +125,7 @@ class DistributedContext:
             yield share[0]
 
     def close(self) -> None:
-        """Leave the process group; on rank 0, end the others' `follow` first."""
+        """Leave the process group; rank 0 first ends the others' `follow`."""
         if self.world_size > 1 and self.is_rank_zero:
             dist.broadcast_object_list([(_STOP, None, None)], src=0, group=self._announcements)
         if self._owner:
@@ -145,7 +139,7 @@ class DistributedContext:
         return values
 
     def gather(self, value: Any) -> list[Any]:
-        """Return the objects of all ranks on rank 0, an empty list elsewhere."""
+        """Return all ranks' objects, only on rank 0."""
         if self.world_size == 1:
             return [value]
         values: list[Any] | None = [None] * self.world_size if self.is_rank_zero else None
@@ -154,7 +148,7 @@ class DistributedContext:
 
 
 def end_process(status: int) -> NoReturn:
-    """End this process; one of several skips finalisation, as gloo may abort in it (pytorch/pytorch#179291)."""
+    """End this process, without finalisation if there are several (pytorch/pytorch#179291)."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         atexit._run_exitfuncs()
         sys.stdout.flush()

@@ -1,8 +1,7 @@
 """Compute log-probabilities of generated tokens under the policy in training, in chunks of logits.
 
-Invariants: logits are divided by the sampler's temperature and are fp32 from there on.
-All uses of the weights go through `PackedPolicy.forward`, where sharding hooks see them.
-The output layer's weight gradient is added up in fp32 over chunks, since a bf16 sum loses small parts.
+Invariants: logits are divided by the sampler's temperature and are fp32 from there on. All uses of the weights go
+through `PackedPolicy.forward`, where sharding hooks see them. The output layer's weight gradient is added up in fp32.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from training.optimisation.text_part import decoder_of, logits_of
 EntropyMode = Literal["none", "value", "gradient"]
 
 _IN_CACHE, _FEWEST = 2**18, 128
-"""On a CPU: logits worked on at once, 1 MiB in fp32, and the fewest rows that the output layer is given at once."""
+"""On a CPU: logits at once, and min rows of the output layer."""
 
 
 class TokenScores(NamedTuple):
@@ -82,7 +81,6 @@ class PackedPolicy(nn.Module):
         )
 
     def _plain_scores(self, batch: MicroBatch) -> TokenScores:
-        """Return one sequence's log-probabilities by transformers' own forward pass."""
         assert len(batch.cu_seqlens) == 2, "one whole sequence"
         causal: Any = self.model
         training = causal.training
@@ -111,9 +109,7 @@ def token_scores(
         hidden: [targets, width] states that predict them.
         targets: [targets] token ids.
         lm_head: maps [n, width] to logits [n, vocabulary].
-        temperature: the sampler's.
-        chunk_rows: max rows of logits that exist at once.
-        entropy: whether to compute it, and with gradient.
+        chunk_rows: max rows of logits at once.
         piece_rows: rows computed at a time; all if None.
     """
 
@@ -206,7 +202,6 @@ class _Gradient:
         self.total: Tensor | None = None
 
     def add(self, of_logits: Tensor, states: Tensor) -> None:
-        """Add a call's part, from its logits' gradient [n, out] and states [n, in]."""
         if of_logits.device.type == "cuda":  # tensor cores multiply bf16, and add up in fp32
             part = torch.mm(of_logits.t(), states, out_dtype=torch.float32)
         else:
@@ -230,7 +225,7 @@ class _Collected(torch.autograd.Function):
 
 
 class _Linear(torch.autograd.Function):
-    """Compute states times weights; add the weight's gradient to `_Gradient`."""
+    """Multiply; add the weight's gradient to `_Gradient`."""
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, weight: Tensor, gradient: _Gradient) -> Tensor:

@@ -1,8 +1,6 @@
-"""Distribute micro-batches over ranks, whose rounds each last as long as their largest one, and collate them on a
-thread of rank 0, a few rounds ahead.
+"""Distribute micro-batches evenly over ranks, and collate them on a thread, a few rounds ahead.
 
-Invariants: rounds depend only on samples, packing and ranks; at most `LOOK_AHEAD` wait to be taken.
-A failure is raised where its round is taken; the thread ends with the block.
+Invariants: rounds depend only on samples, packing and ranks. A failure is raised where its round is taken.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from training.optimisation.collating import collate
 from training.optimisation.packing import MicroBatch, TrainingSample, plan_micro_batches
 
 LOOK_AHEAD = 2
-"""Rounds that may be ready before they are taken: enough, since collating one takes less time than training on one."""
+"""Rounds collated ahead."""
 
 
 class Collation:
@@ -47,7 +45,7 @@ class Collation:
 
     @contextmanager
     def made(self) -> Iterator[Iterator[list[MicroBatch]]]:
-        """Return an iterator over rounds of one share per rank, made on a thread.
+        """Return an iterator over rounds, made on a thread.
 
         Raises:
             PackingError: by the iterator, if samples do not fit together.
@@ -79,7 +77,7 @@ class Collation:
 
 
 class Arrivals:
-    """Iterate over a rank's micro-batches on its device; ``waited_s`` is the time spent waiting."""
+    """Iterate over a rank's micro-batches on its device; ``waited_s`` counts the wait."""
 
     def __init__(self, shares: Iterator[MicroBatch], device: torch.device) -> None:
         self._shares, self._device, self.waited_s = shares, device, 0.0
@@ -105,8 +103,8 @@ def distribute_micro_batches(
 ) -> list[list[list[int]]]:
     """Return the sample indices of each rank's micro-batches, equally many with nearly equal work per round.
 
-    Samples of a micro-batch with equal ``prompts`` stay together if possible. Some micro-batches may be empty; ranks
-    must run a sample of weight 0 for them. Only a single sequence may exceed ``room``. The result is deterministic.
+    Equal ``prompts`` stay together if possible; only a single sequence may exceed ``room``. Ranks must run a sample of
+    weight 0 for an empty micro-batch.
     """
     if ranks == 1:
         return [sorted(map(list, micro_batches), key=lambda part: -_load(part, lengths))]
@@ -126,7 +124,7 @@ def distribute_micro_batches(
 
 
 def waiting_share(shares: Sequence[Sequence[Sequence[int]]], lengths: Sequence[int]) -> float:
-    """Return the share of the ranks' time, measured in tokens, spent waiting."""
+    """Return the share of the ranks' time spent waiting, in tokens."""
     rounds = zip(*shares, strict=True)
     longest = sum(max(_load(part, lengths) for part in at_once) for at_once in rounds)
     return 1 - sum(lengths) / (len(shares) * longest) if longest else 0.0
@@ -140,7 +138,7 @@ def _by_prompt(part: Sequence[int], prompts: Sequence[object]) -> list[list[int]
 
 
 def _evened(pieces: Sequence[list[int]], lengths: Sequence[int], count: int) -> list[list[int]]:
-    """Return ``count`` micro-batches by longest processing time first, the fullest first."""
+    """Fill ``count`` micro-batches, largest piece first; return the fullest first."""
     loads = [(0, number) for number in range(count)]
     parts: list[list[int]] = [[] for _ in range(count)]
     for piece in sorted(pieces, key=lambda piece: -_load(piece, lengths)):

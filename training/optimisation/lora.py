@@ -2,8 +2,8 @@
 
 There is no dropout, so the trainer scores the policy that sampled.
 
-Invariants: before the first step the policy equals the model; frozen weights never change.
-A mixture's experts and router, embedding and output layer stay frozen.
+Invariants: before the first step the policy equals the model; frozen weights never change. A mixture's experts and
+router, embedding and output layer stay frozen.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _BASE, _NAME = ".base_layer.", "default"
-"""How peft calls the layer that an adapter is added to, and the one adapter that there is."""
+"""peft's names of an adapted layer and its adapter."""
 
 
 ALPHA_PER_RANK = 2
-"""alpha / rank, by which what an adapter adds is multiplied."""
+"""alpha / rank, the factor of an adapter's output."""
 
 _OF_EXPERTS = frozenset(("gate", "gate_proj", "up_proj", "down_proj", "w1", "w2", "w3"))
-"""Names that peft takes for the experts and the router of a mixture, wherever they are in it."""
+"""peft's names of a mixture's experts and router."""
 
 
 class Adapters:
@@ -81,7 +81,7 @@ class Adapters:
         return self.settings.model_dump(mode="json")
 
     def merged(self, name: str, state: Mapping[str, Tensor], whole: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return the tensor with its adapter added, if any; all ranks gather it together with ``whole``."""
+        """Return the tensor with its adapter, if any; all ranks gather it together."""
         value = whole(state[name])
         stem, base, kind = name.rpartition(_BASE)
         if not base or kind != "weight":
@@ -90,7 +90,7 @@ class Adapters:
         return torch.addmm(value, up, down, alpha=self._scale)
 
     def write(self, folder: Path, tensors: Mapping[str, Tensor], model: PreTrainedModel, base: str) -> None:
-        """Write these whole tensors for ``PeftModel.from_pretrained(model, folder)``; ``base`` names their model."""
+        """Write whole tensors for ``PeftModel.from_pretrained(model, folder)``; ``base`` names their model."""
         from safetensors.torch import save_file
 
         source = checkpoint_source(model)
@@ -107,7 +107,7 @@ class Adapters:
 
 
 def plain_name(name: str) -> str:
-    """Return the tensor's name in the model without adapters."""
+    """Return a tensor's name without adapters."""
     return name.replace(_BASE, ".")
 
 
@@ -117,11 +117,6 @@ def is_adapter(name: str) -> bool:
 
 
 def _targets(model: PreTrainedModel) -> tuple[str, ...]:
-    """Return the names of the linear layers to adapt.
-
-    Raises:
-        ConfigError: there are none.
-    """
     layers = decoder_of(model).layers
     modules = [(name, module) for layer in layers for name, module in layer.named_modules()]
     linear = {name.rpartition(".")[2] for name, module in modules if isinstance(module, nn.Linear)}

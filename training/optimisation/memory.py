@@ -5,7 +5,7 @@ For P parameters over R ranks, b bytes a computing number, T tokens, L layers; i
     states      = 16 P / R                      fp32 weights, gradients and AdamW's two moments
     reference   = b P / R                       a reference or teacher
     gathered    = b (3 P_layer + 2 P_ends)      two layers and a gradient, and embeddings; none for one rank in fp32
-    head        = 8 P_out                       in bf16: the output layer's fp32 gradient, and a chunk's part of it
+    head        = 8 P_out                       in bf16: the output layer's fp32 gradient, and a chunk's
     activations = T (b L d + layer)             without activation checkpointing: T L layer
     layer       = b (4 d + 3 d_q + 4 d_kv + 4 f) + 8 d
     logits      = 16 B                          B logits at once, softmax and gradients in fp32
@@ -22,7 +22,7 @@ from typing import Any
 GIB = 2**30
 
 LOGIT_ELEMENTS = 2**26
-"""Logits that exist at once in training: 256 MiB in fp32."""
+"""Logits at once in training: 256 MiB in fp32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class ModelShape:
 
     @property
     def layer_parameters(self) -> int:
-        """Return the parameters of a layer, without biases."""
+        """Return a layer's parameters, without biases."""
         attention = self.hidden_size * self.head_dim * (2 * self.num_heads + 2 * self.num_kv_heads)
         return attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size
 
@@ -86,7 +86,7 @@ MODEL_SHAPES = {
     "7B": ModelShape(152_064, 3584, 28, 28, 4, 128, 18_944),
     "24B": ModelShape(131_072, 5120, 40, 32, 8, 128, 32_768),
 }
-"""Sizes of Qwen2.5-1.5B, Qwen2.5-7B and Mistral-Small-24B, from their published configurations."""
+"""Published sizes of Qwen2.5-1.5B, Qwen2.5-7B and Mistral-Small-24B."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +117,8 @@ def estimate_memory(
     reference: bool = False,
     lora_rank: int = 0,
 ) -> MemoryEstimate:
-    """Return the memory that one rank needs.
-
-    Args:
-        ranks: GPUs over which the model is sharded.
-        tokens: of a micro-batch.
-        checkpointing: of activations.
-        dtype_bytes: bytes of a computing number.
-        reference: whether there is a reference or teacher.
-        lora_rank: 0 if all weights are trained.
+    """Return the memory that each of ``ranks`` needs for micro-batches of ``tokens``; ``lora_rank`` 0 trains all
+    weights.
     """
     kv = shape.num_kv_heads * shape.head_dim
     queries = shape.num_heads * shape.head_dim

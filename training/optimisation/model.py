@@ -1,6 +1,6 @@
 """Load causal language models, and publish trained ones for transformers and vLLM.
 
-Invariant: a folder is flushed and then renamed, so one with ``DONE.json`` is complete, also after kill -9.
+Invariant: a folder with ``DONE.json`` is complete, also after kill -9.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def load_model(
     device: str = "cpu",
     training: bool = False,
 ) -> PreTrainedModel:
-    """Return the causal language model of a local folder, or the text part of a multimodal one.
+    """Return a local folder's causal language model, or a multimodal one's text part.
 
     Raises:
         PolicyError: transformers cannot load it; or, for training, its weights are quantised or not finite.
@@ -68,7 +68,6 @@ def load_model(
 
 
 def _require_finite(model: PreTrainedModel, folder: Path) -> None:
-    """Raise PolicyError if a weight is NaN or infinite."""
     broken = [name for name, value in model.named_parameters() if not value.is_meta and not value.isfinite().all()]
     if broken:
         raise PolicyError(
@@ -92,7 +91,7 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     """Return the tokenizer of a model's folder.
 
     Raises:
-        PolicyError: there is none, or it has no chat template.
+        PolicyError: it is missing, or has no chat template.
     """
     from transformers import AutoTokenizer
 
@@ -129,7 +128,6 @@ def save_model(
 
     Args:
         asked: the model's table in the recipe; its prompt goes into the folder.
-        extra_files: name to content.
         state: tensors, named as on disk, in place of the model's own.
     """
     from transformers.utils.logging import disable_progress_bar
@@ -153,7 +151,7 @@ def save_model(
 
 @contextmanager
 def replaced(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder, which is flushed after the block and takes this one's place."""
+    """Yield an empty folder that replaces this one after the block."""
     aside = folder.parent / f".aside-{folder.name}-{os.getpid()}"
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -170,7 +168,6 @@ def replaced(folder: Path) -> Iterator[Path]:
 
 
 def _copy_processors(model: PreTrainedModel, folder: Path) -> None:
-    """Copy a multimodal model's processor settings, which its text part lacks."""
     source = checkpoint_source(model)
     if source is not None and source.whole is not None:
         for name in _PROCESSORS:

@@ -1,7 +1,6 @@
 """Pack sequences into micro-batches of a fixed number of tokens (paper, section 3).
 
-Invariant: sequences are adjacent and never split, each sample is in one micro-batch, positions start at 0 in each, and
-there are no padding tokens.
+Invariant: sequences are adjacent and whole, each in one micro-batch, with positions from 0 and no padding.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from training.rollouts.impossible import impossible_positions
 
 
 class PackingError(GoldilocksError):
-    """A sequence that cannot be packed or trained on."""
+    """A sequence that cannot be trained on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +27,11 @@ class TrainingSample:
 
     Attributes:
         generator_logprobs: of the drawn response tokens; None if unknown.
-        advantage, token_weight: see `training.objectives.base.GroupCredit`.
         mask: False for untrained response tokens; None trains on all.
-        on_policy: whether all tokens were drawn with the current weights; None if unknown.
+        on_policy: whether the current weights drew all tokens; None if unknown.
         max_distance: max mean difference to the reference, in nats per token; a sample beyond it weighs nothing.
-        answer_tokens: number of last response tokens that are a reference text, which was not drawn.
+        answer_tokens: last response tokens that are a reference text.
         value: its problem's before the step, if any.
-        teacher_prompt_ids: prompt after which a teacher scores the response, if it does.
 
     Raises:
         PackingError: lengths do not match, or an unmasked token has an impossible log-probability.
@@ -78,7 +75,7 @@ class TrainingSample:
 
     @property
     def length(self) -> int:
-        """Return the number of tokens of prompt and response."""
+        """Return the tokens of prompt and response."""
         return len(self.prompt_ids) + len(self.response_ids)
 
 
@@ -150,7 +147,7 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
 
 
 def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int]) -> int:
-    """Return how many tokens the model reads of these samples in one micro-batch."""
+    """Return the tokens that the model reads in a micro-batch of these samples."""
     prompts = {tuple(samples[index].prompt_ids) for index in indices}
     return sum(map(len, prompts)) + sum(len(samples[index].response_ids) for index in indices)
 
@@ -192,7 +189,7 @@ def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> l
 
 
 def padding_share(micro_batches: Sequence[Sequence[int]], lengths: Sequence[int], room: int) -> float:
-    """Return the share of the micro-batches' room that stays empty."""
+    """Return the empty share of the micro-batches' room."""
     used = sum(lengths)
     whole = room * len(micro_batches)
     return 1 - used / whole if whole else 0.0

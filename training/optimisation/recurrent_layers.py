@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _MIXERS = ("linear_attn", "conv", "mamba")
-"""What transformers calls them in a layer."""
+"""Their names in transformers' layers."""
 
 _KNOWN = frozenset({"linear_attention", "conv", "mamba", "hybrid"})
-"""Kinds of such layers whose sequences can be kept apart, as configurations call them."""
+"""Their kinds in configurations."""
 
 
 def packing_for(model: PreTrainedModel, settings: PackingSettings) -> tuple[PackingSettings, str | None]:
-    """Return this model's packing, and a sentence if it differs from ``settings``."""
+    """Return this model's packing, and why it differs from ``settings``, if it does."""
     config: Any = model.config
     kinds = set(getattr(config, "layer_types", None) or ())
     known = any(_mixers(layer) for layer in _layers(model)) and not carries_state({"layer_types": [*kinds - _KNOWN]})
@@ -53,7 +53,7 @@ def keep_sequences_apart(model: PreTrainedModel) -> int:
 
 @contextmanager
 def as_transformers_has_them(model: PreTrainedModel) -> Iterator[None]:
-    """Restore these layers' own forward pass within the block."""
+    """Restore the layers' own forward pass within the block."""
     changed = [mixer for layer in _layers(model) for mixer in _mixers(layer) if isinstance(mixer.forward, _Apart)]
     forwards = [mixer.forward for mixer in changed]
     for mixer, apart in zip(changed, forwards, strict=True):
@@ -74,8 +74,6 @@ def _mixers(layer: nn.Module) -> list[Any]:
 
 
 class _Apart:
-    """A layer's forward pass over packed rows."""
-
     def __init__(self, forward: Callable[[Tensor], Tensor]) -> None:
         self.whole = forward
         """The layer's own forward pass."""

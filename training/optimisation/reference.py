@@ -1,6 +1,6 @@
 """Score with frozen policies, a reference or a teacher, by the policy's own code.
 
-Invariant: a resumed run has the same ones (`ReferencePolicy.revision`), which never change.
+Invariant: a resumed run has the same ones (`ReferencePolicy.revision`).
 """
 
 from __future__ import annotations
@@ -27,13 +27,9 @@ from training.recipe import TrainRecipe
 class ReferencePolicy:
     """A frozen model on every rank.
 
-    Args:
-        recipe: temperature, precision.
-        vocabulary: size of the policy's; None skips the check.
-
     Raises:
         PolicyError: there is no model in the folder.
-        ConfigError: it has another vocabulary.
+        ConfigError: its size of vocabulary differs from ``vocabulary``, if given.
     """
 
     def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext, vocabulary: int | None) -> None:

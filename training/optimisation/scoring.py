@@ -16,17 +16,11 @@ from training.optimisation.look_ahead import Arrivals, Collation
 from training.optimisation.packing import MicroBatch, TrainingSample
 
 _FLIPPED = 53
-"""`PolicyScorer.flip_weights`: one column in so many. A prime: it falls differently in tensors of the usual sizes."""
+"""Every 53rd column is flipped; a prime varies it between rows."""
 
 
 class PolicyScorer:
-    """Scores responses without gradient; every rank has one, rank 0 calls, the others run its `tasks`.
-
-    Args:
-        policy: the policy in training, or a frozen teacher.
-        temperature: the sampler's.
-        name: prefix of its tasks' names.
-    """
+    """Scores responses without gradient; every rank has one, rank 0 calls, the others run its `tasks`."""
 
     def __init__(
         self,
@@ -51,12 +45,8 @@ class PolicyScorer:
         temperature: float | None = None,
         plain: bool = False,
     ) -> list[Tensor]:
-        """Return [response] fp32 log-probabilities of each sample.
-
-        Args:
-            samples: only their tokens count.
-            packing, temperature: in place of the trainer's.
-            plain: score each sequence alone by transformers' own forward pass.
+        """Return [response] fp32 log-probabilities of each sample; ``plain`` scores each alone by transformers' own
+        forward pass.
         """
         settings = packing or self.packing
         room = max([settings.micro_batch_tokens, *(sample.length for sample in samples)])
@@ -69,15 +59,11 @@ class PolicyScorer:
         return [logprobs[index] for index in range(len(samples))]
 
     def flip_weights(self) -> None:
-        """Flip the sign of some columns of every weight, to test whether new weights arrive.
-
-        Invariant: a second call restores every bit.
-        """
+        """Flip the sign of some columns of every weight; a second call restores every bit."""
         self._ranks.run_on_all_ranks(f"{self._name}_flip_weights", self.tasks, None, None)
 
     @torch.no_grad()
     def _logprobs(self, shares: Iterator[MicroBatch], value: tuple[float, bool]) -> dict[int, Tensor]:
-        """Return on rank 0 all ranks' log-probabilities by sample."""
         temperature, plain = value
         before, self._policy.temperature = self._policy.temperature, temperature
         logprobs: dict[int, Tensor] = {}

@@ -1,4 +1,4 @@
-"""Shard a policy over ranks with FSDP2, with rank 0's weights sent to all of them a module at a time."""
+"""Shard a policy over ranks with FSDP2, sending rank 0's weights a module at a time."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def shard(
 
 
 class WeightReceiver:
-    """Sends rank 0's tensors to all ranks, where ``root`` is on ``meta``; all ranks call it together."""
+    """Sends rank 0's tensors to the others, which are on ``meta``; all ranks call it together."""
 
     def __init__(self, root: nn.Module, ranks: DistributedContext) -> None:
         self._ranks = ranks
@@ -73,7 +73,6 @@ class WeightReceiver:
             holder[key] = given[number]
 
     def _sent(self, value: Tensor, dtype: torch.dtype) -> Tensor:
-        """Return rank 0's tensor on the computing device."""
         if self._ranks.is_rank_zero:
             value.data = value.detach().to(self._ranks.device).contiguous()
         else:
@@ -84,7 +83,7 @@ class WeightReceiver:
 
 
 def _places(root: nn.Module, prefix: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield the name, holding dictionary and key of each tensor, plain attributes included."""
+    """Yield each tensor's name, holder and key, plain attributes included."""
     for module_name, module in root.named_modules(prefix=prefix):
         for holder in (module._parameters, module._buffers, vars(module)):
             for key in [key for key, value in holder.items() if isinstance(value, Tensor)]:

@@ -25,9 +25,7 @@ _LOGITS: dict[str, tuple[tuple[str, ...], Callable[[Tensor, float], Tensor]]] = 
 
 
 def load_causal_model(folder: Path, dtype: torch.dtype, *, empty: bool = False) -> PreTrainedModel:
-    """Return the causal language model of a folder, or the text part of a larger model.
-
-    With ``empty`` its tensors have no memory.
+    """Return a folder's causal language model, or a larger model's text part; ``empty``: without memory.
 
     Raises:
         PolicyError: tensors are missing, or transformers lacks a class for it.
@@ -52,11 +50,6 @@ def load_causal_model(folder: Path, dtype: torch.dtype, *, empty: bool = False) 
 
 
 def _read(kind: Any, folder: Path, dtype: torch.dtype, attention: str) -> PreTrainedModel:
-    """Return the folder's model of this class.
-
-    Raises:
-        PolicyError: tensors are missing.
-    """
     model, report = kind.from_pretrained(
         folder, dtype=dtype, attn_implementation=attention, local_files_only=True, output_loading_info=True
     )
@@ -69,12 +62,12 @@ def _read(kind: Any, folder: Path, dtype: torch.dtype, attention: str) -> PreTra
 
 
 def decoder_of(model: PreTrainedModel) -> Any:
-    """Return the stack of layers that computes hidden states."""
+    """Return the layers that compute hidden states."""
     return model.get_decoder()
 
 
 def active_parameters(model: PreTrainedModel) -> int:
-    """Return how many parameters compute a token; of experts only the chosen count."""
+    """Return the parameters per token; of experts only the chosen count."""
     chosen = int(getattr(model.config, "num_experts_per_tok", None) or 0)
     total = 0
     for name, value in model.named_parameters():
@@ -115,11 +108,6 @@ def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = 
 
 
 def _published_class(config: Any) -> Any:
-    """Return the class of transformers that the checkpoint names.
-
-    Raises:
-        PolicyError: there is none.
-    """
     import transformers
 
     names = config.architectures or ()
@@ -140,7 +128,6 @@ def _knows_sdpa(config: Any) -> bool:
 
 
 def _text_part(whole: PreTrainedModel, folder: Path, attention: str) -> PreTrainedModel:
-    """Return a causal language model of a larger model's decoder and output layer."""
     from transformers import AutoModelForCausalLM
 
     decoder, head = whole.get_decoder(), whole.get_output_embeddings()
@@ -165,7 +152,6 @@ def _text_part(whole: PreTrainedModel, folder: Path, attention: str) -> PreTrain
 
 
 def _keep_only(module: nn.Module, kept: set[int]) -> bool:
-    """Remove submodules outside ``kept``; return whether the module stays."""
     if id(module) in kept:
         return True
     holds = {name: _keep_only(child, kept) for name, child in module.named_children()}

@@ -2,8 +2,8 @@
 
 Weights, gradients and AdamW's state are fp32; with ``dtype = bfloat16`` the passes run in bf16.
 
-Invariants: loss and gradient do not depend on the number of ranks, up to rounding; every sample counts once; all
-ranks gather the same tensors in the same order.
+Invariants: loss and gradient do not depend on the number of ranks, up to rounding; every sample counts once; all ranks
+gather the same tensors in the same order.
 """
 
 from __future__ import annotations
@@ -67,9 +67,8 @@ class StepResult:
 
     Attributes:
         statistics: the policy's and the objective's, over all ranks.
-        shared_prompt_share: share of tokens not read, since their prompt was read already.
-        collation_wait_s: seconds that rank 0 waited for micro-batches since the last step.
-        estimates: each group's value, from the second pass.
+        shared_prompt_share: share of tokens not read, since their prompt was.
+        collation_wait_s: rank 0's wait for micro-batches since the last step.
     """
 
     loss: float
@@ -88,15 +87,7 @@ class StepResult:
 
 
 class Trainer:
-    """The policy in training with its optimiser; all ranks but rank 0 run `follow`.
-
-    Args:
-        folder: the model to start from; None if ``model`` is given.
-        recipe: temperature, packing, optimiser, precision.
-        model: a loaded model in fp32.
-
-    ``packing_note`` explains a change of the recipe's packing.
-    """
+    """The policy in training with its optimiser; all ranks but rank 0 run `follow`. A given ``model`` is in fp32."""
 
     def __init__(
         self, folder: Path | None, recipe: TrainRecipe, ranks: DistributedContext, model: PreTrainedModel | None = None
@@ -143,7 +134,7 @@ class Trainer:
 
     @property
     def asked(self) -> LiveModel:
-        """Return the recipe's table of the trained model."""
+        """Return the trained model's table."""
         return self._recipe.trained
 
     def ask(self, teacher: ReferencePolicy) -> None:
@@ -198,7 +189,6 @@ class Trainer:
     def _with_second_pass(
         self, samples: Sequence[TrainingSample], settings: ObjectiveSettings
     ) -> tuple[Sequence[TrainingSample], Mapping[int, float]]:
-        """Return the samples after the second pass, if any, and its value estimates."""
         objective = objective_of(settings)
         needs, second_pass = objective.needs(settings), objective.second_pass
         if second_pass is None or not (needs.second_pass or any(one.max_distance is not None for one in samples)):
@@ -209,15 +199,15 @@ class Trainer:
         return reweighed(samples, sums, made), made.estimates
 
     def full_state_dict(self) -> dict[str, Tensor]:
-        """Return all tensors under their names on disk, in the computing type.
+        """Return all tensors under their names on disk; untrained ones are on device ``meta``.
 
-        Untrained tensors are on device ``meta``. Without sharding, others may change with the next step.
+        Without sharding, others may change with the next step.
         """
         state: dict[str, Tensor] = self.ranks.run_on_all_ranks("weights", self._work, None, None)
         return state
 
     def write_adapters(self, folder: Path, tensors: Mapping[str, Tensor] | None = None) -> None:
-        """Write the adapters, if any, or these earlier copies, in peft's format."""
+        """Write the adapters, if any, or these earlier copies, for peft."""
         if self.adapters is not None:
             present = self.adapter_tensors() if tensors is None else tensors
             self.adapters.write(folder, present, self.model, self._recipe.trained.model)
@@ -230,7 +220,7 @@ class Trainer:
         return tensors
 
     def throughput(self, figures: Sequence[StepResult]) -> dict[str, float]:
-        """Return model TFLOP/s without attention, the ranks' waiting share, and rank 0's peak memory on a GPU."""
+        """Return model TFLOP/s without attention, waiting share, and rank 0's peak memory."""
         seconds = max(sum(step.seconds for step in figures), 1e-9)
         numbers = {"speed/model_tflops": 6e-12 * self.parameters * sum(step.model_tokens for step in figures) / seconds}
         if self.ranks.world_size > 1:
@@ -240,12 +230,12 @@ class Trainer:
         return numbers
 
     def begin_save(self, folder: Path) -> Future[Any]:
-        """Copy weights and optimiser state to the host; return a future of all ranks' writes."""
+        """Copy weights and optimiser to the host; return a future of the write."""
         self.ranks.run_on_all_ranks("save", self._work, None, str(folder))
         return self._saving
 
     def load(self, folder: Path, steps_taken: int) -> None:
-        """Load what `begin_save` wrote after ``steps_taken`` optimiser steps, with any number of ranks."""
+        """Load what `begin_save` wrote, with any number of ranks."""
         self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
 
     def _waited_since_last_step(self) -> float:
@@ -280,7 +270,6 @@ class Trainer:
 
     @torch.no_grad()
     def _sequence_sums(self, shares: Iterator[MicroBatch], of_answers: bool) -> dict[int, float]:
-        """Return on rank 0 each sample's summed log-ratios to the reference, or log-probabilities of its answer."""
         if self.reference is None and not of_answers:
             raise ValueError("the objective's second pass needs a reference policy, and the trainer has none")
         sums: dict[int, float] = {}
@@ -301,7 +290,6 @@ class Trainer:
         return {index: value for share in self.ranks.gather(sums) for index, value in share.items()}
 
     def _scored(self, part: MicroBatch, settings: ObjectiveSettings) -> tuple[Tensor, dict[str, Statistic]]:
-        """Return the micro-batch's loss, with gradient, and its statistics."""
         objective = objective_of(settings)
         scores = self.policy(part, "gradient" if objective.needs(settings).entropy_gradient else "value")
         inputs = ObjectiveInputs(
@@ -359,7 +347,6 @@ class Trainer:
         )
 
     def _saved_state(self) -> dict[str, Any]:
-        """Return the state for a checkpoint, without frozen weights."""
         from torch.distributed.checkpoint.state_dict import get_state_dict
 
         model, optimiser = get_state_dict(self.policy, self.optimiser, options=self._saved_parts())
@@ -375,7 +362,7 @@ class Trainer:
 
 
 _FAR = math.exp(10)
-"""A ratio of probabilities that neither rounding nor a few versions of staleness explain."""
+"""A ratio that neither rounding nor staleness explains."""
 
 
 def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[str, Statistic]) -> str:
@@ -411,7 +398,7 @@ def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[
 
 
 def scored_groups(samples: Sequence[TrainingSample], sums: Mapping[int, float]) -> ScoredGroups:
-    """Return the second pass's input for samples with these sums."""
+    """Return the second pass's input."""
     values = [math.nan if one.value is None else one.value for one in samples]
     return ScoredGroups(
         torch.tensor([one.advantage for one in samples], dtype=torch.float64),
@@ -422,7 +409,7 @@ def scored_groups(samples: Sequence[TrainingSample], sums: Mapping[int, float]) 
 
 
 def reweighed(samples: Sequence[TrainingSample], sums: Mapping[int, float], made: GroupWeights) -> list[TrainingSample]:
-    """Return the samples with new weights; those too far from the reference weigh nothing."""
+    """Return the samples with new weights, 0 if too far from the reference."""
     texts = [0.0] * len(samples) if made.answer_weights is None else made.answer_weights.tolist()
     far = [
         one.max_distance is not None and abs(sums[place]) > one.max_distance * len(one.response_ids)
@@ -435,7 +422,7 @@ def reweighed(samples: Sequence[TrainingSample], sums: Mapping[int, float], made
 
 
 def far_share(samples: Sequence[TrainingSample]) -> Statistic:
-    """Return the share of stored samples that weigh nothing after the second pass, or NaN."""
+    """Return the stored samples' share without weight, or NaN."""
     weighs = [one.token_weight > 0 for one in samples if one.max_distance is not None]
     return Statistic("mean", float(weighs.count(False)), float(len(weighs)))
 
@@ -468,17 +455,17 @@ def plain_state(
 
 
 def adapter_state(model: PreTrainedModel) -> dict[str, Tensor]:
-    """Return host copies of the adapters' whole tensors, in fp32."""
+    """Return host copies of the adapters' tensors, in fp32."""
     own = model.state_dict()
     return {name: _whole(value).detach().to("cpu", copy=True) for name, value in own.items() if is_adapter(name)}
 
 
 def _whole(value: Tensor) -> Tensor:
-    """Return the tensor that this one is a shard of; all ranks take part."""
+    """Return the unsharded tensor; all ranks take part."""
     full: Tensor = value.full_tensor() if isinstance(value, DTensor) else value
     return full
 
 
 def ignore_saving_alone() -> None:
-    """Silence torch's warning about saving without process groups, on all threads."""
+    """Silence torch's warning about saving without process groups."""
     warnings.filterwarnings("ignore", message="torch.distributed is disabled")

@@ -1,9 +1,9 @@
 """Store every attempt of a training run, with its verdict.
 
     RUN/attempts/<key>/               `AttemptStore`: key.json, journal, parts in `ATTEMPT`
-    RUN/verdicts/<verifier>/<key>/    `VerdictStore`: the verdict of the run's verifier, in `VERDICT`
+    RUN/verdicts/<verifier>/<key>/    `VerdictStore`: its verdict, in `VERDICT`
 
-An attempt's index is rollout_group * group size + index in training, and step * attempts + index in evaluation.
+An attempt's index is rollout_group * group size + index in training, step * attempts + index in evaluation.
 
 Invariant: each finished attempt is stored once, also after kill -9 and resume.
 """
@@ -35,12 +35,12 @@ ATTEMPTS, VERDICTS = "attempts", "verdicts"
 TRAINING_ATTEMPTS, EVALUATION_ATTEMPTS = "training", "evaluation"
 
 KIND = "training"
-"""The kind in key.json; folders of another kind are left alone."""
+"""The kind in key.json; other folders are left alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptPurpose:
-    """The purpose of attempts, and the settings that they depend on."""
+    """The purpose of attempts, and their settings."""
 
     name: str  # training or evaluation
     per_problem: int  # rollouts of a group, or of a problem in an evaluation
@@ -53,7 +53,7 @@ class AttemptPurpose:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Return what key.json holds next to the key."""
+        """Return key.json's content, except the key."""
         return {"kind": KIND, "purpose": self.name, "per_problem": self.per_problem, **self.drawing}
 
 
@@ -63,12 +63,11 @@ def rollout_origin(purpose: str, step: int, version: int, rollout: Rollout, grou
 
 
 class AttemptLog:
-    """Writes the attempts of a run; leaving the context flushes them.
+    """Writes a run's attempts; leaving the context flushes them.
 
     Args:
-        policy: returns the policy's name, on the writing thread, as it may hash weights.
-        kept_parts: the parts that the checkpoint names; all others are removed.
-        tags: the model's; stored texts have the default ones.
+        policy: returns the policy's name, on the writing thread.
+        kept_parts: the checkpoint's; all others are removed.
     """
 
     def __init__(
@@ -105,7 +104,7 @@ class AttemptLog:
             self._raise_failure()
 
     def record(self, task: TrainingTask, rollout: Rollout, index: int, origin: RolloutOrigin) -> None:
-        """Store a rollout; ``index`` counts within its group, or its problem's evaluation.
+        """Store a rollout by its ``index`` in its group, or its problem's evaluation.
 
         Raises:
             StoreError: an earlier write failed.
@@ -116,7 +115,7 @@ class AttemptLog:
         self._pending.append(self._thread.submit(self._write, task, rollout, index, origin))
 
     def checkpoint(self) -> Future[list[str]]:
-        """Write all recorded attempts into parts; return the names of all parts."""
+        """Write recorded attempts into parts; return all parts' names."""
         self._raise_failure()
         return self._thread.submit(self._compact_all)
 
@@ -192,7 +191,7 @@ def attempt_tables(run: Path, columns: Sequence[str] = tuple(ATTEMPT)) -> Iterat
         columns: of `ATTEMPT`, with problem and index.
 
     Raises:
-        StoreError: there are no attempts, or they are damaged.
+        StoreError: attempts are missing or damaged.
     """
     found = False
     for _, store in _stores(run):
@@ -216,7 +215,7 @@ def read_attempts(
         purpose: ``training`` or ``evaluation``; None: both.
 
     Raises:
-        StoreError: there are no attempts, or they are damaged.
+        StoreError: attempts are missing or damaged.
     """
     needed = list(dict.fromkeys([*columns, "problem", "index", "step", "purpose"]))
     frames = []
@@ -227,14 +226,14 @@ def read_attempts(
 
 
 def verdict_tables(run: Path) -> Iterator[pl.DataFrame]:
-    """Yield each verdict once, in the `VERDICT` schema; unjudged rollouts have a null ``outcome``."""
+    """Yield each verdict once, in `VERDICT`; unjudged rollouts have a null ``outcome``."""
     for folder in _folders(run, VERDICTS):
         verifier = str(json.loads((folder / "key.json").read_text(encoding="utf-8"))["verifier"])
         yield from VerdictStore(folder.parent, _read_key(folder), verifier, create=False).tables()
 
 
 def count_attempts(run: Path) -> dict[str, int]:
-    """Return how many attempts a run keeps, by purpose."""
+    """Return a run's number of attempts by purpose."""
     counts = Counter[str]()
     for purpose, store in _stores(run):
         counts[purpose] += store.height
@@ -242,14 +241,12 @@ def count_attempts(run: Path) -> dict[str, int]:
 
 
 def _stores(run: Path) -> Iterator[tuple[str, AttemptStore]]:
-    """Yield the purpose and store of a run's attempts."""
     for folder in _folders(run, ATTEMPTS):
         purpose = str(json.loads((folder / "key.json").read_text(encoding="utf-8"))["purpose"])
         yield purpose, AttemptStore(folder.parent, _read_key(folder), create=False)
 
 
 def _verdict_line(task: TrainingTask, rollout: Rollout) -> dict[str, Any]:
-    """Return a verdict for the journal."""
     line = {
         "reference": task.reference_answer,
         "outcome": rollout.outcome.value if rollout.outcome is not None else None,
@@ -261,7 +258,6 @@ def _verdict_line(task: TrainingTask, rollout: Rollout) -> dict[str, Any]:
 
 
 def _folders(run: Path, *tables: str) -> Iterator[Path]:
-    """Yield the folders of the run's stores."""
     for table in tables or (ATTEMPTS, VERDICTS):
         for path in sorted((run / table).glob("*/key.json" if table == ATTEMPTS else "*/*/key.json")):
             if json.loads(path.read_text(encoding="utf-8")).get("kind") == KIND:
@@ -278,7 +274,7 @@ def _read_key(folder: Path) -> AttemptKey:
 
 
 def _cut_back(run: Path, kept_parts: frozenset[str]) -> None:
-    """Remove all parts but these, and journals."""
+    """Remove journals and all other parts."""
     for folder in list(_folders(run)):
         for path in _parts(folder):
             if str(path.relative_to(run)) not in kept_parts:

@@ -1,6 +1,6 @@
 """Make training samples and metrics from groups of judged rollouts.
 
-Invariants: advantages and weights are computed for the whole minibatch, over all ranks. Tokens with an impossible
+Invariants: advantages and weights are computed over the whole minibatch and all ranks. Tokens with an impossible
 log-probability weigh nothing.
 """
 
@@ -26,11 +26,11 @@ from training.rollouts.rollouts import Rollout
 
 ValueOf = Callable[[str], float | None]
 TeacherPrompt = Callable[[str, tuple[int, ...]], tuple[int, ...] | None]
-"""(problem, the student's prompt) → the prompt after which a teacher scores the response; None: it is not asked."""
+"""(problem, student's prompt) → the teacher's prompt, or None: no teacher scores the response."""
 
 
 def no_value(_: str) -> None:
-    """Return that a problem has no value."""
+    """Return None for any problem."""
     return None
 
 
@@ -51,7 +51,7 @@ def build_samples(
     """Return a sample for each rollout of a minibatch, in order.
 
     Args:
-        version: of the trainer's weights, None after the first minibatch; it decides which rollouts are on-policy.
+        version: of the trainer's weights, None after the first minibatch; rollouts of it alone are on-policy.
         max_distance: of stored rollouts.
         max_tokens: the run's limit of a rollout.
     """
@@ -110,7 +110,7 @@ def estimates_by_problem(batch: RolloutBatch[Rollout], results: Sequence[StepRes
 def check_logprobs(
     groups: Sequence[RolloutGroup[Rollout]], max_share: float = MAX_IMPOSSIBLE_SHARE
 ) -> ImpossibleTokens:
-    """Count the batch's tokens with an impossible log-probability.
+    """Count the batch's impossible log-probabilities.
 
     Raises:
         PolicyError: they exceed ``max_share``.
@@ -130,7 +130,7 @@ def check_logprobs(
 
 
 def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict[str, float]:
-    """Return mean rewards, lengths and ages of a batch that policy ``version`` trains on.
+    """Return rewards, lengths and ages of a batch that policy ``version`` trains on.
 
     ``age`` is in versions per token.
     """
@@ -160,7 +160,7 @@ def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict
 
 
 def policy_metrics(results: Sequence[StepResult]) -> dict[str, float]:
-    """Combine the optimiser steps of a batch into metrics."""
+    """Return metrics of a batch's optimiser steps."""
     reduced = over_steps([result.statistics for result in results])
     return {
         "policy/loss": sum(result.loss for result in results),
@@ -173,7 +173,7 @@ def policy_metrics(results: Sequence[StepResult]) -> dict[str, float]:
 def speed_metrics(
     results: Sequence[StepResult], timer: Timer, sampled_tokens: int, capacity: int, wanted: int
 ) -> dict[str, float]:
-    """Return times and speeds of a step; see `Timer.idle_shares`."""
+    """Return times and speeds of a step."""
     seconds = max(timer.elapsed_s, 1e-9)
     return {
         **timer.idle_shares(capacity, wanted),
@@ -188,7 +188,7 @@ def speed_metrics(
 
 
 def batch_row(step: int, sampled: RolloutBatch[Rollout], whole: RolloutBatch[Rollout]) -> dict[str, Any]:
-    """Return a row of ``batches.jsonl``: [group, index] of rollouts, [problem, index] of stored ones."""
+    """Return a row of ``batches.jsonl``."""
     fresh = {group.number for group in sampled.groups}
     stored = [group for group in whole.groups if group.number not in fresh]
     rows = [[request.group, request.index] for group in sampled.groups for request, _ in group.rollouts]
@@ -198,7 +198,7 @@ def batch_row(step: int, sampled: RolloutBatch[Rollout], whole: RolloutBatch[Rol
 
 
 def queue_metrics(ledger: RolloutLedger) -> dict[str, float]:
-    """Return counts of rollouts by state and drop reason."""
+    """Return counts by state and drop reason."""
     names = ("running", "judging", "waiting", "ready", "admitted", "trained")
     dropped = {f"dropped/{reason}": float(count) for reason, count in ledger.dropped.items()}
     queued = {f"queue/{name}": float(getattr(ledger, name)) for name in names}

@@ -1,12 +1,11 @@
-"""The curriculum: a sampler over pools of problems, and gates that move problems and change settings.
+"""Draws problems from pools, moves problems between them, and changes settings by stage.
 
-Problems are active, deferred (too hard) or retired (too easy). With rollouts weighed by ``0.5 ** (age / HALF_LIFE)``,
-the posterior of a pass rate is Beta(1 + correct, 1 + wrong); a problem enters a pool that holds `CONFIDENCE` of it. A
-curve is flat if a line through its last `PLATEAU_WINDOW` values gains little, and its slope is below 2 standard errors
-(paper, section 5.2).
+Problems are active, deferred (too hard) or retired (too easy). With rollouts weighed by ``0.5 ** (age / HALF_LIFE)``, a
+pass rate's posterior is Beta(1 + correct, 1 + wrong); a problem enters a pool that holds `CONFIDENCE` of it. A curve is
+flat if a line through it gains little, at a slope below 2 standard errors (paper, section 5.2).
 
-Invariants: draws depend only on the seed and the draws before. Of k draws, each passive pool gets floor(k * share), or
-one less. A restored `state` continues the same run.
+Invariants: draws depend only on the seed and earlier draws. Of k draws, each passive pool gets floor(k * share), or one
+less.
 """
 
 from __future__ import annotations
@@ -28,42 +27,41 @@ if TYPE_CHECKING:
     from training.rollouts.tasks import TrainingTask
 
 BAND = (0.05, 0.875)
-"""Pass rates between which a problem is active: below it is deferred, above it retired."""
+"""Pass rates of active problems: deferred below, retired above."""
 
 CONFIDENCE = 0.8
-"""Probability that a pass rate is outside the band before its problem leaves the active pool, and inside before it
-comes back."""
+"""Probability from which a problem moves to another pool."""
 
 HALF_LIFE = 50.0
 """Training steps after which a rollout counts half."""
 
 MIN_ROLLOUTS = 4.0
-"""Weighted rollouts below which a problem stays in its pool."""
+"""Weighted rollouts before a problem may move."""
 
 CURVE_STEPS = 512
-"""Steps of each curve that are kept; windows are shorter."""
+"""Steps of each curve that are kept."""
 
 PLATEAU_WINDOW = 20
 """Steps over which a curve is called flat."""
 
 REWARD_MIN_GAIN = 0.02
-"""Gain of the mean reward over the window below which it is flat."""
+"""Gain of the mean reward below which it is flat."""
 
 LENGTH_MIN_GAIN = 0.05
-"""Gain of the mean length over the window, as a share of it, below which it is flat."""
+"""The same for the mean length, as a share of it."""
 
 LIMITED_SHARE = 0.05
-"""Share of responses that reach the length penalty, or are cut, from which the limit on the length binds."""
+"""Share of responses, penalised for length or cut, from which the limit binds."""
 
 PATIENCE = 20
-"""Steps after the window in which no further deferred problems come in."""
+"""Further steps before more deferred problems come in."""
 
 HARDER_SHARE = 0.25
-"""Deferred problems that come in on a reward plateau, as a share of the active ones."""
+"""Deferred problems that come in on a reward plateau, per active one."""
 
 
 class Pool(StrEnum):
-    """The pool of a problem, by its pass rate."""
+    """A problem's pool."""
 
     ACTIVE = "active"
     DEFERRED = "deferred"
@@ -71,12 +69,12 @@ class Pool(StrEnum):
 
 
 PASSIVE_SHARES = {Pool.RETIRED: 0.02, Pool.DEFERRED: 0.05}
-"""Share of the groups that are drawn from the passive pools."""
+"""Share of the groups from passive pools."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a setting of the run, or of a problem's pool, and why.
+    """A change of a setting or of a problem's pool, and why.
 
     Example: ``Change("active", 400, 500, "reward flat: +0.012 over 20 steps")``
     """
@@ -108,7 +106,7 @@ class PassWeights:
 
 @dataclass(frozen=True, slots=True)
 class StepMeans:
-    """Means of what a step sampled; ``limited`` is the share that reached the length penalty or was cut."""
+    """Means of a step's samples; ``limited`` as in `LIMITED_SHARE`."""
 
     reward: float
     length: float
@@ -117,7 +115,7 @@ class StepMeans:
 
 
 def pool_gate(problem: str, pool: Pool, now: PassWeights) -> Change | None:
-    """Return the problem's new pool and why, or None."""
+    """Return the problem's new pool, if any, and why."""
     count = now.correct + now.wrong
     if count < MIN_ROLLOUTS:
         return None
@@ -133,7 +131,7 @@ def pool_gate(problem: str, pool: Pool, now: PassWeights) -> Change | None:
 
 
 def flat_gain(values: Sequence[float], min_gain: float) -> float | None:
-    """Return the gain of the last `PLATEAU_WINDOW` values if they are flat, or None."""
+    """Return the gain over `PLATEAU_WINDOW` if it is flat."""
     ys, n = values[-PLATEAU_WINDOW:], PLATEAU_WINDOW
     if len(ys) < n:
         return None
@@ -145,7 +143,7 @@ def flat_gain(values: Sequence[float], min_gain: float) -> float | None:
 
 
 def reward_plateau(curve: Sequence[StepMeans]) -> str | None:
-    """Return how flat the rewards are, at a mean pass rate within the band; None if they are not."""
+    """Describe a reward plateau, if any."""
     gain = flat_gain([step.reward for step in curve], REWARD_MIN_GAIN)
     if gain is None or fmean(step.pass_rate for step in curve[-PLATEAU_WINDOW:]) <= BAND[0]:
         return None
@@ -158,7 +156,7 @@ def length_binds(curve: Sequence[StepMeans]) -> bool:
 
 
 def length_plateau(curve: Sequence[StepMeans]) -> str | None:
-    """Return how flat the lengths are if the limit binds, or None."""
+    """Describe a plateau of lengths at a binding limit, if any."""
     lengths = [step.length for step in curve[-PLATEAU_WINDOW:]]
     if not lengths or not length_binds(curve) or flat_gain(lengths, LENGTH_MIN_GAIN * fmean(lengths)) is None:
         return None
@@ -166,13 +164,7 @@ def length_plateau(curve: Sequence[StepMeans]) -> str | None:
 
 
 def stage_end(stage: StageSettings, taken: int, curve: Sequence[StepMeans], *, grows: bool) -> str | None:
-    """Return why the stage ends now, or None.
-
-    Args:
-        taken: steps of this stage.
-        curve: since it began.
-        grows: the next stage allows longer responses, so plateaus count only if the limit binds.
-    """
+    """Return why the stage ends now, if it does; if it ``grows``, plateaus count only at a binding limit."""
     if stage.steps is not None and taken >= stage.steps:
         return f"{taken} steps"
     if grows and curve and not length_binds(curve):
@@ -186,8 +178,7 @@ class CurriculumController:
 
     Args:
         settings: None: pools never change.
-        deferred: problems that are too hard at first; others are active.
-        levels: of procedural problems. One with fewer than `MIN_ROLLOUTS` of its own is in its level's pool.
+        levels: of procedural problems; one with fewer than `MIN_ROLLOUTS` moves with its level.
     """
 
     def __init__(
@@ -222,12 +213,12 @@ class CurriculumController:
         return self._stage, self._stage_began
 
     def pool_sizes(self) -> dict[str, int]:
-        """Return the number of problems in each pool."""
+        """Return the problems per pool."""
         pools = list(self.pools.values())
         return {pool.value: pools.count(pool) for pool in Pool}
 
     def draw_problem(self) -> str:
-        """Draw the next problem and return its id.
+        """Return the next problem's id.
 
         Raises:
             ValueError: there is no problem.
@@ -265,10 +256,9 @@ class CurriculumController:
         """Apply and return the changes of pools and settings after a step, from 1.
 
         Args:
-            reward: mean total reward of what was sampled since the last step.
-            length: its mean length in tokens.
-            pass_rate: its share of correct rollouts.
-            limited: its share of rollouts that reached the length penalty or were cut.
+            reward: mean since the last step.
+            length: mean in tokens.
+            limited: `LIMITED_SHARE`.
             may_end_stage: False if sizes change at checkpoints only.
         """
         settings = self._settings
@@ -288,7 +278,7 @@ class CurriculumController:
     def follow(
         self, step: int, metrics: Mapping[str, float], log: JsonlLog, *, may_end_stage: bool = True
     ) -> list[Change]:
-        """Do as `after_step` by a step's metrics, if it sampled; log all changes, and return those of settings."""
+        """Call `after_step` with a step's metrics, if it sampled; log all changes, and return those of settings."""
         if "sampled/reward" not in metrics:
             return []
         moves, changes = self.after_step(
@@ -349,7 +339,6 @@ class CurriculumController:
         self.rewards = self.rewards.model_copy(update={"max_length": max_length, "length_cache": length_cache})
 
     def _next_stage(self, step: int, settings: CurriculumSettings) -> list[Change]:
-        """Begin the next stage if this one ends; return the changes."""
         if self._stage + 1 >= len(settings.stages):
             return []
         taken = step - self._stage_began
@@ -363,7 +352,7 @@ class CurriculumController:
         return self.begin_stage(self._stage + 1, reason)
 
     def _level_moves(self, step: int) -> list[Change]:
-        """Return the changes of problems without evidence of their own, by the pass rates of levels judged now."""
+        """Move problems with too few rollouts by their level's pass rate."""
         found: list[Change] = []
         for level in sorted({self._levels[name] for name in self._judged if name in self._levels}):
             names = [name for name in self.pools if self._levels.get(name) == level]
@@ -377,7 +366,6 @@ class CurriculumController:
         return found
 
     def _add_deferred(self, step: int) -> list[Change]:
-        """Activate the deferred problems with the highest pass rates on a reward plateau; return the change."""
         has_waited = self._added_at is None or step - self._added_at >= PLATEAU_WINDOW + PATIENCE
         reason = reward_plateau(self._curve) if has_waited else None
         if reason is None:

@@ -1,7 +1,7 @@
 """Ask a model about doubtful verdicts while training.
 
-Invariants: an answered pair of problem and answer is not asked again. A wrong and doubtful verdict becomes correct if
-more than half the votes are readable and all of them are "same".
+Invariants: an answered pair of problem and answer is not asked again. A doubtful "wrong" becomes correct if more than
+half the votes are readable and all of those are "same".
 """
 
 from __future__ import annotations
@@ -21,17 +21,13 @@ from training.rollouts.tasks import TrainingTask
 FILE = "asked.jsonl"
 
 MAX_QUESTIONS = 1000
-"""Pairs of reference and answer that a run asks about."""
+"""Pairs that a run asks about."""
 
 SAME, OTHER, FAILED, SPENT = "same", "other", "failed", "unasked"
 
 
 class DoubtfulVerdicts:
-    """The questions of a run; RUN/asked.jsonl keeps the answers.
-
-    Args:
-        max_questions: pairs that the run may ask about.
-    """
+    """The questions of a run; RUN/asked.jsonl keeps the answers."""
 
     def __init__(self, policy: Policy, max_questions: int, run: Path) -> None:
         self._policy, self._max = policy, max_questions

@@ -1,6 +1,6 @@
 """Find log-probabilities of no possible token, such as NaN or vLLM's -9999.0.
 
-Such tokens are left out of the loss; leaving out their rollouts would bias the data towards likely tokens.
+The loss leaves out such tokens; leaving out their rollouts would favour likely tokens.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ import numpy as np
 from curation.records import PolicyError
 
 LOWEST_LOGPROB = -149 * math.log(2)
-"""Natural logarithm of fp32's smallest number, -103.28."""
+"""Of fp32's smallest number, -103.28."""
 
 HIGHEST_LOGPROB = 1e-3
-"""Rounding of a probability of 1."""
+"""Allows for rounding of a probability of 1."""
 
 MAX_IMPOSSIBLE_SHARE = 0.05
-"""Share of a batch's tokens that may be impossible: they are left out and counted; with more the run ends. Not in the
-paper."""
+"""Max impossible share of a batch's tokens; with more the run ends. Not in the paper."""
 
 
 def impossible_positions(logprobs: Sequence[float]) -> list[int]:
@@ -35,14 +34,14 @@ def impossible_positions(logprobs: Sequence[float]) -> list[int]:
 
 
 def possible_mask(logprobs: Sequence[float]) -> list[bool] | None:
-    """Return False for tokens with an impossible log-probability; None if there are none."""
+    """Return False for impossible tokens; None if there are none."""
     impossible = set(impossible_positions(logprobs))
     return [place not in impossible for place in range(len(logprobs))] if impossible else None
 
 
 @dataclass(frozen=True, slots=True)
 class ImpossibleTokens:
-    """The count of a batch's impossible tokens; ``value`` is the first, in ``problem``."""
+    """Count of a batch's impossible tokens; ``value`` is the first, in ``problem``."""
 
     count: int
     tokens: int

@@ -4,12 +4,13 @@
         → (optimiser steps) → mark_trained → (weights handed over) → mark_updated
 
 Invariants:
-  - every admitted rollout is trained on, or dropped with a counted reason, exactly once: `RolloutLedger.balanced`;
-  - nothing is dropped for its length or age; a group opened under version v is in batch v + max_staleness or earlier;
-  - at most `max_outstanding` rollouts are in open or ready groups;
-  - a batch has n_batch rollouts, including those that were excluded from its groups;
-  - one `REFUSED` rollout drops its whole group;
-  - a restored `state` loses no rollout and trains on none twice.
+
+- every admitted rollout is trained on, or dropped with a counted reason, once: `RolloutLedger.balanced`;
+- nothing is dropped for its length or age; a group opened under version v is in batch v + max_staleness or earlier;
+- at most `max_outstanding` rollouts are in open or ready groups;
+- a batch has n_batch rollouts, with those excluded from its groups;
+- one `REFUSED` rollout drops its group;
+- a restored `state` loses no rollout and trains on none twice.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ REFUSED = "refused"  # why a rollout failed whose prompt no server answers: so w
 
 @dataclass(frozen=True, slots=True)
 class RolloutRequest:
-    """A rollout to generate; ``version`` is the policy's at admission."""
+    """A rollout to generate by policy ``version`` or newer."""
 
     group: int
     index: int
@@ -40,7 +41,7 @@ class RolloutRequest:
 
 @dataclass(frozen=True, slots=True)
 class GroupDecision:
-    """Why a finished group is dropped, and why each rollout is excluded; None: it is not."""
+    """Why a finished group is dropped, and each rollout excluded; None: it is not."""
 
     drop_reason: str | None
     exclusion_reasons: tuple[str | None, ...]
@@ -65,14 +66,14 @@ class RolloutBatch(Generic[T]):
     groups: tuple[RolloutGroup[T], ...]
 
     def minibatches(self, settings: CollectorSettings) -> tuple[tuple[RolloutGroup[T], ...], ...]:
-        """Split the batch into optimiser steps of whole groups; the last may be smaller."""
+        """Split the batch into whole groups per optimiser step; the last may be smaller."""
         size = settings.minibatch_size // settings.group_size
         return tuple(self.groups[start : start + size] for start in range(0, len(self.groups), size))
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutLedger:
-    """Counts of admitted rollouts by state, and of dropped ones by reason."""
+    """Counts of rollouts by state and drop reason."""
 
     admitted: int
     running: int
@@ -85,14 +86,14 @@ class RolloutLedger:
 
     @property
     def balanced(self) -> bool:
-        """Return whether every admitted rollout is in exactly one state."""
+        """Return whether every admitted rollout has one state."""
         outstanding = self.running + self.judging + self.waiting + self.ready + self.training
         return self.admitted == outstanding + self.trained + sum(self.dropped.values())
 
 
 @dataclass(slots=True)
 class _PendingGroup(Generic[T]):
-    """An unfinished group: results and failure reasons by index."""
+    """Results and failure reasons by index."""
 
     number: int
     problem: str
@@ -103,10 +104,10 @@ class _PendingGroup(Generic[T]):
 
 
 class RolloutScheduler(Generic[T]):
-    """The collector's rollouts. It is not thread-safe.
+    """The collector's rollouts; not thread-safe.
 
     Args:
-        decide_group: decides on a group from its judged results, by index.
+        decide_group: decides on a group from its judged results.
         draw_problem: returns the next group's problem, or None.
     """
 
@@ -133,16 +134,16 @@ class RolloutScheduler(Generic[T]):
 
     @property
     def outstanding_rollouts(self) -> int:
-        """Return the rollouts of open and ready groups, in full groups."""
+        """Return the rollouts of open and ready groups, counted as full."""
         return (len(self._groups) + len(self._ready)) * self.settings.group_size
 
     @property
     def idle_slots(self) -> int:
-        """Return how many more rollouts may be generated."""
+        """Return the rollouts that may start."""
         return self.settings.n_async - len(self._running)
 
     def admit(self) -> RolloutRequest | None:
-        """Return the next rollout to start, or None at a bound or without a problem."""
+        """Return the next rollout to start, if any."""
         if self.idle_slots <= 0:
             return None
         if self._requeued:
@@ -162,7 +163,7 @@ class RolloutScheduler(Generic[T]):
         return request
 
     def mark_generated(self, request: RolloutRequest) -> None:
-        """Free a generated rollout's slot."""
+        """Free a rollout's slot."""
         if request not in self._running:
             raise ValueError(f"{request} is not being generated")
         self._running.remove(request)
@@ -189,7 +190,7 @@ class RolloutScheduler(Generic[T]):
         self._close_if_complete(group)
 
     def next_batch(self) -> RolloutBatch[T] | None:
-        """Return the next batch, or None while it must wait for groups."""
+        """Return the next batch once it is complete, else None."""
         groups = self._select_groups(self.settings.n_batch // self.settings.group_size)
         if not groups:
             return None
@@ -201,7 +202,7 @@ class RolloutScheduler(Generic[T]):
         return batch
 
     def empty_batch(self) -> RolloutBatch[T]:
-        """Return a numbered batch without rollouts, for a step on other data."""
+        """Return a numbered batch without rollouts."""
         self.batches_taken += 1
         return self._training.setdefault(self.batches_taken - 1, RolloutBatch(self.batches_taken - 1, ()))
 
@@ -245,7 +246,7 @@ class RolloutScheduler(Generic[T]):
         return state
 
     def restore(self, state: Mapping[str, Any], result: type[T]) -> None:
-        """Continue from a `state`, with the newest weights in the generators; unfinished rollouts are handed out again.
+        """Continue from a `state`, with the newest weights; unfinished rollouts are handed out again.
 
         Args:
             result: the type of results, a dataclass or a plain type.
@@ -268,7 +269,7 @@ class RolloutScheduler(Generic[T]):
         self._ready = TypeAdapter(list[RolloutGroup[result]]).validate_python(state["ready"])  # type: ignore[valid-type]
 
     def ledger(self) -> RolloutLedger:
-        """Count rollouts by state; those to generate again count as running."""
+        """Count rollouts by state; requeued ones count as running."""
         in_batches = [group for batch in self._training.values() for group in batch.groups]
         return RolloutLedger(
             admitted=self._admitted,
@@ -282,7 +283,6 @@ class RolloutScheduler(Generic[T]):
         )
 
     def _open_group(self) -> _PendingGroup[T] | None:
-        """Open a group if the bounds allow it and there is a problem."""
         settings = self.settings
         by_age = (self.version + settings.max_staleness + 1 - self.batches_taken) * settings.n_batch
         has_room = self.outstanding_rollouts + settings.group_size <= min(by_age, settings.max_outstanding)
@@ -294,7 +294,6 @@ class RolloutScheduler(Generic[T]):
         return group
 
     def _close_if_complete(self, group: _PendingGroup[T]) -> None:
-        """Close the group if every rollout has a result or failed."""
         if len(group.judged) + len(group.failed) < self.settings.group_size:
             return
         del self._groups[group.number]
@@ -313,7 +312,7 @@ class RolloutScheduler(Generic[T]):
         self._dropped.update([decision.drop_reason] * len(trainable) if decision.drop_reason is not None else [])
 
     def _select_groups(self, room: int) -> list[RolloutGroup[T]] | None:
-        """Select ready groups for the next batch: urgent ones, then the first that finished.
+        """Select ready groups: urgent ones, then the first that finished.
 
         Of the groups due in batch ``taken + d`` or earlier, at most d batches' worth may be left.
         """

@@ -1,7 +1,7 @@
 """Generate and judge rollouts.
 
-Invariants: a TIMEOUT or BROKEN verdict excludes a rollout. What it draws depends only on the run's seed, its group and
-its index. Its text includes thinking tags that end the prompt.
+Invariants: a TIMEOUT or BROKEN verdict excludes a rollout. Its draws depend only on the run's seed, its group and its
+index. Its text includes thinking tags that end the prompt.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _FEW_TOKENS = 4
-"""Tokens of a response from which impossible log-probabilities alone show a broken generator."""
+"""Min tokens of a response that can show a broken generator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Rollout:
 
 
 class RolloutRunner:
-    """Generates and judges rollouts with ``rewards``, which may be replaced; ``generated`` counts responses."""
+    """Generates and judges rollouts with ``rewards``, which may be replaced."""
 
     def __init__(
         self,
@@ -91,18 +91,18 @@ class RolloutRunner:
         self.generated, self.last_generated_at = 0, time.monotonic()
 
     def verdict_metrics(self) -> dict[str, float]:
-        """Return the metrics of doubtful verdicts since the last call."""
+        """Return new metrics of doubtful verdicts."""
         return self._verifiers.questions.numbers() if self._verifiers.questions is not None else {}
 
     def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
-        """Return the token ids of the task's prompt, cached by its id."""
+        """Return the prompt's token ids, cached by task id."""
         token_ids = self._prompts.get(task.id)
         if token_ids is None:
             token_ids = self._prompts[task.id] = self.render(task)
         return token_ids
 
     def render(self, task: TrainingTask) -> tuple[int, ...]:
-        """Return the token ids of a changed task's prompt, uncached."""
+        """Return `prompt_ids` of a changed task, uncached."""
         return render_prompt(self._tokenizer, self._prompt, task, self.tags)
 
     async def generate(
@@ -152,7 +152,6 @@ class RolloutRunner:
         return Rollout(task.id, completion, found.reward, found.outcome, found.method, found.answer)
 
     def _before_reference(self, task: TrainingTask, reference: str, completion: TokenCompletion) -> Rollout:
-        """Return the thoughts and the reference text; endless thoughts break the format."""
         count = self._thought_tokens(completion)
         if count is None:
             failure = f"no {self.tags.close}" if self.tags.are_used else "no thoughts"
@@ -164,7 +163,6 @@ class RolloutRunner:
         return Rollout(task.id, chain, Reward(format=FORMAT), None, "reference", None, (*ids, *end))
 
     def _thought_tokens(self, completion: TokenCompletion) -> int | None:
-        """Return the number of tokens until the thoughts end, or None."""
         if not self.tags.are_used or self.tags.close not in completion.text:
             return None
         low, high = 1, len(completion.token_ids)
@@ -178,7 +176,6 @@ class RolloutRunner:
 
 
 def _first_tokens(completion: TokenCompletion, count: int, text: str) -> TokenCompletion:
-    """Return the completion's first ``count`` tokens."""
     return replace(
         completion,
         token_ids=completion.token_ids[:count],
@@ -194,7 +191,7 @@ def render_prompt(
     """Return the token ids of the task's prompt.
 
     Raises:
-        PolicyError: the chat template refuses the prompt.
+        PolicyError: the chat template refuses it.
     """
     return chat_ids(tokenizer, prompt.messages(task.request), tags)
 
@@ -202,7 +199,7 @@ def render_prompt(
 def chat_ids(
     tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], tags: ThinkingTags = THINK
 ) -> tuple[int, ...]:
-    """Return the token ids of a chat, ready for a response."""
+    """Return a chat's token ids, ready for a response."""
     if tokenizer.chat_template is None:
         return tuple(tokenizer(plain_text(messages))["input_ids"])
     options = {"add_generation_prompt": True, "tokenize": True, "return_dict": True, **tags.template_arguments}

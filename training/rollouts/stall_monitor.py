@@ -11,10 +11,10 @@ from training.rollouts.rollout_scheduler import GroupDecision
 from training.rollouts.rollouts import Rollout
 
 STALLED = "stalled.json"
-"""In the folder of a run that ended so: the step and the message; gone once the run is resumed."""
+"""The step and message of a stalled run, until it is resumed."""
 
 _SHOWN_FATES = 5
-"""Kinds of fates that a sentence lists; the rest is summed up."""
+"""Fates that a message lists."""
 
 _ADVICE = {
     "generation failed": "look at the generators' log",
@@ -24,17 +24,17 @@ _ADVICE = {
     "correct": "the problems are too easy for this policy; `goldilocks refresh` their set, or give harder ones",
     "wrong": "the problems are too hard for this policy, or their references are wrong; give easier ones",
 }
-"""What to do, by the kind of the commonest fate. A fate is a kind, perhaps with details: `format: no <think>`."""
+"""By the kind of fate, the text before its colon."""
 
 
 def stall_thresholds(collector: CollectorSettings) -> tuple[int, int]:
-    """Return after how many attempts without a trainable group a run warns, and ends."""
+    """Return the untrainable attempts after which a run warns, and ends."""
     warn = max(collector.n_async, 16 * collector.group_size)
     return warn, 4 * warn
 
 
 def fate_of(rollout: Rollout) -> str:
-    """Return a finished rollout's fate in a few words."""
+    """Return a finished rollout's fate."""
     reward = rollout.reward
     if reward.excluded_by is not None:
         return f"verifier: {reward.excluded_by}"
@@ -46,12 +46,7 @@ def fate_of(rollout: Rollout) -> str:
 
 
 class StallMonitor:
-    """Counts fates of attempts since the last trainable group.
-
-    Args:
-        thresholds: attempts after which it warns, and is stalled.
-        say: prints the warning, once between trainable groups.
-    """
+    """Counts fates of attempts since the last trainable group; warns once, then is stalled, at its thresholds."""
 
     def __init__(self, thresholds: tuple[int, int], say: Callable[[str], None]) -> None:
         self._warn_after, self._stop_after = thresholds
@@ -92,7 +87,7 @@ class StallMonitor:
         self._speak_if_due()
 
     def report(self) -> str:
-        """Return the counts by fate, advice on the commonest kind, and an example."""
+        """Return counts by fate, with advice on the commonest."""
         if not self._fates:
             return "no attempt was made; the problems that are drawn may all be retired or excluded."
         kinds: Counter[str] = Counter()

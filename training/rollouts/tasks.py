@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _DROPPED = ("id", "group", "domain", "statement", "answer", "lang", "meta")
 _MEASURED = ("judged", "correct", "policy", "raw_answer", "accepted", "source")
-"""Columns that a set may lack."""
+"""Optional columns."""
 
 LATENT_REASONS = ("proof", "textual_answer", "unverifiable_answer")
 """Drop reasons of problems with a reference text that no rule can judge."""
@@ -32,11 +32,11 @@ LATENT_REASONS = ("proof", "textual_answer", "unverifiable_answer")
 
 @dataclass(frozen=True, slots=True)
 class TrainingTask:
-    """A problem to train on: with a reference answer, a program's tests, or an unverifiable reference text.
+    """A problem with a reference answer, a program's tests, or an unverifiable reference text.
 
     ``correct`` of ``judged`` attempts of ``policy`` are its set's, which dropped it as too hard if ``deferred``.
-    ``accepted`` answers count as the reference; ``judges`` are the user's own. ``level`` names the source and level of
-    a problem of a procedural source, whose ``scorer`` is as in `generator_scores.scorer_of`.
+    ``accepted`` answers count as the reference; ``judges`` are the user's own. ``level`` and ``scorer`` are of
+    procedural problems.
 
     Example: ``TrainingTask(PromptRequest("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
@@ -65,7 +65,7 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
     """Read the tasks by id, each once.
 
     Args:
-        split: of embedded problems; sets are not split.
+        split: of embedded problems only.
         folder: base of relative paths.
 
     Raises:
@@ -114,7 +114,6 @@ def _curated_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
 
 
 def _hard_tasks(curated: Path) -> Iterator[TrainingTask]:
-    """Yield the math problems that were dropped as never solved."""
     for file in sorted((curated / "dropped").glob("*.parquet")):
         frame = _read(file, (*_DROPPED, "reason"))
         hard = (pl.col("reason") == DropReason.NEVER_SOLVED.value) & (pl.col("domain") == Domain.MATH.value)
@@ -124,7 +123,6 @@ def _hard_tasks(curated: Path) -> Iterator[TrainingTask]:
 
 
 def _latent_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
-    """Yield problems dropped for `LATENT_REASONS`, each id once."""
     seen: set[str] = set()
     for name in data.folders:
         curated = folder / Path(name).expanduser()
@@ -144,7 +142,6 @@ def _latent_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
 
 
 def _code_problems(curated: Path, rows: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, CodeProblem]:
-    """Read what the code verifier needs, by problem."""
     from curation.verify.programs.problem import CodeLang
     from curation.verify.programs.tables import set_problems
 
@@ -185,7 +182,6 @@ def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Pa
 
 
 def _level(row: Mapping[str, Any]) -> str | None:
-    """Return the source and level of a problem of a procedural source, or None."""
     meta = json.loads(row["meta"] or "{}")
     if not {"level", "seed", "judged_by"} <= meta.keys():
         return None
@@ -193,11 +189,7 @@ def _level(row: Mapping[str, Any]) -> str | None:
 
 
 def _with_statements(rows: pl.DataFrame, file: Path) -> pl.DataFrame:
-    """Return the rows.
-
-    Raises:
-        SourceError: a row has no statement.
-    """
+    """Raise SourceError if a row has no statement."""
     absent = rows.filter(pl.col("statement").is_null())["id"]
     if absent.len():
         raise SourceError(
@@ -208,7 +200,7 @@ def _with_statements(rows: pl.DataFrame, file: Path) -> pl.DataFrame:
 
 
 def _read(file: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> pl.DataFrame:
-    """Read a table's columns, and those of ``optional`` that it has.
+    """Read a table's columns, ``optional`` ones if it has them.
 
     Raises:
         StoreError: the file is not as published.

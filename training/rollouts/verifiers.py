@@ -1,4 +1,4 @@
-"""Judge rollouts without blocking the event loop, with the judges that measure difficulty.
+"""Judge rollouts off the event loop, with the judges that measure difficulty.
 
 Invariants: a verifier's own failure is never "wrong"; a group is judged by the same tests.
 """
@@ -27,11 +27,11 @@ from training.rollouts.doubtful import DoubtfulVerdicts
 from training.rollouts.tasks import TrainingTask
 
 TESTS_PER_GROUP = 20
-"""Tests of a program, the same for a whole group (paper: 20)."""
+"""Tests of a program, the same for a group (paper: 20)."""
 
 
 def verifier_workers() -> int:
-    """Return the number of judging processes: a quarter of the cores."""
+    """Return a quarter of the cores."""
     return max(1, (os.cpu_count() or 1) // 4)
 
 
@@ -39,8 +39,7 @@ class Verifiers:
     """The verifiers that the tasks need; entering the context opens the sandboxes.
 
     Args:
-        workers: processes for each domain.
-        judges: the user's own; each problem has its set's.
+        workers: processes per domain.
 
     Raises:
         SourceError: tasks of one id have different tests, or a task's judge is missing.
@@ -101,7 +100,7 @@ class Verifiers:
         return self._math[task.judges]
 
     async def verify(self, task: TrainingTask, text: str, seed: int, finish: str | None = None) -> Verdict:
-        """Judge a rollout in the default thinking tags; ``seed`` draws a program's tests."""
+        """Judge a rollout in the default tags; ``seed`` draws a program's tests."""
         request, reference = task.request, task.reference_answer or ""
         judge_task = JudgeTask(
             task.id,

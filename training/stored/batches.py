@@ -47,7 +47,7 @@ class StoredPlan:
         return self.offline_steps if self.settings.only else self.most_steps
 
     def count(self, step: int) -> int:
-        """Return the stored groups of a step, counted from 1."""
+        """Return the stored groups of a step, from 1."""
         later = step - self.offline_steps
         if later <= 0:
             return self.batch_groups
@@ -79,11 +79,11 @@ class StoredBatches:
             self.steps = self.plan.steps
 
     def is_offline(self, step: int) -> bool:
-        """Return whether a step, counted from 1, trains on stored attempts alone."""
+        """Return whether a step trains on stored attempts alone."""
         return self.plan is not None and step <= self.plan.offline_steps
 
     def collector(self, step: int, present: CollectorSettings) -> CollectorSettings:
-        """Return the collector's settings for what a step samples."""
+        """Return the collector's settings for sampling in a step."""
         stored = 0 if self.plan is None or self.is_offline(step) else self.plan.count(step)
         size = present.n_batch - stored * present.group_size
         return present.model_copy(update={"n_batch": size}) if stored else present
@@ -104,7 +104,7 @@ class StoredBatches:
         return RolloutBatch(batch.number, tuple(group for _, group in placed))
 
     def _with_general(self, general: GeneralRows, step: int, version: int) -> list[RolloutGroup[Rollout]]:
-        """Return a cold start's groups; minibatches end with instruction data."""
+        """Return groups whose minibatches end with instruction data."""
         assert self.plan is not None
         assert self._supply is not None
         parts = self._collector.n_batch // self._collector.minibatch_size

@@ -22,12 +22,12 @@ from training.rollouts.rollouts import Rollout
 from training.stored.tokens import TokenWriter
 
 SHARE = 0.1
-"""Share of the sequences of a batch that are instruction data (paper: 10 %)."""
+"""Share of a batch's sequences (paper: 10 %)."""
 
 _NO_TAGS = ThinkingTags.of(NONE)
 
 GENERAL = "general"
-"""The problem of groups of instruction data."""
+"""Problem id of instruction data."""
 
 
 class GeneralRows:

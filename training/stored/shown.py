@@ -32,9 +32,6 @@ async def open_shown(
 ) -> TeacherPrompt:
     """Return the teacher's prompts; the student's own unless the teacher is shown attempts.
 
-    Args:
-        say: prints how many problems have an attempt to show.
-
     Raises:
         SourceError: the sets' runs keep no correct attempt.
     """

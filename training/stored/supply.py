@@ -1,5 +1,4 @@
-"""Find stored attempts at solving, except those of evaluations, whose problems are held out; judge them with the run's
-verifiers, and choose each step's groups.
+"""Find and judge stored attempts at solving, except those of evaluations, and choose each step's groups.
 
 Invariants: a step's groups depend only on the seed and the step. Rewards come from the run's own verifier and settings.
 Every unused attempt is counted with its reason.
@@ -56,11 +55,7 @@ class StoredSource:
 
 
 def run_folders(runs: Sequence[str], data: DataSettings, folder: Path) -> list[Path]:
-    """Return the folders of runs whose attempts are used.
-
-    Args:
-        runs: named in the recipe; if empty, those that made the sets of ``data``.
-        folder: base of relative paths.
+    """Return the folders of ``runs``, or of those that made the sets of ``data``.
 
     Raises:
         SourceError: there is no run, or a folder keeps no attempts.
@@ -116,17 +111,17 @@ def _licence(card: Path) -> str:
 
 
 JUDGED_AT_ONCE = 4096
-"""Attempts that are with the verifier at once."""
+"""Attempts with the verifier at once."""
 
 PROBLEMS_AT_ONCE = 512
-"""Problems whose texts are read at once."""
+"""Problems with texts read at once."""
 
 NO_PROBLEM, EARLY, TWICE, CAPPED, NO_LOGPROBS = "no_problem", "early_step", "same_text", "per_problem", "no_logprobs"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredAttempt:
-    """A judged stored attempt: its location, and its rollout without tokens and text."""
+    """A judged stored attempt; its rollout has no tokens and text."""
 
     source: int
     index: int
@@ -163,12 +158,7 @@ class StoredCounts:
 
 
 class StoredSupply:
-    """The stored attempts of a run; call `load` first.
-
-    Args:
-        rollouts: judges the attempts.
-        group_size: max attempts of a group.
-    """
+    """The stored attempts of a run; call `load` first."""
 
     def __init__(
         self,
@@ -238,7 +228,6 @@ class StoredSupply:
             yield from ((problem, attempt, self._whole(attempt, rows)) for problem, attempt in named)
 
     async def _judged(self, place: int) -> AsyncIterator[StoredAttempt]:
-        """Yield a source's judged attempts; count the rest."""
         source = self.sources[place]
         for table in source.tables():
             for part in table.iter_slices(JUDGED_AT_ONCE):
@@ -276,7 +265,6 @@ class StoredSupply:
         return self._writer.completion(self._rollouts.prompt_ids(task), row)
 
     def _choose(self, problem: str, attempts: Sequence[StoredAttempt]) -> StoredProblem | None:
-        """Return a problem's attempts to train on, or None."""
         judged = [attempt for attempt in attempts if not attempt.rollout.reward.excluded]
         pass_rate = sum(one.rollout.reward.correct for one in judged) / len(judged) if judged else 0.0
         order = sorted(attempts, key=lambda one: self._draw(f"{problem}:{one.source}:{one.index}"))
@@ -300,7 +288,6 @@ class StoredSupply:
         return StoredProblem(problem, pass_rate, tuple(chunks)) if chunks else None
 
     def _place(self, number: int) -> tuple[int, int]:
-        """Return problem and chunk of the run's group ``number``."""
         epoch = 0
         while number >= len(self._epoch(epoch)):
             number -= len(self._epoch(epoch))
@@ -308,7 +295,6 @@ class StoredSupply:
         return self._epoch(epoch)[number]
 
     def _epoch(self, epoch: int) -> list[tuple[int, int]]:
-        """Return problem and chunk of an epoch's groups, in order."""
         if epoch not in self._epochs:
             weights = [(1 - problem.pass_rate) ** self._settings.hardness for problem in self.problems]
             copies = sum(weight * len(one.chunks) for weight, one in zip(weights, self.problems, strict=True))
@@ -326,17 +312,16 @@ class StoredSupply:
         return self._epochs[epoch] or self._epoch(epoch + 1)
 
     def _copies(self, mean: float, name: str) -> int:
-        """Return how often an epoch has a chunk: a seeded integer with this mean."""
+        """Return a seeded integer with this mean."""
         whole = math.floor(mean + 1e-9)
         return whole + (self._draw(f"copies:{name}") < mean - whole)
 
     def _draw(self, name: str) -> float:
-        """Return a seeded number in [0, 1) for a named use."""
+        """Return a seeded number in [0, 1)."""
         value = hashlib.blake2b(f"{self._seed}|stored|{name}".encode(), digest_size=8).digest()
         return int.from_bytes(value) / 2**64
 
     def _read(self, attempts: Sequence[StoredAttempt]) -> dict[tuple[int, str, int], Mapping[str, Any]]:
-        """Read the attempts' rows."""
         rows: dict[tuple[int, str, int], Mapping[str, Any]] = {}
         for place, source in enumerate(self.sources):
             problems = sorted({one.rollout.problem for one in attempts if one.source == place})
@@ -350,7 +335,6 @@ class StoredSupply:
         return rows
 
     def _whole(self, attempt: StoredAttempt, rows: Mapping[tuple[int, str, int], Mapping[str, Any]]) -> Rollout:
-        """Return the attempt as a rollout with tokens."""
         rollout = attempt.rollout
         row = rows[attempt.source, rollout.problem, attempt.index]
         completion = self._completion(self._tasks[rollout.problem], row)

@@ -21,11 +21,7 @@ OTHER_BEGINNING, OTHER_TEXT, EMPTY = "other_beginning", "other_text", "empty"
 
 
 class TokenWriter:
-    """Converts stored texts to tokens.
-
-    Args:
-        stops: the tokens that end a response.
-    """
+    """Converts stored texts to tokens; ``stops`` end a response."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: StopTokens, tags: ThinkingTags) -> None:
         self._tokenizer: Any = tokenizer
@@ -34,10 +30,7 @@ class TokenWriter:
         self._ends = frozenset(stops.ids)
 
     def completion(self, prompt_ids: tuple[int, ...], row: Mapping[str, Any]) -> TokenCompletion | str:
-        """Return a stored row as a response, or why that is impossible.
-
-        ``logprobs`` is empty if they are unknown; ``versions`` always is.
-        """
+        """Return a stored row as a response, without unknown ``logprobs``, or why that is impossible."""
         text, finish = self.tags.house_form(row["text"]), row["finish"] or "stop"
         kept = row.get("token_ids")
         if kept and self._text(prompt_ids, kept) == text and (finish != "stop" or kept[-1] in self._ends):
@@ -62,7 +55,7 @@ class TokenWriter:
         return self.tags.house_form(text).removeprefix(self._text(prompt_ids, ()))
 
     def response_ids(self, text: str, *, ended: bool) -> tuple[int, ...]:
-        """Return a response's tokens, with an end token if it ``ended`` by itself."""
+        """Return a response's tokens, with an end token if it ``ended``."""
         token_ids = tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
         return (*token_ids, self._end) if ended else token_ids
 

@@ -66,7 +66,6 @@ def publish_traces(
 def _card(
     name: str, table: pl.DataFrame, supply: StoredSupply, settings: StoredSettings, licences: Sequence[str]
 ) -> str:
-    """Return the card's text."""
     teachers, counts = sorted(Counter(table["teacher"]).items()), supply.counts
     rates = table.unique("id")["pass_rate"]
     bars = [(f"{low:g} to {low + 0.25:g}", rates.is_between(low, low + 0.25, "left").sum()) for low in (0.0, 0.25, 0.5)]

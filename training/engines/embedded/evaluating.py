@@ -1,10 +1,11 @@
 """Evaluate held-out problems during training.
 
 Invariants:
-  - one version's weights, named in the result, make all tokens of an evaluation;
-  - a step's row is logged once, with its evaluation, before the next;
-  - a resumed run repeats a waiting evaluation under the same seeds;
-  - `evaluation.keep_best` and texts to score make training wait.
+
+- one version's weights, named in the result, make all tokens of an evaluation;
+- a step's row is logged once, with its evaluation, before the next;
+- a resumed run repeats a waiting evaluation under the same seeds;
+- `evaluation.keep_best` and texts to score make training wait.
 """
 
 from __future__ import annotations
@@ -34,23 +35,23 @@ from training.rollouts.rollouts import Rollout
 from training.rollouts.tasks import TrainingTask
 
 BEST, MARK = "best", "best.json"
-"""The folder of the best evaluation's model, the earliest of equal ones, and its step and pass@1."""
+"""The best evaluation's model, its step and pass@1."""
 
 _GROUPS = 1 << 40
-"""Group numbers of evaluations, far above those of training: seeds are always the same."""
+"""The first group number, above training's."""
 
 Result = EvaluationResult | TextEvaluation
 Work = Callable[..., Awaitable[Any]]
-"""Calls a function with arguments on the trainer's thread."""
+"""Runs a function on the trainer's thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedRow:
-    """A step's row that waits for its evaluation."""
+    """A row that waits for its evaluation."""
 
     step: int
     version: int
-    """Of the generators' weights."""
+    """Of the weights."""
     max_tokens: int
     metrics: Mapping[str, float]
     texts: tuple[str, ...] = ()
@@ -64,7 +65,7 @@ def first_row(checkpoint: Checkpoint | None) -> int:
 
 
 class Evaluations:
-    """Run a loop's evaluations one at a time, in its event loop; ``results`` is by step."""
+    """Run evaluations one at a time; ``results`` is by step."""
 
     def __init__(self, components: LoopComponents, on_trainer: Work) -> None:
         settings = components.recipe.evaluation
@@ -94,13 +95,13 @@ class Evaluations:
             self._start()
 
     async def before_training(self) -> None:
-        """Finish a waiting evaluation that needs the trainer's weights; start any other."""
+        """Finish a waiting evaluation that needs the present weights; start any other."""
         if self._row is not None and self._needs_weights:
             await self.settle()
         self._start()
 
     async def settle(self) -> None:
-        """Evaluate the waiting row, if any, and log it with the seconds waited."""
+        """Evaluate and log the waiting row, if any."""
         row, began = self._row, monotonic()
         if row is None:
             return
@@ -116,7 +117,7 @@ class Evaluations:
         return asdict(self._row) if self._row is not None else None
 
     async def restore(self, state: Mapping[str, Any] | None) -> None:
-        """Continue with a checkpoint's waiting row, whose weights the generators have."""
+        """Continue with a checkpoint's row; the generators must have its weights."""
         if state is None:
             return
         row = EvaluatedRow(**{**state, "texts": tuple(state["texts"])})
@@ -136,11 +137,6 @@ class Evaluations:
             self._task = asyncio.create_task(self._evaluate(self._row))
 
     async def _evaluate(self, row: EvaluatedRow) -> Result:
-        """Evaluate the weights of a row's step.
-
-        Raises:
-            TrainingError: other weights made some tokens.
-        """
         asked = await self._ask(row)
         found = (one.completion.versions for group in asked for one in group if one is not None)
         versions = set[int]().union(*found)
@@ -157,7 +153,6 @@ class Evaluations:
         return result
 
     async def _ask(self, row: EvaluatedRow) -> list[list[Rollout | None]]:
-        """Return the rollouts of each problem, None for a refused prompt, after they are logged in order."""
         components, attempts = self._components, self._settings.attempts
         rollouts, generator = components.rollouts, components.generator
         assert generator is not None  # what is evaluated is generated
@@ -179,13 +174,11 @@ class Evaluations:
         return [results[start : start + attempts] for start in range(0, len(results), attempts)]
 
     async def _texts(self, asked: Sequence[Sequence[Rollout | None]]) -> TextEvaluation:
-        """Have the trainer score the texts after the thoughts."""
         samples = [one for group in asked for one in text_samples(group)]
         scored = await self._on_trainer(self._components.trainer.scorer.logprobs, samples) if samples else []
         return summarise_texts(asked, scored)
 
     def _keep_best(self, step: int, result: EvaluationResult) -> None:
-        """Keep the model unless an earlier step's evaluation was as good."""
         components = self._components
         path = components.out / BEST / MARK
         if path.exists():

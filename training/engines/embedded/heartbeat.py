@@ -17,13 +17,13 @@ COLLECTING, EVALUATING = "collecting a batch", "evaluating"
 TRAINING, UPDATING, SAVING = "training", "updating the generators", "saving a checkpoint"
 
 PROGRESS_S = 60.0
-"""Seconds without a line on the terminal after which the heartbeat prints one."""
+"""Max seconds without output."""
 
 _NEEDS_ATTEMPTS = frozenset({COLLECTING, EVALUATING})
 
 
 class Heartbeat:
-    """Report what the run does, inside its ``async with`` block, after ``interval_s`` without output."""
+    """Report what the run does after ``interval_s`` without output."""
 
     def __init__(self, logger: MetricsLogger, rollouts: RolloutRunner, interval_s: float, n_batch: int) -> None:
         self._logger, self._rollouts, self._interval_s, self._n_batch = logger, rollouts, interval_s, n_batch
@@ -49,7 +49,6 @@ class Heartbeat:
         self._since, self._finished_before = time.monotonic(), self._rollouts.generated
 
     async def _run(self) -> None:
-        """Print a line after each silent interval until cancelled."""
         while True:
             silent_s = time.monotonic() - self._logger.last_line_at
             if silent_s >= self._interval_s:
@@ -58,7 +57,7 @@ class Heartbeat:
                 await asyncio.sleep(self._interval_s - silent_s)
 
     def line(self) -> str:
-        """Return the phase, its duration, progress and what is waited for."""
+        """Return the phase, its duration and progress."""
         now = time.monotonic()
         begun = f"step {self._step}: {self._phase} for {now - self._since:.0f} s"
         if self._phase in (STARTING, CHECKING):

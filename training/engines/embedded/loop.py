@@ -1,8 +1,8 @@
 """Train while generators run; with ``max_staleness = 0`` generate, train and update in turn, repeatable on a CPU.
 
-Invariants: each admitted rollout is trained on or dropped with a counted reason, once; a checkpoint's state is taken
-at once between two steps; an error of its write ends the run at the next step or checkpoint, and the run ends when its
-last checkpoint is whole; a failed task ends the run with its own error.
+Invariants: each admitted rollout is trained on or dropped with a counted reason, once; a checkpoint's state is taken at
+once between two steps; an error of its write, or of a task, ends the run; the run ends when its last checkpoint is
+whole.
 """
 
 from __future__ import annotations
@@ -61,17 +61,17 @@ GENERATION_FAILED = "generation_failed"
 END_OF_RUN = "end_of_run"
 
 MAX_REFUSED = 0.01
-"""Share of the problems whose prompts the generators may refuse before the run ends."""
+"""Max share of problems with refused prompts."""
 
 _MAX_DRAWS = 1000
-"""Draws in a row that may be refused problems; they are few, unless there are no others."""
+"""Max draws in a row of refused problems."""
 
 LOGGED_ROLLOUTS = 4
-"""Rollouts shown as text at each step."""
+"""Rollouts shown as text per step."""
 
 
 class TrainingLoop:
-    """One run, from its start or a checkpoint."""
+    """A run, from its start or a checkpoint."""
 
     def __init__(self, components: LoopComponents, checkpoint: Checkpoint | None) -> None:
         self._components, self._recipe = components, components.recipe
@@ -174,7 +174,6 @@ class TrainingLoop:
             await self._save()
 
     def _minibatches(self, batch: RolloutBatch[Rollout], objective: ObjectiveSettings) -> list[list[TrainingSample]]:
-        """Return the batch's samples by optimiser step."""
         stored = self._recipe.stored
         samples_of = partial(
             build_samples,
@@ -197,7 +196,6 @@ class TrainingLoop:
         return results
 
     def _update_curriculum(self, metrics: Mapping[str, float]) -> None:
-        """Show the step to the curriculum, and adopt its rewards."""
         for change in self._curriculum.follow(self.step, metrics, self._components.logs["changes"]):
             self._components.metrics_logger.log_message(
                 f"{change.subject}: {change.old:g} -> {change.new:g}, {change.reason}"
@@ -237,7 +235,6 @@ class TrainingLoop:
                 await self._changed.wait()
 
     async def _end_stalled(self) -> NoReturn:
-        """Save unsaved steps and end the run with the reason."""
         await self.evaluations.settle()
         if self.step > self._saved_step:
             await self._save()
@@ -251,7 +248,6 @@ class TrainingLoop:
         raise TrainingError(message)
 
     def _start_rollouts(self) -> None:
-        """Start as many rollouts as the scheduler admits."""
         if self._recipe.synchronous or self._error is not None or self._stored.is_offline(self.step + 1):
             return
         while (request := self.scheduler.admit()) is not None:
@@ -270,7 +266,6 @@ class TrainingLoop:
         self._start_rollouts()
 
     async def _run_synchronous_batch(self) -> int:
-        """Generate, judge and record all admitted rollouts, in order; return their number."""
         requests = list(iter(self.scheduler.admit, None))
         completions = await asyncio.gather(*(self._generate(request) for request in requests))
         rollouts = await asyncio.gather(
@@ -319,7 +314,6 @@ class TrainingLoop:
         return completion
 
     def _draw_problem(self) -> str | None:
-        """Return the next problem whose prompt was not refused, or None after many draws."""
         drawn = (self._curriculum.draw_problem() for _ in range(_MAX_DRAWS))
         return next((problem for problem in drawn if problem not in self._refused), None)
 
@@ -349,7 +343,7 @@ class TrainingLoop:
         self._changed.set()
 
     async def _update_generators(self) -> float:
-        """Give the generators the newest weights and return the seconds; write a due trajectory."""
+        """Send the newest weights and return the seconds; write a due trajectory."""
         self._heartbeat.begin(self.step, UPDATING)
         version = self.scheduler.batches_taken
         state = await self._on_thread(self._components.trainer.full_state_dict)
@@ -360,7 +354,6 @@ class TrainingLoop:
         return seconds
 
     def _save_to_trajectory(self, version: int, state: Mapping[str, Tensor]) -> None:
-        """Write a version of the weights, unrounded, for `goldilocks ablate --analyse`."""
         components = self._components
         folder = components.out / "trajectory" / f"v{version:08}"
         save_model(components.trainer.model, components.tokenizer, folder, asked=self._recipe.trained, state=state)
@@ -376,7 +369,7 @@ class TrainingLoop:
         }
 
     async def _save(self) -> None:
-        """Copy a checkpoint's content between two steps and write it while the run goes on, one at a time."""
+        """Copy a checkpoint's content, and write it while the run goes on."""
         self._heartbeat.begin(self.step, SAVING)
         components, state = self._components, self._state()
         state["attempt_parts"] = await asyncio.wrap_future(components.attempt_log.checkpoint())
@@ -399,7 +392,6 @@ class TrainingLoop:
             await writing
 
     async def _stop(self) -> None:
-        """Abort what is running and count it as dropped."""
         await self.evaluations.stop()
         for task in self._in_flight:
             task.cancel()

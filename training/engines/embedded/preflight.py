@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _SAID = (TEMPLATE, ROOM)
-"""Checks whose remarks a run prints; the others' are in the table only."""
+"""Checks with printed remarks."""
 
 
 def context_of(recipe: TrainRecipe, config: Any) -> int:
@@ -87,7 +87,7 @@ class Preflight:
         return self._keep(await checks.run(), begun)
 
     def lines(self) -> list[str]:
-        """Return what a run prints of its checks."""
+        """Return the lines to print."""
         figures = ", ".join(
             f"{result.check} {result.figure:.2g}" for result in self.results if isinstance(result.figure, float)
         )

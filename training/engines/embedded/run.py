@@ -94,7 +94,6 @@ def train(
 
     Args:
         out: new, or with ``resume`` a run of this recipe's name.
-        resume: go on from the last checkpoint, if any; a killed start's processes are waited for.
         servers: vLLM's URLs; if none are given, the run starts its own.
 
     Raises:
@@ -110,7 +109,6 @@ def train(
 
 
 def _owned(out: Path, context: DistributedContext, *, resume: bool) -> AbstractContextManager[None]:
-    """Return the lock of the run's folder, which only rank 0 takes."""
     return lock_folder(out, PATIENCE_S if resume else 0.0, _say) if context.is_rank_zero else nullcontext()
 
 
@@ -124,7 +122,6 @@ def _train(
     resume: bool,
     servers: Sequence[str],
 ) -> Path:
-    """Train the model in ``folder``, with the run's folder locked."""
     if context.is_rank_zero:
         claim_folder(recipe, recipe_folder, out, resume=resume)
     trainer = Trainer(folder, recipe, context)
@@ -176,7 +173,7 @@ def _servers(
 ) -> Iterator[tuple[tuple[str, ...], Way | None]]:
     """Yield the addresses of the run's vLLM servers, and how they get weights.
 
-    A server that is started here shares the trainer's GPU, between whose processes NCCL cannot broadcast.
+    An own server shares the trainer's GPU, where NCCL cannot broadcast.
     """
     if given or not isinstance(recipe.trained, VllmModel) or not recipe.generates:
         yield tuple(given), None
@@ -215,7 +212,6 @@ def _run_rank_zero(
     mirror: RunMirror,
     servers: Sequence[str],
 ) -> Path:
-    """Train as rank 0 and return the trained model's folder."""
     started_at, cpu_started_at = time.monotonic(), time.process_time()
     tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
     held_out = _held_out(recipe, recipe_folder)
@@ -287,7 +283,6 @@ def _run_rank_zero(
 
 
 def _held_out(recipe: TrainRecipe, recipe_folder: Path) -> list[TrainingTask]:
-    """Return the problems to evaluate on, if any."""
     if recipe.evaluation.data is None:
         return []
     problems = load_tasks(recipe.evaluation.data, Split.HELD_OUT, recipe_folder)
@@ -297,11 +292,6 @@ def _held_out(recipe: TrainRecipe, recipe_folder: Path) -> list[TrainingTask]:
 def _too_long(
     recipe: TrainRecipe, trainer: Trainer, tokenizer: PreTrainedTokenizerBase, tasks: Sequence[TrainingTask]
 ) -> dict[str, int]:
-    """Return the tokens of prompts that fill the context, by problem.
-
-    Raises:
-        SourceError: all prompts do.
-    """
     context = context_of(recipe, trainer.model.config.get_text_config())
     found = without_room(tokenizer, recipe.solving_prompt, tasks, recipe.tags, context)
     if len(found) == len(tasks):
@@ -317,7 +307,7 @@ def _leave_out_long(
     tasks: dict[str, TrainingTask],
     held_out: list[TrainingTask],
 ) -> tuple[str, ...]:
-    """Remove problems whose prompts fill the context, write them to `LEFT_OUT`, and return a remark."""
+    """Remove problems whose prompts fill the context; return a remark."""
     context = context_of(recipe, trainer.model.config.get_text_config())
     found = _too_long(recipe, trainer, tokenizer, [*tasks.values()])
     found |= without_room(tokenizer, recipe.solving_prompt, held_out, recipe.tags, context)
@@ -342,7 +332,6 @@ def _remarks(
     urls: Sequence[str],
     way: Way | None,
 ) -> Iterator[str]:
-    """Yield what a run prints before its first step."""
     yield from (f"warning: {warning}" for warning in recipe.warnings())
     if stops.added:
         yield stops.phrase(tokenizer)
@@ -388,7 +377,6 @@ async def _run(
 
 @contextmanager
 def _open_logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, JsonlLog]]:
-    """Yield the run's logs, truncated to the checkpoint."""
     logs = {name: JsonlLog(out / f"{name}.jsonl") for name in LOGS}
     try:
         for name, log in logs.items():
@@ -402,7 +390,6 @@ def _open_logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str
 def _attempt_log(
     recipe: TrainRecipe, out: Path, folder: Path, verifiers: Verifiers, checkpoint: Checkpoint | None
 ) -> AttemptLog:
-    """Return the log of the run's texts, truncated to the checkpoint."""
     drawing = {
         "temperature": recipe.temperature,
         "max_tokens": recipe.rewards.max_length,
@@ -422,12 +409,7 @@ def _attempt_log(
 
 
 def build_generator(recipe: TrainRecipe, folder: Path, urls: Sequence[str] = (), way: Way | None = None) -> Generator:
-    """Build the recipe's generator without starting it.
-
-    Args:
-        urls: addresses of the run's own vLLM servers.
-        way: of the weights to the servers; chosen if missing.
-    """
+    """Build the recipe's generator without starting it; a missing ``way`` of the weights is chosen."""
     model, n_async, temperature, compute = recipe.trained, recipe.collector.n_async, recipe.temperature, recipe.compute
     if isinstance(model, VllmModel):
         model = served(recipe, urls)
@@ -442,11 +424,6 @@ def build_generator(recipe: TrainRecipe, folder: Path, urls: Sequence[str] = (),
 def _problem_values(
     recipe: TrainRecipe, tasks: Sequence[TrainingTask], reference: ReferencePolicy | None, checkpoint: Checkpoint | None
 ) -> ProblemValues | None:
-    """Return the objective's values of the problems, if any, restored from a checkpoint.
-
-    Raises:
-        ConfigError: the data lack what they need.
-    """
     objective = objective_of(recipe.objective)
     if objective.values is None or reference is None:
         return None

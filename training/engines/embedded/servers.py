@@ -2,7 +2,7 @@
 
 Invariants: servers end with this process and with their block; a server keeps its address and restarts at most
 `MOST_STARTS` times without becoming healthy; once none is left, `lost` is called; a restarted server gets the newest
-weights. Servers answer only requests with the run's key, which is in the environment of the block.
+weights. Servers answer only requests with the run's key.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from training.recipe import TrainRecipe
 MOST_STARTS = 3
 
 POLL_S, HEALTH_S = 0.5, 15.0
-"""Seconds between two health checks of a server that starts, and of one that runs."""
+"""Seconds between health checks of a starting, and of a running server."""
 
 SILENT_S = 600.0
-"""Seconds without a health report after which a server that was healthy is killed."""
+"""Seconds without a health report after which a server is killed."""
 
 _ANSWER_S = 60.0
 _ERROR = re.compile(r"\w*(Error|Exception)\b")
@@ -45,12 +45,12 @@ _ERRORS_SHOWN = 2
 
 
 _SHARED = ("dtype", "max_model_len", "gpu_memory_utilization", "kv_cache_memory_bytes", "enforce_eager")
-"""Arguments of an engine that a server for training gets from the recipe."""
+"""Engine arguments from the recipe."""
 
 
 @dataclass(slots=True)
 class Replica:
-    """One server: its GPUs, address and state."""
+    """A server's GPUs, address and state."""
 
     number: int
     gpus: tuple[str, ...]
@@ -68,7 +68,7 @@ class Replica:
         return f"http://127.0.0.1:{self.port}"
 
     def last_words(self) -> str:
-        """Return its log's last errors in one line of at most 300 characters."""
+        """Return its log's last errors in one line of max 300 characters."""
         try:
             lines = [line.strip() for line in self.log.read_text("utf-8", "replace").splitlines() if line.strip()]
         except OSError:
@@ -78,11 +78,7 @@ class Replica:
 
 
 class ServerProcesses:
-    """All servers of one model, each watched by a thread.
-
-    Args:
-        lost: called with the reason once no server can be restarted.
-    """
+    """All servers of one model, each watched by a thread; ``lost`` gets the reason once none can be restarted."""
 
     def __init__(
         self,
@@ -129,7 +125,6 @@ class ServerProcesses:
             self._folder.remove()
 
     def _watch(self, replica: Replica) -> None:
-        """Keep one server running until it is given up."""
         while replica.starts < MOST_STARTS:
             replica.starts += 1
             replica.process = self._start(replica)
@@ -163,7 +158,6 @@ class ServerProcesses:
                 return
 
     def _start(self, replica: Replica) -> subprocess.Popen[bytes]:
-        """Start a server that ends when its standard input does."""
         own = engine_environment(self._settings, self._folder.path, self._on_cpu)
         environment = {**own, **os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
         if replica.gpus:
@@ -192,7 +186,6 @@ def _is_healthy(replica: Replica) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes] | None) -> None:
-    """End a process by closing its standard input, and wait for it."""
     if process is not None:
         assert process.stdin is not None
         with suppress(OSError):
@@ -201,7 +194,6 @@ def _end(process: subprocess.Popen[bytes] | None) -> None:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return distinct free ports of this machine."""
     probes = [socket.socket() for _ in range(count)]
     try:
         for probe in probes:

@@ -26,22 +26,22 @@ from training.objectives.presets import GroupCreditSettings
 from training.recipe import TrainRecipe
 
 PLUGIN = "training.engines.verl.plugin"
-"""The package that verl imports in all of its processes."""
+"""The package that all of verl's processes import."""
 
 NAME = "goldilocks"
-"""Under which our advantage, loss and reward are registered."""
+"""Of our advantage, loss and reward in verl."""
 
 RECIPE_VARIABLE = "GOLDILOCKS_VERL_RUN"
-"""Environment variable of all of verl's processes: what the plugin must know, as JSON."""
+"""Environment variable with `RunFacts` as JSON."""
 
 REWARD_WORKERS = 8
 """Processes of verl's reward loop."""
 
 _EPOCHS = 10**9
-"""Never reached: verl ends at the steps asked for."""
+"""Never reached: verl ends by steps."""
 
 _SHARED_MEMORY = 0.5
-"""Largest share of a GPU's memory for generation where the GPU trains too, in turns."""
+"""Max share of memory for generation on a GPU that also trains."""
 
 _ENTROPY_MEANS = {
     "group": "token-mean",
@@ -49,7 +49,7 @@ _ENTROPY_MEANS = {
     "sequence": "seq-mean-token-mean",
     "constant": "seq-mean-token-sum-norm",
 }
-"""verl's own mean over tokens for its entropy term, by our `loss_aggregation`."""
+"""verl's mean for its entropy term, by our `loss_aggregation`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class VerlFiles:
     train: Path
     held_out: Path | None = None
     recipe_folder: Path = Path()
-    """What the user's own files are relative to."""
+    """Base of the user's own files."""
 
     @property
     def checkpoints(self) -> Path:
@@ -86,7 +86,7 @@ class VerlConfiguration:
     overrides: tuple[str, ...]
 
     def as_json(self) -> str:
-        """Return it as JSON for the process that starts verl."""
+        """Return it as JSON."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
@@ -100,13 +100,7 @@ def compile_recipe(
     begun_at: int = 0,
     ends_at: int | None = None,
 ) -> VerlConfiguration:
-    """Return the configuration of a run or one of its stages.
-
-    Args:
-        recipe: accepted by `training.engines.verl.differences`, with its stage's changes.
-        begun_at: the resumed checkpoint's step.
-        ends_at: verl's last step; the recipe's if missing.
-    """
+    """Return the configuration of a run or a stage, which goes on from step ``begun_at`` to ``ends_at``."""
     megatron = experts  # FSDP cuts no experts
     values = {
         "data": _data(recipe, files),
@@ -315,10 +309,10 @@ def _environment(recipe: TrainRecipe, files: VerlFiles, begun_at: int) -> dict[s
 
 
 def steps_file(out: Path, begun_at: int) -> Path:
-    """Return verl's metrics file for a process that continues after a step."""
+    """Return the metrics file of a process that begins after a step."""
     return out / "verl" / f"steps-{begun_at}.jsonl"
 
 
 def earlier_steps(out: Path) -> list[Path]:
-    """Return a run's existing metrics files in order."""
+    """Return a run's metrics files in order."""
     return sorted((out / "verl").glob("steps-*.jsonl"), key=lambda file: int(file.stem.partition("-")[2]))

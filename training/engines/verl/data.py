@@ -17,11 +17,11 @@ from training.rollouts.tasks import TrainingTask
 FORMAT = "verl"
 
 START = "start"
-"""In a row's `extra_info`: what its set measured, and whether it waits as too hard, for the curriculum."""
+"""In a row's `extra_info`: its set's counts, and whether it is deferred."""
 
 
 def write_verl_set(tasks: Iterable[TrainingTask], prompt: Prompt, file: Path) -> int:
-    """Write the tasks for verl in order, and return their number."""
+    """Write the tasks for verl in order; return their number."""
     rows = [_row(task, prompt, number) for number, task in enumerate(tasks)]
     types = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from training.objectives.presets import GroupCreditSettings
 from training.recipe import TrainRecipe
 
 KINDS = ("grpo", "aipo", "dppo")
-"""Objectives whose loss is one pass over a micro-batch; verl's loop makes no second one."""
+"""Objectives whose loss is one pass over a micro-batch, as verl's is."""
 
 
 def refuse_what_differs(recipe: TrainRecipe) -> None:
@@ -83,7 +83,6 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
 
 
 def _embedded_only(recipe: TrainRecipe) -> list[str]:
-    """Return the recipe's keys that only the embedded loop supports."""
     asked = {"stored": recipe.stored is not None, "lora": recipe.lora is not None}
     asked["evaluation.keep_best"] = recipe.evaluation.keep_best
     asked["verify.model"] = recipe.verify.model is not None

@@ -3,9 +3,8 @@
     python -m training.engines.verl.environment    make it (`make setup-verl` does this), or print where it is
 
 verl needs Python below 3.13, transformers below 5.11 and tensordict up to 0.10, so it cannot share this project's. The
-project itself is installed there too, without torch of its own: our plugin runs there. On a machine with an NVIDIA
-driver verl's own pins of torch, vLLM and transformers are taken; without one, torch's CPU build, with which
-configurations, datasets, rewards and losses can be tried, and nothing trained.
+project is installed there too, for our plugin. Without an NVIDIA driver the environment gets torch's CPU build, which
+cannot train.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from curation.policies.vllm.placement import visible_gpus
 from curation.records import ConfigError
 
 VERSION = "0.9.1"
-"""Of verl: the one that the configuration is written for."""
+"""Of verl."""
 
 VARIABLE = "GOLDILOCKS_VERL"
-"""Environment variable that names another folder, or an interpreter."""
+"""Environment variable for another folder or interpreter."""
 
 CORE = (
     f"verl=={VERSION}",
@@ -34,9 +33,9 @@ CORE = (
 )
 WITHOUT_GPU = ("torch==2.13.0+cpu",)
 WITH_GPU = ("torch==2.11.0", "vllm==0.24.0", "transformers==5.9.0", "cupy-cuda13x==14.0.1")
-"""As verl's own extras `vllm` and `cupy-cu130` pin them; without cupy it has no way of weights over nccl, which
-asynchronous runs take. By hand: Megatron, for mixtures of experts, its extra `megatron`; flash-attn, which PyPI has the
-sources of (`training.engines.verl.inside` lets torch attend where it is not there)."""
+"""verl's own pins; cupy is for weights over nccl. Install by hand: its extra `megatron` for mixtures of experts, and
+flash-attn.
+"""
 
 
 def verl_folder() -> Path:
@@ -70,14 +69,14 @@ def require_interpreter() -> Path:
 
 
 def missing() -> str:
-    """Return why verl cannot be used here; empty if it can."""
+    """Return why verl cannot be used, or an empty text."""
     if find_interpreter() is not None:
         return ""
     return f"verl's environment is not in {verl_folder()}; `make setup-verl` makes it"
 
 
 def process_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of verl's processes, which find this project first."""
+    """Return the variables of verl's processes."""
     root = str(Path(__file__).resolve().parent.parent.parent.parent)
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     return {**kept, "PYTHONPATH": root, "HYDRA_FULL_ERROR": "1", **variables}

@@ -32,14 +32,14 @@ NAMES: Mapping[str, str] = {
     "perf/total_num_tokens": "speed/trained_tokens",
     "perf/mfu/actor": "speed/peak_share",
 }
-"""verl's name of a figure, and ours."""
+"""verl's names and ours."""
 
 _OURS = f"{NAME}/"
 _PASS_RATE = "val-core/"
 
 
 def our_metrics(told: Mapping[str, Any]) -> dict[str, float]:
-    """Return a step's metrics under our names, and verl's below ``verl/``."""
+    """Return metrics under our names, and verl's below ``verl/``."""
     numbers = {name: float(value) for name, value in told.items() if isinstance(value, int | float)}
     row = {
         f"verl/{name}": value for name, value in numbers.items() if not name.removeprefix("actor/").startswith(_OURS)
@@ -55,7 +55,7 @@ def our_metrics(told: Mapping[str, Any]) -> dict[str, float]:
 
 
 class MetricsFollower:
-    """Copy verl's metrics into `metrics.jsonl` and TensorBoard, those of ``earlier`` processes first."""
+    """Copy verl's metrics to the run's, those of ``earlier`` processes first."""
 
     def __init__(
         self,
@@ -83,7 +83,6 @@ class MetricsFollower:
         self._read += self._take(added)
 
     def _take(self, added: bytes, last: int | None = None) -> int:
-        """Log whole lines of new steps up to ``last``; return the bytes read."""
         whole = added[: added.rfind(b"\n") + 1]
         for line in whole.splitlines():
             row = json.loads(line)
@@ -101,7 +100,6 @@ class MetricsFollower:
 
 
 def _cut_rows(path: Path, step: int) -> int:
-    """Remove the rows after ``step``; return the last step left, or -1."""
     if not path.exists():
         return -1
     rows = [line for line in path.read_text(encoding="utf-8").splitlines() if json.loads(line)["step"] <= step]

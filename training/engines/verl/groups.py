@@ -24,12 +24,12 @@ from training.rollouts.rollout_scheduler import GroupDecision
 from training.rollouts.tasks import TrainingTask
 
 REWARD = "goldilocks_reward"
-"""The field that carries a rollout's `Reward`, as JSON."""
+"""Field of a rollout's `Reward`, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedRollout:
-    """A rollout from verl's reward worker, with the versions of its weights."""
+    """A rollout with its reward and the versions of its weights."""
 
     reward: Reward
     told: Mapping[str, Any]
@@ -43,7 +43,7 @@ class JudgedRollout:
 
 
 def told_of(reward: Reward, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a rollout's fields next to its score: numbers and texts, never None."""
+    """Return a rollout's fields: numbers and texts, never None."""
     known = {name: "" if value is None else value for name, value in told.items()}
     return {
         **known,
@@ -54,7 +54,7 @@ def told_of(reward: Reward, told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class GroupLedger:
-    """Decide and count the groups of one run; ``tasks`` has the training set's order."""
+    """Decide and count a run's groups; ``tasks`` has the training set's order."""
 
     def __init__(self, recipe: TrainRecipe, tasks: Mapping[str, TrainingTask], out: Path) -> None:
         self._recipe, self._tasks = recipe, tasks
@@ -71,7 +71,7 @@ class GroupLedger:
         return self._places[self.curriculum.draw_problem()]
 
     def decide(self, name: str, problem: str, rollouts: Sequence[JudgedRollout], step: int) -> GroupDecision:
-        """Return which rollouts of a group are trained on; count and log it once."""
+        """Return which rollouts of a group are trained on, decided and logged once."""
         if name in self._decided:
             return self._decided[name]
         recipe, rewards = self._recipe, [rollout.reward for rollout in rollouts]
@@ -89,11 +89,11 @@ class GroupLedger:
         return decision
 
     def keep(self, names: set[str]) -> None:
-        """Forget decisions on all groups but ``names``, which verl still holds."""
+        """Forget decisions on groups that verl no longer holds."""
         self._decided = {name: decision for name, decision in self._decided.items() if name in names}
 
     def after_step(self, step: int) -> dict[str, float]:
-        """Close ``step`` with the curriculum, if it is open, and return its metrics once."""
+        """Close ``step``, if it is open, and return its metrics once."""
         self._close_step(step, may_end_stage=False)
         closed, self._closed = self._closed, {}
         return closed
@@ -115,7 +115,7 @@ class GroupLedger:
         self.curriculum.follow(step, self._closed, self._logs["changes"], may_end_stage=may_end_stage)
 
     def state(self) -> dict[str, Any]:
-        """Return the state as JSON values, after writing the logs to disk."""
+        """Flush the logs; return the state as JSON."""
         logs = {name: log.offset() for name, log in self._logs.items()}
         counted = {"step": self._step, "groups": self._groups, "closed": self._closed}
         decided = {name: asdict(decision) for name, decision in self._decided.items()}
@@ -139,7 +139,6 @@ class GroupLedger:
             log.close()
 
     def _metrics(self) -> dict[str, float]:
-        """Return the metrics since the last step, and begin anew."""
         numbers, rewards, dropped = self._sampled.numbers(), self._rewards, self._dropped
         self._sampled, self._dropped, self._rewards = SampledGroupStats(), Counter[str](), list[Reward]()
         if not rewards:

@@ -41,11 +41,7 @@ def compose(job: dict[str, Any]) -> Any:
 
 
 def _choose_attention(config: Any) -> None:
-    """Use torch's attention if flash-attn is not installed.
-
-    Raises:
-        ValueError: sequence parallelism needs flash-attn.
-    """
+    """Use torch's attention without flash-attn; raise ValueError if sequence parallelism needs that."""
     from omegaconf import open_dict
 
     actor, model = config.actor_rollout_ref.actor, config.actor_rollout_ref.model

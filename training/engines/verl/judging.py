@@ -66,13 +66,13 @@ class RewardComputer:
         return found.reward, {**told, "tokens": len(response_ids)}
 
     def text(self, prompt_ids: Sequence[int], response_ids: Sequence[int]) -> str:
-        """Return a rollout's text in the model's tags, including its prompt's last ones."""
+        """Return a rollout's text, including its prompt's last tags."""
         decoded = str(self._tokenizer.decode(list(response_ids), skip_special_tokens=True))
         return self._reader.text(prompt_ids, response_ids, decoded)
 
 
 def scoring_settings(recipe: TrainRecipe) -> ScoringSettings:
-    """Return a recipe's scoring settings, for texts as `assess` formats them."""
+    """Return a recipe's scoring settings."""
     return ScoringSettings(
         thinking=OPEN,
         response_format=BOXED,

@@ -66,7 +66,6 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
 
     Args:
         out: absolute; new, or with ``resume`` a run of this recipe's name.
-        resume: go on from verl's last checkpoint, if any.
 
     Raises:
         ConfigError: verl cannot do what the recipe asks, or is not installed.
@@ -100,11 +99,6 @@ def _train(
 def _run_stage(
     recipe: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Path, interpreter: Path, mirror: RunMirror
 ) -> None:
-    """Run verl to the stage's end, and log its metrics.
-
-    Raises:
-        EngineError: verl refuses the configuration, Ray the token, or verl failed.
-    """
     job = write_job(recipe, stage, recipe_folder, out)
     if recipe.curriculum is not None and recipe.curriculum.stages:
         of, lengths = len(recipe.curriculum.stages), stage.recipe.rewards
@@ -161,11 +155,7 @@ def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool
 
 
 def write_job(whole: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Path) -> VerlConfiguration:
-    """Write and return a stage's configuration.
-
-    Args:
-        whole: the run's recipe; its placement holds for all stages.
-    """
+    """Write and return a stage's configuration; ``whole`` decides the placement."""
     recipe, ours = stage.recipe, out / "verl"
     model = resolve_model(recipe.trained.model, recipe_folder)
     held_out = ours / HELD_OUT if recipe.evaluation.data is not None else None
@@ -251,18 +241,18 @@ def _say(line: str) -> None:
 MODE, TOKENS = "RAY_AUTH_MODE", ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 
 _REFUSED = ("InvalidAuthToken", "AuthenticationError")
-"""What Ray's processes print where a token is missing or wrong."""
+"""Ray's errors for a missing or wrong token."""
 
 
 def token_variables(address: str | None, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return what makes Ray send its token to ``address``, if one is named."""
+    """Return what makes Ray send its token to ``address``, if any."""
     if address is None or MODE in variables or not any(variables.get(name) for name in TOKENS):
         return {}
     return {MODE: "token"}
 
 
 def refusal(address: str | None, said: str, log: Path) -> str:
-    """Return a sentence if the cluster refused the token; else empty."""
+    """Return an error message if the cluster refused the token."""
     if address is None or not any(words in said for words in _REFUSED):
         return ""
     return (
@@ -276,7 +266,7 @@ _LOOK_S = 0.2
 
 
 def processes_of(out: Path) -> list[int]:
-    """Return the other processes of the run in ``out``, by ascending id."""
+    """Return the ids of the run's other processes, ascending."""
     variable, found = f"{RECIPE_VARIABLE}=".encode(), []
     for file in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):  # another user's, or one that has just ended

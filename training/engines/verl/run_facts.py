@@ -1,4 +1,4 @@
-"""Read the run of a verl process from its environment (`training.engines.verl.configuration`)."""
+"""Read the run of a verl process from its environment."""
 
 from __future__ import annotations
 

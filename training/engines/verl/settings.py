@@ -9,7 +9,7 @@ from pydantic import Field
 from curation.config.base import Settings
 
 MAX_PROMPT_TOKENS = 4096
-"""Room for a prompt; verl leaves out problems with a longer one."""
+"""verl leaves out problems with longer prompts."""
 
 
 class VerlSettings(Settings):

@@ -1,7 +1,7 @@
 """Run a curriculum's stages as successive verl processes over one run folder.
 
-Invariants: a stage begins at a checkpoint with our state, without the previous stage's queue; the same folder gives
-the same stage.
+Invariants: a stage begins at a checkpoint with our state, without the previous stage's queue; the same folder gives the
+same stage.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from training.recipe import TrainRecipe
 from training.rollouts.curriculum import CurriculumController
 
 STATE = "goldilocks.json"
-"""Our state in a folder of verl's checkpoints."""
+"""Our state in a checkpoint of verl."""
 
 LATEST = "latest_checkpointed_iteration.txt"
-"""verl's mark: the step of its newest checkpoint."""
+"""verl's newest step."""
 
 _WEIGHTS = "actor"
-"""verl's part of a checkpoint, weights and optimiser: what it removes of an old one."""
+"""Weights and optimiser, which verl removes of old checkpoints."""
 
 _OF_ONE_STAGE = ("transfer_queue", "data.pt")
-"""Of a checkpoint: rollouts in flight and the place in the data, which hold for one length and one batch."""
+"""Rollouts in flight and the position in the data."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerlStage:
-    """A stage as verl runs it, from the resumed checkpoint's step to ``ends_at`` at the latest."""
+    """A stage in verl, which ends at ``ends_at`` at the latest."""
 
     recipe: TrainRecipe
     number: int
@@ -41,7 +41,7 @@ class VerlStage:
 
 
 def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
-    """Return a run folder's stage, after removing half-written checkpoints and old queues."""
+    """Remove half-written checkpoints and old queues; return the stage."""
     step, state = _newest(out / "verl" / "checkpoints")
     remove_old(out / "verl" / "checkpoints", max(recipe.checkpoints.keep - 1, 1))
     stage = _stage_of(recipe, _restored(recipe, state), step)
@@ -64,7 +64,7 @@ def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
 
 
 def remove_old(checkpoints: Path, keep: int) -> None:
-    """Remove checkpoints older than the ``keep`` newest whole ones up to verl's mark."""
+    """Keep the ``keep`` newest whole checkpoints up to verl's mark."""
     folders = _folders(checkpoints)
     newest = sorted(step for step, folder in folders.items() if step <= _marked(checkpoints) and _is_whole(folder))
     for step in folders:
@@ -73,12 +73,11 @@ def remove_old(checkpoints: Path, keep: int) -> None:
 
 
 def last_step(out: Path) -> int:
-    """Return the step of verl's last checkpoint, or 0."""
+    """Return verl's last checkpoint's step, or 0."""
     return _marked(out / "verl" / "checkpoints")
 
 
 def _restored(recipe: TrainRecipe, state: Mapping[str, Any] | None) -> CurriculumController:
-    """Return the run's curriculum without problems."""
     curriculum = CurriculumController(
         (), recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed, recipe.collector
     )
@@ -88,7 +87,6 @@ def _restored(recipe: TrainRecipe, state: Mapping[str, Any] | None) -> Curriculu
 
 
 def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, began: int | None = None) -> VerlStage:
-    """Return a curriculum's stage; ``began`` replaces the step after which it began."""
     stages = recipe.curriculum.stages if recipe.curriculum is not None else ()
     if not stages:
         return VerlStage(recipe, 0, step, recipe.steps)
@@ -101,7 +99,6 @@ def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, 
 
 
 def _newest(checkpoints: Path) -> tuple[int, Mapping[str, Any] | None]:
-    """Return the newest whole checkpoint; remove newer ones and reset verl's mark."""
     mark, step, state = checkpoints / LATEST, 0, None
     marked, folders = _marked(checkpoints), _folders(checkpoints)
     whole = [one for one, folder in folders.items() if one <= marked and _is_whole(folder)]
@@ -128,7 +125,6 @@ def _folders(checkpoints: Path) -> dict[int, Path]:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Return whether a checkpoint has our state, written last, and still its weights."""
     return (folder / STATE).exists() and (folder / _WEIGHTS).is_dir()
 
 

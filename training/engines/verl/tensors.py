@@ -26,7 +26,7 @@ def weighted_advantages(
     max_tokens: int,
     minibatches: int = 1,
 ) -> Tensor:
-    """Return each token's advantage times its loss weight, [sequences, tokens], 0 outside the mask.
+    """Return [sequences, tokens] advantages times loss weights, 0 outside the mask.
 
     Args:
         rewards: [sequences, tokens]; a row's sum is the total.
@@ -54,10 +54,8 @@ def weighted_advantages(
 def micro_batch_loss(
     logprobs: Tensor, generator_logprobs: Tensor, advantages: Tensor, mask: Tensor, settings: ObjectiveSettings
 ) -> tuple[Tensor, Mapping[str, float]]:
-    """Return a micro-batch's loss, to be summed over micro-batches and ranks, and its statistics.
-
-    All tensors are [sequences, tokens]; ``generator_logprobs`` is of the distribution drawn from, and ``advantages``
-    from `weighted_advantages`.
+    """Return a micro-batch's loss, to be summed over micro-batches and ranks, and its statistics. Tensors are
+    [sequences, tokens]; ``advantages`` from `weighted_advantages`.
     """
     mask = mask.bool()
     drawn = generator_logprobs[mask]

@@ -13,15 +13,12 @@ from training.engines.verl.stages import remove_old
 
 
 class CurriculumCheckpoint(CheckpointCallback):
-    """Write the ledger's state into each new checkpoint, then remove old ones.
-
-    A checkpoint without our state counts as none.
-    """
+    """Writes the ledger's state into new checkpoints; one without it counts as none."""
 
     def on_save(
         self, trainer: Any, global_step: int, checkpoint_dir: str, async_save: bool = False, **kwargs: Any
     ) -> None:
-        """Write the state, end verl after a stage's last step, and remove old checkpoints."""
+        """Write the state, end verl after a stage, and remove old checkpoints."""
         if save_state(global_step, Path(checkpoint_dir)):
             trainer.total_training_steps = global_step
         remove_old(Path(checkpoint_dir).parent, run_facts().recipe.checkpoints.keep)

@@ -32,5 +32,5 @@ class CurriculumDataset(RLHFDataset):
         return row
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for other processes, without this process's ledger."""
+        """Return the state without this process's ledger."""
         return {**super().__getstate__(), "_ledger": None}

@@ -32,12 +32,12 @@ def open_ledger(rows: Iterable[Mapping[str, Any]], checkpoints: Path) -> GroupLe
 
 
 def the_ledger() -> GroupLedger:
-    """Return the process's ledger, which verl makes with the training set."""
+    """Return the process's ledger."""
     return _LEDGERS[0]
 
 
 def save_state(step: int, checkpoint: Path) -> bool:
-    """Close a step and save the ledger; return whether the stage ended."""
+    """Close a step, save the ledger, and return whether the stage ended."""
     ledger = the_ledger()
     has_ended = ledger.at_checkpoint(step)
     atomic_write(checkpoint / STATE, json.dumps(ledger.state(), ensure_ascii=False) + "\n")
@@ -57,7 +57,6 @@ def _task(about: Mapping[str, Any]) -> TrainingTask:
 
 
 def _newest_state(checkpoints: Path) -> Mapping[str, Any] | None:
-    """Return the state in the checkpoint that verl resumes from."""
     latest = checkpoints / "latest_checkpointed_iteration.txt"
     if not latest.exists():
         return None

@@ -14,12 +14,10 @@ from training.engines.verl.plugin.ledger import the_ledger
 from training.engines.verl.run_facts import run_facts
 
 TRAINING = "train"
-"""verl's partition of rollouts to train on."""
+"""verl's training partition."""
 
 
 class _OurGroups(ReplayBuffer):
-    """The changes that both buffers make to verl's."""
-
     def __init__(self, **arguments: Any) -> None:
         sizes = run_facts().recipe.collector
         groups = sizes.n_batch // sizes.group_size
@@ -33,14 +31,12 @@ class _OurGroups(ReplayBuffer):
         self._now = 0
 
     def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[Any, dict[str, Any]]:
-        """Return verl's next batch, with our metrics added."""
         self._now = global_steps
         closed = the_ledger().after_step(global_steps - 1) if partition_id == TRAINING else {}
         batch, metrics = super().sample(global_steps=global_steps, partition_id=partition_id, batch_size=batch_size)
         return batch, {**metrics, **{f"goldilocks/{name}": value for name, value in closed.items()}}
 
     def _dapo_filtered_keys(self, partition_id: str) -> tuple[set[str], Counter[float]]:
-        """Return the dropped groups, and counts of their mean rewards."""
         if partition_id != TRAINING:
             return set(), Counter()
         finished, ledger = self.finished_keys[partition_id], the_ledger()
