@@ -36,9 +36,9 @@ ROOMS = (
     ("tests/training", "tests/curation/policies"),
     ("tests/curation/verify",),
     ("tests/flows",),
+    ("tests",),
     ("tests/flows/page", "tests/flows/serve"),
     ("tests/flows/pipelines", "tests/flows/publish"),
-    ("tests",),
     ("tests/flows/stages",),
     ("tests/curation/programs", "tests/curation/filters"),
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -79,6 +82,19 @@ def make_tests(job: StageRun) -> StageResult:
         return job.shard_by_shard(job.open(version, str(used), *read), work)
 
 
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """A problem's tests and runs, given and generated, with the decisions on them."""
+
+    tests: pl.DataFrame
+    made: pl.DataFrame
+    runs: pl.DataFrame
+    decisions: pl.DataFrame
+    power: tuple[object, ...]
+    validation: tuple[object, ...]
+    judging: dict[str, object]
+
+
 def _decide_shard(
     run: Run,
     before: Path,
@@ -87,56 +103,86 @@ def _decide_shard(
     runner: Runner,
     responses: Mapping[str, Sequence[str]],
 ) -> Shard:
-    settings = run.recipe.code
     frame = read_shard(before, "kept", index)
     runs = read_shard(matrix, "runs", index)
     outputs = read_shard(matrix, "outputs", index)
     limits = {row["problem"]: row for row in read_shard(matrix, "limits", index).iter_rows(named=True)}
-    all_tests, all_runs, all_decisions, power, judging = [TEST.to_frame()], [], [], [], []
-    all_made = [TEST.to_frame().select("problem", pl.col("index").alias("test"))]
-    vouched: list[tuple[object, ...]] = []
-    for unit in units(run, before, index):
-        problem_runs = runs.filter(pl.col("problem") == unit.name)
-        limit = limits[unit.name]["time_limit_s"]
-        test_ids = unit.tests.select("problem", pl.col("index").alias("test"))
-        vouching = vouching_of(unit, runner, responses.get(unit.name, ()))
-        inputs = known_inputs(unit, vouching, tests_agreement.decide_tests(problem_runs, test_ids))
-        decisions = tests_agreement.decide_tests(problem_runs, test_ids, inputs)
-        tests = execution_matrix.corrected(unit.tests, decisions, outputs)
-        generated = generate_tests(
-            run, unit, runner, problem_runs, decisions, tests, limit, responses.get(unit.name, ()), vouching
-        )
-        new = pl.DataFrame(generated.tests, schema=TEST, orient="row")
-        problem_runs = pl.concat([problem_runs, *generated.runs])
-        all_tests.append(pl.concat([tests, new]))
-        all_made.append(new.select("problem", pl.col("index").alias("test")))
-        all_runs.append(problem_runs)
-        all_decisions.append(tests_agreement.decide_tests(problem_runs, test_ids, inputs))
-        power.append(_power(unit.name, problem_runs, decisions, generated))
-        vouched.append(
-            (unit.name, vouching.by, inputs.filter(~pl.col("allowed")).height, "; ".join(vouching.aside) or None)
-        )
-        judging.append({**{name: unit.judging[name] for name in JUDGING}, "time_limit_s": limit})
-    runs_table = pl.concat([execution_matrix.MEASURED.to_frame(), *all_runs])
-    decisions_table = pl.concat([tests_agreement.TEST_DECISION.to_frame(), *all_decisions])
-    checked = pl.Series([row["problem"] for row in judging if row["checker"] is not None], dtype=pl.String)
-    tests, made = pl.concat(all_tests), pl.concat(all_made)
-    problems = tests_agreement.decide_problems(runs_table, decisions_table, settings, checked, made)
-    power_table = pl.DataFrame(power, schema=POWER, orient="row")
-    kept, dropped = _split(frame, _with_reasons(problems, power_table), limits)
+
+    def decide(unit: Unit) -> _Decided:
+        limit, measured = limits[unit.name]["time_limit_s"], runs.filter(pl.col("problem") == unit.name)
+        return _decide_problem(run, unit, runner, measured, outputs, limit, responses.get(unit.name, ()))
+
+    decided = list(_side_by_side(decide, units(run, before, index), runner.workers))
+    runs_table = pl.concat([execution_matrix.MEASURED.to_frame(), *(one.runs for one in decided)])
+    decisions_table = pl.concat([tests_agreement.TEST_DECISION.to_frame(), *(one.decisions for one in decided)])
+    judging = pl.DataFrame([one.judging for one in decided], schema=JUDGING)
+    checked = judging.filter(pl.col("checker").is_not_null())["problem"]
+    made = pl.concat([_test_ids(TEST.to_frame()), *(one.made for one in decided)])
+    problems = tests_agreement.decide_problems(runs_table, decisions_table, run.recipe.code, checked, made)
+    power = pl.DataFrame([one.power for one in decided], schema=POWER, orient="row")
+    validation = pl.DataFrame([one.validation for one in decided], schema=VALIDATION, orient="row")
+    kept, dropped = _split(frame, _with_reasons(problems, power), limits)
+    tests = pl.concat([TEST.to_frame(), *(one.tests for one in decided)])
     tests = tests.filter(pl.col("problem").is_in(kept["id"].to_list()))
     tables = {
         "kept": kept,
         "dropped": dropped,
         TESTS_TABLE: tests,
-        JUDGING_TABLE: pl.DataFrame(judging, schema=JUDGING),
+        JUDGING_TABLE: judging,
         "runs": runs_table,
         "decisions": decisions_table,
         "problems": problems,
-        "power": power_table,
-        "validation": pl.DataFrame(vouched, schema=VALIDATION, orient="row"),
+        "power": power,
+        "validation": validation,
     }
-    return Shard(frame.height, tables, notes=_notes(problems, tests, tables["power"], tables["validation"]))
+    return Shard(frame.height, tables, notes=_notes(problems, tests, power, validation))
+
+
+def _decide_problem(
+    run: Run,
+    unit: Unit,
+    runner: Runner,
+    runs: pl.DataFrame,
+    outputs: pl.DataFrame,
+    limit: float,
+    responses: Sequence[str],
+) -> _Decided:
+    vouching = vouching_of(unit, runner, responses)
+    inputs = known_inputs(unit, vouching, tests_agreement.decide_tests(runs, _test_ids(unit.tests)))
+    decisions = tests_agreement.decide_tests(runs, _test_ids(unit.tests), inputs)
+    tests = execution_matrix.corrected(unit.tests, decisions, outputs)
+    generated = generate_tests(run, unit, runner, runs, decisions, tests, limit, responses, vouching)
+    new = pl.DataFrame(generated.tests, schema=TEST, orient="row")
+    every = pl.concat([runs, *generated.runs])
+    refused = inputs.filter(~pl.col("allowed")).height
+    return _Decided(
+        pl.concat([tests, new]),
+        _test_ids(new),
+        every,
+        tests_agreement.decide_tests(every, _test_ids(unit.tests), inputs),
+        _power(unit.name, every, decisions, generated),
+        (unit.name, vouching.by, refused, "; ".join(vouching.aside) or None),
+        {**{name: unit.judging[name] for name in JUDGING}, "time_limit_s": limit},
+    )
+
+
+def _side_by_side(decide: Callable[[Unit], _Decided], problems: Iterable[Unit], workers: int) -> Iterator[_Decided]:
+    """Decide on problems in threads, in order, with at most twice ``workers`` in memory."""
+    threads = ThreadPoolExecutor(workers, "problems")
+    try:
+        begun: deque[Future[_Decided]] = deque()
+        for problem in problems:
+            begun.append(threads.submit(decide, problem))
+            if len(begun) == 2 * workers:
+                yield begun.popleft().result()
+        while begun:
+            yield begun.popleft().result()
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)  # an interrupted run waits for none of them
+
+
+def _test_ids(tests: pl.DataFrame) -> pl.DataFrame:
+    return tests.select("problem", pl.col("index").alias("test"))
 
 
 def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.DataFrame:
