@@ -37,8 +37,7 @@ class Identification:
     foreign_letters: str
     """Expression (Rust) of letters that make its tag doubtful."""
     letters_of_others: str
-    """Expression of its script's letters that only other languages have; empty if script does not settle the language.
-    """
+    """Expression of its script's letters that only other languages have; empty if script settles nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +228,7 @@ class Questions:
     """
 
     asks: tuple[str, ...]
-    """Words that ask; the last sentence with one, or a question mark, counts."""
+    """Words that ask; the last sentence with one, or with a question mark, counts."""
     formula: tuple[str, ...]
     """With ``<formula>`` that is asked for."""
     unit: tuple[str, ...]

@@ -136,7 +136,6 @@ class _GuardedComparison:
         return None
 
     def by_own(self, claimed: _Claimant, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
-        """Return the verdict of a user's judge or the row's scorer."""
         if isinstance(claimed, tuple):
             return claimed
         failed = self.guard.enter(step)

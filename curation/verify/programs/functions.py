@@ -241,7 +241,6 @@ def _kind(value: Any) -> tuple[str, Any]:
 
 
 def _run_assertions(runner: Runner, problem: CodeProblem, tests: FunctionTests, submission: Submission) -> CaseRun:
-    """Run rounds of calls until the test program needs none."""
     results: dict[str, list[dict[str, Any]]] = {}
     cpu = wall = memory = 0.0
     need = _first_need(runner, problem, tests)

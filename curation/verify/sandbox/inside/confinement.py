@@ -35,7 +35,7 @@ ADDRESS_SPACE, OF_THREAD = 4 << 30, 32 << 20
 FILES, FILES_OF_TREE = 64, 256
 
 IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Signals that Python ignores and a program started by a shell does not."""
+"""Signals that Python ignores, unlike a program started by a shell."""
 
 NUMBER = struct.Struct("i")
 
@@ -53,7 +53,7 @@ Step = tuple[str, tuple[int, ...]]
 
 
 def _structure(*fields: Any) -> Any:
-    """Return one of `start.c`'s structures: a field is a name and a type; names alone are longs, as pointers are."""
+    """Return a structure of `start.c` from (name, type) fields; names alone are longs, as pointers are."""
     longs = ((name, ctypes.c_long) for field in fields if isinstance(field, str) for name in field.split())
     typed = (field for field in fields if not isinstance(field, str))
     return type("Structure", (ctypes.Structure,), {"_fields_": (*typed, *longs)})
@@ -222,7 +222,7 @@ class Confinement:
 
 
 def next_number(link: _socket.socket, control: int) -> int:
-    """Return the next number that the forking process sends; `DIED` where it has, `GONE` where the judge has."""
+    """Return the forking process's next number, `DIED` if it has died, `GONE` if the judge is gone."""
     poll = select.poll()
     poll.register(link, select.POLLIN)
     poll.register(control, 0)

@@ -33,7 +33,7 @@ def path_in(folder: str, name: str) -> str:
 
 
 def place(folder: str, names: list[str], descriptors: list[int], mode: int) -> None:
-    """Copy open files into the folder, under these names."""
+    """Copy open files into the folder under these names."""
     for name, descriptor in zip(names, descriptors, strict=True):
         path = path_in(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -43,7 +43,7 @@ def place(folder: str, names: list[str], descriptors: list[int], mode: int) -> N
 
 
 def fetch(folder: str, name: str, artifact: int) -> bool:
-    """Copy the file that a tool wrote into the artifact; return whether it is there."""
+    """Copy a tool's output file into the artifact; return whether it is there."""
     try:
         descriptor = os.open(path_in(folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

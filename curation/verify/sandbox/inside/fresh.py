@@ -13,7 +13,7 @@ from __future__ import annotations
 from . import kernel
 
 POOL = 1 << 14
-"""Bytes of a pool of the interpreter's allocator, aligned; all its blocks are of one size."""
+"""Bytes of an aligned pool of the interpreter's allocator; its blocks have one size."""
 STEP, LARGEST, MOST = 16, 512, 1 << 17
 """Bytes between sizes of blocks, of the largest; max blocks taken of one size."""
 _blocks: list[object] = []

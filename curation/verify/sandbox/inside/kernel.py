@@ -62,7 +62,7 @@ def fork() -> int:
 
 
 def words(texts: list[bytes]) -> ctypes.Array[ctypes.c_char_p]:
-    """Return texts as exec(3) takes them, with a null pointer after the last."""
+    """Return texts for exec(3), with a null pointer after the last."""
     return (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
 
 
@@ -82,13 +82,13 @@ def drop_bounding_set() -> None:
 
 
 def drop_capabilities() -> None:
-    """Empty the effective, permitted and inheritable sets, with them the ambient one (capabilities(7)), for good."""
+    """Empty the effective, permitted, inheritable and thus the ambient set (capabilities(7)), for good."""
     call("capset", struct.pack("Ii", 0x20080522, 0), bytes(24))
     call("prctl", PR_SET_NO_NEW_PRIVS, 1)
 
 
 def close_from(first: int, last: int = LAST_DESCRIPTOR) -> None:
-    """Close every descriptor from ``first`` on, up to and with ``last`` (close_range(2))."""
+    """Close descriptors ``first`` to ``last``, both included (close_range(2))."""
     call("close_range", first, last, 0)
 
 

@@ -92,12 +92,12 @@ def _collected_s() -> float:
 
 
 def _dull(used: dict[str, Any]) -> bool:
-    """Return whether a run is so ordinary that the next may follow before the judge looks at it."""
+    """Return whether the next run may follow before the judge has looked at this one."""
     return not used["status"] and not used["killed"] and max(used["sizes"]) < AHEAD_BYTES
 
 
 class Supervisor:
-    """A slot's process that serves the judge; see the module's docstring."""
+    """Serves the judge for one slot; see the module's docstring."""
 
     def __init__(self, plan: Plan, library: Library, ruleset: int, outer: int, alone: bool, owns: bool) -> None:
         self.plan, self.library, self.alone, self.owns = plan, library, alone, owns
@@ -312,14 +312,13 @@ class Supervisor:
         return going is None or going[0] != DIED
 
     def _used(self, watched: watch.Watch, pid: int, ended: int) -> dict[str, Any]:
-        """Wait for a started program, and return what it used."""
         used = watched.wait(pid, ended, self.control.fileno())
         if used is None:
             self.leave()
         return used
 
     def _failed(self, status: int) -> str:
-        """Return why a program could not be started; empty where it was."""
+        """Return why a program could not be started, or nothing."""
         if status == FAILED_TO_START << 8:
             with contextlib.suppress(BlockingIOError):
                 return os.read(self.report, 4096).decode()

@@ -158,7 +158,7 @@ def _collected() -> bool:
 
 
 def cpu_clock(pid: int) -> float:
-    """Return the CPU seconds of a running process, all its threads (clock_getcpuclockid(3)); 0 when it is gone."""
+    """Return a running process's CPU seconds in all threads (clock_getcpuclockid(3)); 0 if it is gone."""
     try:
         return time.clock_gettime((~pid << 3) | 2)
     except OSError:
@@ -197,7 +197,7 @@ def proportional_kb(pid: int) -> int:
 
 
 def socket_kb() -> int:
-    """Return the KiB that a socket of a pair holds when full; programs cannot change its buffer."""
+    """Return the KiB of a full socket of a pair; programs cannot change its buffer."""
     pair = _socket.socketpair()
     try:
         return pair[0].getsockopt(_socket.SOL_SOCKET, _socket.SO_SNDBUF) // 1024
@@ -324,7 +324,7 @@ def ended_or_gone(watched: int, control: int) -> Iterator[Callable[[float | None
 
 
 def used(status: int, cpu_s: float, wall_s: float, peak_kb: int, killed: str = "") -> dict[str, Any]:
-    """Return what a program that has ended used, and the limit for which it was killed."""
+    """Return what an ended program used, and the limit that killed it."""
     return {"status": status, "killed": killed, "cpu_s": cpu_s, "wall_s": wall_s, "peak_kb": peak_kb}
 
 
@@ -393,7 +393,6 @@ class Watch:
         return "files" if written > limits["file_mb"] << 20 else ""
 
     def _kernel_kb(self, pids: list[int]) -> int:
-        """Return the KiB that the kernel holds for processes, counted up to the limit."""
         return kernel_kb(pids, self.limits["memory_mb"] * 1024 - sum(map(proportional_kb, pids)))
 
     def _seldom(self, what: str, look: Callable[[], int]) -> int:

@@ -1,6 +1,5 @@
 """In the box of a judged function: load the submission, make the requested calls, send back the results.
 
-Not run in this process: `curation.verify.programs.functions` sends its text, after that of `values`, into the sandbox.
 It holds no secret and no expected value: a submission could forge only its own return value, which it chooses anyhow.
 
 Standard input holds ``{"code", "setup", "entry", "calls": [[name, args, kwargs], …]}``; one line goes out per call, as

@@ -1,6 +1,5 @@
 """In the box of a test program: run its assertions on results obtained in another box.
 
-Not run in this process: `curation.verify.programs.functions` sends its text, after that of `values`, into the sandbox.
 The judged function never comes here; calls of it are answered from a table of what it returned. A call that is not in
 the table is noted and answered with something unknown, whose every use abandons the statement. The next statements
 still run, so one pass gathers most calls. The caller fetches the noted calls and starts this again, until a pass meets
@@ -119,7 +118,7 @@ class _Judge:
         self.calls = calls
 
     def abandoned(self, why: BaseException) -> None:
-        """Go on after a statement only where something unknown may be the cause."""
+        """Go on after a statement only if something unknown may be the cause."""
         if not self.calls.unknown:
             raise why
 
@@ -201,7 +200,7 @@ def _run(request: dict[str, Any], calls: _Calls) -> None:
 
 
 def _free_names(tree: ast.Module) -> set[str]:
-    """Return the names that a test program uses and binds nowhere: further functions of the submission."""
+    """Return names that a test program uses but binds nowhere: further functions of the submission."""
     used, bound = set[str](), set[str]()
     for part in ast.walk(tree):
         match part:

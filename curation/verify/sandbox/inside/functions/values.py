@@ -38,7 +38,7 @@ def encode(value: object) -> str:
 
 
 def decode(text: str | bytes) -> Any:
-    """Return the value that `encode` wrote. Raises `NotData` where the text is none of it."""
+    """Return the value that `encode` wrote. Raises `NotData` if the text is invalid."""
     try:
         return _value(json.loads(text))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ArithmeticError) as error:
