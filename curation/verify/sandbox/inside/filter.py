@@ -1,10 +1,10 @@
 """The allow-list of system calls, as a seccomp filter in classic BPF (seccomp(2), x86_64 and aarch64).
 
-Three lists: a Python program (no exec), a binary (exec of one descriptor, numbered above what the program may open, so
-that nothing else can ever be there), and a compiler (may fork and exec: it is the toolchain, not foreign code). All
-refuse sockets but a connected pair, ptrace, memfd, shared memory segments, namespaces, mounts, keys, io_uring, BPF and
-all that is not named. A program that was promised processes (``spared``) may also fork and signal, but neither the
-processes with the spared numbers, which serve it, nor a whole group.
+Three lists: a Python program (no exec), a binary (exec of one descriptor, `EXEC_DESCRIPTOR`), and a compiler (may fork
+and exec: it is the toolchain, not foreign code). All refuse sockets but a connected pair, ptrace, memfd, shared memory
+segments, namespaces, mounts, keys, io_uring, BPF and all that is not named. A program that was promised processes
+(``spared``) may also fork and signal, but neither the processes with the spared numbers, which serve it, nor a whole
+group.
 
 One filter is put around a whole program, in the process that becomes it. It begins with a set of call numbers, 32 to a
 word, which the kernel loads faster than a search tree.

@@ -5,8 +5,7 @@ subclass becomes its base, so no comparison ever runs the program's own methods 
 …). Anything else (functions, modules, objects of the program's own classes) raises `NotData`.
 
 Invariants: ``decode(encode(value)) == value`` with the same types for the kinds listed; decoding builds plain values
-only and calls nothing that the text names. Its text is also sent into the boxes, hence it imports only the standard
-library.
+only and calls nothing that the text names.
 """
 
 from __future__ import annotations
