@@ -493,7 +493,6 @@ def _is_approximated(form: Form) -> TypeGuard[Relation]:
 
 
 def _is_rounded_from(exact: Form, rounded: Form) -> bool:
-    """Return whether a number is another one rounded, perhaps in per cent."""
     if not isinstance(exact, Value) or not isinstance(rounded, Value):
         return False
     value, number = constant_value(exact.expr), written_number(rounded.expr)

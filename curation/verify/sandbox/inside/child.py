@@ -249,7 +249,6 @@ def make_ready(
 
 
 def _parts(program: object) -> Iterator[types.CodeType]:
-    """Yield the code of a program and of all nested functions."""
     parts = [program]
     while parts:
         part = parts.pop()

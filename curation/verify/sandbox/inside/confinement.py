@@ -1,6 +1,6 @@
 """From fork to foreign program: system calls prepared before the fork, which the child runs in order.
 
-Order matters: an own session, Landlock, descriptors (0, 1, 2 and the report pipe; a binary's file; nothing else),
+Order matters: a session of its own, Landlock, descriptors (0, 1, 2 and the report pipe; a binary's file; nothing else),
 limits, the filter; only then foreign code. A failing call is named on the report pipe, which is closed before foreign
 code runs, so a failure of the sandbox is never taken for the program's. The compiled library (`start.c`) runs the
 calls.
@@ -180,7 +180,7 @@ class Confinement:
     ) -> Start:
         """Return the function that starts tests.
 
-        The library runs tests to their end, one after another, while each ends well before a tick, leaves ``folder``
+        The library runs tests to their end, one after another, while each succeeds before a tick, leaves ``folder``
         empty, and stays within ``ahead`` (seconds of all, bytes of each). The process at ``link`` makes their processes
         on request; without a link, this one does.
         """

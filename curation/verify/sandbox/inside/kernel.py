@@ -55,7 +55,7 @@ def call(name: str, *arguments: int | str | bytes | None) -> int:
 def fork() -> int:
     """Call fork(2) without Python's steps in the child.
 
-    They mend locks of other threads and reseed `random`: needless in a process with one thread, and dearer than the
+    They mend locks of other threads and reseed `random`: needless in a process with one thread, and costlier than the
     fork, as each page they write to is copied.
     """
     return _checked("fork", int(_libc.fork()))

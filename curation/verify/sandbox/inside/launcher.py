@@ -177,7 +177,7 @@ def _mount_proc(target: str) -> int:
 
 
 def _own_namespaces(plan: Plan) -> tuple[bool, bool, int]:
-    """Enter own namespaces, and return in their pid 1, with the new root; the first process stays and waits.
+    """Enter namespaces of its own, and return as their pid 1, with the new root; the first process stays and waits.
 
     Returns whether this slot's processes are counted alone; whether its user id is its alone; and the outer /proc, for
     the supervisor alone, if none can be mounted (else -1).

@@ -329,9 +329,9 @@ def used(status: int, cpu_s: float, wall_s: float, peak_kb: int, killed: str = "
 
 
 class Watch:
-    """One program, its limits and the descriptors it writes to; ``base``: bytes in its folder; it began ``ago``.
+    """One program with its limits and output descriptors; it began ``ago`` seconds before.
 
-    ``spare``: the process that starts programs, which is not of this one's tree.
+    ``base``: bytes in its folder; ``spare``: the process that starts programs, outside of this one's tree.
     """
 
     def __init__(
