@@ -59,9 +59,9 @@ _SCRIPTS = ("latin", "cyrillic")
 
 @dataclass(frozen=True, slots=True)
 class LanguageGuess:
-    """A text's language.
+    """A text's language; ``confidence`` is in [0, 1].
 
-    ``confidence`` is in [0, 1]; ``letters`` counts Chinese characters twice; ``anywhere`` ignores the candidates.
+    ``letters`` counts Chinese characters twice; ``anywhere`` ignores the candidates.
     """
 
     lang: str | None

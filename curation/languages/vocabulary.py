@@ -37,8 +37,7 @@ class Identification:
     foreign_letters: str
     """Expression (Rust) of letters that make its tag doubtful."""
     letters_of_others: str
-    """Expression of its script's letters that only other languages have; empty if script does not settle the language.
-    """
+    """Expression of its script's letters that only other languages have; empty if script settles nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +45,7 @@ class Numerals:
     """Numbers in words. Values are decimal integers or fractions, "1/2"."""
 
     units: tuple[str, ...]
-    """Single words for 0, 1, 2 …."""
+    """Words for 0, 1, 2 …."""
     tens: tuple[str, ...]
     """Words for 20, 30 … 90."""
     scales: dict[str, tuple[str, ...]]
@@ -144,7 +143,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """Words in and around answers, in any case unless the reader decides otherwise."""
+    """Words in and around answers, by default in any case."""
 
     yes: tuple[str, ...]
     """Words for yes, in lower case."""
@@ -183,7 +182,7 @@ class Answers:
     judgements: tuple[str, ...]
     """Expressions after a cue that only judge an answer."""
     value_words: tuple[str, ...]
-    """Words that change a number next to them, or leave it open."""
+    """Words that change an adjacent number, or leave it open."""
     weak_cues: tuple[str, ...]
     """Expressions of cues that count only without better ones."""
     strong_cues: tuple[str, ...]
@@ -209,9 +208,7 @@ class Answers:
     relating_words: tuple[str, ...]
     """Words that no counted thing's name has: five over, not five."""
     declarations: dict[str, tuple[str, ...]]
-    """Set or property of a name (Z, N, Q, R, C, prime, positive …; ``any`` for neither) → words, as in: where n is any
-    integer.
-    """
+    """Set or property of a name (Z, N, Q, R, C, prime, positive …; ``any`` for neither) → words for it."""
     hedges: tuple[str, ...]
     """Expressions of references that leave the answer open."""
     elsewhere: tuple[str, ...]
@@ -229,7 +226,7 @@ class Questions:
     """
 
     asks: tuple[str, ...]
-    """Words that ask; the last sentence with one, or a question mark, counts."""
+    """Words that ask; the last sentence with one, or with a question mark, counts."""
     formula: tuple[str, ...]
     """With ``<formula>`` that is asked for."""
     unit: tuple[str, ...]

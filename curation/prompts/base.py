@@ -40,7 +40,7 @@ class Prompt:
 
 
 def plain_text(messages: Sequence[Message]) -> str:
-    r"""Write a chat without a chat template, in sampling and training: contents, blank lines between them, and a line
+    r"""Write a chat without a chat template, in sampling and training: contents with blank lines between, and a line
     break.
 
     Example: ``plain_text([{"role": "user", "content": "2 + 2 = ?"}])`` is ``"2 + 2 = ?\n"``.

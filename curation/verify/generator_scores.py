@@ -93,7 +93,7 @@ def scorer_of(meta: str | None) -> str | None:
 
 
 def require_scorer(scorer: str | None, problem: str) -> None:
-    """Check that reasoning-gym is installed if needed.
+    """Require reasoning-gym if needed.
 
     Raises:
         ConfigError: it is not installed.

@@ -136,7 +136,6 @@ class _GuardedComparison:
         return None
 
     def by_own(self, claimed: _Claimant, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
-        """Return the verdict of a user's judge or the row's scorer."""
         if isinstance(claimed, tuple):
             return claimed
         failed = self.guard.enter(step)
@@ -149,7 +148,6 @@ class _GuardedComparison:
         return (Outcome.CORRECT if found else Outcome.WRONG), claimed.name + (DOUBTFUL if found is None else "")
 
     def built_in(self, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
-        """Return the verdict of `curation.verify.answers`."""
         quick = answers.quick_compare(reference, answer, lang=self.lang, statement=self.statement)
         if quick is not None:
             return quick.outcome, method_of(quick)

@@ -177,11 +177,7 @@ class MathJudge:
             yield JudgeResult(problem, verdicts)
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """Return a task's future verdicts.
-
-        Args:
-            final_answers: replace ``task.responses``.
-        """
+        """Return a task's future verdicts; ``final_answers`` replace its responses."""
         extracted_answers = (
             [self.final_answer(response) for response in task.responses]
             if final_answers is None

@@ -67,7 +67,7 @@ def judge_at(path: str) -> PluginRef:
     """Return the judge `path/to/chem.py:FORMULA`.
 
     Raises:
-        ConfigError: it cannot be loaded, or lacks a method.
+        ConfigError: as `find_judge`.
     """
     place, _, attribute = path.rpartition(":")
     if not place.endswith(".py"):

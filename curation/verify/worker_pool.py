@@ -239,7 +239,6 @@ class _Worker:
             return None
 
     def kill(self) -> None:
-        """End the process and close its pipe."""
         self.process.kill()
         self.process.wait()
         self.pipe.close()

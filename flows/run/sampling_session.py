@@ -197,7 +197,6 @@ class SamplingSession:
         atomic_write(self._folder.folder / LEARNT, json.dumps(content, indent=1) + "\n")
 
     def _priors_of(self, index: int) -> pl.DataFrame | None:
-        """Return a shard's given or learnt `PRIOR` rows."""
         if self._round:  # the shard is made again, by the priors that it was made with
             return read_priors(self._folder.folder, index)
         if self._priors is None:

@@ -35,11 +35,7 @@ def end_processes(token: str) -> int:
 
 
 def end_with_parent(token: str | None) -> None:
-    """When the parent closes standard input, end the service and this process.
-
-    Args:
-        token: the service's.
-    """
+    """When the parent closes standard input, end the service with this token and this process."""
     with suppress(OSError):
         while os.read(0, 1):
             pass

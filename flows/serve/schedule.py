@@ -36,10 +36,7 @@ def set_folder(recipe: Recipe, out: Path | None) -> Path:
 
 
 def deployments(path: Path, out: Path | None = None) -> list[PinnedDeployment]:
-    """Return the deployments of a recipe.
-
-    Args:
-        out: the run folder, by default runs/NAME.
+    """Return the deployments of a recipe, whose run folder is ``out`` or runs/NAME.
 
     Raises:
         ConfigError: the recipe is invalid, or its trainer's is missing or invalid.

@@ -133,8 +133,8 @@ class ServerWithPage:
 def unblock_automations() -> None:
     """Have Prefect's server note a changed automation in its own event loop, after the commit.
 
-    Prefect 3.7 blocks that loop until another has noted it: for ever, if a coroutine of the blocked loop holds the
-    lock, as `reconcile_automations` often does.
+    Prefect 3.7 blocks that loop until another has noted it: for ever, if a coroutine of the first holds the lock, as
+    `reconcile_automations` often does.
     """
     import asyncio
 

@@ -46,7 +46,7 @@ class ObjectiveInputs:
     drawn: Tensor | None = None
     """[tokens] bool: `generator_logprobs` is known, else 0; None: of all."""
     answer: Tensor | None = None
-    """[tokens] bool: of a reference text, which was not drawn; None: there is none."""
+    """[tokens] bool: of a reference text, which was not drawn; None: none."""
     answer_weights: Tensor | None = None
     """[sequences] of the reference text's tokens, from a second pass."""
     rewards: Tensor | None = None

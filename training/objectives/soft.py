@@ -134,7 +134,7 @@ MARGIN = 0.05
 """Min distance of Q from 0, where the cross-entropy's slope is unbounded."""
 
 CEILING = 1.1
-"""c of the cross-entropy: the paper's format, correctness and language. Larger rewards count as this."""
+"""c of the cross-entropy: the paper's format, correctness and language; caps larger rewards."""
 
 VALUE_RATE = 0.3
 """Share of the way to its group's value that a `learned` value moves per step."""

@@ -194,7 +194,7 @@ def packed_attention(
     Args:
         query: [1, heads, tokens, head]; ``key`` and ``value`` may have fewer heads, a divisor of the query's.
         cu_seq_lens_q: [sequences + 1] int32 boundaries.
-        sliding_window: max tokens that a token attends to, itself included.
+        sliding_window: as `AttentionRule.window`.
         s_aux: [heads] sinks.
         layout: needed if prompts are shared.
 

@@ -140,7 +140,7 @@ def has(expr: Expr, op: str, name: str = "") -> bool:
 
 
 def replaced(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
-    """Return the expression with each node replaced for which ``change`` returns another."""
+    """Replace each node for which ``change`` returns another."""
     changed = change(expr)
     if changed is not None or not expr.args:
         return expr if changed is None else changed

@@ -93,19 +93,19 @@ def without_unit(form: Form) -> Expr | None:
 
 
 def parts(form: Form) -> tuple[Form, ...]:
-    """Return the forms that a form is made of."""
+    """Return a form's parts."""
     if isinstance(form, Union):
         return form.parts
     return form.items if isinstance(form, Sequence | Relation) else ()
 
 
 def sources(form: Form) -> Places:
-    """Return the positions of all tokens of a form."""
+    """Return the positions of a form's tokens."""
     return form.source.union(*(sources(part) for part in parts(form)))
 
 
 def also_from(form: Form, places: Places) -> Form:
-    """Return a form that was read from these tokens too."""
+    """Return a form with further source tokens."""
     return replace(form, source=form.source | places)
 
 

@@ -57,7 +57,7 @@ def is_label(form: Form) -> bool:
 
 
 def _is_call(expr: Expr) -> bool:
-    """Return whether a product is a function's value: f(x), W(n), P(A)."""
+    """Return whether a product is a call: f(x), W(n), P(A)."""
     first, *rest = expr.args
     if first.op == "pow" and first.args[1] == num(-1) and first.args[0].op == "sym" and first.args[0].name in "fgh":
         first = first.args[0]
@@ -95,7 +95,7 @@ def labels_clash(reference: Relation, answer: Relation) -> bool:
 
 
 def _call(form: Form) -> tuple[str, str] | None:
-    """Return the function and argument of a label such as f(x)."""
+    """Split a label such as f(x)."""
     if not isinstance(form, Value):
         return None
     match = _CALL.fullmatch(form.expr.name) if form.expr.op == "sym" else None

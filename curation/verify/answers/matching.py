@@ -221,7 +221,6 @@ class Matcher(Values):
         return same and not clash
 
     def _same_subjects(self, reference: Form, answer: Form) -> bool:
-        """Return whether two regions are about the same formulas, if any."""
         left, right = subjects(reference), subjects(answer)
         return not left or not right or all(any(self.is_same(one, other) for other in right) for one in left)
 
@@ -295,7 +294,7 @@ class Matcher(Values):
         )
 
     def _match_chains(self, reference: Relation, answer: Relation) -> bool:
-        """Return whether two chains are the same, perhaps reversed: a < b, b > a."""
+        """Return whether two chains are the same, or reversed: a < b, b > a."""
         if len(reference.items) != len(answer.items):
             return False
         backwards = Relation(tuple(reversed(answer.items)), tuple(FLIP.get(op, op) for op in reversed(answer.ops)))
@@ -354,7 +353,7 @@ class Matcher(Values):
         return self.decide("equation", is_solution)
 
     def _same_order(self, reference: Relation, answer: Sequence) -> bool:
-        """Return whether a chain and a list are in one order: b < a < d and b, a, d."""
+        """Return whether a list follows a chain: b < a < d and b, a, d."""
         if set(reference.ops) not in ({"<"}, {">"}) or not 3 <= len(answer.items) == len(reference.items):
             return False
         return all(self.match(left, right) for left, right in zip(reference.items, answer.items, strict=True))
@@ -494,7 +493,6 @@ def _is_approximated(form: Form) -> TypeGuard[Relation]:
 
 
 def _is_rounded_from(exact: Form, rounded: Form) -> bool:
-    """Return whether a number is another one rounded, perhaps in per cent."""
     if not isinstance(exact, Value) or not isinstance(rounded, Value):
         return False
     value, number = constant_value(exact.expr), written_number(rounded.expr)

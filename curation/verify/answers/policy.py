@@ -53,10 +53,7 @@ class Rounding:
 
 @dataclass(frozen=True, slots=True)
 class AnswerComparison:
-    """The verdict on a pair, CORRECT or WRONG, and the tier (``method``) that reached it; review it if ``doubtful``.
-
-    Example: ``AnswerComparison(Outcome.CORRECT, "number", "1/2", "1/2", False)``
-    """
+    """The verdict on a pair, CORRECT or WRONG, by the tier ``method``; review it if ``doubtful``."""
 
     outcome: Outcome
     method: str

@@ -1,4 +1,4 @@
-r"""Decides whether two expressions are the same number or function: proved equal, refuted, or unproved.
+"""Decides whether two expressions are the same number or function: proved equal, refuted, or unproved.
 
   - Rational numbers are compared exactly; other values are refuted if a ball around their difference excludes zero.
   - Constants must agree to `CONSTANT_BITS`, functions to `AGREEMENT_BITS` at all `trial_points`, and to twice the bits
@@ -9,9 +9,8 @@ r"""Decides whether two expressions are the same number or function: proved equa
 Variables are real. Complex values count only if i is written, or real points do not decide. Constants too large to hold
 are compared by logarithms.
 
-Points are from 10⁻⁹ to 10⁹ of both signs, the same on every machine. Integers are used in factorials, \bmod, bounds of
-sums and similar positions, and for n, k, m and the like inside ⌊⌋ and ⌈⌉. Branches (|·|, max, min, ⌊⌋, ⌈⌉, sgn) get
-points along each variable.
+Points are of both signs from 10⁻⁹ to 10⁹, the same on every machine; `integer_names` get integers. Branches (|·|, max,
+min, ⌊⌋, ⌈⌉, sgn) get points along each variable.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ _WHOLE_ARGUMENTS = frozenset(("factorial", "binomial", "factorial2", "mod", "gcd
 
 
 def integer_names(expr: Expr) -> frozenset[str]:
-    """Return variables that must be integers by their position."""
+    """Return variables that must be integers by their position, such as in factorials, or n, k, m inside ⌊⌋."""
     names: set[str] = set()
     for node in walk(expr):
         if node.op == "fn" and node.name in _WHOLE_ARGUMENTS:

@@ -201,7 +201,7 @@ _TERM = re.compile(r"[-+]?(?:\{[^{}]*\}|\([^()]*\)|\\[A-Za-z]+|[^-+{}()\\,;=<>&|
 
 
 def _terms(text: str) -> list[str]:
-    """Return a sum's terms with signs, else the text."""
+    """Return a sum's signed terms, else the text."""
     flat = "".join(text.replace("\\cdots", "\\dots").replace("\\ldots", "\\dots").split())
     terms = _TERM.findall(flat)
     signed = [term if term[0] in "+-" else f"+{term}" for term in terms]
@@ -424,7 +424,6 @@ def _compare_by_option(reference: str, answer: str, lang: str, question: Questio
 
 
 def _option_text(text: str, options: tuple[str, ...]) -> str | None:
-    """Return the texts of options that an answer names by letter alone."""
     if len(text) > MAX_FORMULA_CHARS:
         return None
     text = clean_answer(text)

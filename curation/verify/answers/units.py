@@ -229,7 +229,6 @@ def _dimensions_and_size(unit: str) -> tuple[dict[str, int], Fraction] | None:
 
 
 def _factors(product: str) -> list[tuple[str, int]]:
-    """Return names and powers of a product: kg*m/s^2."""
     factors = []
     for joint, part in re.findall(r"(^|[*/])([^*/]+)", product):
         name, _, power = part.partition("^")

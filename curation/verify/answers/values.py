@@ -437,7 +437,7 @@ def _varies_by_integers(expr: Expr) -> bool:
 
 
 def _scale(expr: Expr, factor: Expr) -> Expr:
-    """Return an expression times a factor; powers of ten keep a number's digits."""
+    """Scale an expression; powers of ten keep a number's digits."""
     number = written_number(expr)
     if number is None:
         return mul(expr, factor)

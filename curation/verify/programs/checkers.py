@@ -3,10 +3,10 @@
 Kattis validators get ``input answer feedback_dir [flags]`` and exit with 42 or 43; testlib checkers get ``input output
 answer`` and exit with 0, 1, 2 or 4. Another exit is BROKEN if the expected output causes it too, else wrong.
 
-Input validators exit with 42 for allowed inputs. Grammars of checktestdata are converted in the sandbox, as parsing
+Input validators exit with 42 for allowed inputs. Checktestdata grammars are converted in the sandbox, as parsing
 evaluates arithmetic.
 
-Invariant: an input not shown to be allowed is not accepted.
+Invariant: only inputs shown to be allowed are accepted.
 """
 
 from __future__ import annotations

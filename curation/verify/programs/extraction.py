@@ -107,7 +107,6 @@ def _last_programs(answer: str, *, finished: bool) -> list[Submission | Unready]
 
 
 def _before_a_lone_fence(answer: str, blocks: list[CodeBlock]) -> Submission | None:
-    """Return the program before a text's only fence."""
     text = answer.replace("\r\n", "\n")
     if len(blocks) > 1 or blocks[0].is_closed or blocks[0].name or not _BEGINS.match(text.lstrip()):
         return None

@@ -241,7 +241,6 @@ def _kind(value: Any) -> tuple[str, Any]:
 
 
 def _run_assertions(runner: Runner, problem: CodeProblem, tests: FunctionTests, submission: Submission) -> CaseRun:
-    """Run rounds of calls until the test program needs none."""
     results: dict[str, list[dict[str, Any]]] = {}
     cpu = wall = memory = 0.0
     need = _first_need(runner, problem, tests)
@@ -280,7 +279,6 @@ def _first_need(runner: Runner, problem: CodeProblem, tests: FunctionTests) -> l
 def _ask(
     runner: Runner, problem: CodeProblem, tests: FunctionTests, results: dict[str, list[dict[str, Any]]]
 ) -> list[_Call] | tuple[CodeVerdict, str]:
-    """Run one round; return missing calls, or the verdict."""
     request = {"program": tests.program, "setup": tests.setup, "entry": tests.entry, "results": results}
     program = Program(CodeLang.PYTHON, _boxed("caller"), numpy=wants_numpy(f"{tests.program}{tests.setup}"))
     limits = Limits(cpu_s=2 * problem.cpu_s + 2, memory_mb=2 * problem.memory_mb + 200, output_bytes=_RESULT_BYTES)

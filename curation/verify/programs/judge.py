@@ -40,7 +40,7 @@ from curation.verify.programs.toolchain import STANDARDS
 from curation.verify.programs.tools import Program, Runner
 
 VERSION = "programs-12"
-"""Name and version of the verifier, a key of verdicts. Changes when a verdict could."""
+"""The verifier's name and version, a key of verdicts; changes when a verdict could."""
 
 Job = tuple[CodeProblem, Submission | Unready]
 """A problem, and a program for it or why there is none."""
@@ -89,11 +89,7 @@ class ProgramJudge:
             yield JudgeResult(task.problem, self.submit(task).result())
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """Return a task's future verdicts.
-
-        Args:
-            final_answers: replace ``task.responses``.
-        """
+        """Return a task's future verdicts; ``final_answers`` replace its responses."""
         answers = (
             [program_answer(response) for response in task.responses] if final_answers is None else list(final_answers)
         )

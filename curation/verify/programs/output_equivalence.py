@@ -21,7 +21,7 @@ _MOST_CLASSES = 6
 """Max representatives to compare an output with, by tolerance or checker."""
 _FORM_SHARE = 1 / 3
 """Max share of expected outputs that may be wrong. More are of another form (a hint to the checker, only the best
-value), which the problem package format allows. Not in the paper.
+value), which the package format allows. Not in the paper.
 """
 
 

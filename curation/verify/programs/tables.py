@@ -163,10 +163,7 @@ def checker_text(checker: Checker) -> str:
 
 
 def checker_of(judging: Mapping[str, Any]) -> Checker | None:
-    """Return a `JUDGING` row's checker.
-
-    A `script` in Python takes three files and prints 1 or 0.
-    """
+    """Return a `JUDGING` row's checker."""
     text = judging["checker"]
     if text is None:
         return None

@@ -15,10 +15,8 @@ from curation.verify.sandbox.library import cache_folder
 COMPILE_LIMITS = Limits(cpu_s=10.0, wall_s=60.0, memory_mb=2048)
 """The recipe's 10 s of CPU time; memory and wall time are not in the paper."""
 STANDARDS = ("gnu++20", "gnu++17", "gnu++14", "gnu++11", "gnu++98")
-"""Standards to compile with, until one accepts the program. Not in the paper.
-
-Older solutions name globals ``size`` or ``byte``, use ``throw()`` or ``gets`` (before C++14), or name globals ``rank``
-and ``array`` (before C++11).
+"""Standards to try in turn, as older solutions use names that later ones take, or features that they lack. Not in the
+paper.
 """
 CPP_FLAGS = (f"-std={STANDARDS[0]}", "-O2")
 """C++20 with GNU's extensions, as in contests. The precompiled header needs exactly these."""
@@ -38,8 +36,7 @@ __attribute__((used, section(".preinit_array"))) static void (*const first)(void
 """
 """Gives threads stacks of 8 MiB, as outside.
 
-The C library would take the main stack's limit, which in the box is nearly all memory, because the kernel reserves the
-main stack by it when a program is executed.
+The C library would take the main stack's limit, which in the box is nearly all memory.
 """
 
 

@@ -148,9 +148,8 @@ class Sandbox:
     ) -> Iterator[RunResult]:
         """Return an iterator over one isolated run per input.
 
-        ``files``: read-only, for all inputs or one mapping each. ``numpy``: load it first. ``tasks``: load numpy and
-        sympy first, and show reasoning-gym. ``forks``: allow child processes if ``Sandbox.forks``; slower. Raises
-        VerifierError if numpy is missing.
+        ``numpy``: load it first. ``tasks``: load numpy and sympy first, and show reasoning-gym. ``forks``: allow child
+        processes if ``Sandbox.forks``; slower. Raises VerifierError if numpy is missing.
         """
         if numpy and numpy_site_packages() is None:
             raise VerifierError("a program needs numpy, which is not installed here; install numpy")

@@ -54,7 +54,6 @@ class _Tried:
         stdins: Sequence[bytes] = (b"",),
         limits: Limits = QUICK_LIMITS,
     ) -> None:
-        """Make an attempt in Python and C++ and add the results."""
         files = {} if self.binary is None else {"own": self.binary}
         runs = {"Python": list(self.box.run_python(source, stdins, limits, files=files))}
         if self.binary is not None:

@@ -302,7 +302,6 @@ def worse_than_limits(used: Mapping[str, Any], limits: Limits) -> bool:
 
 
 def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
-    """Return the ending: the watch's reason, a passed limit, or its own."""
     status = used["status"] & 0xFFFF
     if used["killed"] in KILLED:
         return KILLED[used["killed"]]

@@ -1,7 +1,7 @@
-"""How a forked process that is confined becomes a Python program, or a tool of the toolchain.
+"""How a forked, confined process becomes a Python program, or a tool of the toolchain.
 
-A Python program finds what a fresh interpreter would give it: streams, ``__main__``, modules, a stack; and it ends as
-the interpreter ends. The report pipe is closed before foreign code runs.
+A Python program gets a fresh interpreter's streams, ``__main__``, modules and stack, and ends as the interpreter ends.
+The report pipe is closed before foreign code runs.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ WELCOME = frozenset(
     "fractions functools heapq io itertools json math operator os queue random re signal statistics string struct sys "
     "textwrap threading time traceback types typing unicodedata warnings".split()
 )
-"""Modules that are loaded once per program where it mentions them; they behave as if its tests imported them."""
+"""Modules loaded once per program that mentions them; they behave as if its tests imported them."""
 
 OF_NUMPY = frozenset(("fft", "linalg", "ma", "polynomial", "random"))
-"""The same, of numpy, which loads them when they are first asked for."""
+"""The same for numpy, which loads them on first use."""
 
 Program = types.CodeType | Exception
 """A program compiled, or why it cannot be."""
 
 
 def _stream(descriptor: int, name: str, errors: str) -> io.TextIOWrapper:
-    """Return a standard stream as `create_stdio` of CPython's pylifecycle.c makes it, with the same attributes."""
+    """Return a standard stream with the attributes that CPython gives it (`create_stdio` in pylifecycle.c)."""
     mode = "r" if name == "<stdin>" else "w"
     raw = io.FileIO(descriptor, mode, closefd=False)
     raw.name = name
@@ -59,9 +59,9 @@ def _streams(*descriptors: int) -> list[io.TextIOWrapper]:
 
 
 def make_streams() -> None:
-    """Set the standard streams as a fresh interpreter makes them in the C.UTF-8 locale, none of them a terminal.
+    """Set the standard streams as a fresh interpreter does in the C.UTF-8 locale without a terminal.
 
-    They are made once per slot, over empty files: a fork finds them ready when 0, 1 and 2 have become the test's.
+    Made once per slot over empty files, they are ready when a fork's 0, 1 and 2 become the test's.
     """
     sys.stdin, sys.stdout, sys.stderr = _streams(0, 1, 2)
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
@@ -70,7 +70,7 @@ def make_streams() -> None:
 COMPILE_MB = 2048
 """Address space for compiling a program."""
 ENOUGH = 20
-"""Times that `warm` does it: an interpreter that adapts its code to what it meets has adapted by then."""
+"""Runs in `warm`, after which the interpreter has adapted its code."""
 WARMING = """
 import sys
 def main():
@@ -93,7 +93,7 @@ main()
 
 
 def warm() -> None:
-    """Do what most programs do, once, over empty files: what the interpreter notes then, forks need not note anew."""
+    """Do what most programs do over empty files, so that forks start with an adapted interpreter."""
     streams = sys.stdin, sys.stdout, sys.stderr
     with contextlib.ExitStack() as files:
         source, target = (os.memfd_create("warm", os.MFD_CLOEXEC) for _ in range(2))
@@ -110,13 +110,13 @@ def warm() -> None:
 
 
 GENERATOR = 0x20
-"""The flag of the code of a generator (inspect.CO_GENERATOR)."""
+"""A generator's code flag (inspect.CO_GENERATOR)."""
 UNFLUSHED = 120
-"""What the interpreter exits with where what was printed cannot be written."""
+"""Exit code of an interpreter that cannot write its output."""
 LONG = 1 << 63
 DEFINED = (type, types.ModuleType, types.FunctionType)
 _getattr, _isinstance, _type = getattr, isinstance, type
-"""A program may have taken them out of the built-in ones."""
+"""A program may remove these from the built-ins."""
 
 
 def _flush(name: str) -> None:
@@ -126,9 +126,9 @@ def _flush(name: str) -> None:
 
 
 def _finish(space: dict[str, Any], finalises: bool, code: int) -> NoReturn:
-    """End as the interpreter does: wait for threads, exit functions, flush, let go of what the program made, flush.
+    """End as the interpreter does: wait for threads, run exit functions, flush, finalise, flush.
 
-    Each step may run foreign code, and the next follows whatever became of it.
+    Each step may run foreign code; the next follows in any case.
     """
     let_go = False
     try:
@@ -163,9 +163,9 @@ def _let_go(space: dict[str, Any], finalises: bool) -> None:
 
 
 def _finalise(space: dict[str, Any]) -> None:
-    """Let go of what a program made, while what it defined and imported is there for finalisers to use.
+    """Release what a program made, while its definitions and imports remain for finalisers.
 
-    Of what it made goes first what has a finaliser, then the last; circles are collected.
+    Values with a finaliser go first, then the newest; cycles are collected.
     """
     finalised = [name for name, value in space.items() if _getattr(_type(value), "__del__", None)]
     made = [name for name, value in space.items() if not _isinstance(value, DEFINED)]
@@ -175,7 +175,7 @@ def _finalise(space: dict[str, Any]) -> None:
 
 
 def _finish_badly(space: dict[str, Any], finalises: bool) -> NoReturn:
-    """End by the exception that is being handled: the code of sys.exit(3), or a report and 1."""
+    """End by the exception being handled: sys.exit's code, or a report and 1."""
     kind, value, trace = sys.exc_info()
     assert kind is not None
     assert value is not None
@@ -193,7 +193,7 @@ def _finish_badly(space: dict[str, Any], finalises: bool) -> NoReturn:
 
 
 class Source:
-    """A program's text, which `inspect` and `traceback` are given: they find no file of it."""
+    """A program's text for `inspect` and `traceback`, which find no file."""
 
     def __init__(self, descriptor: int) -> None:
         self.text = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
@@ -206,9 +206,9 @@ class Source:
 def make_ready(
     program: Program, source: Source, arguments: list[str], folder: str, calls: int
 ) -> Callable[[], NoReturn]:
-    """Make the module ``__main__`` of a program and load what its tests may need; return the function that runs a test.
+    """Make a program's module ``__main__``, load what its tests may need, and return the function that runs a test.
 
-    To be called as far down the stack as what it returns will be, but for so many ``calls``.
+    Call it at the depth of the stack at which its result will run, less ``calls``.
     """
     parts = list(_parts(program))
     names = {name for part in parts for name in part.co_names}
@@ -249,7 +249,6 @@ def make_ready(
 
 
 def _parts(program: object) -> Iterator[types.CodeType]:
-    """Yield the code of a program and of all its functions, however deep they are nested."""
     parts = [program]
     while parts:
         part = parts.pop()
@@ -266,7 +265,7 @@ def _depth() -> int:
 
 
 def _count_recursion_from(depth: int) -> None:
-    """Let a program set its recursion limit as if it stood at the bottom of the stack."""
+    """Let a program set its recursion limit as at the bottom of the stack."""
     set_limit, get_limit = sys.setrecursionlimit, sys.getrecursionlimit
 
     def setrecursionlimit(limit: int, /) -> None:
@@ -280,7 +279,7 @@ def _count_recursion_from(depth: int) -> None:
 
 
 def compiled(source: Source, limits: dict[str, Any]) -> Program:
-    """Compile a program; return its code, or the exception that an interpreter would have shown."""
+    """Compile a program; return its code, or the exception that an interpreter would show."""
     seconds = int(limits["cpu_s"]) + 1
     soft = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: COMPILE_MB << 20}
     before = {resource_id: resource.getrlimit(resource_id) for resource_id in soft}

@@ -1,9 +1,9 @@
-"""From fork to the foreign program: system calls made ready before the fork, run one after another in the child.
+"""From fork to foreign program: system calls prepared before the fork, which the child runs in order.
 
-Order matters: a session of its own, Landlock, descriptors (0, 1, 2 and the report pipe; a binary's file; nothing
-else), limits, the filter; only then foreign code. A call that fails is named on the report pipe, which is closed
-before foreign code runs: so a failure of the sandbox is never taken for the program's. The compiled library (`start.c`)
-runs the calls.
+Order matters: a session of its own, Landlock, descriptors (0, 1, 2 and the report pipe; a binary's file; nothing else),
+limits, the filter; only then foreign code. A failing call is named on the report pipe, which is closed before foreign
+code runs, so a failure of the sandbox is never taken for the program's. The compiled library (`start.c`) runs the
+calls.
 """
 
 from __future__ import annotations
@@ -29,30 +29,31 @@ if TYPE_CHECKING:
 REPORT = 3
 FAILED_TO_START = 70
 THREAD_STACK = 8 << 20
-"""Bytes of the stack of a thread of a Python program, unless it sets another; as outside."""
+"""Default bytes of a thread's stack in a Python program, as outside."""
 ADDRESS_SPACE, OF_THREAD = 4 << 30, 32 << 20
-"""A backstop for what is allocated between two ticks; memory and what threads take (stacks, arenas) come on top."""
+"""A backstop for allocations between two ticks; memory and what threads take (stacks, arenas) come on top."""
 FILES, FILES_OF_TREE = 64, 256
 
 IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Signals that Python ignores and a program started by a shell does not."""
+"""Signals that Python ignores, unlike a program started by a shell."""
 
 NUMBER = struct.Struct("i")
 
 GONE, DIED = -1, 0
 Counted = tuple[int, float, float, int, list[int]]
-"""Of a test that has ended: its status, CPU seconds, wall seconds, peak KiB, bytes of its two outputs."""
+"""An ended test: status, CPU seconds, wall seconds, peak KiB, bytes of its two outputs."""
 Started = tuple[list[Counted], tuple[int, int, float] | None]
-"""Tests that have ended, and one more: a process's number, or that the judge is gone, or that who makes processes has
-died; a descriptor that can be read once the process has ended; the seconds since it began."""
+"""Ended tests, and a running one: a process's number, or that the judge is gone, or that the forking process has died;
+a descriptor that can be read once the process has ended; the seconds since it began.
+"""
 
 Limit = tuple[int, int, int]
 Step = tuple[str, tuple[int, ...]]
-"""Name and arguments of a system call; pointers as numbers, what they point to is kept by who made them."""
+"""A system call's name and arguments; pointers are numbers, whose targets their maker keeps alive."""
 
 
 def _structure(*fields: Any) -> Any:
-    """Return one of `start.c`'s structures: a field is a name and a type; names alone are longs, as pointers are."""
+    """Return a structure of `start.c` from (name, type) fields; names alone are longs, as pointers are."""
     longs = ((name, ctypes.c_long) for field in fields if isinstance(field, str) for name in field.split())
     typed = (field for field in fields if not isinstance(field, str))
     return type("Structure", (ctypes.Structure,), {"_fields_": (*typed, *longs)})
@@ -79,10 +80,10 @@ class Library:
 
 
 def limits_of(limits: dict[str, Any], others: int) -> list[Limit]:
-    """Return the limits that setrlimit(2) sets for a program, as (resource, soft, hard).
+    """Return a program's limits for setrlimit(2), as (resource, soft, hard).
 
-    ``others``: what counts next to it, if the slot is counted alone, else 0. The stack alone may be raised, as outside:
-    what it takes is memory, which is watched.
+    ``others``: what counts next to it if the slot is counted alone, else 0. Only the stack may be raised, as outside:
+    it takes memory, which is watched.
     """
     memory = limits["memory_mb"] << 20
     targets = {
@@ -108,14 +109,14 @@ def limits_of(limits: dict[str, Any], others: int) -> list[Limit]:
 Start = Callable[[Sequence[Sequence[int]]], Started]
 """Starts the first of some tests, which have standard streams each; some more if it can."""
 CALLS = 3
-"""How many calls deeper than the caller of `Confinement.serve` the program starts."""
+"""Calls between the caller of `Confinement.serve` and the program."""
 
 
 class Confinement:
-    """The calls for one kind of process, made ready once; ``standard`` are the streams of the one that is started.
+    """Prepared calls for one kind of process; ``standard`` are the streams of the started one.
 
-    ``binary``: the descriptor of an executable file; then the last call executes it, and `command` must be given
-    before each start.
+    ``binary``: an executable file's descriptor, which the last call executes; `command` must be called before each
+    start.
     """
 
     def __init__(
@@ -179,9 +180,9 @@ class Confinement:
     ) -> Start:
         """Return the function that starts tests.
 
-        The library runs them to their end if that comes before a tick, one after another, as long as they end well,
-        leave ``folder`` empty, and take and write no more than ``ahead`` allows (seconds of all of them, bytes of one).
-        Their processes are made by who listens at ``link``, on a request, or here where there is none.
+        The library runs tests to their end, one after another, while each succeeds before a tick, leaves ``folder``
+        empty, and stays within ``ahead`` (seconds of all, bytes of each). The process at ``link`` makes their processes
+        on request; without a link, this one does.
         """
         run, plan, started = self._library.ran, self._address, ctypes.c_long()
         path = ctypes.create_string_buffer(folder.encode())
@@ -211,7 +212,7 @@ class Confinement:
     def serve(self, link: _socket.socket, run: Callable[[], NoReturn]) -> None:
         """Start a process per request from ``link``, which comes with three descriptors; answer with its number.
 
-        Each is a child of this process's parent, confined, and calls ``run``. Returns at the end of the link.
+        Each is a confined child of this process's parent that calls ``run``. Returns at the end of the link.
         """
         plan = self._plan
         plan.flags, plan.link, plan.run = kernel.CLONE_PARENT, link.fileno(), id(run)
@@ -221,7 +222,7 @@ class Confinement:
 
 
 def next_number(link: _socket.socket, control: int) -> int:
-    """Return the next number that the forking process sends; `DIED` where it has, `GONE` where the judge has."""
+    """Return the forking process's next number, `DIED` if it has died, `GONE` if the judge is gone."""
     poll = select.poll()
     poll.register(link, select.POLLIN)
     poll.register(control, 0)

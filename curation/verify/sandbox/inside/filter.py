@@ -1,24 +1,22 @@
 """The allow-list of system calls, as a seccomp filter in classic BPF (seccomp(2), x86_64 and aarch64).
 
-Three lists: a Python program (no exec), a binary (exec of one descriptor, whose number is above what the program may
-open, so that nothing else can ever be there), and a compiler (may fork and exec: it is the toolchain that runs, not
-the foreign code). All refuse sockets but a connected pair, ptrace, memfd, shared memory segments, namespaces, mounts,
-keys, io_uring, BPF and whatever else is not named. A program that was promised processes (``spared``) may fork and
-signal besides, but neither the processes with the spared numbers, which serve it, nor a whole group of others.
+Three lists: a Python program (no exec), a binary (exec of one descriptor, `EXEC_DESCRIPTOR`), and a compiler (may fork
+and exec: it is the toolchain, not foreign code). All refuse sockets but a connected pair, ptrace, memfd, shared memory
+segments, namespaces, mounts, keys, io_uring, BPF and all that is not named. A program that was promised processes
+(``spared``) may also fork and signal, but neither the processes with the spared numbers, which serve it, nor a whole
+group.
 
-One filter is put around a program, whole, in the process that becomes it. Its first half is a set of call numbers, 32
-to a word: an allow-list as a search tree takes 412 instructions instead of some 150, and the kernel 180 instead of
-100 µs of each test to make it (76 of which an empty filter takes too).
+One filter is put around a whole program, in the process that becomes it. It begins with a set of call numbers, 32 to a
+word, which the kernel loads faster than a search tree.
 
-A refused call returns EPERM, or what makes the C library or Python go on without it (`ANSWERS`): ``clone3`` ENOSYS, so
-that ``clone`` is called, whose flags can be looked at. A call of another machine (32 bit) kills the process; the
-numbers of x32 are beyond the set.
+A refused call returns EPERM, or what lets the C library or Python go on without it (`ANSWERS`): ``clone3`` ENOSYS, so
+that ``clone`` is called, whose flags can be checked. A call of another machine (32 bit) kills the process; the numbers
+of x32 are beyond the set.
 
-Attributes of files (modes, times, owners) are the kernel's to allow where a slot has a user id of its own, so that what
-belongs to it was made by its programs. Elsewhere they are never changed, for Landlock has no rule for them, and
-/proc/self/exe leads past any mount to the interpreter: setting a mode, or a given time, is answered with success, since
-copies that fail for it are the common case; an owner, or the time of now, with EPERM, upon which `Path.touch` makes the
-file.
+In a slot with its own user id the kernel decides on attributes of files (modes, times, owners), as its programs made
+all that belongs to it. Elsewhere they are never changed: Landlock has no rule for them, and /proc/self/exe leads past
+any mount to the interpreter. Setting a mode, or a given time, then reports success, since copies that fail for it are
+common; an owner, or the time of now, EPERM, upon which `Path.touch` makes the file.
 """
 
 from __future__ import annotations
@@ -30,7 +28,8 @@ from . import kernel
 from .syscalls import AUDIT_ARCH, NUMBERS
 
 EXEC_DESCRIPTOR = 511
-"""Where a binary waits to be executed: above every RLIMIT_NOFILE, so that no program can put another file there."""
+"""A binary's descriptor until it is executed: above every RLIMIT_NOFILE, so that no program can put another file there.
+"""
 
 PLAIN = tuple(
     """
@@ -49,7 +48,7 @@ PLAIN = tuple(
     timerfd_gettime sendto recvfrom shutdown getsockname getpeername
     """.split()
 )
-"""All that socket calls can reach is a pair of connected streams (`_rules`), which takes no address."""
+"""Socket calls reach only a pair of connected streams (`_rules`), which takes no address."""
 FORKING = ("wait4", "waitid", "fork", "vfork")
 COMPILER = (*PLAIN, *FORKING, *"clone execve execveat setpgid prlimit64 tgkill".split())
 MODES = ("chmod", "fchmod", "fchmodat")
@@ -89,7 +88,7 @@ NAMESPACE_FLAGS = (
 IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX."""
 OWNER_COMMANDS = (8, 10, 15)
-"""F_SETOWN, F_SETSIG, F_SETOWN_EX: with them the kernel sends signals to others in one's name."""
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX: they have the kernel signal others in one's name."""
 S_IFMT, S_IFIFO = 0o170000, 0o010000
 MAP_SHARED, MAP_ANONYMOUS, MAP_HUGETLB, PAGE = 0x01, 0x20, 0x40000, 4096
 CLOSE_RANGE_UNSHARE = 2
@@ -99,17 +98,17 @@ SOCKET_OPTIONS = (3, 4, 38, 39)
 PRCTLS = (3, 15, 16, 0x53564D41)
 """PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_SET_VMA (the allocator names its maps)."""
 OWN = 0x7EADBEEF
-"""A placeholder for the number of a process, which `start.c` fills in."""
+"""A placeholder for a process number, which `start.c` fills in."""
 
 
 def _one_of(argument: int, values: tuple[int, ...], inside: int, outside: int) -> Code:
-    """Return ``inside`` where the argument's low half is among the values, else ``outside``."""
+    """Return ``inside`` if the argument's low half is among the values, else ``outside``."""
     tests = [(EQUAL, len(values) - place, 0, value) for place, value in enumerate(values)]
     return [(LOAD, 0, 0, ARGUMENT + 8 * argument), *tests, (RETURN, 0, 0, outside), (RETURN, 0, 0, inside)]
 
 
 def _all(*conditions: tuple[int, int, int]) -> Code:
-    """Allow where of each (argument, mask, value) the argument's bits in the mask are the value, else refuse."""
+    """Allow if for each (argument, mask, value) the masked argument is the value, else refuse."""
     code: Code = []
     for place, (argument, mask, value) in enumerate(conditions):
         refuse = 3 * (len(conditions) - place - 1) + 1
@@ -118,9 +117,9 @@ def _all(*conditions: tuple[int, int, int]) -> Code:
 
 
 def _mapping() -> Code:
-    """Allow a mapping but of huge pages, and of shared memory without a file beyond a page.
+    """Allow mappings, except of huge pages, and of shared memory without a file beyond a page.
 
-    Neither is resident memory of the process: pages of shared memory stay when a program lets go of all but one.
+    Neither is resident memory of the process: pages of shared memory stay when a program unmaps all but one.
     """
     shared, length = MAP_SHARED | MAP_ANONYMOUS, ARGUMENT + 8
     return [
@@ -138,20 +137,20 @@ def _mapping() -> Code:
 
 
 def _none_of(numbers: tuple[int, ...]) -> Code:
-    """Allow where the first argument is none of these numbers of processes, nor that of a group (negative)."""
+    """Allow if the first argument is none of these process numbers, nor a group's (negative)."""
     load, *others = _one_of(0, numbers, EPERM, ALLOW)
     return [load, (AT_LEAST, len(numbers) + 1, 0, 1 << 31), *others]
 
 
 def _any_bit(argument: int, bits: int, these: Code, others: Code) -> Code:
-    """Go on with ``these`` where the argument's low half has any of the bits, else with ``others``; both decide."""
+    """Go on with ``these`` if the argument's low half has any of the bits, else with ``others``; both decide."""
     return [(LOAD, 0, 0, ARGUMENT + 8 * argument), (ANY_BIT, 0, len(these), bits), *these, *others]
 
 
 def _rules(kind: str, pid: int, spared: tuple[int, ...], owns: bool) -> dict[str, Code]:
-    """Return name of a call → what states whether it is allowed, for calls that are neither always so nor never.
+    """Return name of a call → its rule, for calls that are neither always nor never allowed.
 
-    ``pid`` is the program's own: the only one it may send signals to, but where others are ``spared``.
+    ``pid`` is the program's own, the only process it may signal unless others are ``spared``.
     """
     rules: dict[str, Code] = {name: [(RETURN, 0, 0, answer)] for answer, names in ANSWERS.items() for name in names}
     if not owns:
@@ -187,7 +186,7 @@ def _rules(kind: str, pid: int, spared: tuple[int, ...], owns: bool) -> dict[str
 
 
 def _in_set(numbers: set[int]) -> Code:
-    """Allow the call where its number, which is loaded, is in the set. Else go on after it."""
+    """Allow the call if its number, which is loaded, is in the set; else go on."""
     words = [0] * (max(numbers) // WORD + 1)
     for number in numbers:
         words[number // WORD] |= 1 << number % WORD
@@ -205,10 +204,10 @@ def build(
     spared: tuple[int, ...] = (),
     owns: bool = True,
 ) -> Code:
-    """Return the filter for a ``python`` program, a ``binary`` or a ``compiler``, whose process number is ``pid``.
+    """Return the filter for a ``python`` program, a ``binary`` or a ``compiler`` with process number ``pid``.
 
-    ``spared``: the program may start processes and signal others, but not these. ``owns``: what belongs to its user is
-    its own.
+    ``spared``: the program may start processes and signal others, but not these. ``owns``: its user's files are its
+    own.
     """
     numbers = NUMBERS[machine]
     names = COMPILER if kind == "compiler" else (*PLAIN, *FORKING) if spared else PLAIN
@@ -223,9 +222,9 @@ def build(
 
 
 class Template:
-    """A filter built once, its process number filled in per program (`start.c`): building takes a millisecond.
+    """A filter built once, as building takes a millisecond; `start.c` fills in each program's process number.
 
-    ``address`` is what seccomp(2) takes (``struct sock_fprog``), ``marks`` where the number belongs.
+    ``address`` is for seccomp(2) (``struct sock_fprog``), ``marks`` are where the number belongs.
     """
 
     def __init__(self, kind: str, owns: bool, spared: tuple[int, ...] = ()) -> None:

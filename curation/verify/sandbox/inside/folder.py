@@ -1,4 +1,4 @@
-"""The scratch folder of a slot: files put into it, and everything taken out again."""
+"""A slot's scratch folder: put files in, and take everything out."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ import time
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 BLOCK, UNREADABLE = 4096, 1 << 60
 MOST_FILES = 20_000
-"""What a file system of a slot's own has room for; beyond it a folder that is none counts as too full."""
+"""Files that a slot's own file system has room for; an ordinary folder with more counts as too full."""
 CROWDED = 1 << 20
 """Bytes of a folder's own list of names: some 60,000 short ones, or 4,000 of the longest."""
 SWEEP_S = 0.5
-"""Seconds that judging waits for a folder to be emptied; one that takes longer goes with its slot, as much later as it
-may take (a disk removes folders at 200 a second)."""
+"""Max seconds that judging waits for a folder to be emptied; a slower one is removed with its slot, however long that
+takes (a disk removes folders at 200 a second).
+"""
 
 
 def path_in(folder: str, name: str) -> str:
-    """Return the path of a file in the folder. Raises ValueError where the name is none or leads out of it.
+    """Return a file's path in the folder; raise ValueError if its name is invalid or leads out of it.
 
-    Names come from data sets, and who copies the files may write elsewhere too where there are no namespaces.
+    Names come from data sets, and without namespaces the copying process could write elsewhere, too.
     """
     parts = name.split("/")
     if {"", ".", ".."} & set(parts) or "\0" in name:
@@ -32,7 +33,7 @@ def path_in(folder: str, name: str) -> str:
 
 
 def place(folder: str, names: list[str], descriptors: list[int], mode: int) -> None:
-    """Copy open files into the folder, under these names."""
+    """Copy open files into the folder under these names."""
     for name, descriptor in zip(names, descriptors, strict=True):
         path = path_in(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -42,7 +43,7 @@ def place(folder: str, names: list[str], descriptors: list[int], mode: int) -> N
 
 
 def fetch(folder: str, name: str, artifact: int) -> bool:
-    """Copy the file that a tool wrote into the artifact; return whether it is there."""
+    """Copy a tool's output file into the artifact; return whether it is there."""
     try:
         descriptor = os.open(path_in(folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -57,17 +58,17 @@ def fetch(folder: str, name: str, artifact: int) -> bool:
 
 
 def reset(folder: str) -> None:
-    """Give the folder the mode and times that it always begins with, where it is this user's, hence a program's too."""
+    """Reset the folder's mode and times if it belongs to this user, and thus to programs."""
     if os.stat(folder).st_uid == os.geteuid():
         os.chmod(folder, 0o700)
         os.utime(folder, (0, 0))
 
 
 def empty(folder: str, within_s: float = SWEEP_S) -> None:
-    """Remove what is in it, however deep, also what was made unreadable; nothing may run that changes it meanwhile.
+    """Remove all content, however deep or unreadable; nothing may run that changes it meanwhile.
 
-    A folder's folders are moved up next to it before it goes, so no path is longer than two names, and nothing recurs.
-    Raises OSError, TimeoutError among them, where something stays.
+    Folders in a folder are moved up before it goes, so no path is longer than two names, and there is no recursion.
+    Raises OSError, TimeoutError among them, if something stays.
     """
     until = time.monotonic() + within_s
     reset(folder)
@@ -82,7 +83,7 @@ def empty(folder: str, within_s: float = SWEEP_S) -> None:
 
 
 def _remove(name: str, parent: int, root: int, until: float) -> None:
-    """Remove a file, or a folder with its files; its folders are moved to the root, unless they are empty."""
+    """Remove a file, or a folder with its files; nonempty folders in it are moved to the root."""
     if time.monotonic() > until:
         raise TimeoutError("too much was left in the folder")
     if not _is_folder(name, parent):
@@ -114,10 +115,10 @@ def _dissolve(name: str, root: int, until: float) -> None:
 
 
 def used_bytes(folder: str, apart: bool) -> int:
-    """Return bytes of the files in it; ``apart``: it is a file system of its own.
+    """Return the bytes of its files; ``apart``: it is a file system of its own.
 
-    Else each file and folder counts at least a block, and what cannot be read counts as more than any limit. So does a
-    crowd of files: a program that puts a link to ``/`` in a folder's place meanwhile has the host counted.
+    Else each file and folder counts at least a block, and unreadable ones and crowds of files count as more than any
+    limit: a program that replaces a folder by a link to ``/`` meanwhile has the host counted.
     """
     if apart:
         state = os.statvfs(folder)
@@ -140,9 +141,9 @@ def used_bytes(folder: str, apart: bool) -> int:
 
 
 def _entries(folder: str, most: int) -> list[os.DirEntry[str]]:
-    """Return what is in a folder, up to a limit; nothing where the program has removed it meanwhile.
+    """Return up to ``most`` entries of a folder, none if the program has removed it meanwhile.
 
-    Raises OSError where its list of names alone is too long to be read while a program goes on adding to it.
+    Raises OSError if its list of names alone is too long to be read while a program adds to it.
     """
     try:
         if os.stat(folder, follow_symlinks=False).st_size > CROWDED:

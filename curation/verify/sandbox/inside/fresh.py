@@ -1,12 +1,11 @@
-"""Free memory of the interpreter taken out of use, so that whatever a fork asks for later is new.
+"""Take the interpreter's free memory out of use, so that whatever a fork asks for later is new.
 
-What is free in a process is shared with its forks, and a page of it that a fork puts to use is copied first, which
-takes more than twice as long as a new page. So the holes that importing and compiling left are filled, for
-good, with blocks (up to 512 bytes, which the interpreter's own allocator gives) that no one writes to: 4 to 9 % of the
-CPU time of typical tests (November 2026).
+Free memory is shared with forks, and a page of it that a fork puts to use is copied first, which takes more than twice
+as long as a new page. So the holes that importing and compiling left are filled for good with blocks (up to 512 bytes,
+from the interpreter's own allocator) that no one writes to.
 
-Invariants: no memory is touched that was not before, but for a block or two of each size; with an allocator that is
-not the expected one (pools of 16 KiB) nothing breaks, and little is gained. Nothing is decided here.
+Invariants: no memory is touched that was not before, but for a block or two of each size; with an unexpected allocator
+(the expected one has pools of 16 KiB) nothing breaks, and little is gained.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from __future__ import annotations
 from . import kernel
 
 POOL = 1 << 14
-"""Bytes of a pool of the interpreter's allocator, aligned; all its blocks are of one size."""
+"""Bytes of an aligned pool of the interpreter's allocator; its blocks have one size."""
 STEP, LARGEST, MOST = 16, 512, 1 << 17
-"""Bytes between two sizes of blocks, of the largest; blocks of one size that are taken at most."""
+"""Bytes between sizes of blocks, of the largest; max blocks taken of one size."""
 _blocks: list[object] = []
 
 
 def _fill(size: int) -> None:
-    """Take blocks of this size until one is in a pool that no one has used yet."""
+    """Take blocks of this size until one is in an unused pool."""
     last = 0
     for _ in range(MOST):
         block = object() if size == STEP else float(size) if size == 2 * STEP else bytes(size - bytes.__basicsize__)
@@ -38,6 +37,6 @@ def fill_pools() -> None:
 
 
 def fill_all() -> None:
-    """Fill holes of every size, so that what is allocated next is in new memory."""
+    """Fill holes of every size, so that later allocations get new memory."""
     for size in range(LARGEST, 0, -STEP):
         _fill(size)

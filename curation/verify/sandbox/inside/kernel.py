@@ -1,7 +1,6 @@
-"""The kernel calls that Python has no function for, through ctypes, by their names in `syscalls` and the manual pages.
+"""Kernel calls that Python lacks, through ctypes, by their names in `syscalls` and the manual pages.
 
-A call that fails raises OSError with its name. Nothing is decided here. No well kept binding for seccomp or Landlock
-is to be had from the package index (pyseccomp: three releases, needs libseccomp; none for Landlock).
+A failing call raises OSError with its name. The package index has no well-kept binding for seccomp or Landlock.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def _checked(name: str, result: int) -> int:
 
 
 def call(name: str, *arguments: int | str | bytes | None) -> int:
-    """Call a system call by its name; texts and bytes are passed by their address, so are those that it fills."""
+    """Call a system call by its name; texts and bytes, also those that it fills, are passed by address."""
     if name not in NUMBER:
         raise OSError(38, f"{name}: not known on {MACHINE}")
     kept = [argument.encode() if isinstance(argument, str) else argument for argument in arguments]
@@ -54,16 +53,16 @@ def call(name: str, *arguments: int | str | bytes | None) -> int:
 
 
 def fork() -> int:
-    """Call fork(2), without the steps that Python takes in the child.
+    """Call fork(2) without Python's steps in the child.
 
-    Those steps mend locks that other threads held and reseed `random`; in a process with one thread they change nothing
-    that matters, and cost more than the fork itself: each page they write to is copied.
+    They mend locks of other threads and reseed `random`: needless in a process with one thread, and costlier than the
+    fork, as each page they write to is copied.
     """
     return _checked("fork", int(_libc.fork()))
 
 
 def words(texts: list[bytes]) -> ctypes.Array[ctypes.c_char_p]:
-    """Return texts as exec(3) takes them, with a null pointer after the last."""
+    """Return texts for exec(3), with a null pointer after the last."""
     return (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
 
 
@@ -83,13 +82,13 @@ def drop_bounding_set() -> None:
 
 
 def drop_capabilities() -> None:
-    """Empty the effective, permitted and inheritable sets, with them the ambient one (capabilities(7)), for good."""
+    """Empty the effective, permitted, inheritable and thus the ambient set (capabilities(7)), for good."""
     call("capset", struct.pack("Ii", 0x20080522, 0), bytes(24))
     call("prctl", PR_SET_NO_NEW_PRIVS, 1)
 
 
 def close_from(first: int, last: int = LAST_DESCRIPTOR) -> None:
-    """Close every descriptor from ``first`` on, up to and with ``last`` (close_range(2))."""
+    """Close descriptors ``first`` to ``last``, both included (close_range(2))."""
     call("close_range", first, last, 0)
 
 
@@ -100,7 +99,7 @@ def resident(address: int) -> bool:
 
 
 def set_thread_stack(size: int) -> None:
-    """Set the stack of threads that name none (pthread_setattr_default_np(3)); else it is as RLIMIT_STACK was."""
+    """Set the default stack of threads (pthread_setattr_default_np(3)), which else is what RLIMIT_STACK was."""
     if hasattr(_libc, "pthread_setattr_default_np"):
         attributes = ctypes.create_string_buffer(128)
         _libc.pthread_attr_init(attributes)

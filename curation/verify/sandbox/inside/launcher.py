@@ -1,8 +1,8 @@
-"""The first thing a slot's process does: climb its rung, give up every right, and become the supervisor.
+"""The first step of a slot's process: climb its rung, give up every right, and become the supervisor.
 
-Invariants: the supervisor starts only when every step of the rung has worked; a failing step ends the process with
-its name on stderr (the ladder reads it). With namespaces the supervisor is pid 1 of its own, so its death ends all
-that lives there; it dies with this process (PDEATHSIG), and this process when the judge closes the control socket.
+Invariants: the supervisor starts only when every step of the rung has worked; a failing step ends the process with its
+name on stderr (the ladder reads it). With namespaces the supervisor is pid 1 of its own, so its death ends all
+processes there; it dies with this process (PDEATHSIG), and this process when the judge closes the control socket.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SAFE = kernel.MS_NOSUID | kernel.MS_NODEV
 
 
 class Plan:
-    """What the judge asks of a slot; see `curation.verify.sandbox.slot` for where the values come from."""
+    """What the judge asks of a slot; `curation.verify.sandbox.slot` sets the values."""
 
     rung: str
     kind: str
@@ -55,8 +55,8 @@ READS, BECOMES = 0, 1
 
 
 def _tried(plan: Plan) -> int:
-    """Have a child try to become the slot's user, which is root's to do. Return whether it `READS` the toolchain, or
-    only `BECOMES` that user (one in a private home cannot be read), or neither.
+    """Let a child try to become the slot's user, as root. Return whether it `READS` the toolchain, only `BECOMES` that
+    user (a private home cannot be read), or neither.
     """
     child = os.fork()
     if child == 0:
@@ -74,10 +74,10 @@ def _become(uid: int) -> None:
 
 
 def _own_user_namespace(plan: Plan) -> tuple[bool, bool]:
-    """Enter a user namespace of its own. Return whether the kernel counts this namespace's processes alone,
-    which it does from Linux 5.14 on for users other than root; and whether the user id is this slot's alone.
+    """Enter a user namespace of its own. Return whether the kernel counts its processes alone (from Linux 5.14 on, for
+    users other than root), and whether the user id is this slot's alone.
 
-    Where the slot's user could not read the toolchain, root stays root until the new root is made, and knows that user.
+    If the slot's user cannot read the toolchain, root stays root until the new root is made, and knows that user.
     """
     tried = _tried(plan) if os.geteuid() == 0 else -1
     if tried == BECOMES:
@@ -100,7 +100,7 @@ def _own_user_namespace(plan: Plan) -> tuple[bool, bool]:
 
 
 def _unshare_with(ids: str) -> None:
-    """Enter a user namespace with several user and group ids, which a process outside of it must write."""
+    """Enter a user namespace with several user and group ids, which a process outside must write."""
     (source, target), parent = os.pipe(), os.getpid()
     child = os.fork()
     if child == 0:
@@ -127,12 +127,12 @@ APART = ("namespaces", "user-namespace")
 
 
 def seen_at(path: str) -> str:
-    """Return the path in a new root of a path of the host: the same, unless the private /tmp would cover it."""
+    """Return a host path's path in a new root: the same, unless the private /tmp would cover it."""
     return "/packages" + path if path.startswith(("/tmp/", "/dev/shm/")) else path
 
 
 def move_imports() -> None:
-    """Let what is imported later be looked for where the box shows it."""
+    """Search for later imports where the box shows them."""
     sys.path[:] = map(seen_at, sys.path)
     for module in list(sys.modules.values()):
         if isinstance(paths := getattr(module, "__path__", None), list):
@@ -165,8 +165,8 @@ def _fill(root: str, plan: Plan, sources: dict[str, int]) -> None:
 
 
 def _mount_proc(target: str) -> int:
-    """Mount /proc for the own namespace, showing only processes one may trace, and return -1. Where that is refused, as
-    in most containers, return the one from outside, open.
+    """Mount /proc for the own namespace, showing only processes one may trace, and return -1. If that is refused, as in
+    most containers, return the outer one, open.
     """
     os.mkdir(target)
     try:
@@ -177,10 +177,10 @@ def _mount_proc(target: str) -> int:
 
 
 def _own_namespaces(plan: Plan) -> tuple[bool, bool, int]:
-    """Enter namespaces of its own, and return in pid 1 of them, with the new root. The first process stays and waits.
+    """Enter namespaces of its own, and return as their pid 1, with the new root; the first process stays and waits.
 
-    The values are whether processes of this slot are counted alone; whether its user id is; and the outer /proc, for
-    the supervisor alone, where none can be mounted (or -1).
+    Returns whether this slot's processes are counted alone; whether its user id is its alone; and the outer /proc, for
+    the supervisor alone, if none can be mounted (else -1).
     """
     alone, owns = (True, True) if plan.rung == "namespaces" else _own_user_namespace(plan)
     flags = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
@@ -217,7 +217,7 @@ def _own_namespaces(plan: Plan) -> tuple[bool, bool, int]:
 def _ruleset(plan: Plan) -> int:
     """Return the Landlock rules without namespaces: a program may read the toolchain, and write to its own folder.
 
-    All that this kernel's version can refuse is (landlock_create_ruleset(2), landlock_add_rule(2)).
+    All else that this kernel's version can refuse is refused (landlock_create_ruleset(2), landlock_add_rule(2)).
     """
     version = kernel.call("landlock_create_ruleset", None, 0, 1)
     rights = VERSION_RIGHTS.get(version, 0xFFFF)
@@ -235,10 +235,10 @@ def _ruleset(plan: Plan) -> int:
 
 
 def enter(plan: Plan) -> tuple[int, int, bool, bool]:
-    """Climb the rung. Return Landlock's rule set (or -1); an outer /proc (or -1); whether processes of this slot are
-    counted alone; and whether its user id is its alone, so that what belongs to it was made by its programs.
+    """Climb the rung. Return Landlock's rule set (or -1); an outer /proc (or -1); whether this slot's processes are
+    counted alone; and whether its user id is its alone, so that its programs made what belongs to it.
 
-    Also without isolation root's rights are given up: nothing that runs there may mount, reboot or signal the host.
+    Also without isolation root's rights are given up: nothing there may mount, reboot or signal the host.
     """
     alone, owns, outer = _own_namespaces(plan) if plan.apart else (False, False, -1)
     kernel.drop_bounding_set()

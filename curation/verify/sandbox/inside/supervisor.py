@@ -11,14 +11,14 @@ Messages are JSON over a socket that keeps their borders, descriptors with them 
     {"op": "end"}                          the program is done with: {"done": true}
     {"op": "command", …} [stdin, stdout, stderr, artifact, *files]      a tool of the toolchain, which may fork
 
-Limits hold ``tree`` where a program may start processes. It may do so only with a user id of its own, so that the
-kernel limits their number and ends all of them at once, and a /proc to watch them by; elsewhere the word is ignored,
-and forking is refused.
+With ``tree`` in its limits, a program may start processes. This needs a user id of its own, so that the kernel limits
+their number and ends all of them at once, and a /proc to watch them by; elsewhere ``tree`` is ignored, and forking is
+refused.
 
-Invariants: no input, output or expected output is ever in this process, only descriptors; every test starts from
-the same memory; /tmp is empty at the start of each test; after each test nothing of it runs. Foreign code never runs
-in this process itself. It ends when the judge's end of the socket is closed, or where /tmp cannot be emptied quickly:
-what had run by then is reported first, and the slot is thrown away with all that is in it.
+Invariants: no input, output or expected output is ever in this process, only descriptors; every test starts from the
+same memory; /tmp is empty at the start of each test; after each test nothing of it runs. Foreign code never runs in
+this process. It ends when the judge closes the socket, or if /tmp cannot be emptied quickly: it first reports what had
+run, and the slot is thrown away with its content.
 """
 
 from __future__ import annotations
@@ -62,15 +62,15 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}
 MESSAGE, DESCRIPTORS = 1 << 16, 253
-"""Bytes of a message, and descriptors with it: as many as the kernel takes."""
+"""Bytes of a message, and descriptors with it, the kernel's maximum."""
 AHEAD_S, AHEAD_BYTES = 0.05, 1 << 20
-"""Tests that were sent together are reported one by one once they took so long or wrote so much."""
+"""Seconds or bytes from which tests sent together are reported one by one."""
 
 
 def preload(plan: Plan) -> Library:
-    """Load what programs may find loaded, while the host's files are visible; return the library that starts them.
+    """Load modules for programs while the host's files are visible; return the library that starts them.
 
-    Whole numbers convert to text of any length, as before Python 3.11: the CPU limit bounds that, too.
+    Whole numbers convert to text of any length, as before Python 3.11; the CPU limit bounds that, too.
     """
     sys.set_int_max_str_digits(0)
     if plan.kind != "compile":
@@ -86,18 +86,18 @@ def preload(plan: Plan) -> Library:
 
 
 def _collected_s() -> float:
-    """Return the CPU seconds of all processes that this one has collected."""
+    """Return the CPU seconds of all collected children."""
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     return spent.ru_utime + spent.ru_stime
 
 
 def _dull(used: dict[str, Any]) -> bool:
-    """Return whether a run is so ordinary that the next may follow before the judge has looked at it."""
+    """Return whether the next run may follow before the judge has looked at this one."""
     return not used["status"] and not used["killed"] and max(used["sizes"]) < AHEAD_BYTES
 
 
 class Supervisor:
-    """The process of one slot that serves the judge; see the module's docstring."""
+    """Serves the judge for one slot; see the module's docstring."""
 
     def __init__(self, plan: Plan, library: Library, ruleset: int, outer: int, alone: bool, owns: bool) -> None:
         self.plan, self.library, self.alone, self.owns = plan, library, alone, owns
@@ -113,11 +113,10 @@ class Supervisor:
         self.forks = plan.rung != "none" and self.whole and alone and watch.sees_children()
 
     def _own_descriptors(self, ruleset: int, outer: int) -> tuple[_socket.socket, int, int]:
-        """Return the control socket, the report pipe and Landlock's rules, out of the way of what programs are given.
+        """Return the control socket, the report pipe and Landlock's rules (none with an outer /proc), beyond programs'
+        numbers.
 
-        Where there is an outer /proc there are no rules.
-
-        At 0, 1 and 2 are empty files, over which the streams of programs are made ready; at 3 the report pipe's end.
+        0, 1 and 2 are empty files, over which programs' streams are prepared; 3 is the report pipe's end.
         """
         source, target = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         numbers = [number for number in (target, self.plan.control, source, ruleset, outer) if number >= 0]
@@ -164,9 +163,9 @@ class Supervisor:
         return Confinement(self.library, ready, filtering, ruleset, binary, last)
 
     def python(self, limits: dict[str, Any], arguments: list[str], source: int) -> None:
-        """Run tests of a Python program, each forked by a process that has the program ready, until the end.
+        """Run tests of a Python program until the end, each forked by a process that has the program ready.
 
-        The parser meets foreign text, so that process does the compiling, under Landlock's rules where there are some.
+        That process also compiles, under Landlock's rules if there are some, since the parser meets foreign text.
         """
         limits["tree"] = limits["tree"] and self.forks
         link, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
@@ -206,9 +205,9 @@ class Supervisor:
     ) -> NoReturn:
         """Be the process that has a program ready: send its peak memory (KiB), then fork a test per request.
 
-        Invariants: it does next to nothing else, for whatever a process writes to while a fork shares its pages is
-        copied; it holds no input and no output, only the descriptors it hands to the child it makes; it ends when the
-        supervisor does.
+        Invariants: it does next to nothing else, as whatever a process writes to while a fork shares its pages is
+        copied; it holds no input and no output, only descriptors for the child it makes; it ends when the supervisor
+        does.
         """
         try:
             text = child.Source(source)
@@ -235,9 +234,9 @@ class Supervisor:
         self.reply(done=True)
 
     def _tests(self, limits: dict[str, Any], start: Start, spare: int) -> bool:
-        """Run tests of one program until the end, and report as many at a time as were quick.
+        """Run tests of one program until the end, reporting quick ones together.
 
-        ``spare``: the process that forks them, if any. Return False where one could not be started.
+        ``spare``: the process that forks them, if any. Return False if one could not be started.
         """
         bare = folder.used_bytes(self.folder, self.plan.apart)
         while True:
@@ -269,7 +268,7 @@ class Supervisor:
                 return False
 
     def _clean(self, ran: list[dict[str, Any]]) -> None:
-        """Empty /tmp; where that fails report what ran, and end: with this process goes whatever is there."""
+        """Empty /tmp; if that fails, report what ran and end: whatever is there goes with this process."""
         try:
             folder.empty(self.folder)
         except OSError:
@@ -288,7 +287,7 @@ class Supervisor:
     ) -> bool:
         """Run the first of these tests, or several at once, and append to ``ran``.
 
-        Return whether the process that makes their processes lives.
+        Return whether the process that forks tests lives.
         """
         (descriptors, names), base = tests[0], bare
         together = [descriptors[:3]]
@@ -313,21 +312,20 @@ class Supervisor:
         return going is None or going[0] != DIED
 
     def _used(self, watched: watch.Watch, pid: int, ended: int) -> dict[str, Any]:
-        """Wait for a program that has just been started, and return what it used."""
         used = watched.wait(pid, ended, self.control.fileno())
         if used is None:
             self.leave()
         return used
 
     def _failed(self, status: int) -> str:
-        """Return why a program could not be started; empty where it was."""
+        """Return why a program could not be started, or nothing."""
         if status == FAILED_TO_START << 8:
             with contextlib.suppress(BlockingIOError):
                 return os.read(self.report, 4096).decode()
         return ""
 
     def command(self, message: dict[str, Any], descriptors: list[int]) -> None:
-        """Run a tool of the toolchain on some files, and copy out the file it wrote."""
+        """Run a tool of the toolchain on some files, and copy out its result."""
         standard, artifact, files = descriptors[:3], descriptors[3], descriptors[4:]
         folder.place(self.folder, message["files"], files, 0o644)
         variables = {**self.environment, "TMPDIR": self.folder, "LC_ALL": "C.UTF-8"}

@@ -1,7 +1,7 @@
 """Numbers of the system calls that the sandbox names, per machine. Data only.
 
 Source: the kernel's headers (``asm/unistd_64.h`` for x86_64; ``asm-generic/unistd.h`` for aarch64). A name without a
-number on a machine does not exist there. Whatever is not named here is refused by the filter, also calls to come.
+number on a machine does not exist there. The filter refuses whatever is not named here, also calls to come.
 """
 
 from __future__ import annotations

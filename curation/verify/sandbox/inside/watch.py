@@ -1,13 +1,13 @@
-"""Waiting for a program within its limits: CPU time, wall time, resident memory, output and files.
+"""Wait for a program within its limits: CPU time, wall time, resident memory, output and files.
 
-A tick every 10 ms looks; what a tick missed is found afterwards in the resources that the kernel counted (wait4), so
-the verdict never depends on the tick. Wall time is counted without the time that the program waited for a CPU
-(schedstat), hence not by the load of the machine, up to ten times the guard; of processes that run side by side, the
-one that waited longest counts.
+A tick looks every 10 ms; what it missed is found afterwards in the resources that the kernel counted (wait4), so the
+verdict never depends on the tick. Wall time excludes the program's wait for a CPU (schedstat), up to ten times the
+guard, so the machine's load does not count; of parallel processes, the longest wait counts.
 
-Resident memory leaves out what the kernel holds for processes: page tables, mappings, sockets and pipes. One process
-or a few can have little of it (by limits on descriptors and address space); of more it is counted (`kernel_kb`). The
-folder's list leaves out files without a name; they are counted by who holds them, unless the folder is a file system.
+Resident memory leaves out what the kernel holds for processes: page tables, mappings, sockets and pipes. A few
+processes can have little of it (by limits on descriptors and address space); of more it is counted (`kernel_kb`). The
+folder's list leaves out files without a name; they are counted by the processes that hold them, unless the folder is a
+file system.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ MAPPINGS_A_KB, PIPE_KB = 4, 64
 FEW = 4
 """Processes that can hold little in the kernel, by their limits; a compiler has no more."""
 RARELY = 9
-"""Looks at what processes hold take at most one part in ten of the time; their CPU time counts, whatever the load."""
+"""Looks at what processes hold take at most a tenth of the time; their CPU time counts, whatever the load."""
 GONE = (FileNotFoundError, ProcessLookupError, PermissionError, ValueError, IndexError)
 
 
 class Proc:
-    """The kernel's figures on processes: /proc, or an outer folder that `launcher` has left open, ``descriptor``.
+    """The kernel's figures on processes: /proc, or an outer folder that `launcher` left open, ``descriptor``.
 
-    The one from outside calls them by other numbers, ``there``.
+    The outer one has other process numbers, ``there``.
     """
 
     def __init__(self) -> None:
@@ -51,16 +51,16 @@ class Proc:
         self.there: dict[int, int] = {}
 
     def look_from(self, descriptor: int) -> None:
-        """Use the folder that is open at this descriptor."""
+        """Use the folder open at this descriptor."""
         self.descriptor = descriptor
         self.there = {os.getpid(): int(os.readlink("self", dir_fd=descriptor))}
 
     def forget(self) -> None:
-        """Forget the numbers of programs that have ended."""
+        """Forget the numbers of ended programs."""
         self.there = {pid: number for pid, number in self.there.items() if pid == os.getpid()}
 
     def open(self, pid: int, name: str, how: int = 0) -> int:
-        """Open what a process has of this name. Raises OSError."""
+        """Open a process's file. Raises OSError."""
         flags = os.O_RDONLY | os.O_CLOEXEC | how
         if self.descriptor < 0:
             return os.open(f"/proc/{pid}/{name}", flags)
@@ -103,7 +103,7 @@ def _threads(pid: int) -> list[str]:
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """Yield the processes below ``pid``, whichever thread started them, from /proc; none where there is no /proc."""
+    """Yield the processes below ``pid``, whichever thread started them; none without /proc."""
     below = [pid]
     while below:
         parent = below.pop()
@@ -118,7 +118,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def sees_children() -> bool:
-    """Return whether /proc has a process's memory and children here; else what a program starts cannot be held."""
+    """Return whether /proc has a process's memory and children; else a program's processes cannot be watched."""
     pid = os.getpid()
     try:
         (thread,) = _threads(pid)
@@ -128,7 +128,7 @@ def sees_children() -> bool:
 
 
 def kill_rest(whole: bool, spare: int = 0) -> None:
-    """Kill whatever a program left running, and collect it; all of the slot's processes but this and ``spare``.
+    """Kill and collect whatever a program left running: all of the slot's processes but this and ``spare``.
 
     Those below ``spare`` are none of the program's. ``whole``: this process may signal none but the slot's.
     """
@@ -149,7 +149,7 @@ def kill_rest(whole: bool, spare: int = 0) -> None:
 
 
 def _collected() -> bool:
-    """Collect a child that has ended, if any; return False where no children remain, else True."""
+    """Collect an ended child, if any; return whether children remain."""
     try:
         os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
@@ -158,7 +158,7 @@ def _collected() -> bool:
 
 
 def cpu_clock(pid: int) -> float:
-    """Return the CPU seconds of a running process, all its threads (clock_getcpuclockid(3)); 0 when it is gone."""
+    """Return a running process's CPU seconds in all threads (clock_getcpuclockid(3)); 0 if it is gone."""
     try:
         return time.clock_gettime((~pid << 3) | 2)
     except OSError:
@@ -175,7 +175,7 @@ def _where(pid: int) -> str:
 
 
 def resident_kb(pid: int) -> int:
-    """Return the resident KiB of a process; 0 when it is gone or there is no /proc."""
+    """Return a process's resident KiB; 0 if it is gone or without /proc."""
     try:
         words = _read(pid, "statm").split()
         if words[0] == b"0":
@@ -186,9 +186,8 @@ def resident_kb(pid: int) -> int:
 
 
 def proportional_kb(pid: int) -> int:
-    """Return the KiB of a process, those that it shares counted by its share; all resident ones if that is unknown.
-
-    After a fork nearly all is shared.
+    """Return a process's KiB, with its share of shared ones (nearly all after a fork); all resident ones if that is
+    unknown.
     """
     try:
         lines = _read(pid, f"{_where(pid)}smaps_rollup").splitlines()
@@ -198,7 +197,7 @@ def proportional_kb(pid: int) -> int:
 
 
 def socket_kb() -> int:
-    """Return the KiB that a socket of a pair holds when full; programs cannot change its buffer."""
+    """Return the KiB of a full socket of a pair; programs cannot change its buffer."""
     pair = _socket.socketpair()
     try:
         return pair[0].getsockopt(_socket.SOL_SOCKET, _socket.SO_SNDBUF) // 1024
@@ -222,7 +221,7 @@ def _descriptors(pid: int) -> list[os.stat_result]:
 
 
 def _mappings(pid: int) -> Iterator[bytes]:
-    """Yield the mappings of a process as /proc lists them, in chunks of whole lines or parts of them."""
+    """Yield a process's mappings as in /proc, in chunks that may split lines."""
     with contextlib.suppress(*GONE):
         maps = PROC.open(pid, f"{_where(pid)}maps")
         try:
@@ -233,7 +232,7 @@ def _mappings(pid: int) -> Iterator[bytes]:
 
 
 def kernel_kb(pids: Sequence[int], enough_kb: int) -> int:
-    """Return the KiB that the kernel holds for processes: page tables, mappings, and all sockets and pipes when full.
+    """Return the KiB that the kernel holds for processes: page tables, mappings, and all sockets and pipes, as if full.
 
     Stops counting beyond ``enough_kb``.
     """
@@ -258,9 +257,9 @@ def kernel_kb(pids: Sequence[int], enough_kb: int) -> int:
 
 
 def nameless_bytes(pids: Sequence[int], folder: str) -> int:
-    """Return the bytes of files of the folder that processes hold and that have no name in it any more.
+    """Return the bytes of the folder's files that processes hold and that have no name in it any more.
 
-    One that is mapped and not open cannot be measured, and counts as more than any limit.
+    A file that is mapped and not open cannot be measured, and counts as more than any limit.
     """
     device, blocks = os.stat(folder).st_dev, dict[int, int]()
     for pid in pids:
@@ -279,13 +278,13 @@ def nameless_bytes(pids: Sequence[int], folder: str) -> int:
 
 
 def _is_mapped(pid: int, line: bytes) -> bool:
-    """Return whether a process still has this mapping and no descriptor of its file, which it may have closed since."""
+    """Return whether a process still has this mapping, and no descriptor of its file."""
     inode = int(line.split()[4])
     return all(opened.st_ino != inode for opened in _descriptors(pid)) and line in b"".join(_mappings(pid))
 
 
 def _stat(pid: int) -> list[int]:
-    """Return threads of a process, and clock ticks of its children that have ended and been waited for."""
+    """Return a process's threads, and clock ticks of its collected children."""
     try:
         words = _read(pid, "stat").rsplit(b")", 1)[1].split()
         return [int(words[17]), int(words[13]) + int(words[14])]
@@ -294,7 +293,7 @@ def _stat(pid: int) -> list[int]:
 
 
 def waited_s(pid: int) -> float:
-    """Return the seconds that the thread which waited longest was ready to run without a CPU."""
+    """Return the longest wait of a thread for a CPU, in seconds."""
     most = 0.0
     try:
         for thread in _threads(pid):
@@ -306,9 +305,9 @@ def waited_s(pid: int) -> float:
 
 @contextlib.contextmanager
 def ended_or_gone(watched: int, control: int) -> Iterator[Callable[[float | None], bool | None]]:
-    """Yield a function that waits until a descriptor has something to read (a process: has ended); close it at the end.
+    """Yield a function that waits until ``watched`` is readable (a process: has ended); close it at the end.
 
-    The function returns True then, False when the judge is gone, None when that many seconds have passed.
+    The function returns True then, False if the judge is gone, None after that many seconds.
     """
     poll = select.poll()
     poll.register(watched, select.POLLIN)
@@ -325,14 +324,14 @@ def ended_or_gone(watched: int, control: int) -> Iterator[Callable[[float | None
 
 
 def used(status: int, cpu_s: float, wall_s: float, peak_kb: int, killed: str = "") -> dict[str, Any]:
-    """Return what a program that has ended used, and the limit for which it was killed."""
+    """Return what an ended program used, and the limit that killed it."""
     return {"status": status, "killed": killed, "cpu_s": cpu_s, "wall_s": wall_s, "peak_kb": peak_kb}
 
 
 class Watch:
-    """One program, its limits and the descriptors it writes to; ``base``: bytes in its folder; it began ``ago``.
+    """One program with its limits and output descriptors; it began ``ago`` seconds before.
 
-    ``spare``: the process that starts programs, which is not of this one's tree.
+    ``base``: bytes in its folder; ``spare``: the process that starts programs, outside of this one's tree.
     """
 
     def __init__(
@@ -357,13 +356,13 @@ class Watch:
         self._looks: dict[str, tuple[int, float]] = {}
 
     def _tree(self) -> list[int]:
-        """Return the processes that count: orphans too, which are this process's children by then."""
+        """Return the processes that count, orphans too (by then this process's children)."""
         if not self.limits["tree"]:
             return [self.pid]
         return [pid for pid in descendants(os.getpid()) if pid != self.spare]
 
     def _beyond(self) -> str:
-        """Return the limit that the program has passed, or nothing."""
+        """Return the limit that the program has passed, if any."""
         limits, pids = self.limits, self._tree()
         most_kb = limits["memory_mb"] * 1024
         resident = sum(map(resident_kb, pids))
@@ -394,11 +393,10 @@ class Watch:
         return "files" if written > limits["file_mb"] << 20 else ""
 
     def _kernel_kb(self, pids: list[int]) -> int:
-        """Return the KiB that the kernel holds for processes, as far as they count up to the limit."""
         return kernel_kb(pids, self.limits["memory_mb"] * 1024 - sum(map(proportional_kb, pids)))
 
     def _seldom(self, what: str, look: Callable[[], int]) -> int:
-        """Return what a look finds, or what the last one found if looking now would take too much of the time."""
+        """Return what a look finds, or the last result if looking now would take too much of the time."""
         found, due = self._looks.get(what, (0, 0.0))
         if time.monotonic() >= due:
             began = time.thread_time()
@@ -407,9 +405,9 @@ class Watch:
         return found
 
     def _excused(self, pids: list[int]) -> float:
-        """Return the seconds that the program waited for a CPU: the most of processes that followed one another.
+        """Return the seconds that the program waited for a CPU, the longest sum over successive processes.
 
-        Of those that run side by side one counts, however many they are.
+        Of parallel processes only one counts.
         """
         ended = max((seconds for pid, seconds in self._waited.items() if pid not in pids), default=0.0)
         for pid in pids:
@@ -424,9 +422,9 @@ class Watch:
                 continue
 
     def wait(self, pid: int, ended: int, control: int) -> dict[str, Any] | None:
-        """Wait until ``ended`` reports that the program has ended, and return what it used.
+        """Wait until ``ended`` reports the program's end, and return what it used.
 
-        None when the judge is gone; the program is killed then.
+        If the judge is gone, kill the program and return None.
         """
         self.pid, killed = pid, ""
         with ended_or_gone(ended, control) as waited:

@@ -1,12 +1,10 @@
-"""In the box of a judged function: load the submission, make the calls it is asked for, send back what it returned.
+"""In the box of a judged function: load the submission, make the requested calls, send back the results.
 
-Not run in this process: `curation.verify.programs.functions` sends its text, after that of `values`,
-into the sandbox. Nothing here is secret and no expected value is present: what
-the submission could forge is its own return value, which it is free to choose anyhow.
+It holds no secret and no expected value: a submission could forge only its own return value, which it chooses anyhow.
 
-Standard input holds ``{"code", "setup", "entry", "calls": [[name, args, kwargs], …]}``; one line goes out per call,
-as soon as it has returned: ``{"value"}`` or ``{"error"}``, with ``{"args"}`` where the call changed its arguments.
-The first line states whether the code could be loaded. What the submission prints goes to standard error.
+Standard input holds ``{"code", "setup", "entry", "calls": [[name, args, kwargs], …]}``; one line goes out per call, as
+soon as it has returned: ``{"value"}`` or ``{"error"}``, with ``{"args"}`` if the call changed its arguments. The first
+line states whether the code could be loaded. What the submission prints goes to standard error.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
-"""In the box of a test program: run its assertions against results that were obtained in another box.
+"""In the box of a test program: run its assertions on results obtained in another box.
 
-Not run in this process: `curation.verify.programs.functions` sends its text, after that of `values`,
-into the sandbox. The judged function never comes here; calls of it are answered
-from a table of what it returned. A call that is not in the table yet is noted and answered with something unknown,
-whose every use abandons the statement; the statements after it still run, so one pass gathers most calls. The
-caller fetches the noted calls and starts this again, until a pass meets nothing unknown. Only such a pass passes
-judgement, or a failure that was met before anything unknown, or a result that cannot be read.
+The judged function never comes here; calls of it are answered from a table of what it returned. A call that is not in
+the table is noted and answered with something unknown, whose every use abandons the statement. The next statements
+still run, so one pass gathers most calls. The caller fetches the noted calls and starts this again, until a pass meets
+nothing unknown. Only such a pass judges, or a failure met before anything unknown, or an unreadable result.
 
-A name that the test program uses but neither it nor its setup makes is a function of the submission, as ``entry`` is.
+A name that neither the test program nor its setup defines is a function of the submission, as ``entry`` is.
 
-Standard input holds ``{"program", "setup", "entry", "results": {call: [line, …]}}``; one line goes out:
-``{"passed"}``, ``{"failed"}`` or ``{"need": [[name, args, kwargs], …]}``.
+Standard input holds ``{"program", "setup", "entry", "results": {call: [line, …]}}``; one line goes out: ``{"passed"}``,
+``{"failed"}`` or ``{"need": [[name, args, kwargs], …]}``.
 """
 
 from __future__ import annotations
@@ -97,7 +95,7 @@ def _overwrite(mine: Any, changed: Any) -> None:
 
 
 class _Patient(ast.NodeTransformer):
-    """Each simple statement may be abandoned on its own; the names it would have bound become unknown."""
+    """Lets each simple statement be abandoned alone; the names it would bind become unknown."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         node = super().generic_visit(node)
@@ -120,7 +118,7 @@ class _Judge:
         self.calls = calls
 
     def abandoned(self, why: BaseException) -> None:
-        """Go on after a statement only where something unknown may be the cause."""
+        """Go on after a statement only if something unknown may be the cause."""
         if not self.calls.unknown:
             raise why
 
@@ -202,7 +200,7 @@ def _run(request: dict[str, Any], calls: _Calls) -> None:
 
 
 def _free_names(tree: ast.Module) -> set[str]:
-    """Return the names that a test program uses and binds nowhere: further functions of the submission."""
+    """Return names that a test program uses but binds nowhere: further functions of the submission."""
     used, bound = set[str](), set[str]()
     for part in ast.walk(tree):
         match part:
@@ -218,7 +216,7 @@ def _free_names(tree: ast.Module) -> set[str]:
 
 
 def _calls_check(tree: ast.Module) -> bool:
-    """Return whether the test program calls its ``check`` by itself (HumanEval-X), or leaves that to us (HumanEval)."""
+    """Return whether the test program calls its ``check`` itself (as in HumanEval-X, not in HumanEval)."""
     body = (statement.body[0] if isinstance(statement, ast.Try) else statement for statement in tree.body)
     calls = (part.value for part in body if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call))
     return any(isinstance(call.func, ast.Name) and call.func.id == "check" for call in calls)

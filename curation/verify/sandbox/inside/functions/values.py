@@ -1,13 +1,11 @@
-"""Python values as plain data: how arguments and results pass between a judged function and those who compare.
+"""Python values as plain data, which passes between a judged function and the comparison.
 
-A value becomes JSON; what JSON has no word for is an object ``{"t": kind, "v": …}``. Only the data of a value pass:
-an instance of a subclass becomes its base, so no comparison on the other side ever runs the program's own methods
-(``__eq__``, ``__lt__``, ``__hash__`` …). What is no data (functions, modules, objects of the program's own classes)
-raises `NotData`.
+A value becomes JSON; kinds that JSON lacks become an object ``{"t": kind, "v": …}``. Only data passes: an instance of a
+subclass becomes its base, so no comparison ever runs the program's own methods (``__eq__``, ``__lt__``, ``__hash__``
+…). Anything else (functions, modules, objects of the program's own classes) raises `NotData`.
 
 Invariants: ``decode(encode(value)) == value`` with the same types for the kinds listed; decoding builds plain values
-only and calls nothing that the text names. Its text is also sent into the boxes, hence the standard library only and
-no import from the project.
+only and calls nothing that the text names.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ def encode(value: object) -> str:
 
 
 def decode(text: str | bytes) -> Any:
-    """Return the value that `encode` wrote. Raises `NotData` where the text is none of it."""
+    """Return the value that `encode` wrote. Raises `NotData` if the text is invalid."""
     try:
         return _value(json.loads(text))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ArithmeticError) as error:
