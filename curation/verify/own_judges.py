@@ -136,7 +136,10 @@ def claims(judge: PluginRef, reference: str, statement: str | None, *, lang: str
 def named_scorer(name: str, judges: Iterable[PluginRef]) -> PluginRef | TaskScorer | str:
     """Return a row's scorer (`generator_scores.scorer_of`), or why there is none."""
     if name.startswith("{"):
-        return TaskScorer(**json.loads(name))
+        try:
+            return TaskScorer(**json.loads(name))
+        except (TypeError, ValueError):  # of a set that others wrote
+            return f"the row's scorer {name[:80]} names no task"
     own = next((judge for judge in judges if judge.name.rpartition("/")[2] == name), None)
     return own or f"the row's scorer {name} is missing; name its file in `judges`"
 

@@ -64,6 +64,13 @@ def test_a_row_that_only_its_generator_can_judge_goes_to_the_scorer_of_its_file(
     assert (alone.outcome, "cells.py:score is missing" in alone.method) == (Outcome.BROKEN, True)
 
 
+def test_a_scorer_that_names_no_task_is_the_verifiers_failure() -> None:
+    with MathJudge(workers=1) as judge:
+        results = judge.judge([task("4", "4", scorer=scorer) for scorer in ("{bad", '{"module": "os"}')])
+        verdicts = [result.verdicts[0] for result in results]
+    assert [(one.outcome, "names no task" in one.method) for one in verdicts] == [(Outcome.BROKEN, True)] * 2
+
+
 def test_a_task_of_reasoning_gym_is_judged_by_its_own_scorer() -> None:
     pytest.importorskip("reasoning_gym", reason="the extra `procedural` is not installed")
     row = made_row("reasoning_gym:countdown", min_numbers=3, max_numbers=3)
