@@ -74,7 +74,6 @@ SHARED_ROOMS = {
     "sources.packed",
     "sources.hub",
     "sources.own_rows",
-    "sources.places",
     "sources.procedural",
     "sources.remote",
     "sources.rows",

@@ -240,6 +240,14 @@ class Source(Settings):
         return Made(self.generator or "", parameters, *sizes)
 
     @property
+    def joined(self) -> Source | None:
+        """Return the second table as a source, or None."""
+        if self.join is None:
+            return None
+        kind, path, subset, revision = self.join.kind, self.join.path, self.join.subset, self.join.revision
+        return Source(name=self.name, kind=kind, path=path, subset=subset, revision=revision)
+
+    @property
     def domain(self) -> Literal["math", "code"]:
         """Return which verifier judges its attempts."""
         return "code" if self.kind == "kattis" or self.code is not None else "math"

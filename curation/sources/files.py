@@ -17,6 +17,7 @@ from typing import IO, Any, Literal, cast
 
 import orjson
 
+from curation.config.sources import kind_of as by_ending
 from curation.records import SourceError
 from curation.sources.rows import RawRow, Row
 from curation.storage.remote import first_line
@@ -71,14 +72,9 @@ def kind_of(path: Path) -> Literal["jsonl", "csv", "parquet"]:
     Raises:
         SourceError: the ending is unknown.
     """
-    suffixes = [suffix for suffix in path.suffixes if suffix not in COMPRESSED]
-    match suffixes[-1] if suffixes else "":
-        case ".jsonl" | ".json" | ".ndjson":
-            return "jsonl"
-        case ".csv":
-            return "csv"
-        case ".parquet":
-            return "parquet"
+    kind = by_ending(str(path))
+    if kind != "dataset":
+        return kind
     raise SourceError(f"{path}: not a .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv file.")
 
 

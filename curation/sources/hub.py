@@ -15,7 +15,7 @@ from typing import Any
 from curation.config.base import names
 from curation.config.sources import Source
 from curation.records import SourceError
-from curation.sources.places import MissingSourceError, TableState
+from curation.sources.rows import MissingSourceError, TableState
 from curation.storage.remote import first_line
 from curation.storage.stages import atomic_write
 

@@ -14,9 +14,10 @@ import polars as pl
 from curation.config import Column, Pick, Source
 from curation.licenses import canonical_license, checked_license
 from curation.records import PROBLEM, problem_id
-from curation.sources.rows import BadRowError, Row, last_boxed, parse_options, require_path, value_at
+from curation.sources.rows import BadRowError, Row, parse_options, require_path, value_at
+from curation.verify.boxes import boxed_answer
 
-VERSION = "sources@5"
+VERSION = "sources@6"
 
 _META = json.JSONEncoder(default=str, ensure_ascii=False)
 
@@ -129,7 +130,7 @@ def _take(take: str, text: str) -> str | None:
         _, mark, answer = text.rpartition("####")
         return answer.strip() if mark else None
     if take == "boxed":
-        return last_boxed(text)
+        return boxed_answer(text)
     return text
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.public_urls import public_url
-from curation.sources.places import MissingSourceError, TableFile
+from curation.sources.rows import MissingSourceError, TableFile
 from curation.storage.remote import file_system, first_line, is_url, local_path, remote_errors
 from curation.storage.stages import atomic_replace
 

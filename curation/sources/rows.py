@@ -26,6 +26,27 @@ class BadRowError(SourceError):
         super().__init__(public_text(message))
 
 
+class MissingSourceError(SourceError):
+    """A source that is gone, forbidden or unreachable."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """A table's content when read, with its joined table's."""
+
+    digest: str
+    commit: str | None = None
+    joined_commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A local file, and the URL it was copied from."""
+
+    path: Path
+    url: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class RawRow:
     """A row and its original bytes."""
@@ -171,24 +192,3 @@ def _parted(text: str, mark: str, gap: str) -> list[str] | None:
         options.append(rest[: following.start()].strip())
         rest = rest[following.end() :]
     return options if len(options) >= 2 and all(options) else None
-
-
-def last_boxed(text: str) -> str | None:
-    r"""Return the last box's content (``\boxed{}``, ``\fbox{}``), braces balanced."""
-    start = max(text.rfind("\\boxed{"), text.rfind("\\fbox{"))
-    if start < 0:
-        return None
-    begin = position = text.index("{", start) + 1
-    depth = 1
-    while position < len(text):
-        character = text[position]
-        if character == "\\":
-            position += 1  # whatever it escapes
-        elif character == "{":
-            depth += 1
-        elif character == "}":
-            depth -= 1
-            if depth == 0:
-                return text[begin:position].strip()
-        position += 1
-    return None

@@ -20,7 +20,6 @@ from curation.config import Source
 from curation.config.base import names
 from curation.config.sources import Join
 from curation.records import SourceError
-from curation.sources.places import joined_table
 from curation.sources.rows import RawRow, Row, require_path, value_at
 from curation.sources.tables import table_rows
 from curation.storage.remote import first_line
@@ -204,7 +203,7 @@ def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> di
     Raises:
         SourceError: it is missing, lacks a column or all keys, or has an unreadable row.
     """
-    table = joined_table(source)
+    table = source.joined
     assert table is not None
     where = f"source {source.name}: join with {join.path}"
     paths = names(join.key if join.key is not None else join.on)

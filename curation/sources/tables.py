@@ -14,10 +14,9 @@ from curation.sources.files import arrow_rows, raw_rows
 from curation.sources.hub import dataset_state, load_dataset
 from curation.sources.kattis import find_packages
 from curation.sources.own_rows import find_rows, own_rows
-from curation.sources.places import MissingSourceError, TableFile, TableState, joined_table
 from curation.sources.procedural import generator_digest, made_rows
 from curation.sources.remote import fetched_files
-from curation.sources.rows import RawRow
+from curation.sources.rows import MissingSourceError, RawRow, TableFile, TableState
 from curation.storage.remote import is_url, local_path
 from curation.storage.stages import file_digest
 
@@ -25,9 +24,9 @@ from curation.storage.stages import file_digest
 def source_state(source: Source, folder: Path) -> TableState:
     """Return a source's and its joined table's content."""
     own = _table_state(source, folder)
-    if (joined := joined_table(source)) is None:
+    if source.joined is None:
         return own
-    second = _table_state(joined, folder)
+    second = _table_state(source.joined, folder)
     return TableState(f"{own.digest}+{second.digest}", own.commit, second.commit)
 
 

@@ -18,8 +18,7 @@ from curation.publish.withheld import is_withheld
 from curation.records import SourceError
 from curation.sources import code_problems, problems, reading, tables
 from curation.sources.kattis import read_package
-from curation.sources.places import MissingSourceError, TableState, joined_table
-from curation.sources.rows import BadRowError, Row
+from curation.sources.rows import BadRowError, MissingSourceError, Row, TableState
 from curation.sources.selection import SelectionCounts
 from curation.storage.stages import Shard, read_json, read_table, write_json
 from flows.run.progress import warn
@@ -181,7 +180,7 @@ def _with_tables(frame: pl.DataFrame, code: code_problems.CodeTables) -> Shard:
 def _check(run: Run) -> None:
     for source in run.recipe.read_sources:
         require_source(source, run.recipe_folder)
-        for table in (source, joined_table(source)):
+        for table in (source, source.joined):
             if table is not None:
                 require_not_written(run, table, run.recipe_folder)
 

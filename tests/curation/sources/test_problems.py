@@ -116,6 +116,15 @@ def test_the_same_rows_from_every_format(tmp_path: Path) -> None:
     assert all(frame.equals(found[0]) for frame in found)
 
 
+def test_the_answer_in_the_solutions_last_box(tmp_path: Path) -> None:
+    rows = [
+        {"problem": "p", "answer": text} for text in (r"\boxed{1}, so \boxed{\frac{1}{2}}.", r"\boxed 7", r"\boxed{1")
+    ]
+    lines(tmp_path / "x.jsonl", rows)
+    columns = {"answer": {"path": "answer", "take": "boxed"}}
+    assert read(source("jsonl", "x.jsonl", columns), tmp_path)["answer"].to_list() == [r"\frac{1}{2}", "7", None]
+
+
 def test_large_integers_keep_their_digits(tmp_path: Path) -> None:
     big = 2**70
     rows = [{"problem": "p", "answer": value, "tag": big} for value in (big, -big, 2**63, 2**53 + 1)]

@@ -12,7 +12,7 @@ import zstandard
 
 from curation.records import SourceError
 from curation.sources.files import read_rows
-from curation.sources.rows import last_boxed, parse_options, value_at
+from curation.sources.rows import parse_options, value_at
 from tests.curation.tables import check_refused, check_table
 
 ROWS = [{"q": "What is 2 + 3?", "a": 5}, {"q": "Größe? “x”\nline", "a": None}, {"q": "", "a": [1, {"b": "c"}]}]
@@ -72,10 +72,6 @@ NESTED: dict[str, Any] = {
 
 def test_a_value_by_its_dotted_path() -> None:
     check_table("value_at", lambda path: value_at(NESTED, path))
-
-
-def test_the_last_box_with_its_braces() -> None:
-    check_table("last_boxed", last_boxed)
 
 
 def test_options_in_their_shapes() -> None:
