@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -26,6 +27,12 @@ Names = Annotated[str | tuple[str, ...], Field(union_mode="left_to_right")]
 def names(value: Names | None) -> tuple[str, ...]:
     """Return a name, several or none as a tuple."""
     return (value,) if isinstance(value, str) else tuple(value or ())
+
+
+def require_distinct(given: Iterable[str], what: str) -> None:
+    """Raise `ValueError` if a name is given twice."""
+    if twice := sorted(name for name, count in Counter(given).items() if count > 1):
+        raise ValueError(f"two {what} are named {', '.join(twice)}; names must differ")
 
 
 class Settings(BaseModel):

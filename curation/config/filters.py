@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from curation.config.base import Settings
+from curation.config.base import Settings, require_distinct
 from curation.config.policies import ModelName
 from curation.config.sources import Source
 from curation.response_formats import ANY, MEANING, checked_format
@@ -81,10 +81,7 @@ class DecontaminationSettings(Settings):
 
     @model_validator(mode="after")
     def _distinct_names(self) -> Self:
-        names = [benchmark.name for benchmark in self.against]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"two benchmarks are named {', '.join(twice)}; names must differ")
+        require_distinct((benchmark.name for benchmark in self.against), "benchmarks")
         if any(benchmark.domain == "code" for benchmark in self.against):
             raise ValueError("a benchmark is compared by its statements; leave out `code` and the kind `kattis`")
         return self

@@ -151,6 +151,11 @@ class LiveModel(Settings):
     decoding: Decoding = Decoding()
     """Sampling of tokens."""
 
+    @property
+    def name(self) -> str:
+        """Return the model's name, for people; attempts of a folder's model are filed with the weights' hash."""
+        return f"{self.model}@{getattr(self, 'revision', None) or 'folder'}"
+
 
 class EngineSettings(Settings):
     """vLLM's engine on this machine."""
@@ -206,11 +211,6 @@ class VllmModel(EngineSettings, LiveModel):
         """Return the number of copies on `gpus` GPUs; `auto` is one without GPUs."""
         return max(1, gpus // self.tensor_parallel) if self.data_parallel == "auto" else self.data_parallel
 
-    @property
-    def name(self) -> str:
-        """Return the model's name for people; attempts are filed with the weights' hash."""
-        return f"{self.model}@{self.revision or 'folder'}"
-
 
 class EndpointModel(ServerSettings, LiveModel):
     """A model on OpenAI-compatible servers: `vllm serve`, or any other."""
@@ -224,11 +224,6 @@ class EndpointModel(ServerSettings, LiveModel):
     prices: tuple[NonNegativeFloat, NonNegativeFloat] | None = None
     """Prices of a million prompt and generated tokens, for `plan`."""
 
-    @property
-    def name(self) -> str:
-        """Return the model's name, for people and attempts."""
-        return f"{self.model}@{self.revision}"
-
 
 class TorchModel(LiveModel):
     """A local model that torch runs in this process; ``model`` is its folder, relative to the recipe's."""
@@ -237,11 +232,6 @@ class TorchModel(LiveModel):
 
     kind: Literal["torch"] = "torch"
     """`torch`: a small model in this process, without vLLM."""
-
-    @property
-    def name(self) -> str:
-        """Return the model's name for people; attempts are filed with the weights' hash."""
-        return f"{self.model}@folder"
 
 
 ModelSettings = Annotated[RecordedModel | VllmModel | EndpointModel | TorchModel, Field(discriminator="kind")]
