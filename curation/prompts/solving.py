@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from curation.config.policies import PromptFile
+from curation.config.policies import LiveModel, PromptFile
 from curation.languages.vocabulary import languages
 from curation.prompts.base import Prompt
 from curation.records import Domain, PromptRequest
@@ -81,12 +81,6 @@ def asks_to_solve(version: str) -> bool:
     return version.partition("@")[0] in {*own, _FILE, RECORDED}
 
 
-def system_prompt(text: str) -> Prompt:
-    """Return a user's system message as a prompt, its hash as version."""
-    version = f"{_FILE}@{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
-    return Prompt(version, text, _statement_and_form)
-
-
 def solving_prompt(
     prompt: str | PromptFile, tags: ThinkingTags = THINK, examples: Sequence[tuple[str, str]] = ()
 ) -> Prompt:
@@ -96,11 +90,21 @@ def solving_prompt(
         prompt: one of `SOLVING`, or a file, which names its tags itself.
         examples: statements and responses before the problem, hashed in the version.
     """
-    chosen = system_prompt(prompt.text) if isinstance(prompt, PromptFile) else _with_tags(SOLVING[prompt], tags)
+    if isinstance(prompt, PromptFile):
+        version = f"{_FILE}@{hashlib.blake2b(prompt.text.encode(), digest_size=6).hexdigest()}"
+        chosen = Prompt(version, prompt.text, _statement_and_form)
+    else:
+        chosen = _with_tags(SOLVING[prompt], tags)
     if not examples:
         return chosen
     digest = hashlib.blake2b(repr(tuple(examples)).encode(), digest_size=4).hexdigest()
     return replace(chosen, version=f"{chosen.version} examples {digest}", examples=tuple(examples))
+
+
+def prompt_of(settings: LiveModel) -> Prompt:
+    """Return a model's prompt."""
+    examples = [(one.statement, one.response) for one in settings.examples]
+    return solving_prompt(settings.prompt, ThinkingTags.of(settings.thinking), examples)
 
 
 def _with_tags(prompt: Prompt, tags: ThinkingTags) -> Prompt:
