@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import fsum
@@ -120,14 +120,11 @@ class Debate:
         return self._speech_request(0), self._speech_request(1)
 
     def _speech_request(self, side: int) -> PromptRequest:
-        mine, other = (_flat(self.answers[which]) for which in (side, 1 - side))
-        heard = "\n\n".join(
-            f"Round {speech.round}, {'you' if speech.side == side else 'the other side'}:\n\n{_marked(speech.text)}"
-            for speech in self._in_order(side)
-        )
-        speeches = f"\n\nThe speeches so far:\n\n{heard}" if heard else ""
-        answers = f"Your answer:\n\n> {mine}\n\nThe other answer:\n\n> {other}"
-        return self._request(f"{answers}{speeches}\n\nArgue for your answer.")
+        shown = [f"Your answer:\n\n> {_flat(self.answers[side])}"]
+        shown += [f"The other answer:\n\n> {_flat(self.answers[1 - side])}"]
+        shown += ["The speeches so far:"] if self.speeches else []
+        shown += self._heard(side, lambda speaker: "you" if speaker == side else "the other side")
+        return self._request([*shown, "Argue for your answer."])
 
     def after(self, texts: Sequence[str | None]) -> Debate | None:
         """Return the debate after these responses; None without two speeches."""
@@ -141,17 +138,17 @@ class Debate:
         letters = "AB" if view.reference_is_a else "BA"
         shown = [f"Answer {letters[side]}:\n\n> {_flat(self.answers[side])}" for side in (view.first, 1 - view.first)]
         shown += ["The speeches:"] if self.speeches else []
-        shown += [
-            f"Round {speech.round}, for answer {letters[speech.side]}:\n\n{_marked(speech.text)}"
-            for speech in self._in_order(view.first)
-        ]
-        return self._request("\n\n".join([*shown, "Which answer is right, A or B?"]))
+        shown += self._heard(view.first, lambda speaker: f"for answer {letters[speaker]}")
+        return self._request([*shown, "Which answer is right, A or B?"])
 
-    def _in_order(self, first: int) -> list[Speech]:
-        return sorted(self.speeches, key=lambda speech: (speech.round, speech.side != first))
+    def _heard(self, first: int, called: Callable[[int], str]) -> list[str]:
+        """Return the speeches by round, the ``first`` side's before the other's."""
+        ordered = sorted(self.speeches, key=lambda speech: (speech.round, speech.side != first))
+        marked = ["\n".join(f"> {line}" for line in speech.text.splitlines()) for speech in ordered]
+        return [f"Round {one.round}, {called(one.side)}:\n\n{text}" for one, text in zip(ordered, marked, strict=True)]
 
-    def _request(self, text: str) -> PromptRequest:
-        return text_request(f"The problem:\n\n{self.statement}\n\n{text}", self.lang)
+    def _request(self, shown: Sequence[str]) -> PromptRequest:
+        return text_request("\n\n".join([f"The problem:\n\n{self.statement}", *shown]), self.lang)
 
     def row(self, votes: Mapping[View, Sequence[str | None]], judge: str, debater: str) -> dict[str, Any]:
         """Return the `DEBATE` row; ``votes`` are empty after a missing speech."""
@@ -186,10 +183,6 @@ def clean_speech(text: str | None, statement: str) -> str | None:
         return f'"{quote}" {IN_PROBLEM if quote and quote in _flat(statement) else NOT_IN_PROBLEM}'
 
     return _TAG.sub("", _QUOTE.sub(mark, kept[:SPEECH_LETTERS])).strip() or None
-
-
-def _marked(text: str) -> str:
-    return "\n".join(f"> {line}" for line in text.splitlines())
 
 
 def _flat(text: str) -> str:

@@ -24,7 +24,7 @@ from curation.questions.proposals import Proposal, refusal_text
 from curation.questions.votes import Request, Selected
 from curation.records import COUNTED_OUTCOMES, PROBLEM, Domain, Outcome, PromptRequest
 from curation.thinking import split_response
-from curation.verify.math_judge import Judge, JudgeTask, Response
+from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
 
 SYSTEM = """\
 You are given a multiple-choice problem, its options, and the option that is right. Write the problem again as a \
@@ -143,30 +143,32 @@ def ambiguous_ids(problems: pl.DataFrame) -> frozenset[str]:
 def choices_to_rewrite(problems: pl.DataFrame, settings: StatementSettings, ambiguous: frozenset[str]) -> Selected:
     """Select the multiple choice of a shard."""
     found = {} if "multiple_choice" in settings.disabled else statements.find_choices(problems)
-    rows = problems.with_row_index("_at").filter(pl.col("_at").is_in(list(found)))
-    rows = rows.select("_at", "id", "source", "row", "lang")
-    choices = [None if isinstance(parsed := found[at], str) else parsed for at in rows["_at"]]
+    places = sorted(found)
+    rows = problems.with_row_index("at")[places].select("at", "id", "source", "row", "lang")
     requests: list[Request] = []
-    for name, lang, choice in zip(rows["id"], rows["lang"], choices, strict=True):
-        if choice is None or name in ambiguous:
-            requests.append(NOT_RESOLVED if choice is None else TWO_REFERENCES)
+    parsed: list[tuple[str, list[str], int] | tuple[None, None, None]] = []
+    for choice, name, lang in zip(map(found.get, places), rows["id"], rows["lang"], strict=True):
+        if choice is None or isinstance(choice, str):
+            requests.append(NOT_RESOLVED)
+            parsed.append((None, None, None))
             continue
         details = {"options": "\n".join(choice.options), "answer": choice.options[choice.index]}
-        requests.append(PromptRequest(name, choice.question, Domain.MATH, lang, details))
-    columns = {
-        "choice": [choice.question if choice is not None else None for choice in choices],
-        "options": [list(choice.options) if choice is not None else None for choice in choices],
-        "right": [choice.index if choice is not None else None for choice in choices],
-    }
+        request = PromptRequest(name, choice.question, Domain.MATH, lang, details)
+        requests.append(TWO_REFERENCES if name in ambiguous else request)
+        parsed.append((choice.question, list(choice.options), choice.index))
     schema = {"choice": pl.String(), "options": pl.List(pl.String()), "right": pl.Int32()}
-    return rows.rename({"_at": "at"}).hstack(pl.DataFrame(columns, schema=schema)), requests
+    return rows.hstack(pl.DataFrame(parsed, schema, orient="row")), requests
+
+
+def own_verdict(name: str, reference: str, lang: str, proposed: ProposedRewriting, judge: Judge) -> Verdict:
+    """Judge the writer's answer to its own problem."""
+    task = JudgeTask(name, reference, lang, (Response(proposed.answer, None),), statement=proposed.statement)
+    return next(iter(judge.judge([task]))).verdicts[0]
 
 
 def accept(row: Mapping[str, Any], rewriting: ProposedRewriting, judge: Judge) -> Mapping[str, Any] | str:
     """Return the open question's statement and answer, or why it is refused."""
-    solved = (Response(rewriting.answer, None),)
-    task = JudgeTask(row["id"], row["options"][row["right"]], row["lang"], solved, statement=rewriting.statement)
-    (verdict,) = next(iter(judge.judge([task]))).verdicts
+    verdict = own_verdict(row["id"], row["options"][row["right"]], row["lang"], rewriting, judge)
     failed = verdict.outcome not in COUNTED_OUTCOMES  # the verifier's own failure is no verdict on the model
     verified = failed or verdict.outcome is Outcome.CORRECT
     result = accept_rewriting(row["choice"], row["options"], row["right"], rewriting.statement, verified=verified)

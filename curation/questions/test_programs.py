@@ -14,7 +14,6 @@ import polars as pl
 
 from curation.prompts.base import Prompt
 from curation.questions.proposals import Proposal, refusal_text
-from curation.questions.votes import Selected
 from curation.records import Domain, PromptRequest
 from curation.verify.programs.extraction import LANGUAGES, code_blocks
 from curation.verify.programs.problem import CodeLang, Validator, ValidatorLang
@@ -71,15 +70,6 @@ WRONG = 5
 """Wrong programs that are asked for."""
 
 
-def examples_text(tests: Iterable[tuple[str, str]]) -> str:
-    """Return the first short inputs and outputs."""
-    short = [(text, output) for text, output in tests if len(text) + len(output) <= _EXAMPLE_BYTES]
-    return "".join(
-        f"\nExample {number}, input:\n```\n{text.rstrip()}\n```\nOutput:\n```\n{output.rstrip()}\n```\n"
-        for number, (text, output) in enumerate(short[:_EXAMPLES], 1)
-    )
-
-
 def _user(request: PromptRequest) -> str:
     details: Mapping[str, str] = {COUNT: "24", EXAMPLES: "", MOST_KB: "4096", **request.details}
     text = ASK.replace("{wrong}", str(WRONG))
@@ -102,13 +92,13 @@ def programs_request(
         designed: number of inputs to design.
         max_kb: of the largest input.
     """
-    details = {COUNT: str(designed), MOST_KB: str(max_kb), EXAMPLES: examples_text(tests)}
+    short = [(text, output) for text, output in tests if len(text) + len(output) <= _EXAMPLE_BYTES]
+    examples = "".join(
+        f"\nExample {number}, input:\n```\n{text.rstrip()}\n```\nOutput:\n```\n{output.rstrip()}\n```\n"
+        for number, (text, output) in enumerate(short[:_EXAMPLES], 1)
+    )
+    details = {COUNT: str(designed), MOST_KB: str(max_kb), EXAMPLES: examples}
     return PromptRequest(problem["id"], problem["statement"], Domain.CODE, problem["lang"], details)
-
-
-def needing_programs(_problems: pl.DataFrame, requests: list[PromptRequest]) -> Selected:
-    """Return the stage's problems that need programs, with their requests."""
-    return pl.DataFrame({"id": [request.id for request in requests]}, {"id": pl.String()}), list(requests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +141,10 @@ TEST_PROGRAMS = Proposal(
     read=programs_in,
     accept=lambda *_: {},
     result=pl.Schema(),
-    select=needing_programs,
+    select=lambda _problems, requests: (
+        pl.DataFrame({"id": [one.id for one in requests]}, {"id": pl.String()}),
+        requests,
+    ),
     each=2,
     tries=2,
     nothing="no Python block",

@@ -16,11 +16,11 @@ import polars as pl
 from curation.filters.dedup.near import near_duplicates
 from curation.prompts.base import Prompt
 from curation.questions.proposals import Proposal, refusal_text
-from curation.questions.rewriting import ProposedRewriting, main_script, read_rewriting
-from curation.questions.votes import Request, Selected
+from curation.questions.rewriting import ProposedRewriting, main_script, own_verdict, read_rewriting
+from curation.questions.votes import Selected
 from curation.records import DROPPED, PROBLEM, Domain, DropReason, Outcome, PromptRequest, problem_id
 from curation.verify.generator_scores import scorer_of
-from curation.verify.math_judge import Judge, JudgeTask, Response
+from curation.verify.math_judge import Judge
 
 SYSTEM = """\
 You are given a math problem. Write another problem that has the same answer.
@@ -62,47 +62,37 @@ class VariantChecks:
 def select(problems: pl.DataFrame, _checks: VariantChecks) -> Selected:
     """Return sometimes solved problems, except those that only their generator judges."""
     by_verifier = pl.Series([scorer_of(meta) is None for meta in problems["meta"]], dtype=pl.Boolean)
-    rows = (
-        problems.with_row_index("at").filter(by_verifier).select("at", "id", "statement", "answer", "lang", "choices")
-    )
-    requests: list[Request] = [
-        PromptRequest(name, statement, Domain.MATH, lang)
-        for name, statement, lang in rows.select("id", "statement", "lang").iter_rows()
-    ]
-    return rows, requests
+    rows = problems.with_row_index("at").filter(by_verifier)
+    rows = rows.select("at", "id", "statement", "answer", "lang", "choices")
+    texts = rows.select("id", "statement", "lang").iter_rows()
+    return rows, [PromptRequest(name, statement, Domain.MATH, lang) for name, statement, lang in texts]
 
 
 def accept(row: Mapping[str, Any], proposed: ProposedRewriting, checks: VariantChecks) -> Mapping[str, Any] | str:
     """Return variant and verdict on the writer's answer, or why it is refused."""
-    if main_script(proposed.statement) != main_script(row["statement"]):
-        return f"the language changed: {main_script(row['statement'])} became {main_script(proposed.statement)}"
-    solved = (Response(proposed.answer, None),)
-    task = JudgeTask(row["id"], row["answer"], row["lang"], solved, statement=proposed.statement)
-    (verdict,) = next(iter(checks.judge.judge([task]))).verdicts
+    before, after = main_script(row["statement"]), main_script(proposed.statement)
+    if before != after:
+        return f"the language changed: {before} became {after}"
+    verdict = own_verdict(row["id"], row["answer"], row["lang"], proposed, checks.judge)
     name = problem_id(proposed.statement, row["choices"], Domain.MATH)
     return {"made": name, "new_statement": proposed.statement, "own_answer": verdict.outcome.value}
 
 
 def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], checks: VariantChecks) -> list[str | None]:
     """Return why each variant is refused after comparison and measurement, or None."""
-    fields = {"id": pl.String, "statement": pl.String, "answer": pl.String, "lang": pl.String}
-    rows = pl.DataFrame(
-        [(result["made"], result["new_statement"], row["answer"], row["lang"]) for row, result in pairs],
-        schema=fields,
-        orient="row",
-    )
-    whys = _repeated(rows, checks)
+    new = [(result["made"], result["new_statement"], row["answer"], row["lang"]) for row, result in pairs]
+    rows = pl.DataFrame(new, ["id", "statement", "answer", "lang"], orient="row")
     overlaps = checks.overlaps(rows["statement"])
-    for at, name in enumerate(overlaps):
-        if whys[at] is None and name is not None:
-            whys[at] = f"overlaps with a benchmark: {name}"
+    whys = [
+        why or (f"overlaps with a benchmark: {name}" if name is not None else None)
+        for why, name in zip(_repeated(rows, checks), overlaps, strict=True)
+    ]
     sound = rows.filter(pl.Series([why is None for why in whys]))
-    decided = checks.measure(sound) if sound.height else None
+    measured = checks.measure(sound).partition_by("problem", as_dict=True) if sound.height else {}
     for at, (_, result) in enumerate(pairs):
-        if whys[at] is None and decided is not None:
-            decision = decided.filter(pl.col("problem") == result["made"])
+        if whys[at] is None:
+            decision = checks.decisions[result["made"]] = measured[result["made"],]
             whys[at] = _defect(decision, result["own_answer"])
-            checks.decisions[result["made"]] = decision
     return whys
 
 
@@ -110,13 +100,9 @@ def _repeated(rows: pl.DataFrame, checks: VariantChecks) -> list[str | None]:
     new = rows.with_row_index("row").with_columns(source=pl.lit(_SOURCE), row=pl.col("row").cast(pl.Int64))
     old = checks.problems.select(new.columns).with_columns(pl.col("row").cast(pl.Int64))
     members = near_duplicates(pl.concat([old, new]), old["source"].unique().sort().to_list())
-    alike = set(members.filter(pl.col("source") == _SOURCE)["row"])
-    taken = {*checks.problems["id"]}
-    whys: list[str | None] = []
-    for at, name in enumerate(rows["id"]):
-        whys.append(REPEATED if at in alike or name in taken else None)
-        taken.add(name)
-    return whys
+    alike = pl.col("row").is_in(members.filter(pl.col("source") == _SOURCE)["row"].implode())
+    taken = pl.col("id").is_in(checks.problems["id"].implode()) | ~pl.col("id").is_first_distinct()
+    return new.select(pl.when(alike | taken).then(pl.lit(REPEATED)))["literal"].to_list()
 
 
 def _defect(decision: pl.DataFrame, own_answer: str) -> str | None:

@@ -6,7 +6,7 @@ Invariants: unreadable responses are no votes; another threshold asks no model a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,22 +34,6 @@ Ask = Callable[[Sequence[PromptRequest], int], pl.DataFrame]
 def text_request(text: str, lang: str, domain: str = Domain.MATH) -> PromptRequest:
     """Return a request identified by its text, as in files of recorded votes."""
     return PromptRequest(problem_id(text, domain=domain), text, Domain(domain), lang)
-
-
-def read_verdict(text: str | None, words: Collection[str]) -> str | None:
-    """Return a response's last verdict, one of ``words`` (in capitals), or None.
-
-    Two verdicts on the last line and unclosed thoughts are unreadable.
-    """
-    response = split_response(text).answer if text is not None else None
-    if response is None:
-        return None
-    found = list(re.finditer(rf"(?i)\bVERDICT\W{{0,6}}({'|'.join(words)})\b", response))
-    if not found:
-        return None
-    line = response[found[-1].start() :].partition("\n")[0]
-    named = {word for word in re.findall(r"[A-Z]+", line.upper()) if word in words}
-    return found[-1][1].upper() if len(named) == 1 else None
 
 
 def every_row(frame: pl.DataFrame) -> Selected:
@@ -116,9 +100,17 @@ class Vote:
             raise ValueError(f"reasons: {', '.join(sorted(unknown))} is none of the faults {self.words[1:]}")
 
     def read(self, text: str | None) -> str:
-        """Return the word of a response, or `UNREADABLE`."""
-        verdict = read_verdict(text, tuple(word.upper() for word in self.words))
-        return verdict.lower() if verdict is not None else UNREADABLE
+        """Return a response's last verdict, or `UNREADABLE`.
+
+        Two verdicts on the last line and unclosed thoughts are unreadable.
+        """
+        answer = split_response(text).answer if text is not None else None
+        found = list(re.finditer(rf"(?i)\bVERDICT\W{{0,6}}({'|'.join(self.words)})\b", answer or ""))
+        if answer is None or not found:
+            return UNREADABLE
+        line = answer[found[-1].start() :].partition("\n")[0]
+        named = {word for word in re.findall(r"[a-z]+", line.lower()) if word in self.words}
+        return found[-1][1].lower() if len(named) == 1 else UNREADABLE
 
     def is_readable(self, text: str | None) -> bool:
         """Return whether a response is a vote."""
