@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -54,39 +53,35 @@ class EmbeddingEndpoint:
         return scaled(np.array([zeros if vector is None else vector for vector in found], dtype=np.float32))
 
     async def _ask(self, texts: Sequence[str], on_outcome: OnOutcome | None) -> list[list[float] | None]:
-        settings = self._settings
-        sent = [text[:MAX_LETTERS] or " " for text in texts]  # no server takes a text without letters
-        vectors: list[list[float] | None] = [None] * len(sent)
-        parts = [range(first, min(first + BATCH, len(sent))) for first in range(0, len(sent), BATCH)]
-        async with ServerClient(settings, settings.model, welcome=_welcome) as client:
+        model = self._settings.model
+        vectors: list[list[float] | None] = [None] * len(texts)
+        async with ServerClient(self._settings, model, welcome=_welcome) as client:
 
             async def ask_for(part: range) -> None:
+                sent = [texts[at][:MAX_LETTERS] or " " for at in part]  # no server takes a text without letters
+
+                def read(server: Server, response: ServerResponse) -> list[list[float]]:
+                    client.require_ok(response, server.url)
+                    return _vectors(response, len(sent))
+
+                body = {"model": model, "input": sent, "encoding_format": "float"}
+                about = f"vectors of texts, from number {part.start} on"
+                refusal: RequestRefused | None = None
                 try:
-                    vectors[part.start : part.stop] = await request(sent[part.start : part.stop], part.start)
+                    vectors[part.start : part.stop] = await client.ask("/embeddings", lambda: body, read, about)
                 except RequestRefused as refused:
                     if on_outcome is None:
                         raise
-                    if len(part) == 1:
-                        on_outcome(part.start, refused)
-                        return
-                    for half in (part[: len(part) // 2], part[len(part) // 2 :]):
-                        await ask_for(half)
-                    return
-                if on_outcome is not None:
-                    for place in part:
-                        on_outcome(place, None)
+                    refusal = refused
+                if refusal is not None and len(part) > 1:
+                    await ask_for(part[: len(part) // 2])
+                    await ask_for(part[len(part) // 2 :])
+                elif on_outcome is not None:
+                    for at in part:
+                        on_outcome(at, refusal)
 
-            async def request(part: Sequence[str], first: int) -> list[list[float]]:
-                def read(server: Server, response: ServerResponse) -> list[list[float]]:
-                    client.require_ok(response, server.url)
-                    return _vectors(response, len(part))
-
-                def body() -> dict[str, Any]:
-                    return {"model": settings.model, "input": list(part), "encoding_format": "float"}
-
-                return await client.ask("/embeddings", body, read, f"vectors of texts, from number {first} on")
-
-            await asyncio.gather(*(ask_for(part) for part in parts))
+            starts = range(0, len(texts), BATCH)
+            await asyncio.gather(*(ask_for(range(len(texts))[start : start + BATCH]) for start in starts))
         return vectors
 
 
@@ -101,12 +96,10 @@ def _vectors(response: ServerResponse, count: int) -> list[list[float]]:
         TemporaryFailure: they are unusable.
     """
     try:
-        entries = {
-            int(entry["index"]): np.asarray(entry["embedding"], dtype=np.float64) for entry in response.json()["data"]
-        }
+        entries = {int(entry["index"]): list(map(float, entry["embedding"])) for entry in response.json()["data"]}
         vectors = [entries[index] for index in range(count)]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise TemporaryFailure(f"200, but no vectors of {count} texts: {response.text!r:.120}", "unusable") from error
-    if not all(vector.ndim == 1 and vector.size and np.isfinite(vector).all() for vector in vectors):
+    if not all(vector and np.isfinite(vector).all() for vector in vectors):
         raise TemporaryFailure(f"200, but a vector is none of finite numbers: {response.text!r:.120}", "unusable")
-    return [vector.tolist() for vector in vectors]
+    return vectors
