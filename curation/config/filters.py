@@ -7,7 +7,6 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from curation.config.base import Settings, require_distinct
-from curation.config.policies import ModelName
 from curation.config.sources import Source
 from curation.response_formats import ANY, MEANING, checked_format
 
@@ -71,11 +70,10 @@ class DecontaminationSettings(Settings):
     """Further benches: ready ones (`goldilocks evaluate list`), or files relative to the recipe."""
     methods: tuple[Literal["ngram", "words", "embedding"], ...] = Field(("ngram", "words"), min_length=1)
     """What is `contaminated`: `ngram` (13 shared tokens in a row, or a whole short problem), `words` (shared rare
-    words), `embedding` (similar sentence vectors; recommended, as it finds paraphrases). Not in the paper."""
-    embedder: ModelName | None = None
-    """Model of sentence vectors, of the kind `endpoint`; all-MiniLM-L6-v2 (extra `embeddings`) if missing."""
+    words), `embedding` (similar vectors of all-MiniLM-L6-v2, extra `embeddings`; recommended, as it finds
+    paraphrases). Not in the paper."""
     cosine: float = Field(0.77, gt=0, le=1)
-    """Min cosine of vectors of a `contaminated` problem; measure it for another model."""
+    """Min cosine of vectors of a `contaminated` problem."""
     templates: Literal["report", "drop"] = "report"
     """Whether to keep and count, or drop (`contaminated`), problems with a benchmark's words but other numbers."""
 

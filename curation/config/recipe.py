@@ -128,7 +128,6 @@ class Recipe(NamedModels):
             "stage1.model": self.stage1.model,
             "stage2.model": self.stage2.model if self.stage2 is not None else None,
             **{f"questions.{name}.model": settings.model for name, settings in self.questions.items()},
-            "decontamination.embedder": self.decontamination.embedder,
             "translation.model": self.translation.model if self.translation is not None else None,
             "translation.reader": self.translation.reader if self.translation is not None else None,
         }
@@ -158,10 +157,7 @@ class Recipe(NamedModels):
         return {**table, **inherited}
 
     @model_validator(mode="after")
-    def _suitable_models(self) -> Self:
-        name = self.decontamination.embedder
-        if name is not None and self.models[name].kind != "endpoint":
-            raise ValueError(f"decontamination.embedder = {name!r}: only a model of the kind `endpoint` gives vectors")
+    def _one_grader(self) -> Self:
         if self.grader is None:
             return self
         if self.stage2 is not None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from curation.embeddings.base import Floats, OnOutcome, scaled
+from curation.embeddings.base import Floats
 from curation.extras import require_extra
 from curation.records import ConfigError
 
@@ -46,11 +46,7 @@ class MiniLm:
     def __init__(self) -> None:
         require_embeddings()
 
-    def embed(
-        self,
-        texts: Sequence[str],
-        on_outcome: OnOutcome | None = None,  # noqa: ARG002 - nothing is refused here
-    ) -> Floats:
+    def embed(self, texts: Sequence[str]) -> Floats:
         """Return unit vectors, texts × 384."""
         weights, tokenizer = _model()
         vectors = np.zeros((len(texts), WIDTH), dtype=np.float32)
@@ -61,7 +57,7 @@ class MiniLm:
             mask = np.array([encoding.attention_mask for encoding in padded], dtype=np.float32)
             encoded = _encoded(weights, np.array([encoding.ids for encoding in padded]), mask)
             vectors[batch] = (encoded * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
-        return scaled(vectors)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)  # type: ignore[no-any-return]
 
 
 @cache
