@@ -10,7 +10,6 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import random
 import ssl
@@ -68,15 +67,12 @@ class ServerResponse:
         return self.content.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """Parse the body, NaN included.
+        """Parse the body.
 
         Raises:
             ValueError: it is no JSON.
         """
-        try:
-            return orjson.loads(self.content)
-        except orjson.JSONDecodeError:
-            return json.loads(self.content)
+        return orjson.loads(self.content)
 
 
 class HttpSession:

@@ -118,17 +118,36 @@ def apply(
 ) -> dict[str, pl.DataFrame]:
     """Return accepted variants as ``kept``, refused problems as ``dropped`` (they stay), and decisions."""
     accepted, refused = proposals.filter("accepted"), proposals.filter(~pl.col("accepted"))
-    originals = problems[accepted["at"].to_list()].iter_rows(named=True)
-    decisions = [checks.decisions[name] for name in accepted["made"]]
-    rows = [
-        _row(original, proposal, decision, checks)
-        for original, proposal, decision in zip(originals, accepted.iter_rows(named=True), decisions, strict=True)
-    ]
     dropped = problems[refused["at"].to_list()].with_columns(
         stage=pl.lit(STAGE), reason=pl.lit(DropReason.NO_VARIANT.value), evidence=refused["why"]
     )
-    tables = {"kept": pl.DataFrame(rows, schema=VARIANT, orient="row"), "dropped": dropped.select(DROPPED.names())}
-    return tables | ({"decisions": pl.concat(decisions)} if decisions else {})
+    tables = {"kept": VARIANT.to_frame(), "dropped": dropped.select(DROPPED.names())}
+    if accepted.is_empty():
+        return tables
+    originals = problems[accepted["at"].to_list()]
+    decisions = pl.concat(checks.decisions[name] for name in accepted["made"])
+    evidence = accepted.select(
+        by=pl.lit(checks.writer),
+        tries="tries",
+        own_answer="own_answer",
+        measured_by=pl.lit(checks.policy),
+        correct=decisions["correct"],
+        judged=decisions["judged"],
+    )
+    metas = [
+        json.dumps(json.loads(meta or "{}") | {"variant_of": name, "variant": variant}, ensure_ascii=False)
+        for name, meta, variant in zip(originals["id"], originals["meta"], evidence.to_dicts(), strict=True)
+    ]
+    kept = originals.with_columns(
+        id=accepted["made"],
+        group=pl.coalesce("group", "id"),
+        statement=accepted["new_statement"],
+        raw_statement="statement",
+        solution=pl.lit(None, pl.String),
+        meta=pl.Series(metas, dtype=pl.String),
+        variant_of="id",
+    )
+    return {**tables, "kept": kept.select(VARIANT.names()), "decisions": decisions}
 
 
 def with_variants(problems: pl.DataFrame, variants: pl.DataFrame) -> pl.DataFrame:
@@ -137,31 +156,6 @@ def with_variants(problems: pl.DataFrame, variants: pl.DataFrame) -> pl.DataFram
     new = variants.join(places, left_on="variant_of", right_on="id", how="inner", maintain_order="left")
     rows = pl.concat([problems.with_row_index("place"), new.drop("variant_of")], how="diagonal")
     return rows.sort("place", maintain_order=True).drop("place")
-
-
-def _row(
-    original: Mapping[str, Any], proposal: Mapping[str, Any], decision: pl.DataFrame, checks: VariantChecks
-) -> dict[str, Any]:
-    correct, judged = decision.select("correct", "judged").row(0)
-    evidence = {
-        "by": checks.writer,
-        "tries": proposal["tries"],
-        "own_answer": proposal["own_answer"],
-        "measured_by": checks.policy,
-        "correct": correct,
-        "judged": judged,
-    }
-    meta = json.loads(original["meta"] or "{}") | {"variant_of": original["id"], "variant": evidence}
-    return {
-        **original,
-        "id": proposal["made"],
-        "group": original["group"] or original["id"],
-        "statement": proposal["new_statement"],
-        "raw_statement": original["statement"],
-        "solution": None,
-        "meta": json.dumps(meta, ensure_ascii=False),
-        "variant_of": original["id"],
-    }
 
 
 VARIANTS = Proposal(

@@ -174,12 +174,7 @@ class Vote:
         )
 
     def notes(self, votes: pl.DataFrame) -> dict[str, int]:
-        """Return a shard's counts by decision, and of agreement with people."""
+        """Return a shard's counts by decision."""
         asked = votes.filter(pl.col("question").is_not_null())
         notes = {f"decided {word}": asked.filter(decision=word).height for word in self.words}
-        notes["uncertain"] = asked["decision"].null_count()
-        if "people" in votes.columns:
-            both = asked.filter(pl.col("people").is_not_null() & pl.col("decision").is_in(self.words[:2]))
-            alike = both.filter(pl.col("decision") == pl.col("people")).height
-            notes |= {"with people": both.height, "as people": alike}
-        return notes
+        return {**notes, "uncertain": asked["decision"].null_count()}
