@@ -209,7 +209,7 @@ def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], tools: 
     ]
     names = pl.Series([request.id for request in requests], dtype=pl.String)
     attempts = tools.ask(list({request.id: request for request in requests}.values()), READING_VOTE.votes)
-    decided = READING_VOTE.decide(READING_VOTE.tally(names, attempts), READING_VOTE.threshold, 1)["decision"]
+    decided = READING_VOTE.decide(names, attempts, READING_VOTE.threshold, 1)["decision"]
     told = {name: read_difference(text) for name, text in attempts.select("problem", "text").iter_rows()}
     for (subject, _), decision in zip(pairs, decided, strict=True):
         tools.said.setdefault(subject["id"], Counter()).update([decision or UNREADABLE])
