@@ -15,6 +15,7 @@ import random
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -157,11 +158,10 @@ class ServerClient:
 
     async def __aenter__(self) -> Self:
         self._http = HttpSession(self._headers, PATIENCE.connect_s, PATIENCE.answer_s)
-        try:
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self.close)
             await self.servers.greet()
-        except BaseException:
-            await self.close()
-            raise
+            stack.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:

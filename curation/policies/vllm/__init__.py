@@ -10,6 +10,7 @@ import itertools
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self
 
@@ -75,16 +76,13 @@ class Vllm(LivePolicy):
         settings, revision = self.settings, None if self._local else self.settings.revision
         model = str(self._local or settings.model)
         self._sockets = ScratchFolder("vllm")
-        has_entered = False
-        try:
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._stop)
             self._engine = start_engine(
                 model, settings.model, settings, self._sockets.path, settings.in_flight, self.copies, revision
             )
             await self._prepare()
-            has_entered = True
-        finally:
-            if not has_entered:
-                await self._stop()
+            stack.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:
