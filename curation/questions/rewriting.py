@@ -19,26 +19,12 @@ from curation.filters import statements
 from curation.filters.multiple_choice import sound_option, strip_markup
 from curation.languages.vocabulary import one_of
 from curation.options import split_options
-from curation.prompts.base import Prompt
+from curation.prompts.base import stored_prompt
 from curation.questions.proposals import Proposal, refusal_text
 from curation.questions.votes import Request, Selected
 from curation.records import COUNTED_OUTCOMES, PROBLEM, Domain, Outcome, PromptRequest
 from curation.thinking import split_response
 from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
-
-SYSTEM = """\
-You are given a multiple-choice problem, its options, and the option that is right. Write the problem again as a \
-question that somebody can answer who never sees the options, and whose only answer is the right option.
-
-- Change as little as you can. Stay in the language of the problem. Every number and every formula of the problem \
-stays as it is, and no new one comes in.
-- If the question is about the options themselves ("which of these numbers …"), put all of them into the question, in \
-their order, without letters.
-- Never say, hint or mark which one is right.
-- If no such question exists, write NONE between the tags.
-
-Write the new problem between <problem> and </problem>. Behind it, solve your own problem from its text alone and put \
-the answer into \\boxed{}."""
 
 
 def _user(request: PromptRequest) -> str:
@@ -48,7 +34,7 @@ def _user(request: PromptRequest) -> str:
     )
 
 
-PROMPT = Prompt("rewrite-choices@1", SYSTEM, _user)
+PROMPT = stored_prompt("rewriting", _user)
 
 TWO_REFERENCES = "its copies name different options"
 NOT_RESOLVED = "no option is named as the right one"

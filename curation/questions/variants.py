@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from curation.filters.dedup.near import near_duplicates
-from curation.prompts.base import Prompt
+from curation.prompts.base import stored_prompt
 from curation.questions.proposals import Proposal, refusal_text
 from curation.questions.rewriting import ProposedRewriting, main_script, own_verdict, read_rewriting
 from curation.questions.votes import Selected
@@ -22,18 +22,7 @@ from curation.records import DROPPED, PROBLEM, Domain, DropReason, Outcome, Prom
 from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge
 
-SYSTEM = """\
-You are given a math problem. Write another problem that has the same answer.
-
-- Change the wording, the setting or the order, or add a condition that is irrelevant or follows from the others.
-- The answer stays exactly the same, in the same form and unit. Stay in the language of the problem.
-- Never say or hint what the answer is.
-- If no such problem exists, write NONE between the tags.
-
-Write the new problem between <problem> and </problem>. Behind it, solve your own problem from its text alone and put \
-the answer into \\boxed{}."""
-
-PROMPT = Prompt("variant@1", SYSTEM, lambda request: f"The problem:\n\n{request.statement}{refusal_text(request)}")
+PROMPT = stored_prompt("variants", lambda request: f"The problem:\n\n{request.statement}{refusal_text(request)}")
 
 STAGE = "variants"
 _SOURCE = "\0variants"
