@@ -42,13 +42,13 @@ class Prompt:
 
 
 def stored_texts(name: str) -> dict[str, str]:
-    """Return a table of `questions.toml`."""
-    texts: dict[str, str] = tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))[name]
+    """Return a table of `prompts.toml`."""
+    texts: dict[str, str] = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))[name]
     return texts
 
 
 def stored_prompt(name: str, user: Callable[[PromptRequest], str] = lambda request: request.statement) -> Prompt:
-    """Return the prompt of a table of `questions.toml`, whose version changes with its text."""
+    """Return the prompt of a table of `prompts.toml`, whose version changes with its text."""
     texts = stored_texts(name)
     return Prompt(texts["version"], texts["system"], user)
 
