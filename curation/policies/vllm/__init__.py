@@ -73,14 +73,11 @@ class Vllm(LivePolicy):
 
     async def __aenter__(self) -> Self:
         self._require_gpus()
-        settings, revision = self.settings, None if self._local else self.settings.revision
-        model = str(self._local or settings.model)
+        model, revision = (str(self._local), None) if self._local else (self.settings.model, self.settings.revision)
         self._sockets = ScratchFolder("vllm")
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._stop)
-            self._engine = start_engine(
-                model, settings.model, settings, self._sockets.path, settings.in_flight, self.copies, revision
-            )
+            self._engine = start_engine(model, revision, self.settings, self.copies, self._sockets.path)
             await self._prepare()
             stack.pop_all()
         return self

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from curation.config import EngineSettings
+from curation.config import EngineSettings, VllmModel
 from curation.policies.checkpoints import folder_carries_state
 from curation.records import PolicyError
 
@@ -50,21 +50,14 @@ def vllm_version() -> str | None:
     return None
 
 
-def start_engine(
-    model: str, name: str, settings: EngineSettings, sockets: str, in_flight: int, copies: int, revision: str | None
-) -> Any:
-    """Start an ``AsyncLLM``.
-
-    Args:
-        name: the model's, for errors.
-        sockets: a folder.
-        in_flight: concurrent requests per copy.
+def start_engine(model: str, revision: str | None, settings: VllmModel, copies: int, sockets: str) -> Any:
+    """Start an ``AsyncLLM`` of a folder or a revision of the hub; ``sockets`` is a folder for it.
 
     Raises:
         PolicyError: vLLM is missing, or cannot load the model.
     """
     on_cpu = "cpu" in require_vllm()
-    arguments = engine_arguments(model, in_flight, settings, on_cpu) | {"revision": revision}
+    arguments = engine_arguments(model, settings.in_flight, settings, on_cpu) | {"revision": revision}
     if copies > 1:
         arguments["data_parallel_size"] = copies
     with quiet_environment(engine_environment(settings, sockets, on_cpu, is_one=copies == 1)):
@@ -75,7 +68,7 @@ def start_engine(
         try:
             return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
         except (VLLMError, *_FAILURES) as error:
-            raise PolicyError(f"model {name}: vLLM cannot start with it: {first_line(error)}") from error
+            raise PolicyError(f"model {settings.model}: vLLM cannot start with it: {first_line(error)}") from error
 
 
 def require_vllm() -> str:
