@@ -13,7 +13,6 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from math import fsum
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -35,13 +34,7 @@ IN_PROBLEM, NOT_IN_PROBLEM = "[in the problem]", "[not in the problem]"
 
 SPEECH = stored_prompt("debates")
 
-JUDGE = Vote(
-    name="debates",
-    title="Debates",
-    prompt=stored_prompt("debate_judge"),
-    words=("a", "b"),
-    votes=1,
-)
+JUDGE = Vote(name="debates", title="Debates", prompt=stored_prompt("debate_judge"), words=("a", "b"), votes=1)
 """What is asked in each view."""
 
 DEBATE = pl.Schema(
@@ -126,19 +119,23 @@ class Debate:
     def _request(self, shown: Sequence[str]) -> PromptRequest:
         return text_request("\n\n".join([f"The problem:\n\n{self.statement}", *shown]), self.lang)
 
-    def row(self, votes: Mapping[View, Sequence[str | None]], judge: str, debater: str) -> dict[str, Any]:
-        """Return the `DEBATE` row; ``votes`` are empty after a missing speech."""
-        views = [_of_reference(view, [JUDGE.read(text) for text in votes.get(view, ())]) for view in VIEWS]
-        known = [view for view in views if view is not None]
-        why = f"the judge gave no readable verdict in {len(VIEWS) - len(known)} of {len(VIEWS)} views"
-        is_judged = len(known) == len(VIEWS)
+    def row(self, texts: Mapping[View, str | None], judge: str, debater: str) -> dict[str, Any]:
+        """Return the `DEBATE` row of the judge's responses, which are empty after a missing speech."""
+        words = [JUDGE.read(texts.get(view)) for view in VIEWS]
+        unread = words.count(UNREADABLE)
+        scores = [float((word == "a") == view.reference_is_a) for word, view in zip(words, VIEWS, strict=True)]
+        why = (
+            f"the judge gave no readable verdict in {unread} of {len(VIEWS)} views"
+            if texts
+            else "a side gave no speech"
+        )
         return {
             "id": self.id,
             "reference": self.answers[0],
             "rival": self.answers[1],
-            "score": fsum(known) / len(known) if is_judged else None,
-            "views": known if is_judged else [],
-            "why": None if is_judged else why if votes else "a side gave no speech",
+            "score": None if unread else sum(scores) / len(scores),
+            "views": [] if unread else scores,
+            "why": why if unread else None,
             "judge": judge,
             "debater": debater,
             "transcript": [{**speech._asdict(), "side": SIDES[speech.side]} for speech in self.speeches],
@@ -163,12 +160,6 @@ def clean_speech(text: str | None, statement: str) -> str | None:
 
 def _flat(text: str) -> str:
     return " ".join(text.split())
-
-
-def _of_reference(view: View, votes: Sequence[str]) -> float | None:
-    readable = [vote for vote in votes if vote != UNREADABLE]
-    for_reference = readable.count("a" if view.reference_is_a else "b")
-    return for_reference / len(readable) if readable else None
 
 
 def open_debates(disputes: pl.DataFrame, limit: int | None = None) -> list[Debate]:
