@@ -103,7 +103,8 @@ class Vllm(LivePolicy):
             )
         prompt = {"type": "token", "prompt_token_ids": tokens}
         sampling, request = self._sampling(problem.id, index), f"{label}-{next(self._numbers)}"
-        where, final = f"vLLM, model {self.settings.model}, {label}", None
+        where = f"vLLM, model {self.settings.model}, {label}"
+        final: Any = None
         try:
             async for output in self._engine.generate(prompt, sampling, request):
                 final = output
