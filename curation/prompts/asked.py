@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curation.config.base import to_plain
+from curation.config.loading import parse_settings
 from curation.config.policies import LiveModel, PromptFile
 from curation.prompts.base import Prompt
 from curation.prompts.solving import SOLVE, prompt_of
-from curation.records import SourceError
+from curation.records import ConfigError, SourceError
 from curation.response_formats import ANY, checked_format
 from curation.thinking import OPEN
 from curation.verify.own_judges import needed_judges
@@ -61,11 +61,11 @@ def read_asked(folder: Path) -> Asked:
     path, judges = folder / FILE, needed_judges(folder)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        policy = LiveModel.model_validate(to_plain({"model": FILE, **_settings(content)}))
+        policy = parse_settings(LiveModel, {"model": FILE, **_settings(content)}, "its prompt")
         return Asked(prompt_of(policy), policy.thinking, checked_format(content["response_format"]), judges)
     except FileNotFoundError:
         return Asked(judges=judges)
-    except (KeyError, TypeError, ValueError) as error:
+    except (ConfigError, KeyError, TypeError, ValueError) as error:
         raise SourceError(f"{path} does not state how problems were asked ({error}); publish it again.") from error
 
 
