@@ -65,14 +65,8 @@ def read_rewriting(text: str | None) -> ProposedRewriting | None:
     return ProposedRewriting(matches[-1][1].strip(), response[matches[-1].end() :].strip())
 
 
-def accept_rewriting(
-    question: str, options: Sequence[str], index: int, statement: str, *, verified: bool
-) -> dict[str, str] | str:
-    """Return the open question's statement and answer, or why it is refused.
-
-    Args:
-        verified: whether the model's own answer is right.
-    """
+def refusal(question: str, options: Sequence[str], index: int, statement: str) -> str | None:
+    """Return what is lost, changed or given away in a rewriting, or None."""
     if split_options(statement) is not None:
         return "the rewriting still has labelled options"
     if not _ASKS.search(statement):
@@ -92,9 +86,7 @@ def accept_rewriting(
         return f"the numbers changed: {_list_numbers(numbers_before)} became {_list_numbers(numbers_after)}"
     if main_script(statement) != main_script(question):
         return f"the language changed: {main_script(question)} became {main_script(statement)}"
-    if not verified:
-        return "the model's answer to its rewriting is not the right option"
-    return {"statement": statement, "answer": answer}
+    return None
 
 
 def _numbers(text: str) -> Counter[str]:
@@ -154,11 +146,15 @@ def own_verdict(name: str, reference: str, lang: str, proposed: ProposedRewritin
 
 def accept(row: Mapping[str, Any], rewriting: ProposedRewriting, judge: Judge) -> Mapping[str, Any] | str:
     """Return the open question's statement and answer, or why it is refused."""
-    verdict = own_verdict(row["id"], row["options"][row["right"]], row["lang"], rewriting, judge)
-    failed = verdict.outcome not in COUNTED_OUTCOMES  # the verifier's own failure is no verdict on the model
-    verified = failed or verdict.outcome is Outcome.CORRECT
-    result = accept_rewriting(row["choice"], row["options"], row["right"], rewriting.statement, verified=verified)
-    return f"the verifier failed: {verdict.method}" if failed and not isinstance(result, str) else result
+    right = row["options"][row["right"]]
+    if (why := refusal(row["choice"], row["options"], row["right"], rewriting.statement)) is not None:
+        return why
+    verdict = own_verdict(row["id"], right, row["lang"], rewriting, judge)
+    if verdict.outcome not in COUNTED_OUTCOMES:  # the verifier's own failure is no verdict on the model
+        return f"the verifier failed: {verdict.method}"
+    if verdict.outcome is not Outcome.CORRECT:
+        return "the model's answer to its rewriting is not the right option"
+    return {"statement": rewriting.statement, "answer": sound_option(right)}
 
 
 def open_rows(
