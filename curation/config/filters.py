@@ -71,9 +71,9 @@ class DecontaminationSettings(Settings):
     methods: tuple[Literal["ngram", "words", "embedding"], ...] = Field(("ngram", "words"), min_length=1)
     """What is `contaminated`: `ngram` (13 shared tokens in a row, or a whole short problem), `words` (shared rare
     words), `embedding` (similar vectors of all-MiniLM-L6-v2, extra `embeddings`; recommended, as it finds
-    paraphrases). Not in the paper."""
+    paraphrases)."""
     cosine: float = Field(0.77, gt=0, le=1)
-    """Min cosine of vectors of a `contaminated` problem."""
+    """Min cosine of a `contaminated` problem."""
     templates: Literal["report", "drop"] = "report"
     """Whether to keep and count, or drop (`contaminated`), problems with a benchmark's words but other numbers."""
 

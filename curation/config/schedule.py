@@ -55,7 +55,7 @@ class StatedCosts(Settings):
     """What a run is assumed to cost; a figure has one value, or one for each stage."""
 
     gpus: int = Field(8, ge=1)
-    """GPUs of the machine, or with verl of each node."""
+    """GPUs of a machine."""
     tokens_per_s: Figures = Field(min_length=1, strict=False)
     """Generated tokens per second and GPU."""
     tokens_per_attempt: Figures = Field(min_length=1, strict=False)
@@ -82,14 +82,14 @@ class CurationCosts(StatedCosts):
     problems: int = Field(ge=1)
     """Problems that the filters keep."""
     attempts_share: Figures = Field((1.0,), min_length=1, strict=False)
-    """Share of a band's attempts left after early stopping."""
+    """Share of attempts left after early stopping."""
 
 
 class TrainingCosts(StatedCosts):
     """What training is assumed to cost."""
 
     gpu_gb: float = Field(80.0, gt=0)
-    """Memory of one GPU, in GB of 10^9 bytes."""
+    """GB of one GPU, of 10^9 bytes."""
     shape: Literal["embedded", "1.5B", "7B", "24B"] | None = None
     """The model's size; by its folder if missing."""
     sampled_per_trained: tuple[Annotated[float, Field(ge=1)], ...] = Field((1.0,), min_length=1, strict=False)
