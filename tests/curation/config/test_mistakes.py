@@ -133,7 +133,7 @@ def test_one_mistake_is_one_sentence_whatever_the_shape() -> None:
 
 
 def test_names_that_are_equally_near_are_all_suggested() -> None:
-    assert sentences(Recipe, {"stage": {}})[-1].startswith("unknown key `stage`; did you mean `stage1` or `stage2`?")
+    assert sentences(Recipe, {"stage": {}})[-1].startswith("unknown key `stage`; did you mean `stage2` or `stage1`?")
 
 
 def test_a_prompt_is_read_from_the_recipes_folder_or_its_file_is_named(tmp_path: Path) -> None:
