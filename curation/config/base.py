@@ -92,12 +92,12 @@ class ByKind:
         return SchemaValidator(core_schema.tagged_union_schema(choices, "kind")).validate_python(value)
 
 
-def to_plain(value: Any) -> Any:
-    """Return TOML values for pydantic's strict mode: lists become tuples."""
-    if isinstance(value, dict):
-        return {key: to_plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return tuple(to_plain(item) for item in value)
+def to_plain(value: Any, sequence: Callable[[Iterable[Any]], Any] = tuple) -> Any:
+    """Return a copy of TOML values whose lists and tuples are of one kind: tuples for pydantic's strict mode."""
+    if isinstance(value, Mapping):
+        return {key: to_plain(item, sequence) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return sequence(to_plain(item, sequence) for item in value)
     return value
 
 

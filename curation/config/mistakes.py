@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from curation.config.base import ByKind
+from curation.config.base import ByKind, to_plain
 from curation.public_urls import public_text
 
 SHOWN = 80
@@ -149,12 +149,4 @@ def _as_text(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, date | time):
         return value.isoformat()
-    return public_text(repr(_as_lists(value)))[:SHOWN]
-
-
-def _as_lists(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return [_as_lists(item) for item in value]
-    if isinstance(value, Mapping):
-        return {key: _as_lists(item) for key, item in value.items()}
-    return value
+    return public_text(repr(to_plain(value, list)))[:SHOWN]
