@@ -176,7 +176,7 @@ class ServerSettings(Settings):
     """Servers that hold one model."""
 
     urls: tuple[Url, ...] = Field(min_length=1)
-    """The servers' base addresses."""
+    """Base addresses, as `http://localhost:8000/v1`. Start `vllm serve` with `--generation-config vllm`."""
     api_key_env: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     """Environment variable with the key."""
     in_flight: int = Field(64, ge=1)
@@ -217,8 +217,6 @@ class EndpointModel(ServerSettings, LiveModel):
 
     kind: Literal["endpoint"]
     """`endpoint`: OpenAI-compatible servers."""
-    urls: tuple[Url, ...] = Field(min_length=1)
-    """Base addresses, as `http://localhost:8000/v1`. Start `vllm serve` with `--generation-config vllm`."""
     revision: str = Field(pattern=r"^[^@\s]+$")
     """Version of the model on the servers."""
     prices: tuple[NonNegativeFloat, NonNegativeFloat] | None = None
