@@ -144,16 +144,14 @@ def export(folder: str | Path, form: str, out: str | Path) -> ExportResult:
 def _open_policy(model: Mapping[str, Any]) -> Policy:
     from importlib import import_module
 
-    from curation.config import EndpointModel, VllmModel
+    from curation.config import ModelFile
     from curation.config.loading import parse_settings
     from curation.records import ConfigError
 
-    kinds: dict[str, type[EndpointModel | VllmModel]] = {"endpoint": EndpointModel, "vllm": VllmModel}
-    kind = str(model.get("kind"))
-    if kind not in kinds:
-        raise ConfigError(f"model: kind = {kind!r}: the kinds that can be asked are {', '.join(kinds)}.")
-    settings = parse_settings(kinds[kind], model, "model")
-    module, _, name = POLICIES[kind].partition(":")
+    settings = parse_settings(ModelFile, {"models": {"model": model}}, "pass_rate").models["model"]
+    if settings.kind not in POLICIES:
+        raise ConfigError(f"model: kind = {settings.kind!r}: the kinds that can be asked are {', '.join(POLICIES)}.")
+    module, _, name = POLICIES[settings.kind].partition(":")
     policy: Policy = getattr(import_module(module), name)(settings, Path(), None)
     return policy
 

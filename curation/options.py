@@ -12,8 +12,21 @@ from functools import lru_cache
 from curation.languages.vocabulary import one_of
 
 UPPER = "ABCDEFGHIJ"
+_ALPHABETS = {"upper": UPPER, "lower": UPPER.lower(), "circled": "①②③④⑤⑥⑦⑧", "digit": "12345678"}
+_SECOND = {
+    "upper": re.compile(r"B\s*[)）.．、:：\]]"),
+    "lower": re.compile(r"b\s*[).]"),
+    "circled": re.compile("②"),
+    "digit": re.compile(r"2\s*[)）.．、]"),
+}
+"""The second label, without which a kind need not be tried."""
 _FULL = str.maketrans("ＡＢＣＤＥＦＧＨＩＪ（）．：１２３４５６７８", "ABCDEFGHIJ().:12345678")
-_CIRCLED = "①②③④⑤⑥⑦⑧"
+
+_SPACE = r"&|\\\\|\\qquad|\\quad|\\hspace\{[^{}]*\}|\\[ ,;:!]|~|\s"
+"""LaTeX's white space and separators, as alternatives."""
+
+_TABLES = r"align\*?|aligned|array|tabular|enumerate|itemize|multicols|choices"
+"""Environments that lay options out, as alternatives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +35,6 @@ class OptionSplit:
 
     question: str
     options: tuple[str, ...]
-    labels: tuple[str, ...]
     kind: str
 
 
@@ -70,10 +82,7 @@ _HEADER = re.compile(
     rf"(?i)(?:\n|^|(?<=[.?!:。？：\s]))\s*\**(?:{one_of(lambda lang: lang.choices.headers)})\**\s*[:：.]?\s*$"
 )
 _INSTRUCTS = re.compile(rf"(?i)\W*(?:{one_of(lambda lang: lang.choices.leads_after_options)})\b")
-_LAYOUT_AFTER = re.compile(
-    r"(?:\\begin\{(?:align\*?|aligned|array|tabular|enumerate|itemize|multicols|choices)\}(?:\{[^{}]*\})*|\\item"
-    r"|&|\\\\|\\qquad|\\quad|\\hspace\{[^{}]*\}|\\[ ,;:!]|~|\s)+$"
-)
+_LAYOUT_AFTER = re.compile(rf"(?:\\begin\{{(?:{_TABLES})\}}(?:\{{[^{{}}]*\}})*|\\item|{_SPACE})+$")
 
 
 def normalise_layout(statement: str) -> str:
@@ -81,7 +90,9 @@ def normalise_layout(statement: str) -> str:
     text = statement
     if "\\" in text:
         text = _ITEM_LABEL.sub(r"(\1) ", _LISTED.sub(_lettered, text))
-        text = _WRAPPED.sub(_unwrapped, text)
+        text = _WRAPPED.sub(
+            lambda match: f"{match[1]} \\text{{{inside}}}" if (inside := match[2].strip()) else f"{match[1]} ", text
+        )
         text = _WRAPPED_LETTER.sub(r"(\1) ", text)
     if "**" in text:
         text = _BOLD.sub(r"\1 ", text)
@@ -89,17 +100,12 @@ def normalise_layout(statement: str) -> str:
 
 
 def _lettered(match: re.Match[str]) -> str:
-    head, *items = _ITEM.split(match.group(1))
-    if not items or len(items) > len(UPPER):
-        return match.group()
+    head, *items = _ITEM.split(match[1])
+    if not 0 < len(items) <= len(UPPER):
+        return match[0]
     return "\n".join(
         [head.strip(), *(f"({letter}) {item.strip()}" for letter, item in zip(UPPER, items, strict=False))]
     )
-
-
-def _unwrapped(match: re.Match[str]) -> str:
-    inside = match.group(2).strip()
-    return f"{match.group(1)} " + (f"\\text{{{inside}}}" if inside else "")
 
 
 def split_options(statement: str) -> OptionSplit | None:
@@ -118,26 +124,13 @@ def split_options(statement: str) -> OptionSplit | None:
     return best
 
 
-# The second label, without which a kind need not be tried.
-_SECOND = {
-    "upper": re.compile(r"B\s*[)）.．、:：\]]"),
-    "lower": re.compile(r"b\s*[).]"),
-    "circled": re.compile("②"),
-    "digit": re.compile(r"2\s*[)）.．、]"),
-}
-
-
-def _alphabet(kind: str) -> str:
-    return {"upper": UPPER, "lower": UPPER.lower(), "digit": "12345678", "circled": _CIRCLED}[kind]
-
-
 # An option that is more than layout.
 _SOMETHING = re.compile(r"[^\s&$\\~.,;，。．；]")
 
 
 def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
     """Split at the longest run of labels of a style."""
-    alphabet = _alphabet(kind)
+    alphabet = _ALPHABETS[kind]
     marks = [(match.group(1), match.start(), match.end()) for match in style.finditer(text)]
     best: list[tuple[str, int, int]] = []
     for first in range(len(marks)):
@@ -160,7 +153,10 @@ def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
     question = tidy_question(text[: best[0][1]])
     if after:
         question = f"{question}\n{after}"
-    return OptionSplit(question, options, tuple(label for label, _, _ in best), kind)
+    return OptionSplit(question, options, kind)
+
+
+_AFTER_LAYOUT = re.compile(r"\\end\{[^{}]*\}|\\\\|\$|&|\s|\\\]|[.。]")
 
 
 def _last_option(texts: list[str]) -> tuple[str, str]:
@@ -168,7 +164,7 @@ def _last_option(texts: list[str]) -> tuple[str, str]:
     last = texts[-1].strip()
     head, newline, rest = last.partition("\n")
     rest = rest.strip()
-    if not newline or not rest or not _SOMETHING.search(head) or _only_layout(rest):
+    if not newline or not rest or not _SOMETHING.search(head) or not _AFTER_LAYOUT.sub("", rest):
         return last, ""
     longest = max(len(text) for text in texts[:-1])
     if any("\n" in text.strip() for text in texts[:-1]) and len(last) <= 2 * longest:
@@ -176,10 +172,6 @@ def _last_option(texts: list[str]) -> tuple[str, str]:
     if _INSTRUCTS.match(rest) or len(rest) < 4:
         return head, ""
     return head, rest
-
-
-def _only_layout(text: str) -> bool:
-    return not re.sub(r"\\end\{[^{}]*\}|\\\\|\$|&|\s|\\\]|[.。]", "", text)
 
 
 def tidy_question(question: str) -> str:
@@ -200,12 +192,9 @@ def tidy_question(question: str) -> str:
     return text
 
 
-_EDGE = re.compile(
-    r"^(?:&|\\\\|\\qquad|\\quad|\\hspace\{[^{}]*\}|\\[ ,;:!]|~|\s|\$\$?\s*(?=$))+|(?:&|\\\\|\\qquad|\\quad"
-    r"|\\hspace\{[^{}]*\}|\\[ ,;:!]|~|\\$|\s|[;；])+$"
-)
+_EDGE = re.compile(rf"^(?:{_SPACE}|\$\$?\s*(?=$))+|(?:{_SPACE}|\\$|[;；])+$")
 _ENVIRONMENT = re.compile(
-    r"\\(?:begin|end)\{(?:align\*?|aligned|array|tabular|enumerate|itemize|multicols|choices|gather\*?|equation\*?)\}(?:\{[^{}]*\})*|\\item\b|\\\]\s*$"
+    rf"\\(?:begin|end)\{{(?:{_TABLES}|gather\*?|equation\*?)\}}(?:\{{[^{{}}]*\}})*|\\item\b|\\\]\s*$"
 )
 _ALL_TEXT = re.compile(r"\\(?:text|textbf|mathrm|textrm|mbox)\s*\{([^{}]*)\}")
 _FINAL_SIGN = re.compile(r"(?<=[\w})$%°])\s*[.。．,，、]$")

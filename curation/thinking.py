@@ -118,6 +118,7 @@ def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
     Raises:
         RequestRefused: a part's type is unknown, or the message only calls tools.
     """
+    content, apart = message, ""
     if isinstance(message, Mapping) and _MESSAGE & message.keys():
         content = message.get("content") or message.get("refusal") or ""
         apart = message.get("reasoning") or message.get("reasoning_content") or ""  # newer servers send both, alike
@@ -125,13 +126,11 @@ def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
             raise RequestRefused(
                 "unusable", f"{place}: the reply calls tools and has no text; serve without a tool parser."
             )
-    else:
-        content, apart = message, ""
     if isinstance(content, str) and not apart:  # nearly all replies
         return tags.house_form(tags.without_prompt(content))
     parts = list(_parts(content, place))
-    apart_text = "".join(text for _, text in _parts(apart, place))
-    thoughts = apart_text or "".join(text for is_thought, text in parts if is_thought)
+    thoughts = "".join(text for _, text in _parts(apart, place))
+    thoughts = thoughts or "".join(text for is_thought, text in parts if is_thought)
     answer = "".join(text for is_thought, text in parts if not is_thought)
     if not thoughts:
         return tags.house_form(tags.without_prompt(answer))

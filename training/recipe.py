@@ -10,9 +10,9 @@ from pydantic import Field, SerializeAsAny, model_validator
 
 from curation.config.base import ByKind, Settings
 from curation.config.policies import EngineSettings, LiveModel, ModelName, NamedModels, ServerSettings, VllmModel
-from curation.config.schedule import MonitorSettings, StatedCosts, StorageSettings
-from curation.policies.seeds import prompt_of
+from curation.config.schedule import MonitorSettings, StorageSettings, TrainingCosts
 from curation.prompts import Prompt
+from curation.prompts.solving import prompt_of
 from curation.thinking import ThinkingTags
 from training.config import (
     CollectorSettings,
@@ -172,7 +172,7 @@ class TrainRecipe(NamedModels):
     """Content of RUN/attempts; `tokens`: also token ids and log-probabilities."""
     checks: bool = True
     """Check packing, generators and chat template before the first step."""
-    costs: StatedCosts | None = None
+    costs: TrainingCosts | None = None
     """Assumed costs, for `plan --stated`."""
 
     @property
@@ -265,8 +265,6 @@ class TrainRecipe(NamedModels):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.costs is not None:
-            self.costs.require(training=True)
         if self.curriculum is not None:
             sizes = [(stage.n_batch, stage.n_async) for stage in self.curriculum.stages]
             if self.stored is not None and any(batch for batch, _ in sizes):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from curation.config import StatedCosts
+from curation.config.schedule import TrainingCosts
 from curation.records import ConfigError
 from training.config import CollectorSettings, StageSettings
 from training.recipe import TrainRecipe
@@ -51,7 +51,7 @@ class Workload:
         return stages + self.evaluating / max(generators, 1)
 
 
-def workload(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> Workload:
+def workload(recipe: TrainRecipe, costs: TrainingCosts, subject: str) -> Workload:
     """Return the work of a run; ``subject`` begins errors.
 
     Raises:
@@ -70,7 +70,7 @@ def workload(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> Workload:
     return Workload(tuple(stages), tokens, (tokens or 0.0) / speed / 3600)
 
 
-def _sizes(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> list[tuple[int, int]]:
+def _sizes(recipe: TrainRecipe, costs: TrainingCosts, subject: str) -> list[tuple[int, int]]:
     if recipe.stored is not None:
         if costs.stored_steps is None:
             raise ConfigError(

@@ -31,7 +31,6 @@ from curation.config.policies import (
     VllmModel,
 )
 from curation.config.recipe import Recipe
-from curation.config.schedule import StatedCosts
 from curation.config.sources import Column, Pick, ProblemColumns, Source
 
 __all__ = [
@@ -58,7 +57,6 @@ __all__ = [
     "ServerSettings",
     "Settings",
     "Source",
-    "StatedCosts",
     "StatementSettings",
     "TorchModel",
     "TranslationSettings",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -26,6 +27,12 @@ Names = Annotated[str | tuple[str, ...], Field(union_mode="left_to_right")]
 def names(value: Names | None) -> tuple[str, ...]:
     """Return a name, several or none as a tuple."""
     return (value,) if isinstance(value, str) else tuple(value or ())
+
+
+def require_distinct(given: Iterable[str], what: str) -> None:
+    """Raise `ValueError` if a name is given twice."""
+    if twice := sorted(name for name, count in Counter(given).items() if count > 1):
+        raise ValueError(f"two {what} are named {', '.join(twice)}; names must differ")
 
 
 class Settings(BaseModel):
@@ -85,12 +92,12 @@ class ByKind:
         return SchemaValidator(core_schema.tagged_union_schema(choices, "kind")).validate_python(value)
 
 
-def to_plain(value: Any) -> Any:
-    """Return TOML values for pydantic's strict mode: lists become tuples."""
-    if isinstance(value, dict):
-        return {key: to_plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return tuple(to_plain(item) for item in value)
+def to_plain(value: Any, sequence: Callable[[Iterable[Any]], Any] = tuple) -> Any:
+    """Return a copy of TOML values whose lists and tuples are of one kind: tuples for pydantic's strict mode."""
+    if isinstance(value, Mapping):
+        return {key: to_plain(item, sequence) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return sequence(to_plain(item, sequence) for item in value)
     return value
 
 

@@ -103,14 +103,8 @@ class Bench(NamedModels):
             missing = [path for path in paths if path not in source.columns.meta]
             if missing:
                 raise ValueError(f"source {source.name}: {missing[0]!r} is not kept; name it in `columns.meta` too")
-        return self
-
-    @model_validator(mode="after")
-    def _pinned(self) -> Self:
-        """Refuse a hub data set without its commit, since it could change."""
-        for source in self.sources:
             on_hub = source.kind == "dataset" and not source.path.startswith((".", "/", "~"))
-            if on_hub and source.revision is None:
+            if on_hub and source.revision is None:  # it could change
                 raise ValueError(
                     f"source {source.name}: a data set of the hub needs its commit: set `revision` (a folder's path "
                     "begins with `./`)"

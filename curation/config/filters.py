@@ -6,8 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from curation.config.base import Settings
-from curation.config.policies import ModelName
+from curation.config.base import Settings, require_distinct
 from curation.config.sources import Source
 from curation.response_formats import ANY, MEANING, checked_format
 
@@ -71,20 +70,16 @@ class DecontaminationSettings(Settings):
     """Further benches: ready ones (`goldilocks evaluate list`), or files relative to the recipe."""
     methods: tuple[Literal["ngram", "words", "embedding"], ...] = Field(("ngram", "words"), min_length=1)
     """What is `contaminated`: `ngram` (13 shared tokens in a row, or a whole short problem), `words` (shared rare
-    words), `embedding` (similar sentence vectors; recommended, as it finds paraphrases). Not in the paper."""
-    embedder: ModelName | None = None
-    """Model of sentence vectors, of the kind `endpoint`; all-MiniLM-L6-v2 (extra `embeddings`) if missing."""
+    words), `embedding` (similar vectors of all-MiniLM-L6-v2, extra `embeddings`; recommended, as it finds
+    paraphrases)."""
     cosine: float = Field(0.77, gt=0, le=1)
-    """Min cosine of vectors of a `contaminated` problem; measure it for another model."""
+    """Min cosine of a `contaminated` problem."""
     templates: Literal["report", "drop"] = "report"
     """Whether to keep and count, or drop (`contaminated`), problems with a benchmark's words but other numbers."""
 
     @model_validator(mode="after")
     def _distinct_names(self) -> Self:
-        names = [benchmark.name for benchmark in self.against]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"two benchmarks are named {', '.join(twice)}; names must differ")
+        require_distinct((benchmark.name for benchmark in self.against), "benchmarks")
         if any(benchmark.domain == "code" for benchmark in self.against):
             raise ValueError("a benchmark is compared by its statements; leave out `code` and the kind `kattis`")
         return self

@@ -50,7 +50,7 @@ def parse_settings(
     Raises:
         ConfigError: a setting is wrong.
     """
-    changed = _copy(table)
+    changed = to_plain(table, list)
     for override in overrides:
         set_value(changed, override)
     plain = to_plain(changed)
@@ -104,11 +104,3 @@ def _index(target: Any, step: str, subject: str) -> Any:
     if not (step.isascii() and step.isdigit()) or int(step) >= len(target):
         raise ConfigError(f"{subject}: `{step}` is not a position; the list has {len(target)}, from 0.")
     return int(step)
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _copy(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_copy(item) for item in value]
-    return value

@@ -151,6 +151,11 @@ class LiveModel(Settings):
     decoding: Decoding = Decoding()
     """Sampling of tokens."""
 
+    @property
+    def name(self) -> str:
+        """Return the model's name, for people; attempts of a folder's model are filed with the weights' hash."""
+        return f"{self.model}@{getattr(self, 'revision', None) or 'folder'}"
+
 
 class EngineSettings(Settings):
     """vLLM's engine on this machine."""
@@ -171,7 +176,7 @@ class ServerSettings(Settings):
     """Servers that hold one model."""
 
     urls: tuple[Url, ...] = Field(min_length=1)
-    """The servers' base addresses."""
+    """Base addresses, as `http://localhost:8000/v1`. Start `vllm serve` with `--generation-config vllm`."""
     api_key_env: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     """Environment variable with the key."""
     in_flight: int = Field(64, ge=1)
@@ -206,28 +211,16 @@ class VllmModel(EngineSettings, LiveModel):
         """Return the number of copies on `gpus` GPUs; `auto` is one without GPUs."""
         return max(1, gpus // self.tensor_parallel) if self.data_parallel == "auto" else self.data_parallel
 
-    @property
-    def name(self) -> str:
-        """Return the model's name for people; attempts are filed with the weights' hash."""
-        return f"{self.model}@{self.revision or 'folder'}"
-
 
 class EndpointModel(ServerSettings, LiveModel):
     """A model on OpenAI-compatible servers: `vllm serve`, or any other."""
 
     kind: Literal["endpoint"]
     """`endpoint`: OpenAI-compatible servers."""
-    urls: tuple[Url, ...] = Field(min_length=1)
-    """Base addresses, as `http://localhost:8000/v1`. Start `vllm serve` with `--generation-config vllm`."""
     revision: str = Field(pattern=r"^[^@\s]+$")
     """Version of the model on the servers."""
     prices: tuple[NonNegativeFloat, NonNegativeFloat] | None = None
     """Prices of a million prompt and generated tokens, for `plan`."""
-
-    @property
-    def name(self) -> str:
-        """Return the model's name, for people and attempts."""
-        return f"{self.model}@{self.revision}"
 
 
 class TorchModel(LiveModel):
@@ -237,11 +230,6 @@ class TorchModel(LiveModel):
 
     kind: Literal["torch"] = "torch"
     """`torch`: a small model in this process, without vLLM."""
-
-    @property
-    def name(self) -> str:
-        """Return the model's name for people; attempts are filed with the weights' hash."""
-        return f"{self.model}@folder"
 
 
 ModelSettings = Annotated[RecordedModel | VllmModel | EndpointModel | TorchModel, Field(discriminator="kind")]

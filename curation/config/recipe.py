@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from curation.config.base import Settings
+from curation.config.base import Settings, require_distinct
 from curation.config.coding import CodeSettings
 from curation.config.difficulty import (
     SECOND_MAX_PASS_RATE,
@@ -22,7 +22,7 @@ from curation.config.filters import DecontaminationSettings, NearDedupSettings, 
 from curation.config.languages import TranslationSettings
 from curation.config.mistakes import did_you_mean
 from curation.config.policies import ModelName, NamedModels
-from curation.config.schedule import MonitorSettings, ScheduleSettings, StatedCosts, StorageSettings
+from curation.config.schedule import CurationCosts, MonitorSettings, ScheduleSettings, StorageSettings
 from curation.config.sources import License, Source
 from curation.licenses import OTHER
 from curation.questions import QUESTIONS
@@ -113,7 +113,7 @@ class Recipe(NamedModels):
     """Other places for metrics."""
     storage: StorageSettings = StorageSettings()
     """Copies of results and logs."""
-    costs: StatedCosts | None = None
+    costs: CurationCosts | None = None
     """Assumed costs, for `plan --stated`."""
 
     @property
@@ -128,7 +128,6 @@ class Recipe(NamedModels):
             "stage1.model": self.stage1.model,
             "stage2.model": self.stage2.model if self.stage2 is not None else None,
             **{f"questions.{name}.model": settings.model for name, settings in self.questions.items()},
-            "decontamination.embedder": self.decontamination.embedder,
             "translation.model": self.translation.model if self.translation is not None else None,
             "translation.reader": self.translation.reader if self.translation is not None else None,
         }
@@ -158,13 +157,6 @@ class Recipe(NamedModels):
         return {**table, **inherited}
 
     @model_validator(mode="after")
-    def _servers_embed(self) -> Self:
-        name = self.decontamination.embedder
-        if name is not None and self.models[name].kind != "endpoint":
-            raise ValueError(f"decontamination.embedder = {name!r}: only a model of the kind `endpoint` gives vectors")
-        return self
-
-    @model_validator(mode="after")
     def _one_grader(self) -> Self:
         if self.grader is None:
             return self
@@ -177,16 +169,21 @@ class Recipe(NamedModels):
         return self
 
     @model_validator(mode="after")
-    def _distinct_sources(self) -> Self:
+    def _suitable_sources(self) -> Self:
         names = [source.name for source in self.sources]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"two sources are named {', '.join(twice)}; names must differ")
+        require_distinct(names, "sources")
         unknown = [name for name in self.left_out if name not in names]
         if unknown:
             raise ValueError(f"`left_out` names {unknown[0]!r}, which is no source; there are: {', '.join(names)}")
-        if not set(names) - set(self.left_out):
+        if not self.read_sources:
             raise ValueError("`left_out` names every source; nothing would be read")
+        other = next((source.name for source in self.sources if source.domain != self.domain), None)
+        if other is not None and self.domain == "code":
+            raise ValueError(f'source {other} has no `code` table, which `flow = "curate-code"` needs')
+        if other is not None:
+            raise ValueError(f'source {other} has programs; set `flow = "curate-code"`')
+        if self.labels.rule == "posterior" and self.domain != "math":
+            raise ValueError('labels.rule = "posterior": programs have tests, no reference; only `curate-math` has it')
         return self
 
     @property
@@ -194,23 +191,9 @@ class Recipe(NamedModels):
         """Return whether the probability of wrong references is learnt from all answers."""
         return self.labels.rule != "votes" and self.flow == "curate-math"
 
-    @model_validator(mode="after")
-    def _one_domain(self) -> Self:
-        other = next((source for source in self.sources if source.domain != self.domain), None)
-        if other is not None and self.domain == "code":
-            raise ValueError(f'source {other.name} has no `code` table, which `flow = "curate-code"` needs')
-        if other is not None:
-            raise ValueError(f'source {other.name} has programs; set `flow = "curate-code"`')
-        return self
-
     def asks(self, name: str) -> bool:
         """Return whether a model is asked a question."""
         return name in self.questions and self.questions[name].model is not None
-
-    @property
-    def asks_doubtful_verdicts(self) -> bool:
-        """Return whether a model decides doubtful verdicts."""
-        return self.asks("doubtful_verdicts")
 
     @model_validator(mode="after")
     def _known_questions(self) -> Self:
@@ -221,14 +204,6 @@ class Recipe(NamedModels):
                 raise ValueError(f"questions.{name}: Goldilocks has a question of this name; give yours another one")
             near = did_you_mean(name, QUESTIONS) or f"; there are: {', '.join(QUESTIONS)}"
             raise ValueError(f"questions.{name}: there is no such question (one of your own needs `use`){near}")
-        return self
-
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        if self.costs is not None:
-            self.costs.require(training=False)
-        if self.labels.rule == "posterior" and self.flow != "curate-math":
-            raise ValueError('labels.rule = "posterior": programs have tests, no reference; only `curate-math` has it')
         return self
 
 

@@ -50,33 +50,16 @@ class MonitorSettings(Settings):
 Figures = tuple[Annotated[float, Field(gt=0)], ...]
 """Positive numbers: one for all stages, or one each."""
 
-_CURATION = frozenset({"problems", "attempts_share"})
-_TRAINING = frozenset({"gpu_gb", "shape", "sampled_per_trained", "trained_tokens_per_s", "stored_steps"})
-
 
 class StatedCosts(Settings):
     """What a run is assumed to cost; a figure has one value, or one for each stage."""
 
     gpus: int = Field(8, ge=1)
-    """GPUs of the machine, or with verl of each node."""
+    """GPUs of a machine."""
     tokens_per_s: Figures = Field(min_length=1, strict=False)
     """Generated tokens per second and GPU."""
     tokens_per_attempt: Figures = Field(min_length=1, strict=False)
     """Mean tokens of an attempt."""
-    problems: int | None = Field(None, ge=1)
-    """Curation: problems that the filters keep; required."""
-    attempts_share: Figures = Field((1.0,), min_length=1, strict=False)
-    """Curation: share of a band's attempts left after early stopping."""
-    gpu_gb: float = Field(80.0, gt=0)
-    """Training: memory of one GPU, in GB of 10^9 bytes."""
-    shape: Literal["embedded", "1.5B", "7B", "24B"] | None = None
-    """Training: the model's size; by its folder if missing."""
-    sampled_per_trained: tuple[Annotated[float, Field(ge=1)], ...] = Field((1.0,), min_length=1, strict=False)
-    """Training: rollouts sampled per rollout trained on."""
-    trained_tokens_per_s: Figures = Field((), strict=False)
-    """Training: trained tokens per second and GPU; required."""
-    stored_steps: int | None = Field(None, ge=0)
-    """Training with `[stored]`: steps on stored attempts alone."""
 
     def of_stage(self, name: str, number: int, subject: str, stages: int | None = None) -> float:
         """Return a stage's value of a figure with one value, or one per stage.
@@ -92,13 +75,26 @@ class StatedCosts(Settings):
             raise ConfigError(f"{subject}: costs.{name} has {len(values)} values; give one, or one for each stage.")
         return values[min(number, len(values) - 1)]
 
-    def require(self, *, training: bool) -> None:
-        """Raise `ValueError` if a figure is missing or belongs to the other kind of recipe."""
-        given = {name for name in _CURATION | _TRAINING if getattr(self, name) != type(self).model_fields[name].default}
-        needed = "trained_tokens_per_s" if training else "problems"
-        if needed not in given:
-            raise ValueError(f"costs.{needed} is missing")
-        if other := given & (_CURATION if training else _TRAINING):
-            raise ValueError(
-                f"costs.{min(other)} belongs to a {'curation' if training else 'training'} recipe; leave it out"
-            )
+
+class CurationCosts(StatedCosts):
+    """What curation is assumed to cost."""
+
+    problems: int = Field(ge=1)
+    """Problems that the filters keep."""
+    attempts_share: Figures = Field((1.0,), min_length=1, strict=False)
+    """Share of attempts left after early stopping."""
+
+
+class TrainingCosts(StatedCosts):
+    """What training is assumed to cost."""
+
+    gpu_gb: float = Field(80.0, gt=0)
+    """GB of one GPU, of 10^9 bytes."""
+    shape: Literal["embedded", "1.5B", "7B", "24B"] | None = None
+    """The model's size; by its folder if missing."""
+    sampled_per_trained: tuple[Annotated[float, Field(ge=1)], ...] = Field((1.0,), min_length=1, strict=False)
+    """Rollouts sampled per rollout trained on."""
+    trained_tokens_per_s: Figures = Field(min_length=1, strict=False)
+    """Trained tokens per second and GPU."""
+    stored_steps: int | None = Field(None, ge=0)
+    """With `[stored]`: steps on stored attempts alone."""

@@ -6,17 +6,17 @@ Invariants: the weights' SHA-256 is checked; only a text's first 256 tokens coun
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import math
 from collections.abc import Sequence
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from curation.embeddings.base import Floats, OnOutcome, batches_by_length, mean_pooled, padded, scaled
+from curation.embeddings.base import Floats
 from curation.extras import require_extra
 from curation.records import ConfigError
 
@@ -46,31 +46,26 @@ class MiniLm:
     def __init__(self) -> None:
         require_embeddings()
 
-    def embed(
-        self,
-        texts: Sequence[str],
-        on_outcome: OnOutcome | None = None,  # noqa: ARG002 - nothing is refused here
-    ) -> Floats:
+    def embed(self, texts: Sequence[str]) -> Floats:
         """Return unit vectors, texts × 384."""
         weights, tokenizer = _model()
-        tokens = [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]
-        vectors = np.zeros((len(tokens), WIDTH), dtype=np.float32)
-        for places in batches_by_length([len(ids) for ids in tokens], BATCH):
-            ids, mask = padded([tokens[place] for place in places])
-            vectors[places] = mean_pooled(_encoded(weights, ids, mask.astype(np.float32)), mask)
-        return scaled(vectors)
+        vectors = np.zeros((len(texts), WIDTH), dtype=np.float32)
+        by_length = sorted(range(len(texts)), key=lambda at: len(texts[at]))
+        for first in range(0, len(texts), BATCH):
+            batch = by_length[first : first + BATCH]
+            padded = tokenizer.encode_batch([texts[at] for at in batch])
+            mask = np.array([encoding.attention_mask for encoding in padded], dtype=np.float32)
+            encoded = _encoded(weights, np.array([encoding.ids for encoding in padded]), mask)
+            vectors[batch] = (encoded * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)  # type: ignore[no-any-return]
 
 
 @cache
 def _model() -> tuple[dict[str, Floats], Any]:
-    require_embeddings()
     from safetensors.numpy import load
     from tokenizers import Tokenizer
 
-    spec = importlib.util.find_spec(PACKAGE)
-    assert spec is not None
-    assert spec.origin is not None
-    folder = Path(spec.origin).parent / "model"
+    folder = Path(str(files(PACKAGE))) / "model"
     data = (folder / "model.safetensors").read_bytes()
     digest = hashlib.sha256(data).hexdigest()
     if digest != WEIGHTS:
@@ -78,7 +73,7 @@ def _model() -> tuple[dict[str, Floats], Any]:
             f"{PACKAGE}: model.safetensors has SHA-256 {digest}, not that of all-MiniLM-L6-v2, {WEIGHTS}."
         )
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.no_padding()
+    tokenizer.enable_padding()
     tokenizer.enable_truncation(TOKENS)
     return load(data), tokenizer
 
@@ -103,10 +98,9 @@ def _encoded(weights: dict[str, Floats], ids: NDArray[np.int64], mask: Floats) -
 
 
 def _attention(weights: dict[str, Floats], layer: str, flat: Floats, unseen: Floats) -> Floats:
-    texts = len(unseen)
     query, key, value = (
         _linear(weights, f"{layer}.attention.self.{name}", flat)
-        .reshape(texts, -1, HEADS, WIDTH // HEADS)
+        .reshape(len(unseen), -1, HEADS, WIDTH // HEADS)
         .transpose(0, 2, 1, 3)
         for name in ("query", "key", "value")
     )

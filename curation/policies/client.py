@@ -10,24 +10,24 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import random
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.request import getproxies, proxy_bypass
 
 import orjson
 
 from curation.config import ServerSettings
-from curation.policies.servers import Server, Servers, TemporaryFailure, Unreachable
+from curation.policies.servers import Server, Servers, TemporaryFailure
 from curation.records import PolicyError, RequestRefused
 
 if TYPE_CHECKING:
-    import aiohttp
     from yarl import URL
 
 _T = TypeVar("_T")
@@ -68,15 +68,12 @@ class ServerResponse:
         return self.content.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """Parse the body, NaN included.
+        """Parse the body.
 
         Raises:
             ValueError: it is no JSON.
         """
-        try:
-            return orjson.loads(self.content)
-        except orjson.JSONDecodeError:
-            return json.loads(self.content)
+        return orjson.loads(self.content)
 
 
 class HttpSession:
@@ -90,9 +87,6 @@ class HttpSession:
         import aiohttp
 
         self._connect_s, self._answer_s = connect_s, answer_s
-        self._timeout = self._timeout_of(answer_s)
-        self._json = {"Content-Type": "application/json"}
-        self._places: dict[str, tuple[URL, str | None]] = {}
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=_ssl_context()),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -101,24 +95,22 @@ class HttpSession:
 
     async def post(self, url: str, body: Mapping[str, Any], answer_s: float | None = None) -> ServerResponse:
         """Post JSON; ``answer_s`` overrides the timeout."""
-        timeout = self._timeout if answer_s is None else self._timeout_of(answer_s)
-        return await self._request("POST", url, orjson.dumps(body), timeout)
+        return await self._request("POST", url, orjson.dumps(body), answer_s or self._answer_s)
 
     async def get(self, url: str, answer_s: float) -> ServerResponse:
         """Get an address."""
-        return await self._request("GET", url, None, self._timeout_of(answer_s))
+        return await self._request("GET", url, None, answer_s)
 
     async def close(self) -> None:
         """Close all connections."""
         await self._session.close()
 
-    async def _request(
-        self, method: str, url: str, data: bytes | None, timeout: aiohttp.ClientTimeout
-    ) -> ServerResponse:
+    async def _request(self, method: str, url: str, data: bytes | None, answer_s: float) -> ServerResponse:
         import aiohttp
 
-        place, proxy = self._place(url)
-        headers = self._json if data is not None else None
+        place, proxy = _place(url)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._connect_s, sock_read=answer_s)
+        headers = {"Content-Type": "application/json"} if data is not None else None
         try:
             async with self._session.request(
                 method, place, data=data, headers=headers, timeout=timeout, proxy=proxy, allow_redirects=False
@@ -126,28 +118,12 @@ class HttpSession:
                 content = await response.read()
                 return ServerResponse(response.status, content, url, response.headers.get("Retry-After"))
         except aiohttp.ClientConnectorError as error:
-            raise Unreachable(f"cannot be reached ({error.strerror or type(error).__name__})") from error
+            raise TemporaryFailure(f"cannot be reached ({error.strerror or type(error).__name__})") from error
         except aiohttp.ConnectionTimeoutError as error:
-            raise Unreachable(f"cannot be reached within {self._connect_s:g} s") from error
+            raise TemporaryFailure(f"cannot be reached within {self._connect_s:g} s") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             why = " ".join(str(error).split())
             raise TemporaryFailure(f"{type(error).__name__} {why}".strip(), "no_answer") from error
-
-    def _place(self, url: str) -> tuple[URL, str | None]:
-        place = self._places.get(url)
-        if place is None:
-            from yarl import URL
-
-            parsed = URL(url)
-            bypassed = proxy_bypass(parsed.host or "")
-            proxy = None if bypassed else getproxies().get(parsed.scheme)
-            place = self._places[url] = (parsed, proxy)
-        return place
-
-    def _timeout_of(self, answer_s: float) -> aiohttp.ClientTimeout:
-        import aiohttp
-
-        return aiohttp.ClientTimeout(total=None, sock_connect=self._connect_s, sock_read=answer_s)
 
 
 class ServerClient:
@@ -179,17 +155,13 @@ class ServerClient:
         self._headers = _authorisation(settings.api_key_env, model)
         self.retried = 0
         """How often a request was asked again."""
-        self._http: HttpSession | None = None
 
     async def __aenter__(self) -> Self:
         self._http = HttpSession(self._headers, PATIENCE.connect_s, PATIENCE.answer_s)
-        has_entered = False
-        try:
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self.close)
             await self.servers.greet()
-            has_entered = True
-        finally:
-            if not has_entered:
-                await self.close()
+            stack.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -247,11 +219,11 @@ class ServerClient:
 
     async def post(self, url: str, body: Mapping[str, Any], limit_s: float | None = None) -> ServerResponse:
         """Post JSON; return an answer of any status."""
-        return await self._open_session().post(url, body, limit_s)
+        return await self._http.post(url, body, limit_s)
 
     async def get(self, url: str) -> ServerResponse:
         """Get an answer of any status."""
-        return await self._open_session().get(url, PATIENCE.connect_s)
+        return await self._http.get(url, PATIENCE.connect_s)
 
     def require_ok(self, response: ServerResponse, url: str) -> None:
         """Raise `TemporaryFailure`, `PolicyError` or `RequestRefused` unless the status is 200."""
@@ -306,17 +278,19 @@ class ServerClient:
     def _pause_s(self, failures: int) -> float:
         return min(_LONGEST_PAUSE_S, PATIENCE.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
 
-    def _open_session(self) -> HttpSession:
-        if self._http is None:
-            raise PolicyError("servers are asked before they were entered, or after they were left: use `async with`.")
-        return self._http
-
     async def close(self) -> None:
         """End probes and connections."""
         await self.servers.close()
-        session, self._http = self._http, None
-        if session is not None:
-            await session.close()
+        await self._http.close()
+
+
+@lru_cache
+def _place(url: str) -> tuple[URL, str | None]:
+    """Return a parsed address and its proxy."""
+    from yarl import URL
+
+    place = URL(url)
+    return place, None if proxy_bypass(place.host or "") else getproxies().get(place.scheme)
 
 
 def message(response: ServerResponse) -> str:

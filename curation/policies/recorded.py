@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,13 +29,6 @@ PRAGMA synchronous = OFF;
 PRAGMA temp_store = FILE;
 CREATE TABLE attempts (problem TEXT, text TEXT, answer TEXT, label INTEGER, refused TEXT, model TEXT);
 """
-_INSERT = "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?)"
-_OF_PROBLEM = "SELECT text, answer, label, refused FROM attempts WHERE problem = ? ORDER BY rowid"
-_MODELS_OF_PROBLEM = "SELECT model FROM attempts WHERE problem = ? ORDER BY rowid"
-_COUNT_OF_PROBLEM = "SELECT count(*) FROM attempts WHERE problem = ?"
-
-_Stored = tuple[str | None, str | None, int | None, str | None]
-"""An attempt's text, answer and label, and why its text is unreadable."""
 
 
 class Recorded:
@@ -60,8 +53,7 @@ class Recorded:
             sampling=hashlib.blake2b(content.encode(), digest_size=6).hexdigest(),
         )
         self._rows: sqlite3.Connection | None = None
-        self._count = 0
-        self._last_problem: tuple[str, list[_Stored]] | None = None  # asked for, and its attempts
+        self._last_problem, self._last_rows = "", list[tuple[Any, ...]]()
 
     def check(self) -> None:
         """Refuse a missing file or column."""
@@ -70,19 +62,15 @@ class Recorded:
     @property
     def attempts(self) -> int:
         """Return the file's number of attempts."""
-        self._loaded()
-        return self._count
+        return int(self._loaded().execute("SELECT count(*) FROM attempts").fetchone()[0])
 
     def attempts_at(self, problems: Iterable[str]) -> int:
         """Return how many attempts these problems have."""
-        rows = self._loaded()
-        return sum(int(rows.execute(_COUNT_OF_PROBLEM, (problem,)).fetchone()[0]) for problem in problems)
+        return sum(len(self._rows_of(problem)) for problem in problems)
 
     def models_at(self, problem: str) -> list[str | None]:
-        """Return the models of a problem's attempts."""
-        if self._settings.columns.model is None:
-            return []
-        return [model for (model,) in self._loaded().execute(_MODELS_OF_PROBLEM, (problem,))]
+        """Return the models of a problem's attempts, if the file names them."""
+        return [row[-1] for row in self._rows_of(problem)] if self._settings.columns.model is not None else []
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -98,7 +86,7 @@ class Recorded:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._last_problem = None
+        self._last_problem, self._last_rows = "", []
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         """Return a recorded attempt, if any.
@@ -106,23 +94,25 @@ class Recorded:
         Raises:
             RequestRefused: its text cannot be read.
         """
-        rows = self._loaded()
-        if self._last_problem is None or self._last_problem[0] != problem.id:
-            self._last_problem = problem.id, rows.execute(_OF_PROBLEM, (problem.id,)).fetchall()
-        attempts = self._last_problem[1]
-        if not 0 <= index < len(attempts):
+        if self._last_problem != problem.id:
+            self._last_problem, self._last_rows = problem.id, self._rows_of(problem.id)
+        if not 0 <= index < len(self._last_rows):
             return None
-        text, answer, label, refused = attempts[index]
+        text, answer, label, refused, _model = self._last_rows[index]
         if refused is not None:
             raise RequestRefused("unusable", refused)
         return Completion(text, None, None, answer, None if label is None else bool(label))
+
+    def _rows_of(self, problem: str) -> list[tuple[Any, ...]]:
+        columns = "text, answer, label, refused, model"
+        query = f"SELECT {columns} FROM attempts WHERE problem = ? ORDER BY rowid"
+        return self._loaded().execute(query, (problem,)).fetchall()
 
     def _loaded(self) -> sqlite3.Connection:
         if self._rows is None:
             rows = sqlite3.connect("", check_same_thread=False)
             rows.executescript(_TABLE)
-            self._count = rows.executemany(_INSERT, self._attempts()).rowcount
-            if not self._count:
+            if not rows.executemany("INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?)", self._attempts()).rowcount:
                 raise PolicyError(f"{self.path}: holds no attempts.")
             rows.execute("CREATE INDEX by_problem ON attempts (problem)")
             self._rows = rows
@@ -139,41 +129,23 @@ class Recorded:
             if not isinstance(statement, str):
                 self._check(first)
                 raise PolicyError(f"{where}: `{columns.problem}` is not text: {statement!r:.80}.")
-            options = parse_options(_value(row, columns.choices), where)
+            options = parse_options(_cell(row, columns.choices), where)
             problem = problem_id(statement, options, self._settings.domain)
             for attempt in self._attempt_list(row, number):
-                answer, label = self._answer(attempt, where), self._label(attempt, where)
-                model = _value(attempt, columns.model) or _value(row, columns.model)
-                text: str | None = None
-                refused: str | None = None
+                answer = _cell(attempt, columns.answer, where, "text", lambda cell: isinstance(cell, str | int | float))
+                label = _cell(attempt, columns.label, where, "true or false", lambda cell: cell in (0, 1))
+                model = _cell(attempt, columns.model) or _cell(row, columns.model)
+                text, refused = _cell(attempt, columns.text), None
                 try:
-                    text = self._text(attempt, where)
+                    if isinstance(text, int | float):
+                        text = str(text)
+                    elif text is not None:
+                        text = response_text(text, self._tags, f"{where}, `{columns.text}`")
                 except RequestRefused as why:
-                    answer, refused = None, why.reason
-                yield problem, text, answer, label, refused, None if model is None else str(model)
+                    text, answer, refused = None, None, why.reason
+                answer, model = (None if cell is None else str(cell) for cell in (answer, model))
+                yield problem, text, answer, None if label is None else bool(label), refused, model
         self._check(first)
-
-    def _text(self, attempt: Row, where: str) -> str | None:
-        """Return the response with `THINK` tags."""
-        path = self._settings.columns.text
-        value = _value(attempt, path)
-        if isinstance(value, int | float):
-            value = str(value)
-        return None if value is None else response_text(value, self._tags, f"{where}, `{path}`")
-
-    def _answer(self, attempt: Row, where: str) -> str | None:
-        path = self._settings.columns.answer
-        value = _value(attempt, path)
-        if value is None or isinstance(value, str | int | float):
-            return None if value is None else str(value)
-        raise PolicyError(f"{where}: `{path}` should be text, but is {value!r:.80}.")
-
-    def _label(self, attempt: Row, where: str) -> bool | None:
-        path = self._settings.columns.label
-        value = _value(attempt, path)
-        if value is None or (isinstance(value, int | float) and value in (0, 1)):
-            return None if value is None else bool(value)
-        raise PolicyError(f"{where}: `{path}` should be true or false, but is {value!r:.80}.")
 
     def _attempt_list(self, row: Row, number: int) -> Sequence[Row]:
         path = self._settings.columns.attempts
@@ -185,20 +157,24 @@ class Recorded:
         return attempts
 
     def _check(self, rows: Sequence[Row]) -> None:
-        columns = self._settings.columns
-        where = f"recorded attempts {self.path}"
-        require_path(rows, columns.problem, where)
+        columns, where = self._settings.columns, f"recorded attempts {self.path}"
         attempts: Sequence[Row] = rows
+        for path in (columns.problem, columns.choices, columns.attempts):
+            if path is not None:
+                require_path(rows, path, where)
         if columns.attempts is not None:
-            require_path(rows, columns.attempts, where)
             attempts = [attempt for number, row in enumerate(rows) for attempt in self._attempt_list(row, number)]
             where += f", inside `{columns.attempts}`"
-        if columns.choices is not None:
-            require_path(rows, columns.choices, where)
         for path in (columns.text, columns.answer, columns.label):
             if path is not None:
                 require_path(attempts, path, where)
 
 
-def _value(row: Row, path: str | None) -> Any:
-    return None if path is None else value_at(row, path)
+def _cell(
+    row: Row, path: str | None, where: str = "", what: str = "", accepts: Callable[[Any], bool] = lambda _: True
+) -> Any:
+    """Return the value at a path; None if the path or value is missing."""
+    cell = None if path is None else value_at(row, path)
+    if cell is None or accepts(cell):
+        return cell
+    raise PolicyError(f"{where}: `{path}` should be {what}, but is {cell!r:.80}.")

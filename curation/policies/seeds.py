@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from curation.config import LiveModel
-from curation.prompts import Prompt, solving_prompt
+from curation.prompts import Prompt
+from curation.prompts.solving import prompt_of
 from curation.records import AttemptKey
 from curation.thinking import THINK, ThinkingTags
 
@@ -20,12 +21,6 @@ def seed_of(problem: str, index: int) -> int:
     """Return an attempt's 31-bit seed."""
     digest = hashlib.blake2b(f"0|{problem}|{index}".encode(), digest_size=4).digest()
     return int.from_bytes(digest, "big") >> 1
-
-
-def prompt_of(settings: LiveModel) -> Prompt:
-    """Return the settings' prompt."""
-    examples = [(one.statement, one.response) for one in settings.examples]
-    return solving_prompt(settings.prompt, ThinkingTags.of(settings.thinking), examples)
 
 
 class LivePolicy:

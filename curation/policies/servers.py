@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from curation.records import PolicyError
@@ -73,10 +73,6 @@ class TemporaryFailure(Exception):
         self.kind, self.retry_after_s = kind, retry_after_s
 
 
-class Unreachable(TemporaryFailure):
-    """No connection could be made."""
-
-
 @dataclass(slots=True, eq=False)
 class Server:
     """A server; ``busy`` counts statuses such as 429, ``failed`` those from 500 and missing answers."""
@@ -112,7 +108,7 @@ class Servers:
         self.all = [Server(url.rstrip("/"), AdaptiveLimit(in_flight)) for url in urls]
         self._give_up_s = give_up_s
         self._probe = probe
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: dict[object, asyncio.Future[None]] = {}  # by ticket, in order
         self._probing: dict[str, asyncio.Task[None]] = {}
         self._all_dead_since: float | None = None
 
@@ -122,10 +118,12 @@ class Servers:
         Raises:
             PolicyError: none answers, or one never will.
         """
-        troubles = await asyncio.gather(*(self._probe_failure(server.url) for server in self.all))
-        for server, trouble in zip(self.all, troubles, strict=True):
-            if trouble is not None:
-                self.suspect(server, trouble)
+        outcomes = await asyncio.gather(*(self._probe(server.url) for server in self.all), return_exceptions=True)
+        for server, outcome in zip(self.all, outcomes, strict=True):
+            if isinstance(outcome, TemporaryFailure):
+                self.suspect(server, str(outcome))
+            elif outcome is not None:
+                raise outcome
         if not any(server.alive for server in self.all):
             await self.close()
             raise PolicyError(f"no server answers: {self._troubles()}.")
@@ -139,12 +137,18 @@ class Servers:
         Raises:
             PolicyError: no server was alive for too long.
         """
-        server = self._free_server(avoided) if not self._waiting else None
-        is_first = False
-        while server is None:
-            await self._wait(self._patience_s(), is_first)
-            is_first = True
-            server = self._free_server(avoided)
+        ticket, server = object(), None if self._waiting else self._free_server(avoided)
+        try:
+            while server is None:
+                turn = self._waiting[ticket] = asyncio.get_running_loop().create_future()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._patience_s()):
+                        await turn
+                server = self._free_server(avoided)
+        finally:
+            self._waiting.pop(ticket, None)
+            if server is None:
+                self._wake_next()  # the turn goes to the next
         server.outstanding += 1
         server.requests += 1
         if self._waiting and self._free_server(()) is not None:
@@ -175,13 +179,6 @@ class Servers:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _probe_failure(self, url: str) -> str | None:
-        try:
-            await self._probe(url)
-        except TemporaryFailure as failure:
-            return str(failure)
-        return None
-
     def _free_server(self, avoided: Collection[str]) -> Server | None:
         now = time.monotonic()
         living = [server for server in self.all if server.alive]
@@ -207,36 +204,15 @@ class Servers:
             )
         return wait
 
-    async def _wait(self, limit_s: float | None, is_first: bool) -> None:
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        (self._waiting.appendleft if is_first else self._waiting.append)(turn)
-        try:
-            async with asyncio.timeout(limit_s):
-                await turn
-        except TimeoutError:
-            self._leave_queue(turn)
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._wake_next()  # the turn goes to the next
-            self._leave_queue(turn)
-            raise
-
-    def _leave_queue(self, turn: asyncio.Future[None]) -> None:
-        if turn in self._waiting:
-            self._waiting.remove(turn)
-
     def _wake_next(self) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
+        turn = next((turn for turn in self._waiting.values() if not turn.done()), None)
+        if turn is not None:
+            turn.set_result(None)
 
     def _wake_all(self) -> None:
-        for turn in self._waiting:
+        for turn in self._waiting.values():
             if not turn.done():
                 turn.set_result(None)
-        self._waiting.clear()
 
     async def _revive(self, server: Server) -> None:
         pause = _FIRST_PROBE_S

@@ -1,4 +1,4 @@
-"""The prompts for sampling and training.
+"""The prompts of sampling, training and questions; their texts are in `prompts.toml`.
 
 Attempts are filed under a `Prompt`'s version, so a changed wording is a new version.
 """

@@ -8,16 +8,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from curation.config.loading import parse_settings
 from curation.config.policies import LiveModel, PromptFile
 from curation.prompts.base import Prompt
-from curation.prompts.solving import SOLVE, solving_prompt
-from curation.records import SourceError
+from curation.prompts.solving import SOLVE, prompt_of
+from curation.records import ConfigError, SourceError
 from curation.response_formats import ANY, checked_format
-from curation.thinking import OPEN, ThinkingTags
+from curation.thinking import OPEN
 from curation.verify.own_judges import needed_judges
 
 FILE = "asked.json"
@@ -59,18 +60,19 @@ def read_asked(folder: Path) -> Asked:
     """
     path, judges = folder / FILE, needed_judges(folder)
     try:
-        return replace(_asked(json.loads(path.read_text(encoding="utf-8"))), judges=judges)
+        content = json.loads(path.read_text(encoding="utf-8"))
+        policy = parse_settings(LiveModel, {"model": FILE, **_settings(content)}, "its prompt")
+        return Asked(prompt_of(policy), policy.thinking, checked_format(content["response_format"]), judges)
     except FileNotFoundError:
         return Asked(judges=judges)
-    except (KeyError, TypeError, ValueError) as error:
+    except (ConfigError, KeyError, TypeError, ValueError) as error:
         raise SourceError(f"{path} does not state how problems were asked ({error}); publish it again.") from error
 
 
 def write_asked(folder: Path, policy: LiveModel, response_format: str) -> None:
     """Write into a model's folder how it is asked; its chat template adds the system message."""
     (folder / FILE).write_text(asked_by(policy, response_format), encoding="utf-8")
-    examples = [(one.statement, one.response) for one in policy.examples]
-    system = solving_prompt(policy.prompt, ThinkingTags.of(policy.thinking), examples).system
+    system = prompt_of(policy).system
     if (path := folder / _TEMPLATE).is_file():
         path.write_text(with_system_message(path.read_text(encoding="utf-8"), system), encoding="utf-8")
     elif (path := folder / _TOKENIZER).is_file():
@@ -104,19 +106,13 @@ def asked_settings(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     read_asked(folder)
-    table = json.loads(path.read_text(encoding="utf-8"))
-    prompt = table["prompt"]
+    return _settings(json.loads(path.read_text(encoding="utf-8")))
+
+
+def _settings(content: Mapping[str, Any]) -> dict[str, Any]:
+    prompt = content["prompt"]
     return {
         "prompt": {"file": FILE, **prompt} if isinstance(prompt, dict) else prompt,
-        "thinking": table["thinking"],
-        "examples": [{"statement": statement, "response": response} for statement, response in table["examples"]],
+        "thinking": content["thinking"],
+        "examples": [{"statement": statement, "response": response} for statement, response in content["examples"]],
     }
-
-
-def _asked(content: Mapping[str, Any]) -> Asked:
-    named, tags = content["prompt"], content["thinking"]
-    prompt = PromptFile(file=FILE, text=named["text"]) if isinstance(named, dict) else named
-    thinking = tags if isinstance(tags, str) else (str(tags[0]), str(tags[1]))
-    examples = [(str(statement), str(response)) for statement, response in content["examples"]]
-    chosen = solving_prompt(prompt, ThinkingTags.of(thinking), examples)
-    return Asked(chosen, thinking, checked_format(content["response_format"]))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypedDict
 
 from curation.records import PromptRequest
@@ -37,6 +39,18 @@ class Prompt:
             chat.append({"role": "user", "content": self.user(replace(request, statement=statement))})
             chat.append({"role": "assistant", "content": response})
         return [*chat, {"role": "user", "content": self.user(request)}]
+
+
+def stored_texts(name: str) -> dict[str, str]:
+    """Return a table of `prompts.toml`."""
+    texts: dict[str, str] = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))[name]
+    return texts
+
+
+def stored_prompt(name: str, user: Callable[[PromptRequest], str] = lambda request: request.statement) -> Prompt:
+    """Return the prompt of a table of `prompts.toml`, whose version changes with its text."""
+    texts = stored_texts(name)
+    return Prompt(texts["version"], texts["system"], user)
 
 
 def plain_text(messages: Sequence[Message]) -> str:

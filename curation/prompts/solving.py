@@ -10,33 +10,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from curation.config.policies import PromptFile
+from curation.config.policies import LiveModel, PromptFile
 from curation.languages.vocabulary import languages
-from curation.prompts.base import Prompt
+from curation.prompts.base import Prompt, stored_prompt
 from curation.records import Domain, PromptRequest
 from curation.thinking import CLOSE, OPEN, THINK, ThinkingTags
-
-SYSTEM = f"""\
-A user gives you a task. First think about it, as an inner monologue, until you have derived the final answer. Then \
-write a summary that stands on its own: succinct, yet with every critical step of the way to the answer. You may use \
-Markdown and LaTeX. Write both, your thoughts and your summary, in the language of the task.
-
-Keep to this template:
-
-{OPEN}
-Your thoughts, or a draft, as on scratch paper. Be as casual as you like, and take as much room as you need, until you \
-are confident of the answer.
-{CLOSE}
-Your summary, which ends in a clear final answer.
-
-Problem:"""
-
-DIRECT_SYSTEM = """\
-A user gives you a task. Solve it, and write a solution that stands on its own: succinct, yet with every critical step \
-of the way to the answer, and with a clear final answer at its end. You may use Markdown and LaTeX. Write it in the \
-language of the task.
-
-Problem:"""
 
 BOXED = {lang.code: lang.prompts.boxed for lang in languages()}
 """Required form of a math problem's answer, by language (ISO 639-1)."""
@@ -59,8 +37,8 @@ def _statement_and_form(request: PromptRequest) -> str:
     return f"{request.statement}\n\n{answer_instructions(request)}"
 
 
-SOLVE = Prompt("solve@1", SYSTEM, _statement_and_form)
-DIRECT = Prompt("solve-direct@1", DIRECT_SYSTEM, _statement_and_form)
+SOLVE = stored_prompt("solve", _statement_and_form)
+DIRECT = stored_prompt("solve_direct", _statement_and_form)
 PLAIN = Prompt("plain@1", "", lambda request: request.statement)
 
 SOLVING = {"solve": SOLVE, "plain": PLAIN}
@@ -81,12 +59,6 @@ def asks_to_solve(version: str) -> bool:
     return version.partition("@")[0] in {*own, _FILE, RECORDED}
 
 
-def system_prompt(text: str) -> Prompt:
-    """Return a user's system message as a prompt, its hash as version."""
-    version = f"{_FILE}@{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
-    return Prompt(version, text, _statement_and_form)
-
-
 def solving_prompt(
     prompt: str | PromptFile, tags: ThinkingTags = THINK, examples: Sequence[tuple[str, str]] = ()
 ) -> Prompt:
@@ -96,11 +68,21 @@ def solving_prompt(
         prompt: one of `SOLVING`, or a file, which names its tags itself.
         examples: statements and responses before the problem, hashed in the version.
     """
-    chosen = system_prompt(prompt.text) if isinstance(prompt, PromptFile) else _with_tags(SOLVING[prompt], tags)
+    if isinstance(prompt, PromptFile):
+        version = f"{_FILE}@{hashlib.blake2b(prompt.text.encode(), digest_size=6).hexdigest()}"
+        chosen = Prompt(version, prompt.text, _statement_and_form)
+    else:
+        chosen = _with_tags(SOLVING[prompt], tags)
     if not examples:
         return chosen
     digest = hashlib.blake2b(repr(tuple(examples)).encode(), digest_size=4).hexdigest()
     return replace(chosen, version=f"{chosen.version} examples {digest}", examples=tuple(examples))
+
+
+def prompt_of(settings: LiveModel) -> Prompt:
+    """Return a model's prompt."""
+    examples = [(one.statement, one.response) for one in settings.examples]
+    return solving_prompt(settings.prompt, ThinkingTags.of(settings.thinking), examples)
 
 
 def _with_tags(prompt: Prompt, tags: ThinkingTags) -> Prompt:
@@ -108,5 +90,5 @@ def _with_tags(prompt: Prompt, tags: ThinkingTags) -> Prompt:
         return prompt
     if not tags.are_used:
         return DIRECT
-    system = SYSTEM.replace(OPEN, tags.open).replace(CLOSE, tags.close)
+    system = SOLVE.system.replace(OPEN, tags.open).replace(CLOSE, tags.close)
     return Prompt(f"{SOLVE.version} {tags.open} {tags.close}", system, SOLVE.user)

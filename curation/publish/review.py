@@ -233,12 +233,6 @@ def apply_verdicts(problems: pl.DataFrame, verdicts: ReviewVerdicts) -> tuple[pl
     return kept.select(problems.columns), dropped.select(DROPPED.names())
 
 
-def replaced_reference(raw_answer: str | None) -> str | None:
-    """Return the reference that a person replaced, or None."""
-    is_replaced = raw_answer is not None and raw_answer.startswith(_BEFORE_REVIEW)
-    return raw_answer.removeprefix(_BEFORE_REVIEW) if raw_answer is not None and is_replaced else None
-
-
 def keep_accepted_labels(decisions: pl.DataFrame, unsuspecting: pl.DataFrame, verdicts: ReviewVerdicts) -> pl.DataFrame:
     """Return decisions without suspicions against accepted labels.
 

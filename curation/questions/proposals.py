@@ -27,13 +27,6 @@ _PROPOSED = {
 }
 
 
-def refused_request(request: PromptRequest, previous: str, reasons: str) -> PromptRequest:
-    """Return a retry's request, under its own id."""
-    details = {**request.details, PREVIOUS: previous, REASONS: reasons}
-    name = problem_id("\n".join((request.id, previous, reasons)), domain=request.domain)
-    return replace(request, id=name, details=details)
-
-
 def refusal_text(request: PromptRequest) -> str:
     """Return the end of a retry's message; empty for first tries."""
     details = request.details
@@ -99,36 +92,29 @@ class Proposal(Generic[T]):
     ) -> pl.DataFrame:
         """Ask and accept; return a row per proposal, with text and outcome."""
         subjects = rows.to_dicts()
-        lines = [_Line(at, request) for at, request in enumerate(requests) if isinstance(request, str)]
-        asked = [
-            _Line(at, request, index)
+        lines = [
+            _Line(at, index, request)
             for at, request in enumerate(requests)
-            if not isinstance(request, str)
-            for index in range(self.each)
+            for index in range(1 if isinstance(request, str) else self.each)
         ]
+        due = {line: line.asked for line in lines if not isinstance(line.asked, str)}
         for number in range(self.tries):
-            due = [line for line in asked if not line.accepted and (number == 0 or line.text is not None)]
-            texts = _texts(ask(list({line.next.id: line.next for line in due}.values()), 1 if number else self.each))
-            for line in due:
-                text = texts.get((line.next.id, 0 if number else line.index))
+            attempts = ask(list({request.id: request for request in due.values()}.values()), 1 if number else self.each)
+            found = attempts.select("problem", "index", "text").drop_nulls().iter_rows()
+            texts = {(name, index): text for name, index, text in found}
+            for line, request in due.items():
+                text = texts.get((request.id, 0 if number else line.index))
                 if text is not None or number == 0:
                     line.text, line.tries = text, line.tries + 1
-                    self._decide(line, subjects[line.at], tool)
-            accepted = [line for line in due if line.accepted]
-            if self.review is not None and accepted:
+                    proposed = self.read(text)
+                    line.decide(self.nothing if proposed is None else self.accept(subjects[line.at], proposed, tool))
+            if self.review is not None and (accepted := [line for line in due if line.accepted]):
                 whys = self.review([(subjects[line.at], line.result) for line in accepted], tool)
                 for line, why in zip(accepted, whys, strict=True):
-                    line.accepted, line.why = why is None, why
-                    line.result = line.result if why is None else {}
-        lines = sorted([*lines, *asked], key=lambda line: line.at)
-        proposed = pl.DataFrame([line.row() for line in lines], schema={**_PROPOSED, **self.result}, orient="row")
-        return pl.concat([rows[[line.at for line in lines]], proposed], how="horizontal")
-
-    def _decide(self, line: _Line, subject: Mapping[str, Any], tool: Any) -> None:
-        proposed = self.read(line.text)
-        result = self.accept(subject, proposed, tool) if proposed is not None else self.nothing
-        line.accepted = not isinstance(result, str)
-        line.why, line.result = (result, {}) if isinstance(result, str) else (None, result)
+                    line.decide(line.result if why is None else why)
+            due = {line: line.retry() for line in due if line.text is not None and not line.accepted}
+        proposed_rows = pl.DataFrame([line.row() for line in lines], {**_PROPOSED, **self.result}, orient="row")
+        return pl.concat([rows[[line.at for line in lines]], proposed_rows], how="horizontal")
 
     def notes(self, proposals: pl.DataFrame) -> dict[str, int]:
         """Count accepted texts, and refusals by reason up to a colon."""
@@ -137,35 +123,38 @@ class Proposal(Generic[T]):
         return {"accepted": proposals.filter("accepted").height, **refused}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Line:
     """A proposal's row, request or why it has none, and outcome."""
 
     at: int
-    request: Request
-    index: int = 0
+    index: int
+    asked: Request
     tries: int = 0
     text: str | None = None
-    accepted: bool = False
     why: str | None = None
     result: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def next(self) -> PromptRequest:
-        """Return what is asked next."""
-        assert not isinstance(self.request, str)
-        if self.text is None or self.why is None:
-            return self.request
-        return refused_request(self.request, self.text, self.why)
+    def accepted(self) -> bool:
+        """Return whether the last text is accepted."""
+        return self.tries > 0 and self.why is None
+
+    def decide(self, result: Mapping[str, Any] | str) -> None:
+        """Note a text's result, or why it is refused."""
+        self.why, self.result = (result, {}) if isinstance(result, str) else (None, result)
+
+    def retry(self) -> PromptRequest:
+        """Return the request after a refusal, under its own id."""
+        assert not isinstance(self.asked, str)
+        previous, reasons = self.text or "", self.why or ""
+        name = problem_id("\n".join((self.asked.id, previous, reasons)), domain=self.asked.domain)
+        details = {**self.asked.details, PREVIOUS: previous, REASONS: reasons}
+        return replace(self.asked, id=name, details=details)
 
     def row(self) -> dict[str, Any]:
         """Return the row of evidence."""
         proposed = {"index": self.index, "tries": self.tries, "text": self.text, "accepted": self.accepted}
-        if isinstance(self.request, str):
-            return {"question": None, **proposed, "why": self.request}
-        return {"question": self.request.id, **proposed, "why": self.why, **self.result}
-
-
-def _texts(attempts: pl.DataFrame) -> dict[tuple[str, int], str]:
-    rows = attempts.select("problem", "index", "text").drop_nulls().iter_rows()
-    return {(name, index): text for name, index, text in rows}
+        if isinstance(self.asked, str):
+            return {"question": None, **proposed, "why": self.asked}
+        return {"question": self.asked.id, **proposed, "why": self.why, **self.result}

@@ -19,26 +19,12 @@ from curation.filters import statements
 from curation.filters.multiple_choice import sound_option, strip_markup
 from curation.languages.vocabulary import one_of
 from curation.options import split_options
-from curation.prompts.base import Prompt
+from curation.prompts.base import stored_prompt
 from curation.questions.proposals import Proposal, refusal_text
 from curation.questions.votes import Request, Selected
 from curation.records import COUNTED_OUTCOMES, PROBLEM, Domain, Outcome, PromptRequest
 from curation.thinking import split_response
-from curation.verify.math_judge import Judge, JudgeTask, Response
-
-SYSTEM = """\
-You are given a multiple-choice problem, its options, and the option that is right. Write the problem again as a \
-question that somebody can answer who never sees the options, and whose only answer is the right option.
-
-- Change as little as you can. Stay in the language of the problem. Every number and every formula of the problem \
-stays as it is, and no new one comes in.
-- If the question is about the options themselves ("which of these numbers …"), put all of them into the question, in \
-their order, without letters.
-- Never say, hint or mark which one is right.
-- If no such question exists, write NONE between the tags.
-
-Write the new problem between <problem> and </problem>. Behind it, solve your own problem from its text alone and put \
-the answer into \\boxed{}."""
+from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
 
 
 def _user(request: PromptRequest) -> str:
@@ -48,7 +34,7 @@ def _user(request: PromptRequest) -> str:
     )
 
 
-PROMPT = Prompt("rewrite-choices@1", SYSTEM, _user)
+PROMPT = stored_prompt("rewriting", _user)
 
 TWO_REFERENCES = "its copies name different options"
 NOT_RESOLVED = "no option is named as the right one"
@@ -79,14 +65,8 @@ def read_rewriting(text: str | None) -> ProposedRewriting | None:
     return ProposedRewriting(matches[-1][1].strip(), response[matches[-1].end() :].strip())
 
 
-def accept_rewriting(
-    question: str, options: Sequence[str], index: int, statement: str, *, verified: bool
-) -> dict[str, str] | str:
-    """Return the open question's statement and answer, or why it is refused.
-
-    Args:
-        verified: whether the model's own answer is right.
-    """
+def refusal(question: str, options: Sequence[str], index: int, statement: str) -> str | None:
+    """Return what is lost, changed or given away in a rewriting, or None."""
     if split_options(statement) is not None:
         return "the rewriting still has labelled options"
     if not _ASKS.search(statement):
@@ -106,9 +86,7 @@ def accept_rewriting(
         return f"the numbers changed: {_list_numbers(numbers_before)} became {_list_numbers(numbers_after)}"
     if main_script(statement) != main_script(question):
         return f"the language changed: {main_script(question)} became {main_script(statement)}"
-    if not verified:
-        return "the model's answer to its rewriting is not the right option"
-    return {"statement": statement, "answer": answer}
+    return None
 
 
 def _numbers(text: str) -> Counter[str]:
@@ -143,34 +121,40 @@ def ambiguous_ids(problems: pl.DataFrame) -> frozenset[str]:
 def choices_to_rewrite(problems: pl.DataFrame, settings: StatementSettings, ambiguous: frozenset[str]) -> Selected:
     """Select the multiple choice of a shard."""
     found = {} if "multiple_choice" in settings.disabled else statements.find_choices(problems)
-    rows = problems.with_row_index("_at").filter(pl.col("_at").is_in(list(found)))
-    rows = rows.select("_at", "id", "source", "row", "lang")
-    choices = [None if isinstance(parsed := found[at], str) else parsed for at in rows["_at"]]
+    places = sorted(found)
+    rows = problems.with_row_index("at")[places].select("at", "id", "source", "row", "lang")
     requests: list[Request] = []
-    for name, lang, choice in zip(rows["id"], rows["lang"], choices, strict=True):
-        if choice is None or name in ambiguous:
-            requests.append(NOT_RESOLVED if choice is None else TWO_REFERENCES)
+    parsed: list[tuple[str, list[str], int] | tuple[None, None, None]] = []
+    for choice, name, lang in zip(map(found.get, places), rows["id"], rows["lang"], strict=True):
+        if choice is None or isinstance(choice, str):
+            requests.append(NOT_RESOLVED)
+            parsed.append((None, None, None))
             continue
         details = {"options": "\n".join(choice.options), "answer": choice.options[choice.index]}
-        requests.append(PromptRequest(name, choice.question, Domain.MATH, lang, details))
-    columns = {
-        "choice": [choice.question if choice is not None else None for choice in choices],
-        "options": [list(choice.options) if choice is not None else None for choice in choices],
-        "right": [choice.index if choice is not None else None for choice in choices],
-    }
+        request = PromptRequest(name, choice.question, Domain.MATH, lang, details)
+        requests.append(TWO_REFERENCES if name in ambiguous else request)
+        parsed.append((choice.question, list(choice.options), choice.index))
     schema = {"choice": pl.String(), "options": pl.List(pl.String()), "right": pl.Int32()}
-    return rows.rename({"_at": "at"}).hstack(pl.DataFrame(columns, schema=schema)), requests
+    return rows.hstack(pl.DataFrame(parsed, schema, orient="row")), requests
+
+
+def own_verdict(name: str, reference: str, lang: str, proposed: ProposedRewriting, judge: Judge) -> Verdict:
+    """Judge the writer's answer to its own problem."""
+    task = JudgeTask(name, reference, lang, (Response(proposed.answer, None),), statement=proposed.statement)
+    return next(iter(judge.judge([task]))).verdicts[0]
 
 
 def accept(row: Mapping[str, Any], rewriting: ProposedRewriting, judge: Judge) -> Mapping[str, Any] | str:
     """Return the open question's statement and answer, or why it is refused."""
-    solved = (Response(rewriting.answer, None),)
-    task = JudgeTask(row["id"], row["options"][row["right"]], row["lang"], solved, statement=rewriting.statement)
-    (verdict,) = next(iter(judge.judge([task]))).verdicts
-    failed = verdict.outcome not in COUNTED_OUTCOMES  # the verifier's own failure is no verdict on the model
-    verified = failed or verdict.outcome is Outcome.CORRECT
-    result = accept_rewriting(row["choice"], row["options"], row["right"], rewriting.statement, verified=verified)
-    return f"the verifier failed: {verdict.method}" if failed and not isinstance(result, str) else result
+    right = row["options"][row["right"]]
+    if (why := refusal(row["choice"], row["options"], row["right"], rewriting.statement)) is not None:
+        return why
+    verdict = own_verdict(row["id"], right, row["lang"], rewriting, judge)
+    if verdict.outcome not in COUNTED_OUTCOMES:  # the verifier's own failure is no verdict on the model
+        return f"the verifier failed: {verdict.method}"
+    if verdict.outcome is not Outcome.CORRECT:
+        return "the model's answer to its rewriting is not the right option"
+    return {"statement": rewriting.statement, "answer": sound_option(right)}
 
 
 def open_rows(

@@ -14,26 +14,15 @@ from typing import Any
 import polars as pl
 
 from curation.filters.dedup.near import near_duplicates
-from curation.prompts.base import Prompt
+from curation.prompts.base import stored_prompt
 from curation.questions.proposals import Proposal, refusal_text
-from curation.questions.rewriting import ProposedRewriting, main_script, read_rewriting
-from curation.questions.votes import Request, Selected
+from curation.questions.rewriting import ProposedRewriting, main_script, own_verdict, read_rewriting
+from curation.questions.votes import Selected
 from curation.records import DROPPED, PROBLEM, Domain, DropReason, Outcome, PromptRequest, problem_id
 from curation.verify.generator_scores import scorer_of
-from curation.verify.math_judge import Judge, JudgeTask, Response
+from curation.verify.math_judge import Judge
 
-SYSTEM = """\
-You are given a math problem. Write another problem that has the same answer.
-
-- Change the wording, the setting or the order, or add a condition that is irrelevant or follows from the others.
-- The answer stays exactly the same, in the same form and unit. Stay in the language of the problem.
-- Never say or hint what the answer is.
-- If no such problem exists, write NONE between the tags.
-
-Write the new problem between <problem> and </problem>. Behind it, solve your own problem from its text alone and put \
-the answer into \\boxed{}."""
-
-PROMPT = Prompt("variant@1", SYSTEM, lambda request: f"The problem:\n\n{request.statement}{refusal_text(request)}")
+PROMPT = stored_prompt("variants", lambda request: f"The problem:\n\n{request.statement}{refusal_text(request)}")
 
 STAGE = "variants"
 _SOURCE = "\0variants"
@@ -62,47 +51,37 @@ class VariantChecks:
 def select(problems: pl.DataFrame, _checks: VariantChecks) -> Selected:
     """Return sometimes solved problems, except those that only their generator judges."""
     by_verifier = pl.Series([scorer_of(meta) is None for meta in problems["meta"]], dtype=pl.Boolean)
-    rows = (
-        problems.with_row_index("at").filter(by_verifier).select("at", "id", "statement", "answer", "lang", "choices")
-    )
-    requests: list[Request] = [
-        PromptRequest(name, statement, Domain.MATH, lang)
-        for name, statement, lang in rows.select("id", "statement", "lang").iter_rows()
-    ]
-    return rows, requests
+    rows = problems.with_row_index("at").filter(by_verifier)
+    rows = rows.select("at", "id", "statement", "answer", "lang", "choices")
+    texts = rows.select("id", "statement", "lang").iter_rows()
+    return rows, [PromptRequest(name, statement, Domain.MATH, lang) for name, statement, lang in texts]
 
 
 def accept(row: Mapping[str, Any], proposed: ProposedRewriting, checks: VariantChecks) -> Mapping[str, Any] | str:
     """Return variant and verdict on the writer's answer, or why it is refused."""
-    if main_script(proposed.statement) != main_script(row["statement"]):
-        return f"the language changed: {main_script(row['statement'])} became {main_script(proposed.statement)}"
-    solved = (Response(proposed.answer, None),)
-    task = JudgeTask(row["id"], row["answer"], row["lang"], solved, statement=proposed.statement)
-    (verdict,) = next(iter(checks.judge.judge([task]))).verdicts
+    before, after = main_script(row["statement"]), main_script(proposed.statement)
+    if before != after:
+        return f"the language changed: {before} became {after}"
+    verdict = own_verdict(row["id"], row["answer"], row["lang"], proposed, checks.judge)
     name = problem_id(proposed.statement, row["choices"], Domain.MATH)
     return {"made": name, "new_statement": proposed.statement, "own_answer": verdict.outcome.value}
 
 
 def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], checks: VariantChecks) -> list[str | None]:
     """Return why each variant is refused after comparison and measurement, or None."""
-    fields = {"id": pl.String, "statement": pl.String, "answer": pl.String, "lang": pl.String}
-    rows = pl.DataFrame(
-        [(result["made"], result["new_statement"], row["answer"], row["lang"]) for row, result in pairs],
-        schema=fields,
-        orient="row",
-    )
-    whys = _repeated(rows, checks)
+    new = [(result["made"], result["new_statement"], row["answer"], row["lang"]) for row, result in pairs]
+    rows = pl.DataFrame(new, ["id", "statement", "answer", "lang"], orient="row")
     overlaps = checks.overlaps(rows["statement"])
-    for at, name in enumerate(overlaps):
-        if whys[at] is None and name is not None:
-            whys[at] = f"overlaps with a benchmark: {name}"
+    whys = [
+        why or (f"overlaps with a benchmark: {name}" if name is not None else None)
+        for why, name in zip(_repeated(rows, checks), overlaps, strict=True)
+    ]
     sound = rows.filter(pl.Series([why is None for why in whys]))
-    decided = checks.measure(sound) if sound.height else None
+    measured = checks.measure(sound).partition_by("problem", as_dict=True) if sound.height else {}
     for at, (_, result) in enumerate(pairs):
-        if whys[at] is None and decided is not None:
-            decision = decided.filter(pl.col("problem") == result["made"])
+        if whys[at] is None:
+            decision = checks.decisions[result["made"]] = measured[result["made"],]
             whys[at] = _defect(decision, result["own_answer"])
-            checks.decisions[result["made"]] = decision
     return whys
 
 
@@ -110,13 +89,9 @@ def _repeated(rows: pl.DataFrame, checks: VariantChecks) -> list[str | None]:
     new = rows.with_row_index("row").with_columns(source=pl.lit(_SOURCE), row=pl.col("row").cast(pl.Int64))
     old = checks.problems.select(new.columns).with_columns(pl.col("row").cast(pl.Int64))
     members = near_duplicates(pl.concat([old, new]), old["source"].unique().sort().to_list())
-    alike = set(members.filter(pl.col("source") == _SOURCE)["row"])
-    taken = {*checks.problems["id"]}
-    whys: list[str | None] = []
-    for at, name in enumerate(rows["id"]):
-        whys.append(REPEATED if at in alike or name in taken else None)
-        taken.add(name)
-    return whys
+    alike = pl.col("row").is_in(members.filter(pl.col("source") == _SOURCE)["row"].implode())
+    taken = pl.col("id").is_in(checks.problems["id"].implode()) | ~pl.col("id").is_first_distinct()
+    return new.select(pl.when(alike | taken).then(pl.lit(REPEATED)))["literal"].to_list()
 
 
 def _defect(decision: pl.DataFrame, own_answer: str) -> str | None:
@@ -132,17 +107,36 @@ def apply(
 ) -> dict[str, pl.DataFrame]:
     """Return accepted variants as ``kept``, refused problems as ``dropped`` (they stay), and decisions."""
     accepted, refused = proposals.filter("accepted"), proposals.filter(~pl.col("accepted"))
-    originals = problems[accepted["at"].to_list()].iter_rows(named=True)
-    decisions = [checks.decisions[name] for name in accepted["made"]]
-    rows = [
-        _row(original, proposal, decision, checks)
-        for original, proposal, decision in zip(originals, accepted.iter_rows(named=True), decisions, strict=True)
-    ]
     dropped = problems[refused["at"].to_list()].with_columns(
         stage=pl.lit(STAGE), reason=pl.lit(DropReason.NO_VARIANT.value), evidence=refused["why"]
     )
-    tables = {"kept": pl.DataFrame(rows, schema=VARIANT, orient="row"), "dropped": dropped.select(DROPPED.names())}
-    return tables | ({"decisions": pl.concat(decisions)} if decisions else {})
+    tables = {"kept": VARIANT.to_frame(), "dropped": dropped.select(DROPPED.names())}
+    if accepted.is_empty():
+        return tables
+    originals = problems[accepted["at"].to_list()]
+    decisions = pl.concat(checks.decisions[name] for name in accepted["made"])
+    evidence = accepted.select(
+        by=pl.lit(checks.writer),
+        tries="tries",
+        own_answer="own_answer",
+        measured_by=pl.lit(checks.policy),
+        correct=decisions["correct"],
+        judged=decisions["judged"],
+    )
+    metas = [
+        json.dumps(json.loads(meta or "{}") | {"variant_of": name, "variant": variant}, ensure_ascii=False)
+        for name, meta, variant in zip(originals["id"], originals["meta"], evidence.to_dicts(), strict=True)
+    ]
+    kept = originals.with_columns(
+        id=accepted["made"],
+        group=pl.coalesce("group", "id"),
+        statement=accepted["new_statement"],
+        raw_statement="statement",
+        solution=pl.lit(None, pl.String),
+        meta=pl.Series(metas, dtype=pl.String),
+        variant_of="id",
+    )
+    return {**tables, "kept": kept.select(VARIANT.names()), "decisions": decisions}
 
 
 def with_variants(problems: pl.DataFrame, variants: pl.DataFrame) -> pl.DataFrame:
@@ -151,31 +145,6 @@ def with_variants(problems: pl.DataFrame, variants: pl.DataFrame) -> pl.DataFram
     new = variants.join(places, left_on="variant_of", right_on="id", how="inner", maintain_order="left")
     rows = pl.concat([problems.with_row_index("place"), new.drop("variant_of")], how="diagonal")
     return rows.sort("place", maintain_order=True).drop("place")
-
-
-def _row(
-    original: Mapping[str, Any], proposal: Mapping[str, Any], decision: pl.DataFrame, checks: VariantChecks
-) -> dict[str, Any]:
-    correct, judged = decision.select("correct", "judged").row(0)
-    evidence = {
-        "by": checks.writer,
-        "tries": proposal["tries"],
-        "own_answer": proposal["own_answer"],
-        "measured_by": checks.policy,
-        "correct": correct,
-        "judged": judged,
-    }
-    meta = json.loads(original["meta"] or "{}") | {"variant_of": original["id"], "variant": evidence}
-    return {
-        **original,
-        "id": proposal["made"],
-        "group": original["group"] or original["id"],
-        "statement": proposal["new_statement"],
-        "raw_statement": original["statement"],
-        "solution": None,
-        "meta": json.dumps(meta, ensure_ascii=False),
-        "variant_of": original["id"],
-    }
 
 
 VARIANTS = Proposal(

@@ -6,7 +6,7 @@ Invariants: unreadable responses are no votes; another threshold asks no model a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,22 +34,6 @@ Ask = Callable[[Sequence[PromptRequest], int], pl.DataFrame]
 def text_request(text: str, lang: str, domain: str = Domain.MATH) -> PromptRequest:
     """Return a request identified by its text, as in files of recorded votes."""
     return PromptRequest(problem_id(text, domain=domain), text, Domain(domain), lang)
-
-
-def read_verdict(text: str | None, words: Collection[str]) -> str | None:
-    """Return a response's last verdict, one of ``words`` (in capitals), or None.
-
-    Two verdicts on the last line and unclosed thoughts are unreadable.
-    """
-    response = split_response(text).answer if text is not None else None
-    if response is None:
-        return None
-    found = list(re.finditer(rf"(?i)\bVERDICT\W{{0,6}}({'|'.join(words)})\b", response))
-    if not found:
-        return None
-    line = response[found[-1].start() :].partition("\n")[0]
-    named = {word for word in re.findall(r"[A-Z]+", line.upper()) if word in words}
-    return found[-1][1].upper() if len(named) == 1 else None
 
 
 def every_row(frame: pl.DataFrame) -> Selected:
@@ -116,9 +100,17 @@ class Vote:
             raise ValueError(f"reasons: {', '.join(sorted(unknown))} is none of the faults {self.words[1:]}")
 
     def read(self, text: str | None) -> str:
-        """Return the word of a response, or `UNREADABLE`."""
-        verdict = read_verdict(text, tuple(word.upper() for word in self.words))
-        return verdict.lower() if verdict is not None else UNREADABLE
+        """Return a response's last verdict, or `UNREADABLE`.
+
+        Two verdicts on the last line and unclosed thoughts are unreadable.
+        """
+        answer = split_response(text).answer if text is not None else None
+        found = list(re.finditer(rf"(?i)\bVERDICT\W{{0,6}}({'|'.join(self.words)})\b", answer or ""))
+        if answer is None or not found:
+            return UNREADABLE
+        line = answer[found[-1].start() :].partition("\n")[0]
+        named = {word for word in re.findall(r"[a-z]+", line.lower()) if word in self.words}
+        return found[-1][1].lower() if len(named) == 1 else UNREADABLE
 
     def is_readable(self, text: str | None) -> bool:
         """Return whether a response is a vote."""
@@ -137,32 +129,27 @@ class Vote:
         threshold: float | None = None,
         _tool: Any = None,
     ) -> pl.DataFrame:
-        """Ask and count; return rows with `tally` and `decide`. Reasons are not asked."""
+        """Ask and count; return rows with `decide`'s columns, and ``why`` nothing was asked."""
         asked = {request.id: request for request in requests if not isinstance(request, str)}
         names = pl.Series([None if isinstance(one, str) else one.id for one in requests], dtype=pl.String)
         whys = pl.Series("why", [one if isinstance(one, str) else None for one in requests], pl.String)
-        counted = self.tally(names, ask(list(asked.values()), self.votes))
-        decided = self.decide(counted, threshold or self.threshold, self.votes // 2 + 1)
-        return pl.concat([rows, counted, decided.drop("enough"), whys.to_frame()], how="horizontal")
+        attempts = ask(list(asked.values()), self.votes)
+        decided = self.decide(names, attempts, threshold or self.threshold, self.votes // 2 + 1)
+        return pl.concat([rows, decided, whys.to_frame()], how="horizontal")
 
-    def tally(self, questions: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:
-        """Return each question's id, votes per word, ``unreadable`` and ``readable``."""
-        texts = pl.Series([self.read(text) for text in attempts["text"]], dtype=pl.String)
-        votes = attempts.select(question="problem", vote=texts)
-        words = (*self.words, UNREADABLE)
-        counted = votes.group_by("question").agg((pl.col("vote") == word).sum().alias(word) for word in words)
-        named = questions.alias("question").to_frame()
-        frame = named.join(counted, on="question", how="left", maintain_order="left")
-        counts = [pl.col(word).fill_null(0).cast(pl.Int32) for word in words]
-        return frame.select("question", *counts).with_columns(readable=pl.sum_horizontal(self.words).cast(pl.Int32))
-
-    def decide(self, tallies: pl.DataFrame, threshold: float, min_readable: int) -> pl.DataFrame:
-        """Return whether ``enough`` votes are readable, the ``decision`` or null, and its evidence.
+    def decide(self, questions: pl.Series, attempts: pl.DataFrame, threshold: float, min_readable: int) -> pl.DataFrame:
+        """Return each question's id, votes per word, readable and unreadable ones, decision (or null) and evidence.
 
         Args:
+            questions: ids of requests, or null.
             threshold: deciding share of readable votes, in (0, 1].
         """
-        enough = (pl.col("readable") >= max(1, min_readable)).fill_null(False)
+        votes = attempts.select(question="problem", vote=pl.Series(map(self.read, attempts["text"]), dtype=pl.String))
+        asked = questions.alias("question").to_frame().with_row_index("at")
+        counts = [(pl.col("vote") == word).sum().cast(pl.Int32).alias(word) for word in (*self.words, UNREADABLE)]
+        tallies = asked.join(votes, on="question", how="left").group_by("at", "question").agg(counts).sort("at")
+        tallies = tallies.drop("at").with_columns(readable=pl.sum_horizontal(self.words).cast(pl.Int32))
+        enough = pl.col("readable") >= max(1, min_readable)
         named = self.words[1:] if self.pooled else self.words
         most = pl.max_horizontal(named)
         main = pl.coalesce(pl.when((pl.col(word) == most) & (most > 0)).then(pl.lit(word)) for word in named)
@@ -175,19 +162,13 @@ class Vote:
         what = "{} of {} votes name a fault, most often: {}" if name_faults else "{} of {} votes: {}"
         counted = pl.format(what, count, "readable", main.fill_null("none"))
         few = pl.format("only {} readable votes", "readable")
-        return tallies.select(
-            enough=enough,
+        return tallies.with_columns(
             decision=pl.when(reaches).then(main).otherwise(otherwise),
             evidence=pl.when(enough).then(counted).otherwise(few),
         )
 
     def notes(self, votes: pl.DataFrame) -> dict[str, int]:
-        """Return a shard's counts by decision, and of agreement with people."""
+        """Return a shard's counts by decision."""
         asked = votes.filter(pl.col("question").is_not_null())
         notes = {f"decided {word}": asked.filter(decision=word).height for word in self.words}
-        notes["uncertain"] = asked["decision"].null_count()
-        if "people" in votes.columns:
-            both = asked.filter(pl.col("people").is_not_null() & pl.col("decision").is_in(self.words[:2]))
-            alike = both.filter(pl.col("decision") == pl.col("people")).height
-            notes |= {"with people": both.height, "as people": alike}
-        return notes
+        return {**notes, "uncertain": asked["decision"].null_count()}

@@ -172,7 +172,7 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
         plan = plan_stage(
             part,
             policy_name(model),
-            costs.problems or 0,
+            costs.problems,
             [(attempts, attempts * tokens)],
             tokens_per_s=gpus * speed,
             devices=gpus,

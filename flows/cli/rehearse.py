@@ -212,9 +212,7 @@ def _small_recipe(
     for stage in ("stage1", "stage2"):
         if stage in table:
             table[stage] = {"model": SMALL, "band": OPEN_BAND, "sampling": {"early_stopping": False}}
-    if table["decontamination"].pop("embedder", None):  # the small model gives no vectors
-        table["decontamination"]["methods"] = list({*recipe.decontamination.methods, "words"} - {"embedding"})
-    for key in recipe.asked.keys() - {"decontamination.embedder"}:
+    for key in recipe.asked:
         *path, last = key.split(".")
         reduce(dict.__getitem__, path, table)[last] = SMALL
     if recipe.grader is not None:

@@ -51,13 +51,9 @@ def planted_figures(run: Run, results: Results) -> list[Figure]:
 
 
 def without_models(recipe: Recipe) -> Recipe:
-    """Return the recipe without filters and overlap methods that need a model."""
+    """Return the recipe without filters that need a model."""
     code = recipe.code.model_copy(update={"make_tests": False})
-    overlap = recipe.decontamination
-    if overlap.embedder is not None:
-        methods = tuple(method for method in overlap.methods if method != "embedding")
-        overlap = overlap.model_copy(update={"methods": methods})
-    return recipe.model_copy(update={"questions": {}, "code": code, "decontamination": overlap})
+    return recipe.model_copy(update={"questions": {}, "code": code})
 
 
 def _row_figures(run: Run, results: Results, *, math: bool) -> Iterator[Figure]:

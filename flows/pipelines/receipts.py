@@ -199,7 +199,7 @@ def _check_run(stated: Receipt, published: PublishedRun, folder: Path, found: Ve
         found.differing += again.differing
         left = f", {again.failed:,} on which the verifier failed left out" if again.failed else ""
         found.checked.append(f"{again.verdicts:,} verdicts{left}, {again.decisions:,} decisions")
-        if run.recipe.asks_doubtful_verdicts:
+        if run.recipe.asks("doubtful_verdicts"):
             found.unchecked.append("a model's votes on doubtful verdicts: those that are stored in the run's folder")
         _compare(stated, published, again.results, again.digests, folder, found, quick=quick)
 

@@ -136,12 +136,10 @@ def _held(run: Run, judge: str, debater: str, debates: Sequence[Debate]) -> list
         judged_by = session.policy.key.policy
         views = [{view: debate.view_request(view) for view in VIEWS} if debate else {} for debate in complete]
         asked = {request.id: request for requests in views for request in requests.values()}
-        answers: dict[str, list[str | None]] = {}
-        for name, text in session.ask(list(asked.values()), JUDGE.votes).select("problem", "text").iter_rows():
-            answers.setdefault(name, []).append(text)
+        answers = dict(session.ask(list(asked.values()), JUDGE.votes).select("problem", "text").iter_rows())
     return [
         (debate or opened).row(
-            {view: answers.get(request.id, []) for view, request in requests.items()}, judged_by, argued_by
+            {view: answers.get(request.id) for view, request in requests.items()}, judged_by, argued_by
         )
         for opened, debate, requests in zip(debates, complete, views, strict=True)
     ]

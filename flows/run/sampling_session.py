@@ -246,7 +246,7 @@ class SamplingSession:
             watch=self._report,
             alarm=self._warn,
             budget=self._failure_budget(),
-            doubtful_is_open=self._run.recipe.asks_doubtful_verdicts,
+            doubtful_is_open=self._run.recipe.asks("doubtful_verdicts"),
         )
 
     async def _until(self, names: list[str]) -> None:

@@ -308,7 +308,7 @@ def stage_learner(
     if stated:
         given = prior_counts(problems, stated)
         counts = pl.concat([counts.cast(given.schema), given])
-    is_open = run.recipe.asks_doubtful_verdicts
+    is_open = run.recipe.asks("doubtful_verdicts")
     domains = problem_domains(problems, run.made_sources)
     return prior_learner(rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open, domains=domains)
 
@@ -336,7 +336,7 @@ def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
     """Return what the verdicts depend on, apart from attempts."""
     settings = difficulty_stage(run.recipe, part)
     settings_read = {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stopping_digest(settings)}
-    return settings_read | ({"doubtful": "open"} if run.recipe.asks_doubtful_verdicts else {})
+    return settings_read | ({"doubtful": "open"} if run.recipe.asks("doubtful_verdicts") else {})
 
 
 def attempt_store(run: Run, result: StageResult) -> attempts.AttemptStore:

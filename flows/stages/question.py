@@ -192,7 +192,5 @@ def question_line(result: StageResult) -> str | None:
     counts += [("accepted", notes.get("accepted", 0)), ("undecided", notes.get("uncertain", 0))]
     counts += [(f"not asked as {SPENT}", notes["not asked"])]
     came = ", ".join(f"{count:,} {name}" for name, count in counts if count)
-    people = notes.get("with people", 0)
-    told = f"; of {people:,} that people decided too, {notes['as people']:,} alike" if people else ""
     asked = f"{notes['asked']:,} questions, {notes.get('votes', 0):,} answers, {notes.get('tokens', 0):,} tokens"
-    return f"{result.stage.title}: {asked}: {came or 'nothing'}{told}"
+    return f"{result.stage.title}: {asked}: {came or 'nothing'}"

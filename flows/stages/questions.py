@@ -10,14 +10,12 @@ import polars as pl
 
 from curation.config import Recipe
 from curation.filters import statements
-from curation.publish import review
 from curation.questions import QUESTIONS, overlaps
-from curation.questions.doubtful_verdicts import REVIEWED
 from curation.questions.rewriting import ambiguous_ids
 from curation.sources import reading as sources
 from curation.storage.stages import read_shard, read_table
 from flows.run.pipeline import read_result
-from flows.run.run_folder import Run, verdicts_of_people
+from flows.run.run_folder import Run
 from flows.run.stage import MATH, Kind, Stage, StageRun
 from flows.stages.attempts import attempts_of, part_title
 from flows.stages.decontamination import DECONTAMINATION, benchmarks_of, overlap_settings, scores_folder
@@ -73,17 +71,12 @@ def _benchmark_texts(run: Run, pairs: pl.DataFrame) -> dict[tuple[str, int], str
 
 @contextmanager
 def _doubtful_verdicts(job: StageRun) -> Iterator[Inputs]:
-    reviews, judged = verdicts_of_people(job.run), job.results[attempts_of(job.stage.part)]
-    accepted = {name: verdict.answer for name, verdict in reviews.items() if verdict.answer is not None}
+    judged = job.results[attempts_of(job.stage.part)]
 
-    def tables(index: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-        rows = read_shard(job.problems.folder, "kept", index, ["id", "raw_answer"]).unique("id", maintain_order=True)
-        rows = rows.filter(pl.col("id").is_in(list(accepted)))
-        reviewed = [(name, review.replaced_reference(raw), accepted[name]) for name, raw in rows.iter_rows()]
-        verdicts, stopped = (read_shard(judged.folder, table, index) for table in ("verdicts", "stopped"))
-        return verdicts, stopped, pl.DataFrame(reviewed, schema=REVIEWED, orient="row")
+    def tables(index: int) -> tuple[pl.DataFrame, ...]:
+        return tuple(read_shard(judged.folder, table, index) for table in ("verdicts", "stopped"))
 
-    yield Inputs(tables, (judged,), settings=review.digest(reviews), verifier=judged.folder.name)
+    yield Inputs(tables, (judged,), verifier=judged.folder.name)
 
 
 @cache

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from curation.config import EndpointModel, StatedCosts, VllmModel
+from curation.config import EndpointModel, VllmModel
+from curation.config.schedule import TrainingCosts
 from curation.policies.vllm.placement import gpu_shares
 from curation.records import ConfigError
 from training.embedded_model import resolve_model
@@ -146,7 +147,7 @@ def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> flo
     ).total
 
 
-def model_shape(recipe: TrainRecipe, costs: StatedCosts, folder: Path) -> ModelShape:
+def model_shape(recipe: TrainRecipe, costs: TrainingCosts, folder: Path) -> ModelShape:
     """Return the model's sizes, stated or from its folder; ``folder`` is the recipe's.
 
     Raises:

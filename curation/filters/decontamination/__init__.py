@@ -1,6 +1,6 @@
 """Finds problems that overlap with benchmarks, and drops them."""
 
-from curation.filters.decontamination.dropping import REFUSED, count_templates, drop_contaminated, format_hits
+from curation.filters.decontamination.dropping import count_templates, drop_contaminated, format_hits
 from curation.filters.decontamination.files import contamination_file
 from curation.filters.decontamination.overlap import (
     HIT,
@@ -19,7 +19,6 @@ __all__ = [
     "HIT",
     "METHODS",
     "OVERLAP",
-    "REFUSED",
     "SCORE",
     "TEMPLATE",
     "VERSION",

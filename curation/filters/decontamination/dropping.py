@@ -1,6 +1,6 @@
 """Drops problems that overlap with benchmarks.
 
-Invariants: in = kept + dropped; refused problems without an overlap are dropped as `sampling_failed`.
+Invariant: in = kept + dropped.
 """
 
 from __future__ import annotations
@@ -12,18 +12,14 @@ from curation.records import DROPPED, DropReason
 
 STAGE = "decontamination"
 
-REFUSED = pl.Schema({"row": pl.Int64(), "kind": pl.String(), "reason": pl.String()})
-"""Problems that servers refused to embed: index, failure kind, message."""
-
 
 def drop_contaminated(
-    problems: pl.DataFrame, hits: pl.DataFrame, *, with_templates: bool = False, refused: pl.DataFrame | None = None
+    problems: pl.DataFrame, hits: pl.DataFrame, *, with_templates: bool = False
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Split a shard into `PROBLEM` rows and `DROPPED` ones, in order.
 
     Args:
         hits: `overlap.HIT` rows; the first per method is evidence.
-        refused: `REFUSED` rows.
     """
     counted = hits if with_templates else hits.filter(pl.col("kind") == OVERLAP)
     best = counted.group_by("row", "method", maintain_order=True).first()
@@ -36,21 +32,11 @@ def drop_contaminated(
         "benchmark",
     )
     evidence = best.group_by("row", maintain_order=True).agg(hit_text.str.join("; ").alias("evidence"))
-    unread = (REFUSED.to_frame() if refused is None else refused).select(
-        "row", unread=pl.format("no vector, refused ({}): {}", "kind", "reason")
-    )
     joined = (
         problems.with_row_index("_at")
         .with_columns(pl.col("_at").cast(pl.Int64))
         .join(evidence, left_on="_at", right_on="row", how="left", maintain_order="left")
-        .join(unread, left_on="_at", right_on="row", how="left", maintain_order="left")
-        .with_columns(
-            stage=pl.lit(STAGE),
-            reason=pl.when(pl.col("evidence").is_not_null())
-            .then(pl.lit(DropReason.CONTAMINATED.value))
-            .otherwise(pl.lit(DropReason.SAMPLING_FAILED.value)),
-            evidence=pl.coalesce("evidence", "unread"),
-        )
+        .with_columns(stage=pl.lit(STAGE), reason=pl.lit(DropReason.CONTAMINATED.value))
     )
     has_hit = pl.col("evidence").is_not_null()
     return joined.filter(~has_hit).select(problems.columns), joined.filter(has_hit).select(DROPPED.names())

@@ -13,18 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from curation.embeddings.base import Embedder, OnOutcome
+from curation.embeddings.base import Embedder
 from curation.filters.decontamination.figures import Figures, compare_figures, compare_wording, is_figure
 from curation.filters.decontamination.programs import program_texts
 from curation.filters.decontamination.rarity import Rarity
 from curation.filters.dedup.tokens import shared_passages, text_hash, token_runs, tokenize, without_passages
-from curation.records import RequestRefused
 
 VERSION = "contamination@8"
 
@@ -133,7 +131,6 @@ class BenchmarkIndex:
     Args:
         benchmarks: ``benchmark``, ``row``, ``statement``; null statements are skipped.
         benchmark_embedder: for the benchmarks, if different.
-        on_outcome: called with refused indices of ``benchmarks``; without it a refusal raises.
     """
 
     def __init__(
@@ -142,7 +139,6 @@ class BenchmarkIndex:
         settings: OverlapSettings,
         embedder: Embedder | None = None,
         benchmark_embedder: Embedder | None = None,
-        on_outcome: OnOutcome | None = None,
     ) -> None:
         self.settings = settings
         self.benchmarks = benchmarks.filter(pl.col("statement").is_not_null())
@@ -160,7 +156,7 @@ class BenchmarkIndex:
             from curation.embeddings.minilm import MiniLm
 
             self._embedder = embedder or MiniLm()
-            self._vectors = (benchmark_embedder or self._embedder).embed(self._batch.texts.to_list(), on_outcome)
+            self._vectors = (benchmark_embedder or self._embedder).embed(self._batch.texts.to_list())
 
     def count(self, statements: pl.Series) -> None:
         """Count problems' words and runs, for rarity."""
@@ -168,20 +164,15 @@ class BenchmarkIndex:
         self._rarity.add(len(statements), _words(lines)["word"], _runs(lines))
         self._postings = self._weighed = None
 
-    def scores(self, statements: pl.Series, on_outcome: OnOutcome | None = None) -> pl.DataFrame:
-        """Return measured pairs as `SCORE` rows; ``row`` is the index in the series.
-
-        Args:
-            on_outcome: called with refused indices; without it a refusal raises.
-        """
+    def scores(self, statements: pl.Series) -> pl.DataFrame:
+        """Return measured pairs as `SCORE` rows; ``row`` is the index in the series."""
         scored = []
         for first in range(0, max(1, len(statements)), ROWS_AT_ONCE):
-            shifted = None if on_outcome is None else partial(_shifted, on_outcome, first)
-            lines = self._scores(statements[first : first + ROWS_AT_ONCE], shifted)
+            lines = self._scores(statements[first : first + ROWS_AT_ONCE])
             scored.append(lines.with_columns(row=pl.col("row") + first))
         return pl.concat(scored)
 
-    def _scores(self, statements: pl.Series, on_outcome: OnOutcome | None) -> pl.DataFrame:
+    def _scores(self, statements: pl.Series) -> pl.DataFrame:
         batch = self._read(statements, without_passages(tokenize(statements), self._passages))
         frames = []
         if "ngram" in self.settings.methods:
@@ -191,7 +182,7 @@ class BenchmarkIndex:
             words = alike.filter(pl.col("score") >= FLOORS["words"])
             frames.append(_with_figures(words, self.settings).pipe(_scored).with_columns(order=pl.lit(1)))
         if "embedding" in self.settings.methods:
-            vectors = self._by_vectors(batch, self._embedded(batch, alike), on_outcome)
+            vectors = self._by_vectors(batch, self._embedded(batch, alike))
             frames.append(vectors.with_columns(order=pl.lit(2)))
         lines = compare_figures(pl.concat(frames), batch.figures, self._batch.figures)
         # shared runs mean that one text is in the other, which may have more to it
@@ -255,14 +246,10 @@ class BenchmarkIndex:
         weighed = weighed.with_columns(weight=pl.col("weight") * (1 + pl.col("n").log()))
         return weighed.select("row", "word", weight=pl.col("weight") / pl.col("weight").pow(2).sum().sqrt().over("row"))
 
-    def _by_vectors(self, batch: _Batch, rows: pl.Series, on_outcome: OnOutcome | None = None) -> pl.DataFrame:
+    def _by_vectors(self, batch: _Batch, rows: pl.Series) -> pl.DataFrame:
         if rows.is_empty():
             return pl.DataFrame({"row": rows, "at": rows, "score": rows}).pipe(_scored)
-        placed = None if on_outcome is None else lambda place, why: on_outcome(rows[place], why)
-        vectors = self._embedder.embed(batch.texts[rows].to_list(), placed)
-        if not vectors.shape[1] or not self._vectors.shape[1]:  # every text was refused
-            return pl.DataFrame({"row": rows, "at": rows, "score": rows}).clear().pipe(_scored)
-        scores = vectors @ self._vectors.T
+        scores = self._embedder.embed(batch.texts[rows].to_list()) @ self._vectors.T
         line, at = np.nonzero(scores >= self.settings.cosine_floor)
         return pl.DataFrame({"row": rows.to_numpy()[line], "at": at, "score": scores[line, at]}).pipe(_scored)
 
@@ -289,10 +276,6 @@ def find_contamination(
     index = BenchmarkIndex(benchmarks, settings or OverlapSettings())
     index.count(problems["statement"])
     return index.hits(problems["statement"])
-
-
-def _shifted(on_outcome: OnOutcome, first: int, row: int, why: RequestRefused | None) -> None:
-    on_outcome(first + row, why)
 
 
 def _scored(lines: pl.DataFrame) -> pl.DataFrame:

@@ -1,25 +1,29 @@
-"""A policy on vLLM's engine on this machine.
+"""A policy on vLLM's engine in this process.
 
-Invariant: a prompt without room for `max_tokens` is refused.
+Invariants: a prompt without room for `max_tokens` is refused; the engine's processes end with this one.
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import os
 import sys
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self
 
 from curation.config import VllmModel
 from curation.policies.chat_templates import apply_chat_template, stop_tokens
 from curation.policies.checkpoints import folder_revision
-from curation.policies.completions import ResponseReader
+from curation.policies.completions import FINISHED, ResponseReader
 from curation.policies.seeds import LivePolicy, seed_of
-from curation.policies.vllm.engine import Launch, VllmEngine, sampling_params, vllm_version
+from curation.policies.vllm.engine import first_line, start_engine, vllm_version
 from curation.policies.vllm.placement import visible_gpus
 from curation.prompts import Prompt, plain_text
 from curation.records import Completion, PolicyError, PromptRequest, RequestRefused
+from curation.storage.scratch import ScratchFolder
 
 _PROMPTS = 4096
 """Prompts with cached tokens, since a problem's attempts share one."""
@@ -39,22 +43,19 @@ class Vllm(LivePolicy):
         self.settings = settings
         local = folder / Path(settings.model).expanduser()
         self._local: Path | None = local.resolve() if local.is_dir() else None
-        if self._local is None and settings.revision is None:
+        if self._local is not None:
+            name = f"{self._local.name}@{folder_revision(self._local)}"
+        elif settings.revision is not None:
+            name = settings.name
+        else:
             raise PolicyError(
                 f"model {settings.model}: there is no folder {local}; for a model of the hub, give its `revision`."
             )
-        copies = settings.copies(len(visible_gpus()) if settings.data_parallel == "auto" else 0)
-        self.in_flight = settings.in_flight * copies
-        super().__init__(settings, self._name(), prompt)
-        self._added_stops: tuple[int, ...] = ()
-        launch = Launch(
-            str(self._local or settings.model),
-            settings.model,
-            settings.in_flight,
-            revision=None if self._local else settings.revision,
-            data_parallel=copies,
-        )
-        self.engine = VllmEngine(launch, settings)
+        self.copies = settings.copies(len(visible_gpus()) if settings.data_parallel == "auto" else 0)
+        self.in_flight = settings.in_flight * self.copies
+        super().__init__(settings, name, prompt)
+        self._numbers = itertools.count()
+        self._engine: Any = None
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -72,52 +73,88 @@ class Vllm(LivePolicy):
 
     async def __aenter__(self) -> Self:
         self._require_gpus()
-        await self.engine.__aenter__()
-        decoding, context = self.settings.decoding, self.engine.context
-        if decoding.max_tokens >= context:
-            await self.engine.stop()
-            raise PolicyError(
-                f"model {self.settings.model}: decoding.max_tokens = {decoding.max_tokens} leaves no room for a prompt "
-                f"in a context of {context} tokens; lower it, or raise max_model_len."
-            )
-        self._reader = ResponseReader(self.engine.tokenizer, self._tags)
-        self._added_stops = self._template_stops()
+        model, revision = (str(self._local), None) if self._local else (self.settings.model, self.settings.revision)
+        self._sockets = ScratchFolder("vllm")
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._stop)
+            self._engine = start_engine(model, revision, self.settings, self.copies, self._sockets.path)
+            await self._prepare()
+            stack.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.engine.stop()
+        await self._stop()
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion:
-        """Return one attempt.
+        """Return one attempt; cancelling aborts it.
 
         Raises:
-            RequestRefused: the prompt is too long.
+            RequestRefused: the prompt is too long, or the engine refuses it.
             PolicyError: the engine has died.
         """
-        tokens = self._tokens(problem)
-        if len(tokens) + self.settings.decoding.max_tokens > self.engine.context:
+        from vllm.exceptions import VLLMClientError, VLLMError
+
+        tokens, label = self._tokens(problem), f"{problem.id}-{index}"
+        if len(tokens) + self.settings.decoding.max_tokens > self._context:
             raise RequestRefused(
                 "too_long",
                 f"problem {problem.id}: a prompt of {len(tokens)} tokens leaves no room for decoding.max_tokens = "
-                f"{self.settings.decoding.max_tokens} in a context of {self.engine.context} tokens.",
+                f"{self.settings.decoding.max_tokens} in a context of {self._context} tokens.",
             )
-        completion = await self.engine.generate(tokens, self._sampling(problem.id, index), f"{problem.id}-{index}")
-        text = self._reader.text(tokens, completion.token_ids, completion.text)
-        return Completion(self._tags.house_form(text), completion.finish, len(completion.token_ids))
+        prompt = {"type": "token", "prompt_token_ids": tokens}
+        sampling, request = self._sampling(problem.id, index), f"{label}-{next(self._numbers)}"
+        where = f"vLLM, model {self.settings.model}, {label}"
+        final: Any = None
+        try:
+            async for output in self._engine.generate(prompt, sampling, request):
+                final = output
+        except VLLMClientError as error:
+            raise RequestRefused("400", f"{where}: {first_line(error)}") from error
+        except VLLMError as error:
+            raise PolicyError(f"{where}: {first_line(error)}") from error
+        response = final.outputs[0]
+        if response.finish_reason not in FINISHED:
+            raise PolicyError(f"{where}: the request ended as {response.finish_reason!r}.")
+        text = self._reader.text(tokens, response.token_ids, response.text)
+        return Completion(self._tags.house_form(text), response.finish_reason, len(response.token_ids))
 
     def _require_gpus(self) -> None:
-        gpus, copies = len(visible_gpus()), self.engine.launch.data_parallel
-        needed = copies * self.settings.tensor_parallel
+        gpus, needed = len(visible_gpus()), self.copies * self.settings.tensor_parallel
         if 0 < gpus < needed:
             raise PolicyError(
-                f"model {self.settings.model}: {copies} copies of {self.settings.tensor_parallel} GPUs each need "
+                f"model {self.settings.model}: {self.copies} copies of {self.settings.tensor_parallel} GPUs each need "
                 f'{needed} GPUs, and this machine has {gpus}; lower data_parallel, or write data_parallel = "auto".'
             )
 
-    def _name(self) -> str:
-        if self._local is None:
-            return f"{self.settings.model}@{self.settings.revision}"
-        return f"{self._local.name}@{folder_revision(self._local)}"
+    async def _prepare(self) -> None:
+        """Make the engine's processes end with this one, and read its context and end tokens."""
+        engine, max_tokens = self._engine, self.settings.decoding.max_tokens
+        coordinator = engine.engine_core.resources.coordinator  # of several copies
+        also = [coordinator.proc.pid] if coordinator is not None else []
+        await engine.collective_rpc("follow_process", args=(os.getpid(), also))
+        self._context = int(engine.model_config.max_model_len)
+        if max_tokens >= self._context:
+            raise PolicyError(
+                f"model {self.settings.model}: decoding.max_tokens = {max_tokens} leaves no room for a prompt in a "
+                f"context of {self._context} tokens; lower it, or raise max_model_len."
+            )
+        self._tokenizer = engine.get_tokenizer()
+        self._reader = ResponseReader(self._tokenizer, self._tags)
+        ends = engine.model_config.try_get_generation_config().get("eos_token_id")
+        stops = stop_tokens(self._tokenizer, () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends))
+        self._added_stops: list[int] = []  # the template's end of a turn, if vLLM would ignore it
+        if stops.added and stops.turn_end is not None:
+            print(f"model {self.settings.model}: {stops.phrase(self._tokenizer)}", file=sys.stderr)
+            self._added_stops = [stops.turn_end]
+
+    async def _stop(self) -> None:
+        """End the engine, once."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.shutdown()
+            await asyncio.sleep(0)  # its tasks see that they are cancelled
+            engine.engine_core.resources.ctx.destroy(linger=0)  # vLLM leaves its sockets' context open
+        self._sockets.remove()
 
     def _tokens(self, problem: PromptRequest) -> list[int]:
         name = (problem.id, problem.statement, *itertools.chain(*problem.details.items()))
@@ -128,8 +165,7 @@ class Vllm(LivePolicy):
         return self._prompts[name]
 
     def _tokenised(self, problem: PromptRequest) -> list[int]:
-        tokenizer = self.engine.tokenizer
-        messages = self._prompt.messages(problem)
+        tokenizer, messages = self._tokenizer, self._prompt.messages(problem)
         if getattr(tokenizer, "chat_template", None) is None:
             return list(tokenizer.encode(plain_text(messages)))
         text = apply_chat_template(
@@ -137,21 +173,12 @@ class Vllm(LivePolicy):
         )
         return list(tokenizer.encode(text, add_special_tokens=False))
 
-    def _template_stops(self) -> tuple[int, ...]:
-        """Return the template's end-of-turn token if vLLM ignores it."""
-        stops = stop_tokens(self.engine.tokenizer, self.engine.end_tokens)
-        if not stops.added or stops.turn_end is None:
-            return ()
-        print(f"model {self.settings.model}: {stops.phrase(self.engine.tokenizer)}", file=sys.stderr)
-        return (stops.turn_end,)
-
     def _sampling(self, problem: str, index: int) -> Any:
-        decoding = self.settings.decoding
-        return sampling_params(
-            temperature=decoding.temperature,
-            top_p=decoding.top_p,
-            max_tokens=decoding.max_tokens,
-            seed=seed_of(problem, index),
-            logprobs=False,
+        from vllm.sampling_params import RequestOutputKind, SamplingParams
+
+        return SamplingParams(
+            **self.settings.decoding.model_dump(),
             stop_token_ids=self._added_stops,
+            seed=seed_of(problem, index),
+            output_kind=RequestOutputKind.FINAL_ONLY,
         )

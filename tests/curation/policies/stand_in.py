@@ -3,12 +3,10 @@
     python stand_in.py JOURNAL MODEL[:CONTEXT] PLAN KEY [SAYS]
 
 The plan is a list of words, one a request, then `ok` for ever: `ok`, `slow`, a status such as `429` or `500`, `hang`,
-`drop` (the connection breaks), `die`, `long` (the prompt is too long), `garbage`. Models named `raw` and `processed`
-give token ids, and log-probabilities from before and after top-p. Each event is a line of the journal.
+`drop` (the connection breaks), `die`, `long` (the prompt is too long), `garbage`. Each event is a line of the journal.
 What it answers is the prompt behind the seed, or what the file SAYS holds now: a JSON list of lists, words and a text;
 the first whose words all stand in the prompt is said. An object in the place of the text is the whole message. A number
-in the place of the text is a status, which refuses; HANG never answers; FILTERED ends by a content filter. Where token
-ids are asked for, each letter is one, as in a prompt of tokens.
+in the place of the text is a status, which refuses; HANG never answers; FILTERED ends by a content filter.
 """
 
 from __future__ import annotations
@@ -87,23 +85,19 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(text, {"error": {"message": "the prompt is poisoned"}}, Retry_After="0")
         else:
             note("answered", asked["seed"])
-            self.reply(200, completion(asked, text))
+            self.reply(200, completion(text))
 
 
 def text_for(asked: dict[str, Any]) -> Any:
-    prompt = asked["prompt"] if "prompt" in asked else asked["messages"][-1]["content"]
-    prompt = prompt if isinstance(prompt, str) else "".join(map(chr, prompt))
+    prompt = asked["messages"][-1]["content"]
     says = json.loads(SAYS.read_text(encoding="utf-8")) if SAYS is not None else []
     return next((said for *words, said in says if all(word in prompt for word in words)), f"{asked['seed']} {prompt}")
 
 
-def completion(asked: dict[str, Any], text: Any) -> dict[str, Any]:
-    choice: dict[str, Any] = {"finish_reason": "content_filter" if text == "FILTERED" else "stop", "index": 0}
-    if "prompt" in asked:
-        choice["text"] = text
-    else:
-        message = text if isinstance(text, dict) else {"content": text, "reasoning_content": None}
-        choice["message"] = {"role": "assistant", **message}
+def completion(text: Any) -> dict[str, Any]:
+    message = text if isinstance(text, dict) else {"content": text, "reasoning_content": None}
+    finish = "content_filter" if text == "FILTERED" else "stop"
+    choice = {"finish_reason": finish, "index": 0, "message": {"role": "assistant", **message}}
     return {"choices": [choice], "usage": {"completion_tokens": len(text), "prompt_tokens": 3}}
 
 

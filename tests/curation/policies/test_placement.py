@@ -39,7 +39,7 @@ def test_a_policy_has_as_many_copies_as_it_says_or_as_there_are_gpus_for(
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
     policies = [Vllm(tiny_settings("first", data_parallel=copies), models) for copies in (1, 3, "auto")]
-    assert [policy.engine.launch.data_parallel for policy in policies] == [1, 3, 4]
+    assert [policy.copies for policy in policies] == [1, 3, 4]
     assert [policy.in_flight for policy in policies] == [32, 96, 128]
     assert tiny_settings("first", data_parallel=1).model_dump() == tiny_settings("first").model_dump()
     with pytest.raises(PolicyError, match="5 copies of 1 GPUs each need 5 GPUs, and this machine has 4"):

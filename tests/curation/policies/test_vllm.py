@@ -32,9 +32,12 @@ def answer(engine: Vllm, run: Running, number: int = 0, index: int = 0) -> Compl
 
 async def drawn_tokens(engine: Vllm, number: int = 0, index: int = 0) -> TokenCompletion:
     """The tokens of an attempt, with the log-probabilities that training asks for."""
-    sampling = engine._sampling(asked(number).id, index)
+    sampling, ids = engine._sampling(asked(number).id, index), engine._tokens(asked(number))
     sampling.logprobs = 0
-    return await engine.engine.generate(engine._tokens(asked(number)), sampling, "drawn")
+    async for output in engine._engine.generate({"type": "token", "prompt_token_ids": ids}, sampling, "drawn"):
+        made = output.outputs[0]
+    logprobs = [float(at[token].logprob) for token, at in zip(made.token_ids, made.logprobs, strict=True)]
+    return TokenCompletion(tuple(ids), tuple(made.token_ids), tuple(logprobs), (), made.text, made.finish_reason)
 
 
 def expected_logprobs(model: Path, prompt: list[int], made: TokenCompletion, decoding: Decoding) -> list[float]:
@@ -62,19 +65,19 @@ def test_logprobs_are_those_of_the_distribution_drawn_from(engine: Vllm, run: Ru
 
 
 def test_the_prompt_follows_the_chat_template(engine: Vllm) -> None:
-    tokenizer = engine.engine.vllm.get_tokenizer()
+    tokenizer = engine._tokenizer
     assert tokenizer.decode(engine._tokens(asked())) == "<|user|>\nWhat is 2 + 2?\n<|assistant|>\n"
 
 
 def test_cancelling_aborts_in_the_engine(engine: Vllm, run: Running) -> None:
     async def cancelled() -> int:
         tasks = [asyncio.create_task(engine.answer(asked(n), 0)) for n in range(8)]
-        await until(lambda: engine.engine.vllm.output_processor.get_num_unfinished_requests() >= 8, tick_s=0)
+        await until(lambda: engine._engine.output_processor.get_num_unfinished_requests() >= 8, tick_s=0)
         for task in tasks:
             task.cancel()
         done = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(isinstance(one, asyncio.CancelledError) for one in done)
-        return int(engine.engine.vllm.output_processor.get_num_unfinished_requests())
+        return int(engine._engine.output_processor.get_num_unfinished_requests())
 
     assert run(cancelled()) == 0
     assert answer(engine, run).finish is not None  # and the engine goes on

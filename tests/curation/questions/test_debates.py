@@ -31,7 +31,7 @@ def argued_by(debate: Debate, rounds: int, speak: Callable[[PromptRequest], str 
 
 def score_by(debate: Debate, judge: Callable[[PromptRequest], str]) -> float | None:
     """The score of a debate by a judge with one vote per view."""
-    score: float | None = debate.row({view: [judge(debate.view_request(view))] for view in VIEWS}, "", "")["score"]
+    score: float | None = debate.row({view: judge(debate.view_request(view)) for view in VIEWS}, "", "")["score"]
     return score
 
 
@@ -124,11 +124,11 @@ def test_hostile_words_stay_within_their_speech() -> None:
 def test_a_judge_that_fails_in_one_view_decides_nothing() -> None:
     debate = argued_by(a_debate(), 1, speaker)
     assert debate is not None
-    votes: dict[View, list[str | None]] = {view: ["VERDICT: A", "VERDICT: B", "VERDICT: A"] for view in VIEWS}
-    assert debate.row(votes, "judge@1", "speaker@1")["score"] == pytest.approx(0.5)
-    votes[VIEWS[2]] = ["who knows", None, "<think>VERDICT: A", "VERDICT: A or B"]
-    row = debate.row(votes, "judge@1", "speaker@1")
-    assert (row["score"], row["why"]) == (None, "the judge gave no readable verdict in 1 of 4 views")
+    texts: dict[View, str | None] = dict.fromkeys(VIEWS, "VERDICT: A")
+    assert debate.row(texts, "judge@1", "speaker@1")["score"] == pytest.approx(0.5)
+    for unread in ("who knows", None, "<think>VERDICT: A", "VERDICT: A or B"):
+        row = debate.row({**texts, VIEWS[2]: unread}, "judge@1", "speaker@1")
+        assert (row["score"], row["why"]) == (None, "the judge gave no readable verdict in 1 of 4 views")
     assert [speech["side"] for speech in row["transcript"]] == ["reference", "rival"]
     assert pl.DataFrame([row], schema=DEBATE, orient="row").height == 1
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.sampling import Sampler, SamplingRequest
-from curation.questions.doubtful_verdicts import DOUBTFUL_VERDICTS, REVIEWED, doubtful_pairs
+from curation.questions.doubtful_verdicts import DOUBTFUL_VERDICTS, doubtful_pairs
 from curation.records import ATTEMPT, VERDICT, Completion, Outcome, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge
@@ -33,10 +33,7 @@ def verdicts(*rows: tuple[str, str, Outcome, str]) -> pl.DataFrame:
     return pl.DataFrame(named, schema=VERDICT)
 
 
-NONE = pl.DataFrame(schema=REVIEWED)
-
-
-def decided(before: pl.DataFrame, said: str, reviewed: pl.DataFrame = NONE) -> tuple[pl.DataFrame, pl.DataFrame]:
+def decided(before: pl.DataFrame, said: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the verdicts after the same votes on every pair, and the votes."""
 
     def ask(requests: Sequence[PromptRequest], wanted: int) -> pl.DataFrame:
@@ -48,9 +45,9 @@ def decided(before: pl.DataFrame, said: str, reviewed: pl.DataFrame = NONE) -> t
         return pl.DataFrame(rows, schema=ATTEMPT)
 
     vote = DOUBTFUL_VERDICTS
-    rows, requests = doubtful_pairs(PROBLEMS, before, before, reviewed)
+    rows, requests = doubtful_pairs(PROBLEMS, before, before)
     votes = vote.answers(rows, requests, ask)
-    return vote.apply(vote, PROBLEMS, votes, before, before, reviewed)["verdicts"], votes
+    return vote.apply(vote, PROBLEMS, votes, before, before)["verdicts"], votes
 
 
 ASKED = verdicts(
@@ -64,7 +61,7 @@ ASKED = verdicts(
 
 
 def test_only_doubtful_refusals_are_asked_about_the_most_frequent_first() -> None:
-    rows, requests = doubtful_pairs(PROBLEMS, ASKED, ASKED, NONE)
+    rows, requests = doubtful_pairs(PROBLEMS, ASKED, ASKED)
     assert rows.select("problem", "answer", "attempts").rows() == [("p", "0.33", 2), ("q", "0.14", 1)]
     assert "What is 1/3?" in requests[0].statement
     assert requests[0].id != requests[1].id
@@ -92,16 +89,6 @@ def test_only_doubtful_refusals_ever_change(rows: list[tuple[str, str, Outcome, 
         else:
             assert (new["outcome"], new["answer_class"]) == (Outcome.WRONG, old["answer_class"])
             assert not new["method"].endswith("(doubtful)")
-
-
-def test_pairs_that_people_decided_are_asked_about_and_change_nothing() -> None:
-    people = [{"id": "p", "before": None, "answer": "1/3"}, {"id": "q", "before": "1/7", "answer": "0.14"}]
-    before = ASKED.filter(pl.col("problem") == "p")
-    after, votes = decided(before, "SAME SAME", pl.DataFrame(people, schema=REVIEWED))
-    assert votes.select("problem", "people", "decision").rows() == [("p", "different", "same"), ("q", "same", "same")]
-    notes = DOUBTFUL_VERDICTS.notes(votes)
-    assert (notes["with people"], notes["as people"]) == (2, 1)
-    assert after.filter(outcome="correct").height == 3
 
 
 class Rounded(Drawn):

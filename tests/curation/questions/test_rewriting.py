@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from curation.questions.rewriting import ProposedRewriting, accept_rewriting, read_rewriting
+from curation.questions.rewriting import ProposedRewriting, accept, read_rewriting, refusal
+from curation.verify.math_judge import MathJudge
 from tests.curation.tables import check_refused, check_table
 
 QUESTION = "Which of the following numbers is divisible by 7?"
@@ -10,23 +11,24 @@ OPTIONS = ("45", "56", "65", "75")
 LISTED = "Which one of the numbers 45, 56, 65 and 75 is divisible by 7?"
 
 
-def accepted(
-    statement: str, question: str = QUESTION, options: tuple[str, ...] = OPTIONS, verified: bool = True
-) -> dict[str, str] | str:
-    return accept_rewriting(question, options, 1, statement, verified=verified)
-
-
 def test_all_options_may_stand_in_the_question() -> None:
-    assert accepted(LISTED) == {"statement": LISTED, "answer": "56"}
+    assert refusal(QUESTION, OPTIONS, 1, LISTED) is None
 
 
 def test_what_was_lost_changed_or_given_away_is_refused() -> None:
     def refused(statement: str) -> None:
-        found = accepted(statement)
-        raise ValueError(found if isinstance(found, str) else "")
+        raise ValueError(refusal(QUESTION, OPTIONS, 1, statement) or "")
 
     check_refused("rewritings refused", refused, ValueError)
-    assert isinstance(accepted(LISTED, verified=False), str)
+
+
+def test_the_writers_own_answer_must_be_the_right_option() -> None:
+    row = {"id": "p", "choice": QUESTION, "options": list(OPTIONS), "right": 1, "lang": "en"}
+    with MathJudge(1) as judge:
+        assert accept(row, ProposedRewriting(LISTED, r"\boxed{56}"), judge) == {"statement": LISTED, "answer": "56"}
+        assert accept(row, ProposedRewriting(LISTED, r"\boxed{65}"), judge) == (
+            "the model's answer to its rewriting is not the right option"
+        )
 
 
 def test_a_rewriting_is_read_behind_the_thoughts() -> None:

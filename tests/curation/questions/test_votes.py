@@ -48,7 +48,7 @@ NAMES = pl.Series(["good", "bad", "mute", "new"])
 def test_faults_count_together_against_the_threshold(
     threshold: float, min_readable: int, decisions: list[str | None]
 ) -> None:
-    decided = PREMISES.decide(PREMISES.tally(NAMES, attempts(VOTES)), threshold, min_readable)
+    decided = PREMISES.decide(NAMES, attempts(VOTES), threshold, min_readable)
     assert decided["decision"].to_list() == decisions
     assert decided["evidence"].null_count() == 0
     if min_readable == 2:
@@ -60,8 +60,8 @@ def test_faults_count_together_against_the_threshold(
 
 def test_one_word_alone_must_reach_the_threshold() -> None:
     def decision(words: str, threshold: float) -> str | None:
-        tally = DOUBTFUL_VERDICTS.tally(pl.Series(["q"]), attempts({"q": words.split()}))
-        found: str | None = DOUBTFUL_VERDICTS.decide(tally, threshold, 2)["decision"].item()
+        votes = attempts({"q": words.split()})
+        found: str | None = DOUBTFUL_VERDICTS.decide(pl.Series(["q"]), votes, threshold, 2)["decision"].item()
         return found
 
     check_table("votes decided", decision)
@@ -97,8 +97,8 @@ def test_a_row_that_is_asked_about_twice_leaves_by_its_first_fault() -> None:
     frame, about = problems("p"), ["row 1 of exam", "row 2 of exam", "row 3 of exam"]
     rows = pl.DataFrame({"at": [0, 0, 0], "id": ["p"] * 3, "about": about}, schema_overrides={"at": pl.UInt32})
     words = {"a": ["DIFFERENT"] * 3, "b": ["SAME", "SAME", "DIFFERENT"], "c": ["SAME"] * 3}
-    tallies = OVERLAPS.tally(pl.Series(list(words)), attempts(words))
-    votes = pl.concat([rows, tallies, OVERLAPS.decide(tallies, 0.6, 2)], how="horizontal")
+    decided = OVERLAPS.decide(pl.Series(list(words)), attempts(words), 0.6, 2)
+    votes = pl.concat([rows, decided], how="horizontal")
     made = OVERLAPS.apply(OVERLAPS, frame, votes)
     assert made["kept"].is_empty()
     assert made["dropped"].select("reason", "evidence").rows() == [

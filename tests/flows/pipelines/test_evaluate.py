@@ -17,8 +17,8 @@ from transformers import AutoTokenizer
 from curation.config import AttemptColumns, RecordedModel
 from curation.config.loading import parse_settings
 from curation.policies.chat_templates import apply_chat_template
-from curation.policies.seeds import prompt_of
 from curation.prompts.asked import with_system_message, write_asked
+from curation.prompts.solving import prompt_of
 from curation.records import PROBLEM, ConfigError, SourceError, StoreError
 from curation.storage.stages import read_table
 from flows.cli.evaluate import evaluate_bench

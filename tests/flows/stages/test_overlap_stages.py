@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-
 import polars as pl
 import pytest
 
-from tests.curation.embeddings.embedding_server import embedding_server
 from tests.flows.conftest import TINY_RECIPE, Tiny, goldilocks, stamps, tries, write_jsonl
 
 STORY = (
@@ -69,82 +65,3 @@ def test_a_template_stays_and_thresholds_are_changed_without_measuring_again(tin
     assert stamps(measured[0]) == before[0]
     assert tiny_copy.run("near_dedup.threshold=0.5").status == 0
     assert stamps(measured[0]) != before[0]  # below what was measured
-
-
-EMBEDDED = """
-[decontamination]
-methods = ["embedding"]
-cosine = 0.7
-embedder = "vectors"
-[models.vectors]
-kind = "endpoint"
-model = "words"
-revision = "1"
-urls = ["{}"]
-"""
-
-
-TREE = "He buys 5 apples for 2 dollars at the market. How tall is the tallest tree of the wood?"
-REWORDED = FENCE.format(48).replace("puts a fence", "builds a new fence")
-
-
-def prepare_embedded(tiny: Tiny) -> None:
-    """The same problems; one is a benchmark's in other words, and one shares words and figures with another row."""
-    prepare(tiny)
-    write_jsonl(tiny.recipe.parent / "exam.jsonl", [{"task": REWORDED}, {"task": TREE}])
-
-
-@pytest.mark.slow
-def test_servers_embed_and_a_benchmark_is_embedded_once(tiny_copy: Tiny) -> None:
-    prepare_embedded(tiny_copy)
-    with embedding_server() as server:
-        tiny_copy.recipe.write_text(BENCHMARKED + EMBEDDED.format(server.url))
-        server.plan = ["ok", "401"]  # the benchmark, then no more
-        assert tiny_copy.run().status != 0
-        assert [len(texts) for texts in server.asked] == [2]
-        assert tiny_copy.run().status == 0
-        exam = server.asked[0]
-        assert exam == [REWORDED, TREE]
-        assert not set(exam) & {text for texts in server.asked[1:] for text in texts}
-        asked = len(server.asked)
-        assert tiny_copy.run("decontamination.cosine=0.75").status == 0
-        assert len(server.asked) == asked
-    assert dropped(tiny_copy) == [("near_dedup", 1), ("decontamination", 2)]
-
-
-@pytest.mark.slow
-def test_a_text_that_servers_refuse_is_set_aside_and_asked_for_again(tiny_copy: Tiny) -> None:
-    prepare_embedded(tiny_copy)
-    kept = ("What is 17 + 25?", "42")
-    for name, row in (("problems", {"question": kept[0], "final": kept[1]}), ("weak", tries(*kept, "42 42 1 2"))):
-        with (tiny_copy.recipe.parent / f"{name}.jsonl").open("a") as file:
-            file.write(json.dumps(row) + "\n")
-    shutil.copy(tiny_copy.recipe.parent / "weak.jsonl", tiny_copy.recipe.parent / "strong.jsonl")
-    with embedding_server() as server:
-        tiny_copy.recipe.write_text(BENCHMARKED + EMBEDDED.format(server.url))
-        server.refuses = "Maria"
-        ended = tiny_copy.run("stage1.sampling.max_failed=0.0")
-        assert ended.status != 0
-        assert "more than stage1.sampling.max_failed = 0 allows (0)" in ended.err
-        assert tiny_copy.run().status == 0
-        assert dropped(tiny_copy) == [("near_dedup", 1), ("decontamination", 0), ("decontamination", 2)]
-        why = tiny_copy.table("dropped").filter(pl.col("stage") == "decontamination")["reason"].to_list()
-        assert why == ["sampling_failed", "contaminated"]
-        server.refuses = ""
-        assert tiny_copy.run().status == 0
-    assert dropped(tiny_copy) == [("near_dedup", 1), ("decontamination", 2)]
-
-
-@pytest.mark.slow
-def test_a_benchmark_row_that_servers_refuse_is_told(tiny_copy: Tiny) -> None:
-    prepare_embedded(tiny_copy)
-    with embedding_server() as server:
-        tiny_copy.recipe.write_text(BENCHMARKED + EMBEDDED.format(server.url).replace('["embed', '["words", "embed'))
-        server.refuses = "tallest"
-        told = tiny_copy.run()
-        assert told.status == 0
-        assert "1 of 2 rows of benchmarks were refused" in told.err + told.out
-        assert [text for texts in server.asked for text in texts].count(REWORDED) == 1
-        server.refuses = ""
-        assert tiny_copy.run("near_dedup.threshold=0.99").status == 0
-        assert TREE in server.texts  # vectors that lacked one were not kept

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from curation.config import EngineSettings
-from curation.policies.vllm.engine import DRAWING, Launch, engine_arguments
+from curation.policies.vllm.engine import DRAWING, engine_arguments
 from curation.records import PolicyError
 from training.generation.serving import KEY, ServerGuard, arguments, main
 
@@ -70,4 +70,4 @@ def test_without_a_key_it_listens_on_this_machine_alone(host: list[str], monkeyp
 def test_a_server_draws_as_an_engine_does(name: str) -> None:
     words = arguments("m", on_cpu=True)
     assert words[words.index(f"--{name.replace('_', '-')}") + 1] == DRAWING[name]
-    assert engine_arguments(Launch("m", "m", 8), EngineSettings(), on_cpu=True)[name] == DRAWING[name]
+    assert engine_arguments("m", 8, EngineSettings(), on_cpu=True)[name] == DRAWING[name]

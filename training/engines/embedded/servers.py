@@ -22,7 +22,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 from curation.config import EndpointModel, EngineSettings, LiveModel, VllmModel
-from curation.policies.vllm.engine import Launch, engine_arguments, engine_environment, require_vllm, vllm_version
+from curation.policies.vllm.engine import engine_arguments, engine_environment, require_vllm, vllm_version
 from curation.policies.vllm.placement import VISIBLE
 from curation.records import PolicyError
 from curation.storage.scratch import ScratchFolder
@@ -258,7 +258,7 @@ def server_command(recipe: TrainRecipe, settings: VllmModel, model: Path, port: 
     """Return the command of a generator server."""
     capacity = recipe.collector.n_async
     on_cpu = "cpu" in (vllm_version() or "")
-    arguments = engine_arguments(Launch(str(model), settings.model, capacity), settings, on_cpu)
+    arguments = engine_arguments(str(model), capacity, settings, on_cpu)
     options = ["--port", str(port), "--max-num-seqs", str(capacity)]
     options += ["--tensor-parallel-size", str(settings.tensor_parallel)]
     for name in _SHARED:
