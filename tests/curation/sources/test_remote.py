@@ -14,12 +14,12 @@ from typing import Any
 
 import fsspec
 import pytest
-from curation.sources.rows import MissingSourceError
 from fsspec.implementations.memory import MemoryFileSystem
 
 from curation.config import ProblemColumns, Source
 from curation.records import SourceError
 from curation.sources.reading import read_parts, read_source, source_digest
+from curation.sources.rows import MissingSourceError
 from tests.curation.sources.test_quarantine import parts
 from tests.local_server import LocalServer
 
