@@ -28,7 +28,8 @@ MOST_INDEXES = 4
 MOST_EVIDENCE = 16
 """Problems with evidence in memory."""
 
-Key, Value = TypeVar("Key"), TypeVar("Value")
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class _Kept(Generic[Key, Value]):
