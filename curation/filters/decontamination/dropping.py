@@ -35,25 +35,22 @@ def drop_contaminated(
         "benchmark_row",
         "benchmark",
     )
-    evidence = best.group_by("row", maintain_order=True).agg(hit_text.str.join("; ").alias("evidence"))
-    unread = (REFUSED.to_frame() if refused is None else refused).select(
-        "row", unread=pl.format("no vector, refused ({}): {}", "kind", "reason")
-    )
-    joined = (
-        problems.with_row_index("_at")
-        .with_columns(pl.col("_at").cast(pl.Int64))
-        .join(evidence, left_on="_at", right_on="row", how="left", maintain_order="left")
-        .join(unread, left_on="_at", right_on="row", how="left", maintain_order="left")
-        .with_columns(
-            stage=pl.lit(STAGE),
-            reason=pl.when(pl.col("evidence").is_not_null())
-            .then(pl.lit(DropReason.CONTAMINATED.value))
-            .otherwise(pl.lit(DropReason.SAMPLING_FAILED.value)),
-            evidence=pl.coalesce("evidence", "unread"),
-        )
-    )
-    has_hit = pl.col("evidence").is_not_null()
-    return joined.filter(~has_hit).select(problems.columns), joined.filter(has_hit).select(DROPPED.names())
+    unread = REFUSED.to_frame() if refused is None else refused
+    reasons = [
+        best.group_by("row", maintain_order=True).agg(
+            evidence=hit_text.str.join("; "), reason=pl.lit(DropReason.CONTAMINATED.value)
+        ),
+        unread.select(
+            "row",
+            evidence=pl.format("no vector, refused ({}): {}", "kind", "reason"),
+            reason=pl.lit(DropReason.SAMPLING_FAILED.value),
+        ),
+    ]
+    why = pl.concat(reasons).unique("row", keep="first", maintain_order=True).with_columns(stage=pl.lit(STAGE))
+    places = problems.with_row_index("_at").with_columns(pl.col("_at").cast(pl.Int64))
+    joined = places.join(why, left_on="_at", right_on="row", how="left", maintain_order="left")
+    is_kept = pl.col("reason").is_null()
+    return joined.filter(is_kept).select(problems.columns), joined.filter(~is_kept).select(DROPPED.names())
 
 
 def count_templates(hits: pl.DataFrame) -> int:
