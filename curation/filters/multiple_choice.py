@@ -209,26 +209,16 @@ def _values_asked_for(split: OptionSplit) -> bool:
 
 def _counting_from(rows: pl.DataFrame) -> dict[str | None, int]:
     """Return the first option's number by source."""
-    numbered = (
-        rows.filter(pl.col("choices").list.len().fill_null(0) > 0)
-        .with_columns(
-            number=pl.col("answer").str.strip_chars().cast(pl.Int64, strict=False), size=pl.col("choices").list.len()
-        )
+    number, size = pl.col("answer").str.strip_chars().cast(pl.Int64, strict=False), pl.col("choices").list.len()
+    over = (number >= size).any()
+    first = pl.when((number.min() == 0) & ~over).then(0).when((number.min() >= 1) & over).then(1)
+    counted = (
+        rows.filter(size.fill_null(0) > 0)
         .group_by("source")
-        .agg(
-            plain=pl.col("number").is_not_null().all(),
-            low=pl.col("number").min(),
-            over=(pl.col("number") >= pl.col("size")).any(),
-        )
-        .filter("plain")
+        .agg(first=first, plain=number.is_not_null().all())
+        .filter("plain", pl.col("first").is_not_null())
     )
-    counts: dict[str | None, int] = {}
-    for source, low, over in numbered.select("source", "low", "over").iter_rows():
-        if low == 0 and not over:
-            counts[source] = 0
-        elif low >= 1 and over:
-            counts[source] = 1
-    return counts
+    return dict(counted.select("source", "first").iter_rows())
 
 
 @lru_cache(maxsize=4096)

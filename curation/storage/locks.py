@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from curation.records import StoreError
+from curation.errors import StoreError
 
 _LOOK_S = 0.2
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 
 from curation.languages.stripping import parts
 from curation.languages.words import EVIDENCE
@@ -56,38 +57,48 @@ _MEASURE = re.compile(r"\d+(?:\.\d+)?(?:[kcm]?m|kg|g|h|s|min|L|ml)(?:\^?[23])?")
 """A number with its unit; both are compared apart."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text's formulas, the text as one formula, and how often it has each short name."""
+
+    formulas: list[str]
+    plain: str
+    names: Counter[str]
+
+
 def changed_formulas(original: str, translated: str) -> str | None:
     """Return what is wrong with a translation's formulas, or None."""
     if _BLANK.search(original) and not _BLANK.search(translated):
         return "the blank to be filled in is gone"
     mine, others = formulas_of(original), formulas_of(translated)
-    before, after = Counter(mine), Counter(others)
-    if before == after:
+    only_before, only_after = _only(mine, others), _only(others, mine)
+    if not only_before and not only_after:
         return None
-    only_before, only_after = list((before - after).elements()), list((after - before).elements())
     if _symbols(only_before) == _symbols(only_after) and not _run_together(only_before, only_after):
         return None
-    plain_after, plain_before = _normal(_unmarked(translated)), _normal(_unmarked(original))
-    names_before, names_after = _names(original), _names(translated)
-    for letter in _WORD_LETTERS:
-        names_before[letter] = names_after[letter] = 0  # without dollars they are words
-    missing = [
+    before = _Text(mine, _normal(_unmarked(original)), _names(original))
+    after = _Text(others, _normal(_unmarked(translated)), _names(translated))
+    gone = [("missing from the translation", _gone(before, after)), ("not in the original", _gone(after, before))]
+    return "; ".join(f"{what}: {'; '.join(some[:_SHOWN])}" for what, some in gone if some) or None
+
+
+def _only(mine: list[str], others: list[str]) -> list[str]:
+    return list((Counter(mine) - Counter(others)).elements())
+
+
+def _gone(here: _Text, there: _Text) -> list[str]:
+    """Return the formulas of one text that the other does not have in any form."""
+    new = _only(there.formulas, here.formulas)
+    return [
         formula
-        for formula in only_before
-        if not _stands_in_other(formula, plain_after, plain_before)
-        and not 0 < names_before[formula] <= names_after[formula]
+        for formula in _only(here.formulas, there.formulas)
+        if not (
+            (len(formula) > 1 and there.plain.count(formula) >= here.plain.count(formula))  # marked or not
+            or 0 < here.names[formula] <= there.names[formula]
+            or (len(formula) > 2 and any(formula in other for other in new))
+            or _is_said_again(formula, here.formulas, there.formulas)
+        )
     ]
-    extra = [
-        formula
-        for formula in only_after
-        if not _stands_in_other(formula, plain_before, plain_after)
-        and not 0 < names_after[formula] <= names_before[formula]
-    ]
-    missing, extra = _unexplained(missing, only_after), _unexplained(extra, only_before)
-    missing = [formula for formula in missing if not _is_said_again(formula, mine, others)]
-    extra = [formula for formula in extra if not _is_said_again(formula, others, mine)]
-    parts_wrong = [("missing from the translation", missing), ("not in the original", extra)]
-    return "; ".join(f"{what}: {'; '.join(some[:_SHOWN])}" for what, some in parts_wrong if some) or None
 
 
 def _is_said_again(formula: str, mine: list[str], others: list[str]) -> bool:
@@ -172,22 +183,14 @@ def _unmarked(text: str) -> str:
 
 
 def _names(text: str) -> Counter[str]:
-    """Count words of up to four Latin letters, alone or in dollars."""
+    """Count words of up to four Latin letters, alone or in dollars; some letters are words without dollars."""
     prose = (word for word in _NAME.findall(_unmarked(_prose(text))) if len(word) <= 4)
-    return Counter([*prose, *(formula for formula in formulas_of(text) if re.fullmatch("[A-Za-z]{1,4}", formula))])
+    names = [*prose, *(formula for formula in formulas_of(text) if re.fullmatch("[A-Za-z]{1,4}", formula))]
+    return Counter(name for name in names if name not in _WORD_LETTERS)
 
 
 def _symbols(formulas: list[str]) -> Counter[str]:
     return Counter(token for formula in formulas for token in _TOKEN.findall(formula) if token not in ",;.:")
-
-
-def _stands_in_other(formula: str, there: str, own: str) -> bool:
-    """Return whether the other text has a formula as often, marked or not."""
-    return len(formula) > 1 and there.count(formula) >= own.count(formula)
-
-
-def _unexplained(missing: list[str], others: list[str]) -> list[str]:
-    return [formula for formula in missing if not any(len(formula) > 2 and formula in other for other in others)]
 
 
 def _prose(text: str) -> str:

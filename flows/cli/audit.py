@@ -7,7 +7,6 @@ stratum; a rejected problem counts as a wrong label.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 from rich.console import Console
 
-from curation.difficulty.label_trust import LABEL_TRUST
 from curation.publish.audit import draw_places, estimate_audit
 from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
-from curation.storage.scratch import ScratchFolder
-from curation.storage.sorted_parts import in_order
 from curation.storage.stages import atomic_write
 from flows.pipelines.find_problem import filters_of
 from flows.publish.audits import FILE, Audit, as_audit, read_audit
@@ -78,11 +74,10 @@ def _draw(run: Run, size: int) -> Audit:
     if verifier is None or not files:
         raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
     rows = pl.scan_parquet(files, glob=False).select("statement", "answer", problem="id")
-    names = rows.select("problem")
+    names = rows.select("problem").collect().sort("problem")
     strata = draw_places(_chances(run, names, verifier), size, run.recipe.seed)
-    found = _names_at(names, np.concatenate([np.empty(0, np.int64), *(stratum.places for stratum in strata)]))
-    drawn = [[found[place] for place in stratum.places.tolist()] for stratum in strata]
-    meant = pl.col("problem").is_in(list(found.values()))
+    drawn = [names["problem"][stratum.places].to_list() for stratum in strata]
+    meant = pl.col("problem").is_in([name for ids in drawn for name in ids])
     texts = {
         name: {"statement": statement, "reference": answer}
         for statement, answer, name in rows.filter(meant).collect(engine="streaming").iter_rows()
@@ -97,33 +92,13 @@ def _draw(run: Run, size: int) -> Audit:
     return as_audit(table)
 
 
-def _chances(run: Run, names: pl.LazyFrame, verifier: str) -> NDArray[np.float64]:
-    """Return references' probabilities of being wrong, in the order of ids; nan: unknown."""
-    scratch = ScratchFolder("audit")
-    try:
-        place, columns = Path(scratch.path), ["problem", "wrong_label"]
-        LABEL_TRUST.to_frame().select(columns).write_parquet(place / "none.parquet")
-        with label_shards(newest_run(run.folder), read_results(run, filters_of(run)), verifier) as shards:
-            for index in range(shards.count):
-                shards.read(index).select(columns).write_parquet(place / f"{index:05}.parquet")
-        known = pl.scan_parquet(sorted(place.iterdir()), glob=False)
-        parts = [
-            mine.join(labels, on="problem", how="left", maintain_order="left")["wrong_label"].to_numpy()
-            for mine, labels in in_order(names, known)
-        ]
-    finally:
-        scratch.remove()
-    return np.concatenate([np.empty(0), *parts])
-
-
-def _names_at(names: pl.LazyFrame, places: NDArray[np.int64]) -> dict[int, str]:
-    """Return ids by place in the order of all ids."""
-    found, start = dict[int, str](), 0
-    for (part,) in in_order(names):
-        inside = places[(places >= start) & (places < start + part.height)]
-        found.update(zip(inside.tolist(), part["problem"][inside - start], strict=True))
-        start += part.height
-    return found
+def _chances(run: Run, names: pl.DataFrame, verifier: str) -> NDArray[np.float64]:
+    """Return the probabilities that the references of these problems are wrong; nan: unknown."""
+    with label_shards(newest_run(run.folder), read_results(run, filters_of(run)), verifier) as shards:
+        labels = shards.table(pl.lit(True)).select("problem", "wrong_label")
+    known = names.join(labels, on="problem", how="left", maintain_order="left")
+    chances: NDArray[np.float64] = known["wrong_label"].to_numpy()
+    return chances
 
 
 def _current_audit(run: Run, size: int) -> Audit | None:

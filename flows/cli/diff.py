@@ -1,13 +1,14 @@
 """`goldilocks diff`: compares two sets, or two versions of a set, by problem.
 
-Problems are divided by hash of id, so that one part at a time is in memory.
+Contents are compared by hash, and some problems at a time (`curation.storage.sorted_parts.in_order`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import polars as pl
@@ -17,9 +18,9 @@ from curation.policies.excerpt import excerpt
 from curation.publish import set_diff
 from curation.publish.set_diff import PublishedTables
 from curation.publish.versions import VersionChange
-from curation.records import SourceError
+from curation.records import DropReason, SourceError
 from curation.storage.scratch import ScratchFolder
-from curation.storage.sorted_parts import in_slices
+from curation.storage.sorted_parts import in_order
 from curation.storage.stages import atomic_write, require_outside, write_parquet
 from flows.cli.as_json import print_json
 from flows.publish import versions
@@ -31,15 +32,12 @@ from flows.run.terminal import SafeConsole
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.questions import final_verdicts
 
-PART_ROWS = 200_000
-"""Rows of both sets compared at once."""
-
-_BESIDE = {TESTS_TABLE: ["index", "input", "output"], JUDGING_TABLE: None}
+_FURTHER = {TESTS_TABLE: ["index", "input", "output"], JUDGING_TABLE: None}
 """Tables of programs and their compared columns; None: all."""
 
 _DROPPED = {"id": pl.String(), "reason": pl.String()}
 
-_BEHIND = 1 << 40
+_AFTER_DATA = 1 << 40
 """First place of dropped rows."""
 
 SHOWN = 3
@@ -48,6 +46,8 @@ SHOWN = 3
 _COMPARED = ("outcome", "answer", "answer_class")
 
 UNMOVED = (VersionChange.KEPT, VersionChange.LEFT_OUT)
+
+JudgedVersion = tuple[Run, Version]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class SetDiff:
 
     old: str
     new: str
-    sizes: tuple[int, int]
+    sizes: tuple[int, ...]
     has_contents: bool
     counts: Mapping[str, int]
     differing: Mapping[str, int]
@@ -79,20 +79,19 @@ def diff_folders(old: str, new: str, *, out: Path | None = None) -> SetDiff:
         SourceError: there is no set, or no such version.
         StoreError: ``out`` is inside a set's folder.
     """
-    sides, whole = (SetParts(old), SetParts(new)), out is not None
+    sides, whole = (_open_set(old), _open_set(new)), out is not None
     for side in sides:
         if out is not None:
             require_outside(out, side.home)
-    parts = max(1, -(-sum(side.rows for side in sides) // PART_ROWS))
     scratch = ScratchFolder("diff")
     try:
-        for name, side in zip(("old", "new"), sides, strict=True):
-            side.lay_down(Path(scratch.path) / name, parts)
-        found = _compare(*sides, parts, Path(scratch.path))
+        folder = Path(scratch.path)
+        tables = [table for number, side in enumerate(sides) for table in side.hashed(folder / str(number))]
         counts: Counter[str] = Counter()
         differing: Counter[str] = Counter()
         moves, shown, rows = [], [], []
-        for part in found:
+        nothing = set_diff.CHANGES.to_frame().with_columns(gone=pl.lit(False), at=pl.lit(0, pl.Int64))
+        for part in chain([nothing], _compare(tables, sides, folder)):
             counts.update(set_diff.count_changes(part))
             differing.update(set_diff.count_differing(part))
             moves.append(part.select("at", move=set_diff.rate_move()).drop_nulls("move"))
@@ -100,35 +99,37 @@ def diff_folders(old: str, new: str, *, out: Path | None = None) -> SetDiff:
             if whole:
                 rows.append(part)
         order = ("gone", "at")
+        first = pl.concat(shown).sort(order).group_by("change", maintain_order=True).head(set_diff.EXAMPLES)
         return SetDiff(
             old,
             new,
-            (sides[0].size, sides[1].size),
-            all(side.has_contents for side in sides),
+            tuple(int(table.select(pl.len()).collect().item()) for table in tables[::2]),
+            all("statement" in side.data.collect_schema() for side in sides),
             dict(counts),
             dict(sorted(differing.items(), key=lambda item: (-item[1], item[0]))),
             pl.concat(moves).sort("at")["move"],
-            pl.concat(shown).sort(order),
+            first,
             pl.concat(rows).sort(order).select(set_diff.CHANGES.names()) if whole else None,
         )
     finally:
         scratch.remove()
 
 
-def _compare(old: SetParts, new: SetParts, parts: int, folder: Path) -> Iterator[pl.DataFrame]:
-    """Yield each part's changes, after reading all parts to find reworded rows."""
-    came: list[pl.DataFrame] = []
-    left: list[pl.DataFrame] = []
-    for part in range(parts):
-        was, now = old.read(part), new.read(part)
+def _compare(tables: Sequence[pl.LazyFrame], sides: Sequence[_Set], folder: Path) -> Iterator[pl.DataFrame]:
+    """Yield the changes of some problems at a time, after reading all to find reworded rows."""
+    came, left, changes = list[pl.DataFrame](), list[pl.DataFrame](), list[Path]()
+    for old_data, old_dropped, new_data, new_dropped in in_order(*tables, by=("problem", "at")):
+        was = PublishedTables(old_data.drop("problem"), old_dropped, sides[0].further_of(old_data))
+        now = PublishedTables(new_data.drop("problem"), new_dropped, sides[1].further_of(new_data))
         table = set_diff.part_changes(was, now)
-        for found, tables, change in ((came, now, VersionChange.ADDED), (left, was, VersionChange.REMOVED)):
-            rows = set_diff.moved_rows(tables, table, change)
+        for found, side, change in ((came, now, VersionChange.ADDED), (left, was, VersionChange.REMOVED)):
+            rows = set_diff.moved_rows(side, table, change)
             found += [rows] if rows is not None else []
-        table.write_ipc(folder / f"changes-{part}.arrow")
+        changes.append(folder / f"changes-{len(changes)}.arrow")
+        table.write_ipc(changes[-1])
     pairs = set_diff.reworded_pairs(pl.concat(came) if came else None, pl.concat(left) if left else None)
-    for part in range(parts):
-        yield set_diff.with_reworded(pl.read_ipc(folder / f"changes-{part}.arrow"), pairs)
+    for file in changes:
+        yield set_diff.with_reworded(pl.read_ipc(file), pairs)
 
 
 def print_diff(diff: SetDiff, out: Path | None, *, as_json: bool) -> None:
@@ -148,14 +149,13 @@ def print_diff(diff: SetDiff, out: Path | None, *, as_json: bool) -> None:
     console.print(f"in both {diff.counts[VersionChange.KEPT] + diff.counts[set_diff.REWORDED]:,}{contents}")
     if shift is not None:
         console.print(f"mean pass rate of {measured:,} problems that both measured: {shift:+.3f}")
-    verdicts = VerdictChanges(diff.old, diff.new)
-    if verdicts.title is not None:
-        console.print(verdicts.title)
+    judged = _judged_versions(diff.old, diff.new)
+    if judged:
+        console.print("verifier " + " → ".join(version.verifier for _, version in judged))
     for name, count in diff.counts.items():
         if count and name not in UNMOVED:
             console.print(f"{name.replace('_', ' ')} {count:,}")
-            examples = diff.first.filter(pl.col("change") == name).head(set_diff.EXAMPLES)
-            _print_examples(console, examples, count, verdicts)
+            _print_examples(console, diff.first.filter(pl.col("change") == name), count, judged)
     if out is not None:
         console.print(f"every problem: {out}")
 
@@ -166,7 +166,7 @@ def _contents_text(differing: Mapping[str, int]) -> str:
     return "contents differ in " + ", ".join(f"{name} ({count:,})" for name, count in differing.items())
 
 
-def _print_examples(console: Console, rows: pl.DataFrame, count: int, verdicts: VerdictChanges) -> None:
+def _print_examples(console: Console, rows: pl.DataFrame, count: int, judged: Sequence[JudgedVersion]) -> None:
     for row in rows.iter_rows(named=True):
         sides = [
             "not there" if row["change"] == absent else _side(row[f"{side}_pass_rate"], row[f"{side}_reason"])
@@ -174,7 +174,7 @@ def _print_examples(console: Console, rows: pl.DataFrame, count: int, verdicts: 
         ]
         before = f"was {row['old_problem']}" if row["old_problem"] else " → ".join(sides)
         console.print(f"  {row['problem']}  {before}")
-        for line in verdicts.lines(row["problem"]):
+        for line in _verdict_lines(judged, row["problem"]):
             console.print(f"    {line}", soft_wrap=True, markup=False)
     if count > rows.height:
         console.print(f"  and {count - rows.height:,} more")
@@ -193,84 +193,61 @@ def _write(table: pl.DataFrame, out: Path) -> None:
         raise SourceError(f"--out {out}: the name must end in .parquet or .jsonl.")
 
 
-class SetParts:
-    """One set, by part.
+@dataclass(frozen=True, slots=True)
+class _Set:
+    """A set's tables in its folder ``home``; ``further`` has digests of further contents by problem."""
 
-    Args:
-        place: folder of a run or set, or a version such as ``runs/x@2``.
+    home: Path
+    data: pl.LazyFrame
+    dropped: pl.LazyFrame
+    further: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+    def hashed(self, folder: Path) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+        """Write the tables into a new folder, with places, and with hashes in place of contents."""
+        folder.mkdir()
+        data = self.data.drop(set_diff.PASSED_OVER, strict=False)
+        contents = [name for name in data.collect_schema().names() if name not in set_diff.READ]
+        hashes = [pl.when(pl.col(name).is_not_null()).then(pl.struct(name).hash(0)).alias(name) for name in contents]
+        tables = {"data": data.with_columns(hashes), "dropped": self.dropped}
+        for name, table in tables.items():
+            place = pl.col("at").cast(pl.Int64) + (_AFTER_DATA if name == "dropped" else 0)
+            placed = table.with_row_index("at").with_columns(place, problem="id")
+            try:
+                placed.sink_parquet(folder / f"{name}.parquet")
+            except (pl.exceptions.PolarsError, OSError) as error:
+                raise SourceError(f"{self.home}: no table of a set ({error}); publish the set again.") from error
+        return pl.scan_parquet(folder / "data.parquet"), pl.scan_parquet(folder / "dropped.parquet")
+
+    def further_of(self, data: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """Return the digests of these rows."""
+        return {name: table.join(data, on="problem", how="semi") for name, table in self.further.items()}
+
+
+def _open_set(place: str) -> _Set:
+    """Return a set: of a run's or its own folder, or a version such as ``runs/x@2``.
 
     Raises:
         SourceError: there is no set, or no such version.
     """
-
-    def __init__(self, place: str) -> None:
-        run, at, number = place.rpartition("@")
-        self._version: pl.LazyFrame | None = None
-        self.home = published_folder(Path(place))
-        """The folder of all that is read."""
-        self._files: dict[str, list[Path]] = {}
-        self._further: dict[str, pl.DataFrame] = {}
-        if at and number.isdigit() and not Path(place).exists():
-            self._version = _version_rows(Path(run), int(number))
-            self.home = Path(run) / versions.FOLDER
-            self.rows = self._version.select(pl.len()).collect().item()
-            return
-        folder = self.home
-        self._files = {name: sorted((folder / name).glob("*.parquet")) for name in ("data", "dropped")}
-        if not self._files["data"]:
-            raise SourceError(
-                f"{folder}: no data/*.parquet; give the folder of a run or of a curated set, or RUN@VERSION."
-            )
-        self.rows = sum(_read(file, ["id"]).height for files in self._files.values() for file in files)
-        self._further = {
-            name: _digests(folder / name, columns) for name, columns in _BESIDE.items() if (folder / name).is_dir()
-        }
-
-    def lay_down(self, folder: Path, parts: int) -> None:
-        """Write the rows into a folder, by part."""
-        self._folder, self._parts = folder, parts
-        folder.mkdir()
-        self._schemas: dict[str, pl.Schema] = {}
-        heights: Counter[str] = Counter()
-        for number, (table, frame) in enumerate(self._frames()):
-            first = heights[table] + (_BEHIND if table == "dropped" else 0)
-            placed = frame.with_columns(at=first + pl.int_range(pl.len(), dtype=pl.Int64))
-            self._schemas.setdefault(table, placed.schema)
-            heights[table] += frame.height
-            keyed = placed.with_columns(part=pl.col("id").hash(0) % parts)
-            for (part,), rows in keyed.partition_by("part", as_dict=True, include_key=False).items():
-                rows.write_ipc(folder / f"{table}-{part}-{number:06}.arrow")
-        self.size = heights["data"]
-
-    @property
-    def has_contents(self) -> bool:
-        """Return whether rows have texts."""
-        return "statement" in self._schemas["data"]
-
-    def read(self, part: int) -> PublishedTables:
-        """Return a part's rows."""
-        inside = pl.col("problem").hash(0) % self._parts == part
-        further = {name: frame.filter(inside) for name, frame in self._further.items()}
-        return PublishedTables(self._table("data", part), self._table("dropped", part), further)
-
-    def _table(self, name: str, part: int) -> pl.DataFrame:
-        files = sorted(self._folder.glob(f"{name}-{part}-*.arrow"))
-        schema = self._schemas.get(name, {**_DROPPED, "at": pl.Int64()})
-        return pl.concat([pl.DataFrame(schema=schema), *(pl.read_ipc(file) for file in files)])
-
-    def _frames(self) -> Iterator[tuple[str, pl.DataFrame]]:
-        for file in self._files.get("data", []):
-            yield "data", _contents_hashed(_read(file))
-        for file in self._files.get("dropped", []):
-            yield "dropped", _read(file, list(_DROPPED))
+    if (named := _named_version(place)) is not None:
+        folder, number = named
+        rows = _version_rows(folder, number)
+        over = pl.when("keep").then(pl.lit(DropReason.OVER_QUOTA.value)).otherwise("reason")
+        left = rows.filter(~pl.col("published")).with_columns(reason=over)
         measures = ["policy", "pass_rate", "judged"]
-        for rows in in_slices(self._version) if self._version is not None else ():
-            yield "data", rows.filter("published").select("id", "source", "row", *measures)
-            yield "dropped", versions.as_published(rows).filter(~pl.col("keep")).select("id", "reason", *measures)
+        kept = rows.filter("published").select("id", "source", "row", *measures)
+        return _Set(folder / versions.FOLDER, kept, left.select("id", "reason", *measures))
+    home = published_folder(Path(place))
+    data, dropped = (sorted((home / name).glob("*.parquet")) for name in ("data", "dropped"))
+    if not data:
+        raise SourceError(f"{home}: no data/*.parquet; give the folder of a run or of a curated set, or RUN@VERSION.")
+    further = {name: _digests(home / name, columns) for name, columns in _FURTHER.items() if (home / name).is_dir()}
+    rows = pl.scan_parquet(dropped, glob=False) if dropped else pl.LazyFrame(schema=_DROPPED)
+    return _Set(home, pl.scan_parquet(data, glob=False), rows.select(list(_DROPPED)), further)
 
 
 def _version_rows(folder: Path, number: int) -> pl.LazyFrame:
-    known = [version.number for version in versions.stored_versions(folder)]
+    known = [version.number for version in stored_versions(folder)]
     if number not in known:
         there = f"versions there: {', '.join(map(str, known))}" if known else "no version is kept there"
         raise SourceError(f"{folder}@{number}: no such version; {there}.")
@@ -278,60 +255,44 @@ def _version_rows(folder: Path, number: int) -> pl.LazyFrame:
     return rows.with_columns(id="problem", source=pl.lit(None, pl.String), row=pl.lit(None, pl.Int64))
 
 
-def _read(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(file, glob=False, columns=None if columns is None else list(columns))
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise SourceError(f"{file.parent}: no table of a curated set ({error}); publish the set again.") from error
-
-
-def _contents_hashed(frame: pl.DataFrame) -> pl.DataFrame:
-    frame = frame.drop(set_diff.PASSED_OVER, strict=False)
-    hashed = {name: pl.struct(name).hash(0) for name in frame.columns if name not in set_diff.READ}
-    return frame.with_columns(
-        pl.when(pl.col(name).is_not_null()).then(told).alias(name) for name, told in hashed.items()
-    )
-
-
 def _digests(folder: Path, columns: list[str] | None) -> pl.DataFrame:
     """Return an order-free digest of each problem's rows."""
     row = pl.struct(columns or pl.exclude("problem")).hash(0)
-    hashed = pl.concat([_read(file).select("problem", digest=row) for file in sorted(folder.glob("*.parquet"))])
-    return hashed.group_by("problem").agg(pl.col("digest").sort().implode().hash(0))
+    hashed = pl.scan_parquet(sorted(folder.glob("*.parquet")), glob=False).select("problem", digest=row)
+    return hashed.group_by("problem").agg(pl.col("digest").sort().implode().hash(0)).collect()
 
 
-class VerdictChanges:
-    """The verdicts that differ between two versions of a run, if two verifiers judged.
+def _named_version(place: str) -> tuple[Path, int] | None:
+    folder, at, number = place.rpartition("@")
+    return (Path(folder), int(number)) if at and number.isdigit() and not Path(place).exists() else None
 
-    Args:
-        old, new: such as ``runs/x@1`` and ``runs/x@2``.
-    """
 
-    def __init__(self, old: str, new: str) -> None:
-        self._sides: tuple[tuple[Run, Version], ...] = ()
-        sides = [_version(place) for place in (old, new)]
-        found = tuple(side for side in sides if side is not None)
-        if len(found) == 2 and found[0][0] == found[1][0] and found[0][1].verifier != found[1][1].verifier:
-            self._sides = tuple((_run_of(folder, version), version) for folder, version in found)
+def _judged_versions(old: str, new: str) -> tuple[JudgedVersion, ...]:
+    """Return two versions of one run if different verifiers judged them."""
+    named = [one for one in map(_named_version, (old, new)) if one is not None]
+    found = [
+        (folder.absolute(), version)
+        for folder, number in named
+        for version in stored_versions(folder.absolute())
+        if version.number == number
+    ]
+    if len({folder for folder, _ in found}) != 1 or len({version.verifier for _, version in found}) != 2:
+        return ()
+    runs = [(open_run(folder), version) for folder, version in found]
+    return tuple(
+        (refreshed_run(run, version) if version.origin == "refresh" else run, version) for run, version in runs
+    )
 
-    @property
-    def title(self) -> str | None:
-        """Return which verifiers judged, or None."""
-        if not self._sides:
-            return None
-        return "verifier " + " → ".join(version.verifier for _, version in self._sides)
 
-    def lines(self, problem: str) -> Iterator[str]:
-        """Yield a line per changed verdict on a problem."""
-        if not self._sides:
-            return
-        for part in self._sides[0][0].parts:
-            tables = [
-                rows_of(final_verdicts(run, part).folder_in(run, version.verifier), "verdicts", problem, "problem")
-                for run, version in self._sides
-            ]
-            if all(table.height for table in tables):
-                yield from changed_verdicts(part, *tables)
+def _verdict_lines(judged: Sequence[JudgedVersion], problem: str) -> Iterator[str]:
+    """Yield a line per verdict on a problem that differs between two versions."""
+    for part in judged[0][0].parts if judged else ():
+        tables = [
+            rows_of(final_verdicts(run, part).folder_in(run, version.verifier), "verdicts", problem, "problem")
+            for run, version in judged
+        ]
+        if all(table.height for table in tables):
+            yield from changed_verdicts(part, *tables)
 
 
 def changed_verdicts(part: str, old: pl.DataFrame, new: pl.DataFrame) -> Iterator[str]:
@@ -350,16 +311,3 @@ def changed_verdicts(part: str, old: pl.DataFrame, new: pl.DataFrame) -> Iterato
         )
     if changed.height > SHOWN:
         yield f"{part}: {changed.height - SHOWN:,} more verdicts"
-
-
-def _version(place: str) -> tuple[Path, Version] | None:
-    folder, at, number = place.rpartition("@")
-    if not at or not number.isdigit() or Path(place).exists():
-        return None
-    path = Path(folder).absolute()
-    return next(((path, version) for version in stored_versions(path) if version.number == int(number)), None)
-
-
-def _run_of(folder: Path, version: Version) -> Run:
-    run = open_run(folder)
-    return refreshed_run(run, version) if version.origin == "refresh" else run

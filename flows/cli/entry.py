@@ -1,7 +1,5 @@
 """The `goldilocks` command and its commands of a run; see also `flows.cli.tools`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +8,7 @@ import typer
 
 from flows.cli import errors
 from flows.cli.help import GroupedCommands
-from flows.cli.tools import tools
+from flows.cli.tools import Json, tools
 
 app = typer.Typer(
     name="goldilocks",
@@ -25,7 +23,6 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, as stage1.band.attempts=8."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
 Gpus = Annotated[int | None, typer.Option("--gpus", metavar="N", min=0, help="GPUs to use, an engine on each.")]
 Batch = Annotated[
@@ -61,51 +58,39 @@ def goldilocks(
     errors.print_traces(debug)
 
 
-@app.command(short_help="Write a recipe for a file of problems.", epilog="Example: goldilocks init problems.jsonl")
+@app.command(epilog="Example: goldilocks init problems.jsonl")
 def init(
     rows: Annotated[Path, typer.Argument(metavar="ROWS", help="Problems: .jsonl (also .gz, .zst), .parquet or .csv.")],
-    out: Annotated[Path, typer.Option("--out", metavar="RECIPE.toml", help="The recipe to write.")] = Path(
-        "recipe.toml"
-    ),
+    out: Annotated[Path, typer.Option(metavar="RECIPE.toml", help="The recipe to write.")] = Path("recipe.toml"),
     model: Annotated[
-        str,
-        typer.Option("--model", metavar="MODEL", help="The model to curate for: hub name or folder."),
+        str, typer.Option(metavar="MODEL", help="The model to curate for: hub name or folder.")
     ] = "Qwen/Qwen2.5-7B-Instruct",
 ) -> None:
-    """Write a recipe for a file of problems, with its columns found by name, and print the next command."""
+    """Write a recipe for a file of problems. Its columns are found by name."""
     from flows.cli.init import write_recipe
 
     typer.echo("\n".join(write_recipe(rows, out, model)))
 
 
-@app.command(
-    short_help="Run a recipe from raw rows to a curated set.", epilog="Example: goldilocks run recipe.toml --dry"
-)
+@app.command(epilog="Example: goldilocks run recipe.toml --dry")
 def run(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="The recipe.")],
     overrides: Overrides = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
     dry: Annotated[bool, typer.Option("--dry", help="Only print what would be done.")] = False,
-    offline: Annotated[
-        bool,
-        typer.Option("--offline", help="Ask no model; decide from stored attempts."),
-    ] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Ask no model; decide from stored attempts.")] = False,
     rehearse: Annotated[
         float | None,
-        typer.Option(
-            "--rehearse",
-            metavar="SHARE",
-            help="Try the whole recipe on a share of the rows, as 0.01, with small models.",
-        ),
+        typer.Option(metavar="SHARE", help="Try the whole recipe on a share of the rows, as 0.01, with small models."),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", min=1, help="Read only the first N rows of each source.")
+        int | None, typer.Option(metavar="N", min=1, help="Read only the first N rows of each source.")
     ] = None,
     gpus: Gpus = None,
     batch: Batch = None,
     json: Json = False,
 ) -> None:
-    """Run a recipe from raw rows to a curated set; the same command continues a killed run."""
+    """Run a recipe from raw rows to a curated set. The same command continues a killed run."""
     from flows.cli.commands import run_recipe
 
     changes = overrides or []
@@ -134,18 +119,16 @@ def run(
     run_recipe(recipe, changes, out, dry=dry, as_json=json, no_model=offline)
 
 
-@app.command(
-    short_help="Show the cost of a run before it starts.", epilog="Example: goldilocks plan recipe.toml --stated"
-)
+@app.command(epilog="Example: goldilocks plan recipe.toml --stated")
 def plan(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="A curation or training recipe.")],
     overrides: Overrides = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
     pilot: Annotated[int, typer.Option(min=1, help="Problems in the pilot.")] = 64,
     stated: Annotated[bool, typer.Option("--stated", help="Run nothing; use the recipe's [costs].")] = False,
     json: Json = False,
 ) -> None:
-    """Show the cost of a run before it starts, by its filters and a pilot of each stage."""
+    """Show the cost of a run before it starts. It runs the filters and a pilot of each stage."""
     from flows.cli.plan import show_plan, show_training_plan
     from flows.launch.training import is_training_recipe
 
@@ -158,69 +141,49 @@ def plan(
 @app.command(epilog="Example: goldilocks status runs/my-set")
 def status(folder: RunFolder, json: Json = False) -> None:
     """Show the funnel so far."""
-    from flows.cli.as_json import print_json
-    from flows.cli.commands import show_status
-    from flows.pipelines.run_tables import status_table
+    from flows.cli.status import show_status
 
-    if json:
-        print_json(status_table(folder))
-        return
-
-    show_status(folder)
+    show_status(folder, as_json=json)
 
 
-@app.command(
-    short_help="Show what became of one problem, with the evidence.",
-    epilog="Example: goldilocks explain runs/my-set 5f0c2a",
-)
+@app.command(epilog="Example: goldilocks explain runs/my-set 5f0c2a")
 def explain(
     folder: RunFolder,
     problem: Annotated[str, typer.Argument(metavar="PROBLEM_ID", help="A problem's id, or its beginning.")],
     json: Json = False,
 ) -> None:
-    """Show what happened to one problem, with the evidence of every decision."""
-    from flows.cli.as_json import print_json
+    """Show what became of one problem, with the evidence."""
     from flows.cli.explain import explain_problem
-    from flows.pipelines.run_tables import explain_table
 
-    if json:
-        print_json(explain_table(folder, problem))
-        return
-
-    explain_problem(folder, problem)
+    explain_problem(folder, problem, as_json=json)
 
 
-@app.command(
-    short_help="Show disputed labels, and settle them.",
-    epilog="Example: goldilocks review runs/my-set --reject 5f0c2a",
-)
+@app.command(epilog="Example: goldilocks review runs/my-set --reject 5f0c2a")
 def review(
     folder: RunFolder,
     accept: Annotated[
-        str | None, typer.Option("--accept", metavar="ID", help="Keep this problem, with the reference of --answer.")
+        str | None, typer.Option(metavar="ID", help="Keep this problem, with the reference of --answer.")
     ] = None,
-    answer: Annotated[str | None, typer.Option("--answer", metavar="X", help="The right reference.")] = None,
-    reject: Annotated[str | None, typer.Option("--reject", metavar="ID", help="Drop this problem.")] = None,
+    answer: Annotated[str | None, typer.Option(metavar="X", help="The right reference.")] = None,
+    reject: Annotated[str | None, typer.Option(metavar="ID", help="Drop this problem.")] = None,
     audit: Annotated[
-        int | None, typer.Option("--audit", metavar="N", help="Draw N rows of the set, and estimate its wrong labels.")
+        int | None, typer.Option(metavar="N", help="Draw N rows of the set, and estimate its wrong labels.")
     ] = None,
     debate: Annotated[
-        str | None,
-        typer.Option("--debate", metavar="MODEL", help="Have this model judge a debate on each label."),
+        str | None, typer.Option(metavar="MODEL", help="Have this model judge a debate on each label.")
     ] = None,
     debater: Annotated[
-        str | None, typer.Option("--debater", metavar="MODEL", help="The model that argues; the judge if missing.")
+        str | None, typer.Option(metavar="MODEL", help="The model that argues; the judge if missing.")
     ] = None,
     decide_at: Annotated[
-        float | None,
-        typer.Option("--decide-at", metavar="P", min=0.51, max=1, help="Accept answers of at least this probability."),
+        float | None, typer.Option(metavar="P", min=0.51, max=1, help="Accept answers of at least this probability.")
     ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="Debate at most N problems.")] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Debate at most N problems.")] = None,
     overrides: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="With --debate: change a model's setting.")
     ] = None,
 ) -> None:
-    """Show disputed labels, settle one, or have models debate them; the next run applies the decisions."""
+    """Show disputed labels, and settle them. Models can debate them; the next run applies the decisions."""
     from curation.records import ConfigError
     from flows.cli.review import debate_labels, review_run
 
@@ -233,18 +196,14 @@ def review(
     review_run(folder, accept, reject, answer, audit)
 
 
-@app.command(
-    short_help="Look at a run in a browser, and judge its disputed labels.", epilog="Example: goldilocks page runs"
-)
+@app.command(epilog="Example: goldilocks page runs")
 def page(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of several.")],
     host: Annotated[str, typer.Option(help="Address to listen on; other machines need a token.")] = ("127.0.0.1"),
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 4300,
-    prefix: Annotated[
-        str, typer.Option("--prefix", metavar="/PATH", help="Path prefix that a proxy does not remove.")
-    ] = "",
+    prefix: Annotated[str, typer.Option(metavar="/PATH", help="Path prefix that a proxy does not remove.")] = "",
 ) -> None:
-    """Show curation runs in a browser: funnel, rows, problems with their attempts, disputed labels."""
+    """Look at a run in a browser, and judge its disputed labels."""
     from curation.extras import require_extra
 
     require_extra("page", "the page")
@@ -253,110 +212,80 @@ def page(
     serve_page(folder, host, port, prefix)
 
 
-@app.command(
-    short_help="Train a model on curated sets.",
-    epilog="Example: goldilocks train train.toml --check",
-)
+@app.command(epilog="Example: goldilocks train train.toml --check")
 def train(
     recipe: Annotated[Path | None, typer.Argument(metavar="RECIPE.toml", help="A training recipe.")] = None,
     overrides: Overrides = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
-    resume: Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Continue this run.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
+    resume: Annotated[Path | None, typer.Option(metavar="DIR", help="Continue this run.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Only check whether the model can be trained.")] = False,
-    data: Annotated[
-        str | None,
-        typer.Option("--data", metavar="attempts", help="Start from the attempts of curation."),
-    ] = None,
+    data: Annotated[str | None, typer.Option(metavar="attempts", help="Start from the attempts of curation.")] = None,
     gpus: Gpus = None,
     trainer_gpus: Annotated[
-        int | None,
-        typer.Option("--trainer-gpus", metavar="N", min=1, help="GPUs that train; the others generate."),
+        int | None, typer.Option(metavar="N", min=1, help="GPUs that train; the others generate.")
     ] = None,
     batch: Batch = None,
 ) -> None:
     """Train a model on curated sets, or continue a training run."""
-    from flows.run.training import check as check_by
-    from flows.run.training import default_folder, from_attempts, needs_ranks, train_apart
-    from flows.run.training import train as train_by
+    from curation.records import ConfigError
+    from flows.run import training
     from flows.serve.server import user_api
 
-    if data is not None:
-        overrides = from_attempts(recipe if resume is None else None, overrides or [], data)
-    if check:
-        typer.echo("\n".join(check_by(recipe, resume or out, overrides or [], resume=resume is not None)))
-        return
     changes, resumes = overrides or [], resume is not None
-    if batch is not None or gpus is not None or trainer_gpus is not None:
-        _train_on_gpus(recipe, changes, resume or out, gpus, trainer_gpus, batch)
+    if data is not None:
+        changes = training.from_attempts(None if resumes else recipe, changes, data)
+    if check:
+        typer.echo("\n".join(training.check(recipe, resume or out, changes, resume=resumes)))
         return
-    folder = resume or out or default_folder(recipe, changes)
+    if batch is not None:
+        from flows.cli.gpus import batch_file
+
+        if recipe is None:
+            raise ConfigError("--batch needs the recipe; the job that it starts continues its own run.")
+        typer.echo(batch_file(batch, recipe, changes, resume or out, gpus, trainer_gpus), nl=False)
+        return
+    folder = resume or out or training.default_folder(recipe, changes)
     errors.resumes(folder)
-    if recipe is not None and not resumes and user_api() is not None:
+    if gpus is not None or trainer_gpus is not None:
+        from flows.cli.gpus import take_gpus
+
+        resumes, named = (folder / "run.json").exists(), take_gpus(gpus)
+        typer.echo(training.train_apart(recipe, folder, changes, resume=resumes, gpus=named, trainers=trainer_gpus))
+    elif recipe is not None and not resumes and user_api() is not None:
         from flows.train import train as train_flow
 
         typer.echo(train_flow.with_options(retries=0)(recipe.absolute(), folder, changes))
-        return
-    apart = needs_ranks(recipe, folder, changes, resume=resumes)
-    typer.echo((train_apart if apart else train_by)(recipe, folder, changes, resume=resumes))
+    else:
+        apart = training.needs_ranks(recipe, folder, changes, resume=resumes)
+        work = training.train_apart if apart else training.train
+        typer.echo(work(recipe, folder, changes, resume=resumes))
 
 
-def _train_on_gpus(
-    recipe: Path | None,
-    changes: list[str],
-    out: Path | None,
-    gpus: int | None,
-    trainer_gpus: int | None,
-    batch: str | None,
-) -> None:
-    from curation.records import ConfigError
-    from flows.cli.gpus import batch_file, train_on
-    from flows.run.training import default_folder
-
-    if batch is not None:
-        if recipe is None:
-            raise ConfigError("--batch needs the recipe; the job that it starts continues its own run.")
-        typer.echo(batch_file(batch, recipe, changes, out, gpus, trainer_gpus), nl=False)
-        return
-    folder = out or default_folder(recipe, changes)
-    resumes = (folder / "run.json").exists()
-    errors.resumes(folder)
-    typer.echo(train_on(gpus, trainer_gpus, recipe, changes, folder, resume=resumes))
-
-
-@app.command(
-    "evaluate",
-    short_help="Evaluate a policy on a benchmark.",
-    epilog="Example: goldilocks evaluate aime24 --policy models/student",
-)
+@app.command("evaluate", epilog="Example: goldilocks evaluate aime24 --policy models/student")
 def evaluate_command(
     bench: Annotated[str, typer.Argument(metavar="BENCH", help="A .toml file, the name of a ready bench, or list.")],
     policy: Annotated[
         Path | None,
-        typer.Option(
-            "--policy", metavar="SPEC", help="A model's folder, or FILE.toml[:NAME] with a table [models.NAME]."
-        ),
+        typer.Option(metavar="SPEC", help="A model's folder, or FILE.toml[:NAME] with a table [models.NAME]."),
     ] = None,
     attempts: Annotated[
-        Path | None, typer.Option("--attempts", metavar="FILE", help="Attempts made elsewhere, instead of a policy.")
+        Path | None, typer.Option(metavar="FILE", help="Attempts made elsewhere, instead of a policy.")
     ] = None,
     columns: Annotated[
         list[str] | None,
         typer.Option("--map", metavar="FIELD=COLUMN", help="Column of a field of --attempts, as text=response."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Folder; runs/evaluate-BENCH-POLICY by default.")
+        Path | None, typer.Option(metavar="DIR", help="Folder; runs/evaluate-BENCH-POLICY by default.")
     ] = None,
     overrides: Overrides = None,
-    against: Annotated[
-        Path | None, typer.Option("--against", metavar="DIR", help="Another evaluation, to compare with.")
-    ] = None,
+    against: Annotated[Path | None, typer.Option(metavar="DIR", help="Another evaluation, to compare with.")] = None,
     trained_on: Annotated[
-        list[Path] | None,
-        typer.Option("--trained-on", metavar="DIR", help="A set or training run that the policy was trained on."),
+        list[Path] | None, typer.Option(metavar="DIR", help="A set or training run that the policy was trained on.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Evaluate a policy on a benchmark: pass@1, pass@k, maj@k, lengths, format and languages, with intervals."""
+    """Evaluate a policy on a benchmark. Pass rates, lengths, format and languages have intervals."""
     from flows.cli.evaluate import evaluate_bench, list_benches
 
     if bench == "list":
@@ -367,26 +296,22 @@ def evaluate_command(
     )
 
 
-@app.command(
-    "ablate", short_help="Train and evaluate the arms of an ablation.", epilog="Example: goldilocks ablate staleness"
-)
+@app.command("ablate", epilog="Example: goldilocks ablate staleness")
 def ablate_command(
     ablation: Annotated[
         str | None, typer.Argument(metavar="ABLATION", help="A .toml file, or a ready ablation.")
     ] = None,
     overrides: Overrides = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Folder; runs/ablate-NAME by default.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder; runs/ablate-NAME by default.")] = None,
     analyse: Annotated[
-        Path | None, typer.Option("--analyse", metavar="RUN", help="Analyse a training run's weights instead.")
+        Path | None, typer.Option(metavar="RUN", help="Analyse a training run's weights instead.")
     ] = None,
-    grid: Annotated[int, typer.Option("--grid", min=3, help="With --analyse: points per direction.")] = 9,
+    grid: Annotated[int, typer.Option(min=3, help="With --analyse: points per direction.")] = 9,
     problems: Annotated[int, typer.Option(min=1, help="With --analyse: problems per point.")] = 512,
     attempts: Annotated[int, typer.Option(min=1, help="With --analyse: attempts per problem.")] = 16,
     json: Json = False,
 ) -> None:
-    """Train one recipe for every arm and seed, evaluate, and compare with the base."""
+    """Train and evaluate the arms of an ablation. Every seed is compared with the base."""
     from curation.records import ConfigError
     from flows.cli.ablate import analyse_run, run_ablation
 
@@ -398,38 +323,28 @@ def ablate_command(
         run_ablation(ablation, overrides or [], out, as_json=json)
 
 
-@app.command(
-    short_help="Judge a set again with a new checkpoint, and publish its next version.",
-    epilog="Example: goldilocks refresh runs/my-set --policy runs/train/model",
-)
+@app.command(epilog="Example: goldilocks refresh runs/my-set --policy runs/train/model")
 def refresh(
     folder: RunFolder,
-    policy: Annotated[
-        Path, typer.Option("--policy", metavar="CHECKPOINT", help="A model's folder, or FILE.toml[:NAME].")
-    ],
-    attempts: Annotated[
-        Path | None, typer.Option("--attempts", metavar="FILE", help="Attempts of training since then.")
-    ] = None,
+    policy: Annotated[Path, typer.Option(metavar="CHECKPOINT", help="A model's folder, or FILE.toml[:NAME].")],
+    attempts: Annotated[Path | None, typer.Option(metavar="FILE", help="Attempts of training since then.")] = None,
     accept: Annotated[
         bool, typer.Option("--accept", help="Publish even with a far weaker checkpoint or an empty set.")
     ] = False,
 ) -> None:
-    """Measure uncertain problems again with a new checkpoint, and publish the set's next version."""
+    """Judge a set again with a new checkpoint. Only uncertain problems are measured; a next version is published."""
     from flows.cli.refresh import refresh_run
 
     refresh_run(folder, policy, attempts, accept=accept)
 
 
-@app.command(
-    short_help="Run recipes on their schedules, or serve rewards.",
-    epilog="Example: goldilocks serve recipe.toml --out runs/my-set",
-)
+@app.command(epilog="Example: goldilocks serve recipe.toml --out runs/my-set")
 def serve(
     places: Annotated[
         list[Path] | None,
         typer.Argument(metavar="RECIPE.toml…", help="Recipes with [schedule]; with --reward: runs or sets."),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder, for one recipe.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Run folder, for one recipe.")] = None,
     port: Annotated[int | None, typer.Option(help="Port of Prefect's page, or of the judge (8765).")] = None,
     reward: Annotated[bool, typer.Option("--reward", help="Serve rewards of responses, for any trainer.")] = False,
     host: Annotated[
@@ -439,13 +354,13 @@ def serve(
         int | None, typer.Option(min=1, help="With --reward: processes; one per core by default.")
     ] = None,
     thinking: Annotated[
-        str, typer.Option("--thinking", metavar="TAG", help="With --reward: tag of thoughts, as [THINK], or none.")
+        str, typer.Option(metavar="TAG", help="With --reward: tag of thoughts, as [THINK], or none.")
     ] = "<think>",
     response_format: Annotated[
         str, typer.Option("--format", help="With --reward: as `verify.response_format`.")
     ] = "any",
 ) -> None:
-    """Run recipes on their schedules, training after new sets, refreshes after new checkpoints."""
+    """Run recipes on their schedules, or serve rewards. New sets are trained on, new checkpoints refresh."""
     from curation.records import ConfigError
 
     if reward:
@@ -465,16 +380,14 @@ def serve(
     serve_recipes(places, out, port)
 
 
-@app.command(
-    short_help="List the settings of a recipe, and what they mean.", epilog="Example: goldilocks settings stage1.band"
-)
+@app.command(epilog="Example: goldilocks settings stage1.band")
 def settings(
     key: Annotated[str, typer.Argument(metavar="KEY", help="Only settings with this key or word.")] = "",
     train: Annotated[bool, typer.Option("--train", help="Settings of a training recipe.")] = False,
     json: Json = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema, for editors.")] = False,
 ) -> None:
-    """List every setting of a recipe, with its default and meaning."""
+    """List the settings of a recipe, with defaults and meanings."""
     from flows.cli.as_json import print_json
     from flows.cli.settings import print_settings, settings_schema, settings_table
 
@@ -492,7 +405,3 @@ app.add_typer(tools)
 def main() -> None:
     """Run the console script `goldilocks`."""
     sys.exit(errors.ended(app))
-
-
-if __name__ == "__main__":
-    main()

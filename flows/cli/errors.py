@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 
 from curation.errors import GoldilocksError
 from curation.public_urls import public_text
+from flows.run.safe_text import written_out
 
 INTERRUPTED, TERMINATED = 130, 143
 """Exit statuses after Ctrl-C and SIGTERM."""
@@ -47,6 +48,11 @@ def print_traces(debug: bool) -> None:
     """Print errors' traces from now on, or not."""
     global _debug
     _debug = debug
+
+
+def cache_folder() -> Path:
+    """Return our folder in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "goldilocks"
 
 
 def ended(command: Callable[[], object]) -> int:
@@ -100,8 +106,6 @@ def _status(end: SystemExit) -> int:
 
 
 def _say(sentence: str, status: int) -> int:
-    from flows.run.terminal import written_out
-
     print(f"goldilocks: {written_out(public_text(sentence))}", file=sys.stderr)
     return status
 
@@ -149,7 +153,7 @@ def _logged(error: Exception) -> str:
     if _debug:
         _trace(error)
         return "The trace is above."
-    log = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "goldilocks" / "errors.log"
+    log = cache_folder() / "errors.log"
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8") as out:

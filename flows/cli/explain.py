@@ -1,4 +1,4 @@
-"""Prints a problem's way through a run, with the evidence, and each version's decision.
+"""`goldilocks explain`: prints a problem's way through a run, with the evidence, and each version's decision.
 
 For a training run, only its attempts are printed.
 """
@@ -6,7 +6,6 @@ For a training run, only its attempts are printed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,70 +14,66 @@ from rich.console import Console
 from rich.markup import escape
 
 from curation.policies.excerpt import excerpt
-from curation.records import ATTEMPT, VERDICT, DropReason, StoreError
+from curation.records import VERDICT, ConfigError, DropReason, StoreError
+from flows.cli.as_json import print_json
 from flows.cli.settings import deciding_settings
-from flows.pipelines.find_problem import attempt_ids_of, filters_of, find_id
-from flows.publish.curated_set import published_verifier
-from flows.publish.versions import RefreshedRun, Version, newest_run, refreshed_run, scan_decisions, stored_versions
-from flows.run.lookup import rows_of
-from flows.run.pipeline import read_result
+from flows.pipelines.explained import Rows, Step, explain_table, judged_attempts, steps_of, version_rows
+from flows.pipelines.find_problem import attempt_ids_of, find_id
+from flows.pipelines.run_tables import verifier_of
+from flows.publish.versions import RefreshedRun, Version, refreshed_run
 from flows.run.run_folder import Run, open_run
-from flows.run.stage import Stage
+from flows.run.stage import Kind
 from flows.run.terminal import SafeConsole
 from flows.run.training_status import is_training
-from flows.stages.attempts import attempt_store, attempts_of
 from flows.stages.decisions import decisions_of
-from flows.stages.export import EXPORT
-from flows.stages.judging import verifier_version
 from flows.stages.questions import final_verdicts
-from flows.stages.translation import TRANSLATION
 
 _STATEMENT = ("statement", "answer")
 _NAME = ("problem", "sampling", "index")
 _SHOWN = (*_NAME, "purpose", "step", "version", "newest_version", "tokens", "finish", "text")
 
 
-def explain_problem(folder: Path, problem: str) -> None:
+def explain_problem(folder: Path, problem: str, *, as_json: bool = False) -> None:
     """Print a problem's way, by its id or an unambiguous beginning."""
     if is_training(folder):
+        if as_json:
+            raise ConfigError(f"{folder} holds a training run, of which `explain` has no --json; leave it out.")
         return _explain_in_training(folder.absolute(), problem)
     run = open_run(folder.absolute())
-    console = SafeConsole(markup=True, soft_wrap=False)
     name = find_id(run, problem)
-    first, *filters = filters_of(run)
-    before = rows_of(first.folder_in(run), "kept", name)
-    for row in before.iter_rows(named=True):
+    if as_json:
+        return print_json(explain_table(run, name))
+    console = SafeConsole(markup=True, soft_wrap=False)
+    first, *steps = steps_of(run, name)
+    for row in first.kept:
         console.print(f"[bold]{name}[/bold]  row {row['row']} of {escape(row['source'])} ({escape(row['license'])})")
         _print_field(console, "statement", row["statement"])
         for option in row["choices"] or ():
             _print_field(console, "option", option)
         _print_field(console, "reference", row["answer"])
-    for stage in filters:
-        before = _print_filter(console, run, stage, name, before)
-    attempt_ids = attempt_ids_of(run, name)
-    verifier = published_verifier(run) or verifier_version(run)
-    for part in run.parts:
-        for attempt_id in attempt_ids:
-            if attempt_id != name:
-                console.print(f"  asked as {attempt_id}")
-            _print_difficulty(console, run, part, verifier, attempt_id)
-    for attempt_id in attempt_ids:
-        _print_versions(console, run, attempt_id)
-    newest = newest_run(run.folder)
-    for attempt_id in attempt_ids if TRANSLATION.enabled(newest) else ():
-        for line in TRANSLATION.explain(newest, TRANSLATION.folder_in(newest), attempt_id):
-            console.print(f"[bold]{TRANSLATION.title}[/bold]: {escape(line)}", soft_wrap=True)
-    _print_export(console, newest, attempt_ids)
-
-
-def _print_export(console: Console, run: Run, attempt_ids: Sequence[str]) -> None:
-    folder, title = EXPORT.folder_in(run), f"[bold]{EXPORT.title}[/bold]"
-    for attempt_id in attempt_ids:
-        for row in rows_of(folder, "dropped", attempt_id).iter_rows(named=True):
-            console.print(f"{title}: dropped, {row['reason']}: {escape(row['evidence'])}")
-            _print_settings(console, row["reason"])
-    if any(rows_of(folder, "kept", attempt_id).height for attempt_id in attempt_ids):
-        console.print(f"{title}: in the curated set")
+    verifier, variants, before = verifier_of(run), attempt_ids_of(run, name), first.kept
+    for step in steps:
+        if step.stage.kind is Kind.FILTER:
+            _print_filter(console, step, name, before)
+            before = step.kept
+        elif step.stage.kind is Kind.DECISION:
+            for variant in variants:
+                if variant != name:
+                    console.print(f"  asked as {variant}")
+                _print_difficulty(console, run, step, verifier, variant)
+    for row in version_rows(run, variants):
+        _print_version(console, run, row)
+    for step in steps:
+        title = f"[bold]{step.stage.title}[/bold]"
+        if step.stage.kind is Kind.ADDITION:
+            for line in step.lines:
+                console.print(f"{title}: {escape(line)}", soft_wrap=True)
+        elif step.stage.kind is Kind.EXPORT:
+            for row in step.dropped:
+                console.print(f"{title}: dropped, {row['reason']}: {escape(row['evidence'])}")
+                _print_settings(console, row["reason"])
+            if step.kept:
+                console.print(f"{title}: in the curated set")
 
 
 def _print_settings(console: Console, reason: str) -> None:
@@ -90,16 +85,15 @@ def _print_field(console: Console, label: str, text: Any) -> None:
     console.print(f"  {label:<10} {text if text is not None else '(none)'}", soft_wrap=True, markup=False)
 
 
-def _print_filter(console: Console, run: Run, stage: Stage, name: str, before: pl.DataFrame) -> pl.DataFrame:
-    """Print what a stage did to rows (``before``), and return those it kept."""
-    title, folder = f"[bold]{stage.title}[/bold]", stage.folder_in(run)
-    kept, dropped = _rows_about(folder, "kept", name), _rows_about(folder, "dropped", name)
-    for row in dropped.iter_rows(named=True):
+def _print_filter(console: Console, step: Step, name: str, before: Rows) -> None:
+    """Print what a stage did to rows, which were ``before``."""
+    title = f"[bold]{step.stage.title}[/bold]"
+    for row in step.dropped:
         where = f"row {row['row']} of {escape(row['source'])}"
         console.print(f"{title}: dropped {where}, {row['reason']}: {escape(str(row['evidence']))}", soft_wrap=True)
         _print_settings(console, row["reason"])
-    texts = {(row["source"], row["row"]): [row[key] for key in _STATEMENT] for row in before.iter_rows(named=True)}
-    for row in kept.iter_rows(named=True):
+    texts = {(row["source"], row["row"]): [row[key] for key in _STATEMENT] for row in before}
+    for row in step.kept:
         where = f"row {row['row']} of {escape(row['source'])}"
         if row["id"] != name:
             console.print(f"{title}: kept {where}, as {row['id']}")
@@ -109,25 +103,18 @@ def _print_filter(console: Console, run: Run, stage: Stage, name: str, before: p
         if is_rewritten:
             _print_field(console, "statement", row["statement"])
             _print_field(console, "reference", row["answer"])
-    for line in stage.explain(run, folder, name):
+    for line in step.lines:
         console.print(f"  {line}", soft_wrap=True, markup=False)
-    if kept.is_empty() and dropped.is_empty():
+    if not step.kept and not step.dropped:
         console.print(f"{title}: [dim]not reached[/dim]")
-    return kept
 
 
-def _rows_about(folder: Path, table: str, name: str) -> pl.DataFrame:
-    rows = rows_of(folder, table, name)
-    return rows if rows.height else rows_of(folder, table, name, "group")
-
-
-def _print_difficulty(console: Console, run: Run, part: str, verifier: str, name: str) -> None:
-    decisions = rows_of(decisions_of(part).folder_in(run, verifier), "decisions", name, "problem")
+def _print_difficulty(console: Console, run: Run, step: Step, verifier: str, name: str) -> None:
+    part, row = step.stage.part, step.decision_on(name)
     title = f"[bold]{part.replace('stage', 'stage ')}[/bold]"
-    if decisions.is_empty():
+    if row is None:
         console.print(f"{title}: [dim]not reached[/dim]")
         return
-    row = decisions.row(0, named=True)
     decision = "kept" if row["keep"] else f"dropped, {row['reason']}"
     console.print(
         f"{title} ({escape(row['policy'])}, {verifier}): {decision}: {escape(row['evidence'])}", soft_wrap=True
@@ -145,21 +132,14 @@ def _print_difficulty(console: Console, run: Run, part: str, verifier: str, name
 
 
 def _print_attempts(console: Console, run: Run, part: str, verifier: str, name: str) -> None:
-    verdicts = rows_of(final_verdicts(run, part).folder_in(run, verifier), "verdicts", name, "problem")
-    attempts_result = read_result(attempts_of(part), run, verifier)
-    attempts = (
-        attempt_store(run, attempts_result).read([name])
-        if attempts_result is not None
-        else pl.DataFrame(schema=ATTEMPT)
-    )
-    last_words = {attempt["index"]: _last_words(attempt) for attempt in attempts.iter_rows(named=True)}
-    class_sizes: Counter[int | None] = Counter(verdicts["answer_class"].to_list())
-    for verdict in verdicts.iter_rows(named=True):
+    judged = judged_attempts(run, part, verifier, name)
+    votes = Counter(verdict["answer_class"] for verdict, _ in judged)
+    for verdict, attempt in judged:
         answer_class = verdict["answer_class"]
-        votes = f"class {answer_class}, {class_sizes[answer_class]} votes" if answer_class is not None else "no class"
+        told = f"class {answer_class}, {votes[answer_class]} votes" if answer_class is not None else "no class"
         console.print(
             f"  attempt {verdict['index']:<3} {verdict['outcome']:<9} {_brief(verdict['answer']):<20} "
-            f"{votes}; {verdict['method']}; … {last_words.get(verdict['index'], '')}",
+            f"{told}; {verdict['method']}; … {_last_words(attempt) if attempt is not None else ''}",
             soft_wrap=True,
             markup=False,
         )
@@ -176,47 +156,24 @@ def _last_words(attempt: dict[str, Any]) -> str:
     return " ".join((attempt["text"] or attempt["answer"] or "").split())[-60:]
 
 
-def _print_versions(console: Console, run: Run, name: str) -> None:
-    for version in stored_versions(run.folder):
-        decisions = scan_decisions(run.folder, version.number).filter(pl.col("problem") == name).collect()
-        if decisions.is_empty():
-            continue
-        row = decisions.row(0, named=True)
-        refreshed = refreshed_run(run, version)
-        reason = _reason_for_refresh(refreshed, name) if version.origin == "refresh" else None
-        console.print(f"[bold]{_title(version)}[/bold]: {_decision_text(row)}", soft_wrap=True)
-        console.print(f"  {_measurement_text(row)}{_refresh_text(version, reason)}", soft_wrap=True, markup=False)
-        if reason is not None:
-            _print_attempts(console, refreshed, run.parts[-1], version.verifier, name)
-
-
-def _title(version: Version) -> str:
-    refreshed_with = f", refreshed with {escape(version.policy)}" if version.origin == "refresh" else ""
-    return f"version {version.number} ({version.made_on}{refreshed_with})"
-
-
-def _decision_text(row: dict[str, Any]) -> str:
-    if row["published"]:
-        return "in the set"
-    if row["keep"]:
-        return "kept, left out for the set's size"
-    return f"dropped, {row['reason']}"
-
-
-def _measurement_text(row: dict[str, Any]) -> str:
-    if row["pass_rate"] is None:
-        return f"no attempt of {row['policy']} could be judged, {row['measured_on']}"
-    interval = f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
-    return (
-        f"pass rate {row['pass_rate']:.3f} over {row['judged']} attempts of {row['policy']}, {row['measured_on']}, "
-        f"{interval}"
-    )
-
-
-def _refresh_text(version: Version, reason: str | None) -> str:
-    if version.origin != "refresh":
-        return ""
-    return f"; judged again ({reason})" if reason is not None else "; not judged again"
+def _print_version(console: Console, run: Run, row: dict[str, Any]) -> None:
+    version: Version = row["version"]
+    refreshed, is_refresh = refreshed_run(run, version), version.origin == "refresh"
+    reason = _reason_for_refresh(refreshed, row["problem"]) if is_refresh else None
+    made = f"{version.made_on}, refreshed with {escape(version.policy)}" if is_refresh else version.made_on
+    decision = "in the set" if row["published"] else "kept, left out for the set's size"
+    decision = decision if row["keep"] else f"dropped, {row['reason']}"
+    console.print(f"[bold]version {version.number} ({made})[/bold]: {decision}", soft_wrap=True)
+    measured = f"no attempt of {row['policy']} could be judged, {row['measured_on']}"
+    if row["pass_rate"] is not None:
+        measured = (
+            f"pass rate {row['pass_rate']:.3f} over {row['judged']} attempts of {row['policy']}, {row['measured_on']}, "
+            f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
+        )
+    again = f"; judged again ({reason})" if reason is not None else "; not judged again" if is_refresh else ""
+    console.print(f"  {measured}{again}", soft_wrap=True, markup=False)
+    if reason is not None:
+        _print_attempts(console, refreshed, run.parts[-1], version.verifier, row["problem"])
 
 
 def _reason_for_refresh(run: RefreshedRun, name: str) -> str | None:

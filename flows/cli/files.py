@@ -27,7 +27,7 @@ from curation.verify.own_judges import judge_at
 from curation.verify.pairs import verify_pairs
 from flows.publish.curated_set import published_folder
 from flows.run.progress import bar
-from flows.run.terminal import SafeConsole
+from flows.run.terminal import echo
 
 FIELDS = ("statement", "answer", "choices", "lang", "id", "source", "meta")
 MAPPED_ONLY = ("source", "meta")
@@ -54,10 +54,10 @@ def classify_file(path: Path, out: Path, columns: Sequence[str], bad_rows: int =
             quarantined.append(bad)
             advance(verdicts.height)
     bad = pl.concat(quarantined) if quarantined else pl.DataFrame(schema=QUARANTINE)
-    _print_line(f"{total:,} rows, {kept:,} kept, {total - kept:,} dropped: {out}")
+    echo(f"{total:,} rows, {kept:,} kept, {total - kept:,} dropped: {out}")
     if bad.height:
         write_parquet(aside, bad)
-        _print_line(f"{bad.height:,} rows cannot be read and are set aside: {aside}")
+        echo(f"{bad.height:,} rows cannot be read and are set aside: {aside}")
 
 
 def _classified(path: Path, columns: Sequence[str], bad_rows: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
@@ -67,7 +67,7 @@ def _classified(path: Path, columns: Sequence[str], bad_rows: int) -> Iterator[t
     if not raws:
         return
     first = [raw.row for raw in raws if raw.row is not None]
-    places = _present(first, _places(columns), columns, path)
+    places = _columns(first, columns, path)
     table = {"name": "file", "kind": kind, "path": str(path.resolve())}
     source = Source.model_validate({**table, "bad_rows": bad_rows, "columns": {"statement": places["statement"]}})
 
@@ -140,7 +140,7 @@ def verify_code_file(
     require_other_place(out, problems, submissions)
     tags = tags_of(thinking)
     with Runner(workers, rung=rung, allow_none=allow_none) as runner:
-        _print_line(runner.description)
+        echo(runner.description)
         with bar("verify code", None) as advance:
             counts = verify_programs(problems, submissions, out, runner, advance, every=every, tags=tags)
     _print_counts("programs", counts, out)
@@ -148,7 +148,7 @@ def verify_code_file(
 
 def _print_counts(what: str, counts: Mapping[str, int], out: Path) -> None:
     counts_text = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
-    _print_line(f"{sum(counts.values()):,} {what}: {counts_text or 'none'}: {out}")
+    echo(f"{sum(counts.values()):,} {what}: {counts_text or 'none'}: {out}")
 
 
 def decontaminate_file(
@@ -170,7 +170,7 @@ def decontaminate_file(
     report = contamination_file(path, against, out, settings, field=field, benchmark_field=benchmark_field)
     by_method = ", ".join(f"{method} {hits:,}" for method, hits in report.hits.items())
     made = f", {report.template_rows:,} have a benchmark's template with other figures" if report.template_rows else ""
-    _print_line(f"{report.rows:,} rows, {report.hit_rows:,} overlap ({by_method}){made}: {out}")
+    echo(f"{report.rows:,} rows, {report.hit_rows:,} overlap ({by_method}){made}: {out}")
 
 
 ALL = "all"
@@ -197,50 +197,36 @@ def _export(curated: Path, form: str, out: Path, *, check: bool) -> None:
 
     written = export_set(curated, form, out, check_rows if check else None)
     prompt_file = f", {written.system_prompt}" if written.system_prompt else ""
-    _print_line(f"{written.rows:,} problems: {written.file}{prompt_file}")
+    echo(f"{written.rows:,} problems: {written.file}{prompt_file}")
     if written.left_out:
         reasons = ", ".join(f"{reason} ({count:,})" for reason, count in written.left_out.items())
-        _print_line(f"{sum(written.left_out.values()):,} problems left out, which {form} cannot carry: {reasons}")
+        echo(f"{sum(written.left_out.values()):,} problems left out, which {form} cannot carry: {reasons}")
     if written.failed:
-        _print_line(f"{len(written.failed):,} problems left out of {form}, which fail their proof:")
+        echo(f"{len(written.failed):,} problems left out of {form}, which fail their proof:")
         for name, why in written.failed.items():
-            _print_line(f"  {name}: {why}")
+            echo(f"  {name}: {why}")
 
 
-def _print_line(line: str) -> None:
-    SafeConsole().print(line)
-
-
-def _places(columns: Sequence[str]) -> dict[str, str]:
-    """Return field → column: by ``--map``, else by the usual names.
+def _columns(first: Sequence[Row], mapped: Sequence[str], path: Path) -> dict[str, str]:
+    """Return field → column: by ``--map``, else by the usual names, if they are there.
 
     Raises:
         ConfigError: an item is not FIELD=COLUMN, or names no field.
+        SourceError: the first rows lack the statement, or a column that is mapped.
     """
-    places = {"statement": "problem", **{name: name for name in FIELDS[1:] if name not in MAPPED_ONLY}}
-    for item in columns:
+    given = {}
+    for item in mapped:
         field, equals, column = item.partition("=")
         if not equals or field not in FIELDS:
             raise ConfigError(f"--map {item}: write FIELD=COLUMN; fields are {', '.join(FIELDS)}.")
-        places[field] = column
-    return places
-
-
-def _present(batch: Sequence[Row], places: Mapping[str, str], columns: Sequence[str], path: Path) -> dict[str, str]:
-    """Return the columns to read, checked against the first rows.
-
-    The statement and every field that ``--map`` names must be there; other fields are used where they are.
-    """
-    mapped = {item.partition("=")[0] for item in columns}
-    if (
-        "statement" not in mapped
-        and not any("problem" in row for row in batch)
-        and any("statement" in r for r in batch)
-    ):
-        places = {**places, "statement": "statement"}
-    for field in {"statement", *mapped}:
-        require_path(batch, places[field], f"{path} ({field})")
-    return dict(places)
+        given[field] = column
+    named = {name for row in first for name in row}
+    statement = "statement" if "statement" in named and "problem" not in named else "problem"
+    usual = {name: name for name in FIELDS if name not in MAPPED_ONLY}
+    columns = {**usual, "statement": statement, **given}
+    for field in {"statement", *given}:
+        require_path(first, columns[field], f"{path} ({field})")
+    return columns
 
 
 def _frame(batch: Sequence[Row], places: Mapping[str, str], positions: Sequence[int]) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from flows.launch.batch_files import BATCH_FILES, Launch
 from flows.launch.layout import copies_overrides
 from flows.launch.training import is_training_recipe
 from flows.run.recipe import load_recipe
-from flows.run.training import load_train_recipe, placed, train_apart
+from flows.run.training import load_train_recipe, placed
 
 
 def batch_file(
@@ -40,19 +40,6 @@ def batch_file(
     return BATCH_FILES[kind](
         Launch(command, name, recipe, out or Path("runs") / name, gpus, tuple(overrides), trainer_gpus)
     )
-
-
-def train_on(
-    gpus: int | None,
-    trainer_gpus: int | None,
-    recipe: Path | None,
-    overrides: Sequence[str],
-    folder: Path,
-    *,
-    resume: bool,
-) -> Path:
-    """Train on this machine's GPUs, with engines on those that do not train."""
-    return train_apart(recipe, folder, overrides, resume=resume, gpus=take_gpus(gpus), trainers=trainer_gpus)
 
 
 def copies_on(gpus: int | None, recipe: Path, overrides: Sequence[str]) -> list[str]:

@@ -88,11 +88,9 @@ def plan_recipe(
         problems = run_pipeline(run, stages).problems
         if not problems.manifest.kept:
             raise ConfigError(f"{recipe}: the filters keep no problem, so there is nothing to plan.")
-        if run.recipe.grader is None:
-            plans = [_by_pilot(run, part, problems.folder, pilot) for part in run.parts]
-        else:
-            first = _by_pilot(run, run.parts[0], problems.folder, pilot)
-            plans = [first, *(_as_piloted(run, part, first) for part in run.parts[1:])]
+        piloted = run.parts if run.recipe.grader is None else run.parts[:1]
+        plans = [_by_pilot(run, part, problems.folder, pilot) for part in piloted]
+        plans += [_as_piloted(run, part, plans[0]) for part in run.parts[len(piloted) :]]
         atomic_write(run.folder / PLAN, json.dumps([plan.row() for plan in plans], indent=1) + "\n")
     return plans
 
@@ -131,9 +129,9 @@ async def _sample(
 ) -> tuple[list[SampledProblem], float | None]:
     settings = difficulty_stage(run.recipe, part)
     rule = StoppingRule(settings.band, early_stopping=settings.sampling.early_stopping)
+    budget = FailureBudget(settings.sampling.max_failed, chosen.height, f"{part}.sampling.max_failed")
     with open_judge(run) as judge:
         async with policy:
-            budget = FailureBudget(settings.sampling.max_failed, chosen.height, f"{part}.sampling.max_failed")
             sampler = Sampler(policy, store, judge, rule, total=chosen.height, budget=budget)
             requests = sampling_requests(chosen, store, settings.band.attempts, judge)
             sampled = [problem async for problem in sampler.run(requests) if problem.refused is None]
@@ -243,8 +241,6 @@ class TrainingPlan:
 
     def lines(self) -> tuple[str, str]:
         """Return a sentence on GPU hours, and one on tokens."""
-        gpus = self.trainers if self.takes_turns else self.trainers + self.generators
-        shared = "in turns" if self.takes_turns else f"{self.trainers} train, {self.generators} generate"
         stages, evaluated = self.work.stages, self.work.evaluated_tokens
         held = "evaluations not counted: state evaluation.problems"
         if evaluated is not None:
@@ -252,8 +248,10 @@ class TrainingPlan:
         tokens = short_number(sum(stage.sampled_tokens for stage in stages) + (evaluated or 0.0))
         sampled, trained = (sum(getattr(stage, name) for stage in stages) for name in ("sampled", "trained"))
         counts = f"{tokens} tokens sampled, {held}; {sampled:,} rollouts, {trained:,} of them trained on"
+        gpus = self.trainers if self.takes_turns else self.trainers + self.generators
         if not gpus:
             return f"no GPU: {_clock(self.hours)} on one machine", counts
+        shared = "in turns" if self.takes_turns else f"{self.trainers} train, {self.generators} generate"
         return f"{_hours(gpus * self.hours)} GPU hours: {_hours(self.hours)} hours on {gpus} GPUs, {shared}", counts
 
 

@@ -6,7 +6,6 @@ stage; the set is not for training.
 
 from __future__ import annotations
 
-import json
 import math
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import tomli_w
+
 from curation.config import LiveModel, Recipe, Source
 from curation.config.loading import read_toml, set_value
 from curation.config.policies import ModelSettings
@@ -24,17 +25,17 @@ from curation.policies.vllm.placement import visible_gpus
 from curation.public_urls import public_url
 from curation.records import ConfigError, GoldilocksError
 from curation.sources.reading import check_source
-from curation.storage.remote import is_url, local_path
 from curation.storage.stages import atomic_write
-from flows.cli.commands import run_recipe
+from flows.cli.status import show_status
+from flows.pipelines.curating import open_curation, publish_set, run_stages
 from flows.run.benches import as_benchmarks
-from flows.run.recipe import load_recipe
-from flows.run.run_folder import Run, open_run
+from flows.run.recipe import load_recipe, parse_recipe
+from flows.run.run_folder import Run, with_grader
 from flows.run.training import load_train_recipe
 from flows.stages.sources import SOURCES, check_licenses, require_source
 
-FILE, GRADER_FILE = "rehearsal.toml", "rehearsal_grader.toml"
-"""The recipes in the rehearsal's folder."""
+GRADER_FILE = "rehearsal_grader.toml"
+"""The grader's recipe in the rehearsal's folder."""
 
 DEMO_GRADER = Path(__file__).parents[1] / "recipes" / "train_demo_grader.toml"
 
@@ -77,33 +78,29 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
         raise ConfigError(f"--rehearse {share}: give a share of the rows above 0 and at most 1, as in 0.01.")
     recipe, home = load_recipe(path, overrides), path.parent.absolute()
     folder = (out or Path("runs") / f"{recipe.name}-rehearsal").absolute()
-    run, failures = Run(folder, recipe, home), list[str]()
+    failures = list[str]()
     sources = [small for one in recipe.read_sources if (small := _small_source(one, share, home, failures)) is not None]
     if not sources:
         raise ConfigError(f"{path}: no source can be read, so there is nothing to rehearse: {' '.join(failures)}")
-    benchmarks = _benchmarks(run, failures)
+    table = _small_recipe(recipe, sources, _readable_benchmarks(recipe, home, failures), folder)
     for name in dict.fromkeys(recipe.asked.values()):
         failures += _policy_failures(f"models.{name}", recipe.models[name])
     _tried(failures, "grader", partial(_check_grader, recipe, home))
-    table = json.loads(json.dumps(_small_recipe(recipe, sources, benchmarks, home)))  # lists, no tuples
-    folder.mkdir(parents=True, exist_ok=True)
-    secret = list(_take_secrets(table))
-    _write(folder / FILE, table)
-    _copy_generators(sources, home, folder)
+    run = Run(folder, with_grader(parse_recipe(table, f"rehearsal of {path}"), folder), home)
     if recipe.grader is not None:
-        _write(folder / GRADER_FILE, _small_grader())
-    curated = _tried(failures, "the pipeline", lambda: run_recipe(folder / FILE, secret, folder))
+        folder.mkdir(parents=True, exist_ok=True)
+        atomic_write(folder / GRADER_FILE, tomli_w.dumps(_small_grader()))
+    curated = _tried(failures, "the pipeline", partial(_curated, run))
     if curated is not None:
-        _tried(failures, "licences", lambda: check_licenses(recipe, SOURCES.folder_in(open_run(folder))))
+        _tried(failures, "licences", lambda: check_licenses(recipe, SOURCES.folder_in(run)))
     return Rehearsal(folder, tuple(failures), curated)
 
 
-def _copy_generators(sources: Sequence[Source], home: Path, folder: Path) -> None:
-    """Copy the user's files next to the recipe, which loads only from its folder."""
-    for source in sources:
-        if source.kind in ("procedural", "python") and (home / (name := source.path.rpartition(":")[0])).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes((home / name).read_bytes())
+def _curated(run: Run) -> Path:
+    with open_curation(run):
+        curated = publish_set(run, run_stages(run))
+    show_status(run.folder)
+    return curated
 
 
 def rehearsal_lines(rehearsal: Rehearsal, share: float) -> list[str]:
@@ -155,18 +152,24 @@ def _share_of(source: Source, share: float) -> Source:
     return source.model_copy(update={"quota": scaled, "limit": limit})
 
 
-def _benchmarks(run: Run, failures: list[str]) -> list[dict[str, Any]]:
-    """Return readable benchmarks as tables; note the others."""
-    settings, home = run.recipe.decontamination, run.recipe_folder
-    named = [(benchmark, home) for benchmark in settings.against]
-    for name in settings.benches:
-        named += _tried(failures, "decontamination.benches", partial(as_benchmarks, name, home)) or []
-    tables = []
-    for benchmark, place in named:
-        if _holds(failures, f"benchmark {benchmark.name}", partial(check_source, benchmark, place)):
-            table = benchmark.model_dump(exclude_none=True)
-            tables.append({**table, "path": _absolute(benchmark.path, place)})
-    return tables
+def _readable_benchmarks(recipe: Recipe, home: Path, failures: list[str]) -> dict[str, list[Any]]:
+    """Return the benchmarks and benches that can be read; note the others."""
+    settings = recipe.decontamination
+    against = [
+        benchmark.model_dump(exclude_none=True)
+        for benchmark in settings.against
+        if _holds(failures, f"benchmark {benchmark.name}", partial(check_source, benchmark, home))
+    ]
+    return {"against": against, "benches": [name for name in settings.benches if _is_readable(name, home, failures)]}
+
+
+def _is_readable(bench: str, home: Path, failures: list[str]) -> bool:
+    named = _tried(failures, "decontamination.benches", partial(as_benchmarks, bench, home)) or []
+    checked = [
+        _holds(failures, f"benchmark {benchmark.name}", partial(check_source, benchmark, place))
+        for benchmark, place in named
+    ]
+    return bool(checked) and all(checked)
 
 
 def _policy_failures(name: str, policy: ModelSettings) -> Iterator[str]:
@@ -200,13 +203,13 @@ def _check_grader(recipe: Recipe, home: Path) -> None:
 
 
 def _small_recipe(
-    recipe: Recipe, sources: Sequence[Source], benchmarks: Sequence[dict[str, Any]], home: Path
+    recipe: Recipe, sources: Sequence[Source], benchmarks: dict[str, list[Any]], folder: Path
 ) -> dict[str, Any]:
     left_out = {"left_out", "costs", "schedule", "refresh", "monitor", "storage"}
     table = recipe.model_dump(exclude_none=True, exclude=left_out)
     table["name"] = f"{recipe.name}-rehearsal"
-    table.update(sources=[_source_table(source, home) for source in sources])
-    table["decontamination"] |= {"against": list(benchmarks), "benches": []}
+    table["sources"] = [source.model_dump(exclude_none=True) for source in sources]
+    table["decontamination"] |= benchmarks
     table["models"] = {SMALL: SMALL_POLICY}
     table["export"] |= {"license": OTHER}
     for stage in ("stage1", "stage2"):
@@ -216,7 +219,7 @@ def _small_recipe(
         *path, last = key.split(".")
         reduce(dict.__getitem__, path, table)[last] = SMALL
     if recipe.grader is not None:
-        table["grader"] = {"recipe": GRADER_FILE, "band": OPEN_BAND}
+        table["grader"] = {"recipe": str(folder / GRADER_FILE), "band": OPEN_BAND}
     return table
 
 
@@ -225,37 +228,3 @@ def _small_grader() -> dict[str, Any]:
     for change in SMALL_GRADER:
         set_value(table, change)
     return table
-
-
-def _source_table(source: Source, home: Path) -> dict[str, Any]:
-    table = source.model_dump(exclude_none=True)
-    table["path"] = _absolute(source.path, home)
-    if source.join is not None:
-        table["join"]["path"] = _absolute(source.join.path, home)
-    return table
-
-
-def _absolute(path: str, home: Path) -> str:
-    """Return an absolute path; hub sets and URLs stay."""
-    if is_url(path):
-        return path
-    place = home / local_path(path)
-    is_local = place.exists() or any(letter in path for letter in "*?[") or path.startswith(("~", ".", "/"))
-    return str(place) if is_local else path
-
-
-def _take_secrets(table: Any, key: str = "") -> Iterator[str]:
-    """Make URLs public in place; yield settings that restore the secrets."""
-    for name, value in list(table.items() if isinstance(table, dict) else enumerate(table)):
-        place = f"{key}.{name}".removeprefix(".")
-        if isinstance(value, dict | list):
-            yield from _take_secrets(value, place)
-        elif isinstance(value, str) and (public := public_url(value)) != value:
-            table[name] = public
-            yield f"{place}={json.dumps(value)}"
-
-
-def _write(path: Path, table: dict[str, Any]) -> None:
-    import tomli_w
-
-    atomic_write(path, tomli_w.dumps(table))

@@ -1,7 +1,5 @@
 """The commands on files: `verify`, `doctor`, `export`, `diff` and `publish`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -15,24 +13,20 @@ tools.add_typer(verify_app, name="verify")
 
 Rows = Annotated[Path, typer.Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst, .bz2, .xz), .parquet or .csv.")]
 Thinking = Annotated[str, typer.Option("--thinking", metavar="TAG", help="Tag of thoughts, as [THINK], or none.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Verifier processes; one per core by default.")]
 
 
 @verify_app.command()
 def statements(
     rows: Rows,
-    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One line per row, in order.")],
+    out: Annotated[Path, typer.Option(metavar="OUT.jsonl", help="One line per row, in order.")],
     columns: Annotated[
         list[str] | None,
         typer.Option("--map", metavar="FIELD=COLUMN", help="Column of a field, as statement=question."),
     ] = None,
     bad_rows: Annotated[
-        int,
-        typer.Option(
-            "--bad-rows",
-            min=0,
-            help="Max unreadable rows, set aside in OUT.jsonl.quarantine.parquet.",
-        ),
+        int, typer.Option(min=0, help="Max unreadable rows, set aside in OUT.jsonl.quarantine.parquet.")
     ] = 0,
 ) -> None:
     """Run the format filter alone, with the reason and evidence for each row."""
@@ -44,8 +38,8 @@ def statements(
 @verify_app.command()
 def overlap(
     rows: Rows,
-    against: Annotated[list[Path], typer.Option("--against", metavar="BENCH", help="A benchmark's file; repeatable.")],
-    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One line per row, in order, with its hits.")],
+    against: Annotated[list[Path], typer.Option(metavar="BENCH", help="A benchmark's file; repeatable.")],
+    out: Annotated[Path, typer.Option(metavar="OUT.jsonl", help="One line per row, in order, with its hits.")],
     methods: Annotated[
         list[str] | None,
         typer.Option("--method", help="ngram, words (both by default), embedding (an extra); repeatable."),
@@ -62,7 +56,7 @@ def overlap(
 @verify_app.command()
 def answers(
     pairs: Annotated[Path, typer.Argument(metavar="PAIRS.jsonl", help="Rows with `gold` and `pred`.")],
-    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="The rows with their verdicts, in order.")],
+    out: Annotated[Path, typer.Option(metavar="OUT.jsonl", help="The rows with their verdicts, in order.")],
     workers: Workers = None,
     thinking: Thinking = "<think>",
     response_format: Annotated[
@@ -87,19 +81,15 @@ def answers(
 @verify_app.command()
 def code(
     problems: Annotated[
-        Path,
-        typer.Option("--problems", metavar="P.jsonl", help="`id`, `tests`, `language`, limits, `checker`, `function`."),
+        Path, typer.Option(metavar="P.jsonl", help="`id`, `tests`, `language`, limits, `checker`, `function`.")
     ],
     submissions: Annotated[
-        Path,
-        typer.Option("--submissions", metavar="S.jsonl", help="`id`, `problem`, `lang`, `code`; or `response`."),
+        Path, typer.Option(metavar="S.jsonl", help="`id`, `problem`, `lang`, `code`; or `response`.")
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One verdict per submission, in order.")],
+    out: Annotated[Path, typer.Option(metavar="OUT.jsonl", help="One verdict per submission, in order.")],
     workers: Workers = None,
     every: Annotated[bool, typer.Option("--every", help="Run every test, also after the first that fails.")] = False,
-    isolation: Annotated[
-        str | None, typer.Option("--isolation", metavar="RUNG", help="Use only this isolation; see doctor.")
-    ] = None,
+    isolation: Annotated[str | None, typer.Option(metavar="RUNG", help="Use only this isolation; see doctor.")] = None,
     no_isolation: Annotated[
         bool, typer.Option("--no-isolation", help="Run programs unprotected if there is no isolation. Dangerous.")
     ] = False,
@@ -120,9 +110,9 @@ def code(
     )
 
 
-@tools.command(short_help="Show how this machine isolates foreign code.", epilog="Example: goldilocks doctor")
+@tools.command(epilog="Example: goldilocks doctor")
 def doctor() -> None:
-    """Show how this machine isolates foreign code, by trying each property."""
+    """Show how this machine isolates foreign code. Each property is tried."""
     from flows.cli.doctor import print_diagnosis
 
     print_diagnosis()
@@ -131,11 +121,9 @@ def doctor() -> None:
 @verify_app.command()
 def language(
     rows: Rows,
-    out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="The rows with `lang` and `confidence`.")],
+    out: Annotated[Path, typer.Option(metavar="OUT.jsonl", help="The rows with `lang` and `confidence`.")],
     field: Annotated[str, typer.Option(help="Column of the text.")] = "text",
-    among: Annotated[
-        list[str] | None, typer.Option("--among", metavar="LANG", help="A possible language; repeatable.")
-    ] = None,
+    among: Annotated[list[str] | None, typer.Option(metavar="LANG", help="A possible language; repeatable.")] = None,
     model: Annotated[str | None, typer.Option(help="Another fastText model.")] = None,
 ) -> None:
     """Identify the language of texts."""
@@ -146,10 +134,7 @@ def language(
     echo(", ".join(f"{lang} {count:,}" for lang, count in counts.items()) + f": {out}")
 
 
-@tools.command(
-    short_help="Write a curated set for another trainer.",
-    epilog="Example: goldilocks export runs/my-set --format verl --out verl-set",
-)
+@tools.command(epilog="Example: goldilocks export runs/my-set --format verl --out verl-set")
 def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
     form: Annotated[
@@ -160,40 +145,34 @@ def export(
             "skyrl, tinker, art.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write to.")],
     check: Annotated[
         bool,
         typer.Option("--check", help="Leave out rows whose reference earns no reward, or whose near miss earns one."),
     ] = False,
 ) -> None:
-    """Write a curated set in the schema that another trainer reads; `--format all` writes a folder for each."""
+    """Write a curated set for another trainer. `--format all` writes a folder for each."""
     from flows.cli.files import export_folder
 
     export_folder(folder, form, out, check=check)
 
 
-@tools.command(
-    short_help="Compare two curated sets, or two versions of one.",
-    epilog="Example: goldilocks diff runs/my-set@1 runs/my-set@2",
-)
+@tools.command(epilog="Example: goldilocks diff runs/my-set@1 runs/my-set@2")
 def diff(
     old: Annotated[str, typer.Argument(metavar="A", help="A run, a curated set, or a version of a run's set: RUN@2.")],
     new: Annotated[str, typer.Argument(metavar="B", help="The same, to compare with A.")],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write a row per problem, as .parquet or .jsonl.")
+        Path | None, typer.Option(metavar="FILE", help="Write a row per problem, as .parquet or .jsonl.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
-    """Compare two curated sets: new and dropped problems with reasons, moved pass rates, changed contents."""
+    """Compare two curated sets, or two versions of one: problems, pass rates, contents and verdicts."""
     from flows.cli.diff import diff_folders, print_diff
 
     print_diff(diff_folders(old, new, out=out), out, as_json=json)
 
 
-@tools.command(
-    short_help="Push a set to a hub; write its receipt.",
-    epilog="Example: goldilocks publish runs/my-set --to me/my-set --push",
-)
+@tools.command(epilog="Example: goldilocks publish runs/my-set --to me/my-set --push")
 def publish(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
     name: Annotated[
@@ -205,8 +184,7 @@ def publish(
         bool, typer.Option("--receipt", help="Measure the value of the curation, and write the receipt.")
     ] = False,
     ablation: Annotated[
-        Path | None,
-        typer.Option("--ablation", metavar="FOLDER", help="With --receipt: a finished ablation, one arm on the set."),
+        Path | None, typer.Option(metavar="FOLDER", help="With --receipt: a finished ablation, one arm on the set.")
     ] = None,
     restore: Annotated[bool, typer.Option("--restore", help="Put withheld texts back from the sources.")] = False,
     home: Annotated[
@@ -217,7 +195,7 @@ def publish(
         typer.Option("--source", metavar="NAME=PATH", help="With --restore: the path of a source; repeatable."),
     ] = None,
 ) -> None:
-    """Push a set to the hub, as one commit with a tag per version; nothing is sent without --push."""
+    """Push a set to a hub, or write its receipt. Each version is a commit with a tag; --push sends it."""
     from curation.records import ConfigError
 
     if (name is not None) + receipt + restore != 1:
@@ -240,7 +218,7 @@ def publish(
 def verify_receipt(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
     quick: Annotated[bool, typer.Option("--quick", help="Plant no defects again.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Compute the figures of a set's receipt again; status 1 if one differs."""
     from flows.cli.publish import print_verification

@@ -6,70 +6,32 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import polars as pl
 from rich.console import Console
 
 from curation.records import ConfigError, GoldilocksError
 from flows.cli.commands import run_recipe
-from flows.demo.code import report as code_report
+from flows.demo import report
+from flows.demo.code import report as code
 from flows.demo.live import report as live
-from flows.demo.report import show
 from flows.run.terminal import SafeConsole
-from flows.stages.export import EXPORT
 
 HERE = Path(__file__).parent
 RECIPE = HERE.parent / "recipes" / "demo_math.toml"
 
 
-def row_outcomes(curated: Path) -> pl.DataFrame:
-    """Return each source row's outcome, by the published folder."""
-    columns = ["source", "row", "raw_statement", "raw_answer", "statement"]
-    rows = pl.read_parquet(curated / "data" / "*.parquet").filter(pl.col("translation_of").is_null())
-    kept = rows.select(*columns, pl.lit(EXPORT.name).alias("stage"), pl.lit(None, pl.String).alias("reason"))
-    dropped = pl.read_parquet(curated / "dropped" / "*.parquet").select(*columns, "stage", "reason")
-    return pl.concat([kept, dropped]).select(
-        "source",
-        "row",
-        pl.coalesce("raw_statement", "statement").alias("statement"),
-        "stage",
-        "reason",
-        pl.any_horizontal(pl.col("raw_statement", "raw_answer").is_not_null()).alias("rewritten"),
-    )
+def _show_math(run: Path, console: Console) -> None:
+    report.show(HERE / "planted.jsonl", report.row_outcomes(run / "curated"), console)
 
 
-def math(out: Path, console: Console) -> None:
-    """Run the math pipeline on recorded attempts."""
-    curated = run_recipe(RECIPE, [], out)
-    assert curated is not None
-    console.print()
-    show(HERE / "planted.jsonl", row_outcomes(curated), console)
-    console.print(f"\nThe data card: {curated / 'README.md'}", soft_wrap=True, highlight=False)
-
-
-def loop(out: Path, console: Console) -> None:
-    """Run two live stages, with a grader trained in between."""
-    name, overrides = live.engine()
-    curated = run_recipe(live.RECIPE, overrides, out)
-    assert curated is not None
-    console.print()
-    live.show(out, name, console)
-    live.refresh(out, console)
-    console.print(f"\nThe data card: {curated / 'README.md'}", soft_wrap=True, highlight=False)
-
-
-def code(out: Path, console: Console) -> None:
-    """Run the code pipeline on recorded attempts."""
-    curated = run_recipe(code_report.RECIPE, [], out)
-    assert curated is not None
-    console.print()
-    code_report.show(code_report.fault_reports(out, code_report.HERE / "planted.jsonl"), console)
-    console.print(f"\nThe data card: {curated / 'README.md'}", soft_wrap=True, highlight=False)
-
-
-PARTS = {"math": math, "code": code, "loop": loop}
+PARTS: dict[str, tuple[Path, Callable[[Path, Console], None]]] = {
+    "math": (RECIPE, _show_math),
+    "code": (code.RECIPE, code.show),
+    "loop": (live.RECIPE, live.show),
+}
+"""Each part's recipe, and what reports on its run."""
 
 
 def main(names: Sequence[str]) -> None:
@@ -80,7 +42,12 @@ def main(names: Sequence[str]) -> None:
         raise ConfigError(f"the demo has no part `{unknown[0]}`; it has: {', '.join(PARTS)}.")
     for name in names or PARTS:
         console.rule(f"demo-{name}")
-        PARTS[name](Path("runs") / f"demo-{name}", console)
+        recipe, show = PARTS[name]
+        run = Path("runs") / f"demo-{name}"
+        run_recipe(recipe, live.overrides() if name == "loop" else [], run)
+        console.print()
+        show(run, console)
+        console.print(f"\nThe data card: {run / 'curated' / 'README.md'}", soft_wrap=True, highlight=False)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from curation.verify.math_judge import Judge
-from flows.page.dispute_queue import Dispute, disputes_of
+from flows.page.dispute_queue import Disputes, disputes_of
 from flows.page.leases import Leases
 from flows.page.row_index import RowIndex, made_from
 from flows.page.runs import ShownRun
@@ -28,58 +28,54 @@ MOST_INDEXES = 4
 MOST_EVIDENCE = 16
 """Problems with evidence in memory."""
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class _Kept(Generic[Key, Value]):
+    """The last values used, each until what it was made from has another state. Thread-safe."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._lock = limit, Lock()
+        self._values: dict[Key, tuple[object, Value]] = {}
+
+    def get(self, key: Key, state: object, make: Callable[[], Value]) -> Value:
+        """Return the value, made if there is none of this state; other callers wait for it."""
+        with self._lock:
+            known = self._values.pop(key, None)
+            if known is None or known[0] != state:
+                known = (state, make())
+            self._values[key] = known
+            if len(self._values) > self._limit:
+                del self._values[next(iter(self._values))]
+            return known[1]
+
 
 class OpenRuns:
-    """Rows, leases and verifiers by run folder. Thread-safe."""
+    """Rows, disputes, leases and verifiers by run folder. Thread-safe."""
 
     def __init__(self) -> None:
         self.leases: dict[Path, Leases] = defaultdict(Leases)
-        self._lock = Lock()
         self._judging = Lock()
-        self._rows: dict[Path, tuple[str, RowIndex]] = {}
-        self._reading: dict[Path, Lock] = {}
-        self._disputes: dict[Path, tuple[tuple[int, ...], list[Dispute]]] = {}
         self._judges: dict[Path, Judge] = {}
+        self._rows = _Kept[Path, RowIndex](MOST_INDEXES)
+        self._disputes = _Kept[Path, Disputes](MOST_INDEXES)
+        self._evidence = _Kept[tuple[Path, str], Future[dict[str, Any]]](MOST_EVIDENCE)
         self._ahead = ThreadPoolExecutor(1, "ahead")
-        self._evidence: dict[tuple[Path, str], tuple[str, Future[dict[str, Any]]]] = {}
         self._stack = ExitStack()
 
     def rows(self, run: Run) -> RowIndex:
         """Return a run's current rows."""
-        digest = made_from(run)
-        with self._lock:
-            reading = self._reading.setdefault(run.folder, Lock())
-        with reading:  # only requests for this run's rows wait for them
-            known = self._rows.pop(run.folder, None)
-            if known is None or known[0] != digest:
-                known = (digest, RowIndex(run))
-            self._rows[run.folder] = known
-            with self._lock:
-                while len(self._rows) > MOST_INDEXES:
-                    self._rows.pop(next(iter(self._rows)))
-            return known[1]
+        return self._rows.get(run.folder, made_from(run), lambda: RowIndex(run))
 
-    def disputes(self, run: Run) -> list[Dispute]:
+    def disputes(self, run: Run) -> Disputes:
         """Return the published set's current disputes."""
         files = sorted((run.folder / "curated" / "disputed").glob("*.parquet"))
-        stamp = tuple(file.stat().st_mtime_ns for file in files)
-        with self._lock:
-            known = self._disputes.get(run.folder)
-            if known is None or known[0] != stamp:
-                known = self._disputes[run.folder] = (stamp, disputes_of(run))
-            return known[1]
+        return self._disputes.get(run.folder, [file.stat().st_mtime_ns for file in files], lambda: disputes_of(run))
 
     def evidence(self, run: Run, problem: str, gather: Callable[[], dict[str, Any]]) -> Future[dict[str, Any]]:
         """Return the future evidence on a problem, gathered in the background."""
-        digest, name = made_from(run), (run.folder, problem)
-        with self._lock:
-            known = self._evidence.pop(name, None)
-            if known is None or known[0] != digest:
-                known = (digest, self._ahead.submit(gather))
-            self._evidence[name] = known
-            while len(self._evidence) > MOST_EVIDENCE:
-                self._evidence.pop(next(iter(self._evidence)))
-            return known[1]
+        return self._evidence.get((run.folder, problem), made_from(run), lambda: self._ahead.submit(gather))
 
     @contextmanager
     def judge(self, run: Run) -> Iterator[Judge]:

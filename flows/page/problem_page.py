@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-import polars as pl
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,102 +14,70 @@ from flows.page.attempts import attempts_at
 from flows.page.marking import deciding_words, differences
 from flows.page.open_runs import curation_run
 from flows.page.rendering import show
-from flows.pipelines.by_recipe import pipeline_of
+from flows.pipelines.explained import Rows, Step, steps_of, version_rows
 from flows.pipelines.find_problem import filters_of, find_id
-from flows.pipelines.run_tables import explain_table, verifier_of
-from flows.publish.versions import scan_decisions, stored_versions
 from flows.run.lookup import rows_of
 from flows.run.run_folder import Run
-from flows.run.stage import Kind, Stage
-
-Rows = dict[tuple[str, int], dict[str, Any]]
-"""By source and number."""
+from flows.run.stage import Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A stage's result; ``state`` is kept, dropped, measured or not reached."""
-
-    title: str
-    state: str
-    reason: str | None
-    evidence: tuple[str, ...]
-    lines: tuple[str, ...]
-    change: tuple[Markup, Markup] | None
-    rows: tuple[dict[str, Any], ...]
-    decision: dict[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True)
-class TranslatedPair:
-    """A problem and its translation."""
-
-    lang: str
-    id: str
-    statement: str
-    answers: tuple[str | None, str | None]
+def shown_steps(run: Run, name: str) -> list[dict[str, Any]]:
+    """Return a problem's way as the template reads it; ``state`` is kept, dropped, measured or not reached."""
+    shown, before = [], Rows()
+    for step in steps_of(run, name):
+        if step.stage.kind in (Kind.MEASURE, Kind.ADDITION):
+            if step.lines:
+                shown.append(_shown(step, "measured"))
+        elif step.stage.kind is Kind.DECISION:
+            decision = step.decision_on(name)
+            state = "not reached" if decision is None else "kept" if decision["keep"] else "dropped"
+            shown.append(_shown(step, state, rows=[decision] if decision is not None else [], decision=decision))
+        else:
+            state = "kept" if step.kept else "dropped" if step.dropped else "not reached"
+            change = _change(before, step.kept)
+            shown.append(_shown(step, state, rows=[*step.kept, *step.dropped], change=change))
+            before = step.kept or before
+    return shown
 
 
-def steps_of(run: Run, name: str) -> list[Step]:
-    """Return a problem's way through the stages."""
-    tables = {stage["name"]: stage for stage in explain_table(run.folder, name)["stages"]}
-    verifier, steps = verifier_of(run), []
-    before: Rows = {}
-    for stage in pipeline_of(run.recipe).stages_of(run):
-        step, kept = _step(run, stage, verifier, name, tables[stage.name], before)
-        before = kept or before
-        if step is not None:
-            steps.append(step)
-    return steps
+def _shown(
+    step: Step,
+    state: str,
+    rows: Sequence[dict[str, Any]] = (),
+    decision: dict[str, Any] | None = None,
+    change: tuple[Markup, Markup] | None = None,
+) -> dict[str, Any]:
+    dropped = [row for row in rows if row.get("reason")]
+    return {
+        "title": step.stage.title,
+        "state": state,
+        "reason": dropped[0]["reason"] if dropped else None,
+        "evidence": [str(row["evidence"]) for row in (rows if decision is not None else dropped) if row["evidence"]],
+        "lines": step.lines,
+        "change": change,
+        "rows": () if decision is not None else rows,
+        "decision": decision,
+    }
 
 
-def _step(
-    run: Run,
-    stage: Stage,
-    verifier: str,
-    name: str,
-    table: dict[str, Any],
-    before: dict[tuple[str, int], dict[str, Any]],
-) -> tuple[Step | None, Rows]:
-    lines = tuple(stage.explain(run, stage.folder_in(run, verifier), name))
-    if stage.kind in (Kind.MEASURE, Kind.ADDITION):
-        return (Step(stage.title, "measured", None, (), lines, None, (), None) if lines else None), {}
-    if stage.kind is Kind.DECISION:
-        decision = next(iter(table.get("decisions", ())), None)
-        state = "not reached" if decision is None else "kept" if decision["keep"] else "dropped"
-        reason = decision["reason"] if decision is not None else None
-        evidence = (str(decision["evidence"]),) if decision is not None and decision["evidence"] else ()
-        return Step(stage.title, state, reason, evidence, lines, None, (), decision), {}
-    kept, dropped = table.get("kept", []), table.get("dropped", [])
-    if not kept and not dropped:
-        return Step(stage.title, "not reached", None, (), lines, None, (), None), {}
-    now = {(row["source"], row["row"]): row for row in kept}
-    changed = [(before[key], row) for key, row in now.items() if key in before and _text(before[key]) != _text(row)]
-    change = differences(_text(changed[0][0]), _text(changed[0][1])) if changed else None
-    reason = dropped[0]["reason"] if dropped else None
-    told = tuple(str(row["evidence"]) for row in dropped if row["evidence"])
-    state = "kept" if kept else "dropped"
-    return Step(stage.title, state, reason, told, lines, change, tuple(kept + dropped), None), now
+def _change(before: Rows, now: Rows) -> tuple[Markup, Markup] | None:
+    """Return the texts of the first row that a stage has rewritten, if any, with the differences marked."""
+    texts = {(row["source"], row["row"]): _text(row) for row in before}
+    for row in now:
+        text = texts.get((row["source"], row["row"]))
+        if text is not None and text != _text(row):
+            return differences(text, _text(row))
+    return None
 
 
 def _text(row: dict[str, Any]) -> str:
     return f"{row['statement'] or ''}\n\n→ {row['answer'] or '–'}" if row.get("answer") else str(row["statement"] or "")
 
 
-def translations_of(run: Run, row: dict[str, Any]) -> list[TranslatedPair]:
-    """Return a problem's published translations."""
-    files = sorted((run.folder / "curated" / "data").glob("*.parquet"))
-    columns = ["id", "group", "lang", "statement", "answer"]
-    parts = [
-        pl.scan_parquet(file, glob=False).filter(pl.col("group") == row["group"]).select(columns).collect()
-        for file in files
-    ]
-    pairs = []
-    for other in (pl.concat(parts) if parts else pl.DataFrame(schema=columns)).iter_rows(named=True):
-        if other["lang"] != row["lang"]:
-            answers = row["answer"], other["answer"]
-            pairs.append(TranslatedPair(other["lang"], other["id"], other["statement"], answers))
-    return pairs
+def translations_of(run: Run, row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a problem's published rows in other languages."""
+    published = rows_of(run.folder / "curated", "data", row["group"], "group")
+    return [other for other in published.iter_rows(named=True) if other["lang"] != row["lang"]]
 
 
 def source_row(run: Run, name: str) -> dict[str, Any] | None:
@@ -119,22 +86,13 @@ def source_row(run: Run, name: str) -> dict[str, Any] | None:
     return rows.row(0, named=True) if rows.height else None
 
 
-def version_lines(run: Run, name: str) -> list[dict[str, Any]]:
-    """Return each version's decision on a problem, oldest first."""
-    lines = []
-    for version in stored_versions(run.folder):
-        decided = scan_decisions(run.folder, version.number).filter(pl.col("problem") == name).collect()
-        lines += [{"version": version, **row} for row in decided.iter_rows(named=True)]
-    return lines
-
-
 def _problem(request: Request) -> Response:
     shown, run = curation_run(request)
     name = find_id(run, request.path_params["problem"])
-    steps = steps_of(run, name)
-    row = next(row for step in steps for row in step.rows)
-    evidence = [text for step in steps for text in step.evidence]
-    final = next((row for step in reversed(steps) for row in step.rows if row.get("raw_statement")), None)
+    steps = shown_steps(run, name)
+    row = next(row for step in steps for row in step["rows"])
+    evidence = [text for step in steps for text in step["evidence"]]
+    final = next((row for step in reversed(steps) for row in step["rows"] if row.get("raw_statement")), None)
     return show(
         request,
         "problem.html",
@@ -149,7 +107,7 @@ def _problem(request: Request) -> Response:
         raw_answer=final["raw_answer"] if final is not None else None,
         final=final,
         translations=translations_of(run, row) if row["statement"] else [],
-        versions=version_lines(run, name),
+        versions=version_rows(run, [name]),
         stages=attempts_at(run, name),
     )
 

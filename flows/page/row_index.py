@@ -15,6 +15,7 @@ from flows.pipelines.run_tables import verifier_of
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run
 from flows.run.stage import Kind, StageResult
+from flows.stages.export import EXPORT
 
 CURATED, GOING = "curated set", "not decided yet"
 
@@ -176,9 +177,7 @@ def _scan(result: StageResult, table: str, columns: tuple[str, ...]) -> pl.LazyF
 
 
 def _table(run: Run, names: list[str]) -> pl.DataFrame:
-    verifier = verifier_of(run)
-    results = [read_result(stage, run, verifier) for stage in pipeline_of(run.recipe).stages_of(run)]
-    finished = [result for result in results if result is not None]
+    finished = _finished(run)
     filters = [result for result in finished if result.stage.kind is Kind.FILTER]
     decisions = [result for result in finished if result.stage.kind is Kind.DECISION]
     export = next((result for result in finished if result.stage.kind is Kind.EXPORT), None)
@@ -243,10 +242,10 @@ def _with_fate(rows: pl.LazyFrame, last: StageResult | None, export: StageResult
         evidence=pl.coalesce("evidence", evidence),
     )
     dropped = _scan(export, "dropped", ("id", "reason", "evidence")) if export is not None else None
-    if dropped is not None and export is not None:
+    if dropped is not None:
         over = dropped.unique("id").rename({"reason": "_reason", "evidence": "_evidence"})
         rows = rows.join(over, on="id", how="left", maintain_order="left").with_columns(
-            stage=pl.when(is_open & pl.col("_reason").is_not_null()).then(pl.lit(export.name)).otherwise("stage"),
+            stage=pl.when(is_open & pl.col("_reason").is_not_null()).then(pl.lit(EXPORT.name)).otherwise("stage"),
             reason=pl.coalesce("reason", "_reason"),
             evidence=pl.coalesce("evidence", "_evidence"),
         )
@@ -255,6 +254,10 @@ def _with_fate(rows: pl.LazyFrame, last: StageResult | None, export: StageResult
 
 def made_from(run: Run) -> str:
     """Return the digests of a run's finished stages."""
+    return " ".join(result.manifest.digest for result in _finished(run))
+
+
+def _finished(run: Run) -> list[StageResult]:
     verifier = verifier_of(run)
     results = (read_result(stage, run, verifier) for stage in pipeline_of(run.recipe).stages_of(run))
-    return " ".join(result.manifest.digest for result in results if result is not None)
+    return [result for result in results if result is not None]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -27,78 +25,56 @@ from flows.stages.attempts import attempts_of
 WIDTH = 1000.0
 """The funnel's width in its own units."""
 
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """Kept rows, or those dropped for a reason, in a stage's bar."""
-
-    x: float
-    width: float
-    rows: int
-    reason: str | None
+Table = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class FunnelStage:
-    """A stage of the funnel.
+def funnel_stages(run: ShownRun, table: Table) -> list[Table]:
+    """Return a run's funnel; the largest stage has the full `WIDTH`.
 
-    ``seconds`` is None if unknown, ``planned`` if unplanned or ended.
+    ``seconds`` is None if unknown, ``planned`` if unplanned or ended; ``place`` is the finished share, 0 to 1.
     """
-
-    table: dict[str, Any]
-    bars: tuple[Bar, ...]
-    seconds: float | None
-    progress: dict[str, Any] | None
-    planned: str | None
-
-    @property
-    def place(self) -> float:
-        """Return the finished share, 0 to 1."""
-        if self.table["finished"]:
-            return 1.0
-        if self.progress is not None and self.progress.get("total"):
-            return float(self.progress["problems"] / self.progress["total"])
-        total = self.table["shards_in_all"]
-        return self.table["shards"] / total if total else 0.0
-
-
-def funnel_stages(run: ShownRun) -> list[FunnelStage]:
-    """Return a run's funnel; the largest stage has the full `WIDTH`."""
-    table = status_table(run.folder)
     times = stage_seconds(run.folder)
     last = {row["stage"]: row for row in read_metrics(run.folder) if "problems" in row}
-    planned = _planned(run.folder)
+    planned = {
+        attempts_of(part).name: f"planned {plan.attempts} attempts, {plan.tokens} tokens"
+        for part, plan in stored_plan(open_run(run.folder)).items()
+    }
     most = max((stage["in"] for stage in table["stages"]), default=0) or 1
     return [
-        FunnelStage(
-            stage,
-            _bars(stage, WIDTH / most),
-            times.get(stage["name"]),
-            last.get(stage["name"]),
-            None if stage["finished"] else planned.get(stage["name"]),
-        )
+        {
+            "table": stage,
+            "bars": _bars(stage, WIDTH / most),
+            "seconds": times.get(stage["name"]),
+            "progress": last.get(stage["name"]),
+            "planned": None if stage["finished"] else planned.get(stage["name"]),
+            "place": _place(stage, last.get(stage["name"])),
+        }
         for stage in table["stages"]
     ]
 
 
-def _planned(folder: Path) -> dict[str, str]:
-    return {
-        attempts_of(part).name: f"planned {plan.attempts} attempts, {plan.tokens} tokens"
-        for part, plan in stored_plan(open_run(folder)).items()
-    }
+def _place(stage: Table, progress: Table | None) -> float:
+    if stage["finished"]:
+        return 1.0
+    if progress is not None and progress.get("total"):
+        return float(progress["problems"] / progress["total"])
+    total = stage["shards_in_all"]
+    return stage["shards"] / total if total else 0.0
 
 
-def _bars(stage: dict[str, Any], scale: float) -> tuple[Bar, ...]:
-    bars, x = [Bar(0.0, scale * stage["kept"], stage["kept"], None)], scale * stage["kept"]
-    for reason, rows in sorted(stage["reasons"].items(), key=lambda item: -item[1]):
-        bars.append(Bar(x, scale * rows, rows, reason))
+def _bars(stage: Table, scale: float) -> list[Table]:
+    """Return the bars of kept rows and of each drop reason, the largest first."""
+    bars, x = [], 0.0
+    dropped = sorted(stage["reasons"].items(), key=lambda item: -item[1])
+    for reason, rows in ((None, stage["kept"]), *dropped):
+        bars += [{"x": x, "width": scale * rows, "rows": rows, "reason": reason}] if rows else []
         x += scale * rows
-    return tuple(bar for bar in bars if bar.rows)
+    return bars
 
 
 def _run(request: Request) -> Response:
     run = shown_run(request)
-    texts: dict[str, Any] = {}
+    texts: Table = {}
     for name, file in (("card", "README.md"), ("receipt", receipts.PAGE)):
         path = run.folder / "curated" / file
         texts[name] = path.read_text(encoding="utf-8") if path.is_file() else None
@@ -112,12 +88,12 @@ def _part(request: Request) -> Response:
     return show(request, "run_part.html", run=run, **_live(run))
 
 
-def _live(run: ShownRun) -> dict[str, Any]:
-    opened = newest_run(run.folder)
+def _live(run: ShownRun) -> Table:
+    opened, table = newest_run(run.folder), status_table(run.folder)
     warnings = [row for row in read_metrics(run.folder) if "warning" in row]
     return {
-        "stages": funnel_stages(run),
-        "table": status_table(run.folder),
+        "stages": funnel_stages(run, table),
+        "table": table,
         "is_going": is_locked(run.folder),
         "last_command": last_command(run.folder),
         "planned": compare_with_plan(opened, verifier_of(opened)),

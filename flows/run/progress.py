@@ -34,7 +34,7 @@ def set_verbosity(verbosity: Verbosity) -> None:
 
 
 def _print(line: str) -> None:
-    from flows.run.terminal import written_out
+    from flows.run.safe_text import written_out
 
     print(written_out(line), file=sys.stderr, flush=True)
 

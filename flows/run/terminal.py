@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,12 +9,7 @@ import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-def written_out(text: str) -> str:
-    r"""Return a text with escaped control characters (``\x1b``), except tabs and line ends."""
-    return _CONTROL.sub(lambda sign: f"\\x{ord(sign[0]):02x}", text)
+from flows.run.safe_text import written_out
 
 
 def echo(text: object) -> None:

@@ -12,7 +12,6 @@ from curation.filters.decontamination.overlap import (
     BenchmarkIndex,
     OverlapSettings,
     classify_hits,
-    find_contamination,
 )
 
 __all__ = [
@@ -28,6 +27,5 @@ __all__ = [
     "contamination_file",
     "count_templates",
     "drop_contaminated",
-    "find_contamination",
     "format_hits",
 ]

@@ -6,12 +6,11 @@ Invariants: one output line per row, in order; the file appears only when comple
 from __future__ import annotations
 
 import itertools
-import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
 import polars as pl
 
 from curation.filters.decontamination.dropping import count_templates
@@ -19,11 +18,17 @@ from curation.filters.decontamination.overlap import OVERLAP, BenchmarkIndex, Ov
 from curation.records import SourceError, problem_id
 from curation.sources.files import read_rows
 from curation.sources.rows import Row, value_at
+from curation.storage.stages import atomic_replace
 
 BATCH_ROWS = 5000
 
 FIELDS = ("problem", "statement", "question", "prompt", "original", "text")
 """Possible columns of statements, in order."""
+
+
+_HIT = pl.struct(
+    "benchmark", pl.col("benchmark_row").alias("row"), "method", pl.col("score", "agreement").round(4), "kind"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,35 +64,21 @@ def contamination_file(
     )
     for batch in _batches(path, field):
         index.count(batch["statement"])
-    aside = out.with_name(out.name + ".part")
     rows = hit_rows = template_rows = 0
-    hits: dict[str, int] = {}
-    with aside.open("wb") as lines:
+    hits: Counter[str] = Counter()
+    with atomic_replace(out) as lines:
         for batch in _batches(path, field):
-            hits_by_row: dict[int, list[Row]] = {}
             found = index.hits(batch["statement"])
-            for hit in found.iter_rows(named=True):
-                hits_by_row.setdefault(hit["row"], []).append(
-                    {
-                        "benchmark": hit["benchmark"],
-                        "row": hit["benchmark_row"],
-                        "method": hit["method"],
-                        "score": round(hit["score"], 4),
-                        "agreement": round(hit["agreement"], 4),
-                        "kind": hit["kind"],
-                    }
-                )
+            by_row = found.group_by("row", maintain_order=True).agg(hits=_HIT)
+            numbered = batch.select("id").with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+            listed = numbered.join(by_row, on="row", how="left", maintain_order="left")
+            listed.select(pl.col("row") + rows, "id", pl.col("hits").fill_null([])).write_ndjson(lines)
             overlaps = found.filter(pl.col("kind") == OVERLAP)
-            for method, count in overlaps.group_by("method").len().sort("method").iter_rows():
-                hits[method] = hits.get(method, 0) + count
-            for place, name in enumerate(batch["id"]):
-                line = {"row": rows + place, "id": name, "hits": hits_by_row.get(place, [])}
-                lines.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+            hits.update(overlaps["method"].to_list())
             rows += batch.height
             hit_rows += overlaps["row"].n_unique()
             template_rows += count_templates(found)
-    os.replace(aside, out)
-    return OverlapCounts(rows, hit_rows, template_rows, hits)
+    return OverlapCounts(rows, hit_rows, template_rows, dict(sorted(hits.items())))
 
 
 def _benchmark(path: Path, field: str | None) -> pl.DataFrame:

@@ -269,15 +269,6 @@ def _with_figures(alike: pl.DataFrame, settings: OverlapSettings) -> pl.DataFram
     return alike.with_columns(score=(pl.col("score") + pl.when("formal").then(0.0).otherwise(added)).clip(0, 1))
 
 
-def find_contamination(
-    problems: pl.DataFrame, benchmarks: pl.DataFrame, settings: OverlapSettings | None = None
-) -> pl.DataFrame:
-    """Return `HIT` rows of ``problems`` (statement) in ``benchmarks`` (benchmark, row, statement)."""
-    index = BenchmarkIndex(benchmarks, settings or OverlapSettings())
-    index.count(problems["statement"])
-    return index.hits(problems["statement"])
-
-
 def _scored(lines: pl.DataFrame) -> pl.DataFrame:
     """Round scores, because threads add up in any order."""
     score = pl.col("score").cast(pl.Float64).round(9)

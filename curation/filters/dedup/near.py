@@ -102,30 +102,21 @@ def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold
 def source_ranks(shards: ProblemShards, sources: Sequence[str], verified: Collection[str]) -> Ranks:
     """Return rows' ranks in the order of the shards; ``verified`` ids come first."""
     numbers: dict[str, int] = {}
-    rows: list[NDArray[np.int64]] = []
-    groups: list[NDArray[np.uint32]] = []
+    parts = [pl.DataFrame(schema={"unverified": pl.Boolean, "source": pl.UInt32, "row": pl.Int64})]
     for index in range(len(shards)):
         frame = shards.read(index, ["id", "source", "row"])
         if frame.is_empty():  # polars gives its codes another type
             continue
         for name in frame["source"].unique():
             numbers.setdefault(name, len(numbers))
-        codes = frame["source"].replace_strict(numbers, return_dtype=pl.UInt32)
-        rows.append(frame["row"].to_numpy())
-        groups.append((2 * codes + (~frame["id"].is_in(list(verified))).cast(pl.UInt32)).to_numpy())
-    if not numbers:
-        return np.zeros(0, dtype=np.uint32)
+        code = pl.col("source").replace_strict(numbers, return_dtype=pl.UInt32)
+        parts.append(frame.select(~pl.col("id").is_in(list(verified)).alias("unverified"), code, "row"))
     place = {name: number for number, name in enumerate(sources)}
     ordered = sorted(numbers, key=lambda name: (place.get(name, len(place)), name))
-    group_order = np.empty(2 * len(numbers), dtype=np.uint32)
-    for number, name in enumerate(ordered):
-        group_order[2 * numbers[name]] = number
-        group_order[2 * numbers[name] + 1] = number + len(numbers)
-    groups = [group_order[part] for part in groups]
-    row, group = np.concatenate(rows), np.concatenate(groups)
-    del rows, groups
-    order = np.lexsort((row, group))
-    del row, group
+    places = {numbers[name]: number for number, name in enumerate(ordered)}
+    rows = pl.concat(parts).with_columns(pl.col("source").replace(places))
+    del parts
+    order = rows.select(pl.arg_sort_by("unverified", "source", "row")).to_series().to_numpy()
     ranks = np.empty(len(order), dtype=np.uint32)
     ranks[order] = np.arange(len(order), dtype=np.uint32)
     return ranks

@@ -1,6 +1,7 @@
-"""Removes debris of scrapers and LaTeX from statements and answers.
+"""Removes debris of scrapers and LaTeX from statements and answers, and a problem's number, points and contest.
 
-Invariants: mathematics never changes; text without debris is unchanged; cleaning is idempotent.
+Invariants: mathematics, possible decimals and lists ("1. … 2. …") never change; text without debris is unchanged;
+cleaning is idempotent.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 import polars as pl
 
 from curation.filters.multiple_choice import tidy_answer
-from curation.filters.statements.clutter import HEADS, TAILS, has_head, number_belongs
-from curation.languages.vocabulary import every
+from curation.filters.statements.expressions import cheap
+from curation.languages.vocabulary import every, one_of
 from curation.options import tidy_option
 from curation.verify.rewriting import keep_reference
 
@@ -75,14 +76,60 @@ STEPS: list[tuple[str, str]] = [
 _ENDS: list[tuple[str, str]] = [(r"\A\s+", ""), (r"(?:\s|\\\\)+\z", "")]
 
 
+_WORD = f"(?:{one_of(lambda lang: lang.statements.label_words)})"
+_NUMBER = r"(?:no\.?|nr\.?|n[°º]|№|#)?\s*[0-9]{1,4}(?:[.-][0-9]{1,3})*[a-z]?"
+# [5 points], (3 marks), （本小题满分 12 分）, (5 Punkte)
+_POINTS = (
+    rf"[(\[（【]\s*(?:{one_of(lambda lang: lang.statements.before_points)})?\s*\$?[0-9]{{1,3}}(?:\.[0-9])?\$?\s*"
+    rf"(?:{one_of(lambda lang: lang.statements.points)})\s*[)\]）】]"
+)
+# (2014 AMC 10A, Problem 3), （2019·全国卷）: a year and a name between brackets, and no formula
+_INSIDE = r"[^()\[\]（）【】$=+*^\\<>?？!\n]"
+_YEAR = r"(?:19|20)[0-9]{2}"
+_CONTEST = rf"[(\[（【]\s*(?:{_YEAR}[^0-9]{_INSIDE}*|[A-Z\p{{Han}}]{_INSIDE}*{_YEAR}{_INSIDE}*)[)\]）】]"
+_HEADING = (
+    rf"#{{1,6}}\s*{_WORD}(?:\s+(?:statement|text))?(?:\s*{_NUMBER})?\s*[:.：]?\s*\n"
+    rf"|\\(?:textbf|section\*?|subsection\*?|paragraph)\s*\{{\s*{_WORD}\s*(?:{_NUMBER})?\s*[:.：]?\s*\}}\s*[:.：]?"
+)
+_LABEL = (
+    rf"\**{_WORD}\s*{_NUMBER}\s*(?:[:.)：．、]\**\s|[–—-]\s|\**\s*\n|\*\*\s)"
+    rf"|\**{_WORD}\s*{_NUMBER}\s*(?:{_POINTS})\s*[:.：]?"
+    rf"|\**(?:{one_of(lambda lang: lang.statements.label_words_alone)})\s*[:：]\**\s"
+    rf"|{one_of(lambda lang: lang.statements.label_patterns)}|\\item\s"
+)
+_BARE_NUMBER = r"[0-9]{1,3}\s*(?:[.)]\s+|[．、]\s*)"
+
+HEADS = cheap(
+    rf"(?i)\A(?:\s*(?:{_HEADING}|{_LABEL}|{_POINTS}\s|{_POINTS}|(?:{_CONTEST})\s*|[★☆]+\s*|{_BARE_NUMBER}))+\s*"
+)
+TAILS = cheap(
+    rf"(?i)(?:\s*(?:{_POINTS}|[(\[（]{_INSIDE}*\b(?:AMC|AIME|IMO|USAMO|Putnam|HMMT|Olympiad|Contest|Competition|Cup)\b"
+    rf"{_INSIDE}*(?:19|20)[0-9]{{2}}{_INSIDE}*[)\]）]))+\s*\z"
+)
+_HAS_HEAD = cheap(
+    rf"(?i)\A\s*(?:[0-9]{{1,3}}\s*[.)．、]|#{{1,6}}\s|\\(?:textbf|section|subsection|paragraph|item)\b|\**{_WORD}[\s:*№#]"
+    rf"|【|{one_of(lambda lang: lang.statements.label_starts)}|[(\[（]{_INSIDE}*(?:19|20)[0-9]{{2}}"
+    r"|[(\[（]\s*[0-9]{1,3}\s*[a-z]|★)"
+)
+_FIRST_NUMBER = r"\A\s*(?:[^0-9\s]{0,12}\s*)?([0-9]{1,3})\s*[.)．、]"
+_MARKS = r"[\s。；;?？][0-9]{1,3}[.)．、]"
+
 LEAST_LEFT = 4
 """Characters that must be left without number and points."""
+
+
+def _number_belongs(text: pl.Expr) -> pl.Expr:
+    """Return whether the first number is a decimal's or a list's."""
+    following = (text.str.extract(_FIRST_NUMBER).cast(pl.Int32, strict=False) + 1).cast(pl.String)
+    marks = text.str.extract_all(_MARKS).list.eval(pl.element().str.extract("([0-9]+)"))
+    decimal = text.str.contains(r"\A\s*[0-9]+[．、][0-9]")
+    return decimal | marks.list.contains(following).fill_null(False)
 
 
 def has_debris(column: str, labels: bool = True) -> pl.Expr:
     """Return cheaply whether `clean_text` may change the column."""
     text = pl.col(column)
-    headed = has_head(text) if labels else pl.lit(False)
+    headed = text.str.contains(_HAS_HEAD) if labels else pl.lit(False)
     return text.str.contains_any(NEEDLES) | headed | text.str.ends_with("\\\\") | text.str.ends_with("\\\\\n")
 
 
@@ -113,21 +160,8 @@ def clean_text(frame: pl.DataFrame, column: str, labels: bool = True) -> pl.Data
     few = frame.select(text, "_bare", _row=pl.int_range(pl.len())).filter(labelled)
     if few.is_empty():
         return frame.drop("_bare")
-    few = few.filter(number_belongs(text).not_()).select("_row", pl.col("_bare").alias(column))
+    few = few.filter(_number_belongs(text).not_()).select("_row", pl.col("_bare").alias(column))
     return frame.drop("_bare").with_row_index("_row").update(few, on="_row").drop("_row")
-
-
-def replaced(work: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
-    """Apply ``changes`` to ``work`` by ``_at``, including nulls."""
-    if changes.is_empty():
-        return work
-    names = [name for name in changes.columns if name != "_at"]
-    joined = work.join(
-        changes.with_columns(_changed=pl.lit(True)), on="_at", how="left", suffix="_new", maintain_order="left"
-    )
-    return joined.with_columns(
-        pl.when(pl.col("_changed")).then(f"{name}_new").otherwise(name).alias(name) for name in names
-    ).select(work.columns)
 
 
 def cleaned(work: pl.DataFrame) -> pl.DataFrame:
@@ -137,7 +171,8 @@ def cleaned(work: pl.DataFrame) -> pl.DataFrame:
         dirty = work.select("_at", name).filter(has_debris(name, labels))
         if dirty.height:
             tidy = clean_text(dirty, name, labels)
-            work = replaced(work, tidy if labels else _checked(dirty, tidy, name))
+            changes = tidy if labels else _checked(dirty, tidy, name)
+            work = work.update(changes, on="_at", include_nulls=True)
     options = work.select("_at", "choices").filter(pl.col("choices").list.len() > 0).explode("choices")
     if options.is_empty():
         return work
@@ -145,7 +180,7 @@ def cleaned(work: pl.DataFrame) -> pl.DataFrame:
     if options.is_empty():
         return work
     tidy = _checked(options, clean_text(options, "choices", False), "choices")
-    return replaced(work, tidy.group_by("_at", maintain_order=True).agg("choices"))
+    return work.update(tidy.group_by("_at").agg("choices"), on="_at", include_nulls=True)
 
 
 def _checked(frame: pl.DataFrame, tidy: pl.DataFrame, column: str) -> pl.DataFrame:

@@ -64,11 +64,6 @@ def put_back(statements: pl.Series, taken: dict[int, list[str]]) -> pl.Series:
     return pl.Series(statements.name, texts, pl.String)
 
 
-def lost(statements: pl.Series, taken: dict[int, list[str]]) -> list[int]:
-    """Return rewritten statements' ``_at`` with a missing figure."""
-    return [at for at, pieces in taken.items() if (statements[at] or "").count(FIGURE) < len(pieces)]
-
-
 def marked(meta: str | None, pieces: list[str]) -> str:
     """Add ``figure_code``, the kinds of code, to ``meta``.
 

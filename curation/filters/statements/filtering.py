@@ -18,7 +18,7 @@ import polars as pl
 from curation.config import StatementSettings
 from curation.filters.multiple_choice import ParsedChoice, is_multiple_choice, open_question, parse_choices
 from curation.filters.statements import figures
-from curation.filters.statements.cleaning import cleaned, replaced
+from curation.filters.statements.cleaning import cleaned
 from curation.filters.statements.expressions import STATEMENT, StatementRule, contains_any
 from curation.filters.statements.rules import rules_for
 from curation.records import DROPPED, PROBLEM, DropReason
@@ -108,7 +108,8 @@ def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
             right = choice if isinstance(choice, str) else choice.options[choice.index]
             refused.append((at, MULTIPLE_CHOICE, str(DropReason.MULTIPLE_CHOICE), right))
     changes = pl.DataFrame(opened, schema=_OPENED, orient="row")
-    return replaced(work, changes), pl.DataFrame(refused, schema=_VERDICT, orient="row")
+    work = work.update(changes, on="_at", include_nulls=True)
+    return work, pl.DataFrame(refused, schema=_VERDICT, orient="row")
 
 
 def find_choices(problems: pl.DataFrame) -> dict[int, ParsedChoice | str]:

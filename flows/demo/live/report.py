@@ -28,24 +28,28 @@ WITH_VLLM = (
 """Overrides if vLLM answers."""
 
 
-def engine() -> tuple[str, list[str]]:
-    """Return this machine's engine and its overrides."""
-    if importlib.util.find_spec("vllm") is not None:
-        return "vLLM", list(WITH_VLLM)
-    return "torch (vLLM is not installed here)", []
+def overrides() -> list[str]:
+    """Return the settings by which this machine's engine answers."""
+    return list(WITH_VLLM) if _has_vllm() else []
 
 
-def show(run: Path, engine_name: str, console: Console) -> None:
-    """Print the report of a finished run."""
+def _has_vllm() -> bool:
+    return importlib.util.find_spec("vllm") is not None
+
+
+def show(run: Path, console: Console) -> None:
+    """Print the report of a finished run, and refresh its set."""
+    engine = "vLLM" if _has_vllm() else "torch (vLLM is not installed here)"
     first, second = (decisions_of(run, part) for part in ("stage1", "stage2"))
     print_line = partial(console.print, highlight=False, soft_wrap=True)
-    print_line(f"Sampled live by {engine_name}: the embedded model, then the grader trained on what it can learn from.")
+    print_line(f"Sampled live by {engine}: the embedded model, then the grader trained on what it can learn from.")
     for name, decided in (("stage 1", first), ("stage 2", second)):
         attempts, all_attempts = decided["attempts"].sum(), 16 * decided.height
         print_line(f"  {name}: {attempts:,} of {all_attempts:,} attempts settled {decided.height} problems")
         print_line("    pass rate   " + _histogram(decided["pass_rate"].drop_nulls().to_list()))
         print_line("    " + _label_text(run, decided))
     _print_rescued(run, first, second, print_line)
+    refresh(run, console)
 
 
 def _print_rescued(run: Path, first: pl.DataFrame, second: pl.DataFrame, print_line: Callable[[str], None]) -> None:

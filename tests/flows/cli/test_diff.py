@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from curation.records import problem_id
-from flows.cli import diff
+from curation.storage import sorted_parts
 from tests.flows.conftest import Tiny, goldilocks, refusal, stamps, tries, write_jsonl
 
 
@@ -38,7 +38,7 @@ def test_what_became_too_easy_is_retired(
     versions = goldilocks("diff", f"{tiny_copy.folder}@1", f"{tiny_copy.folder}@2").out
     assert f"retired {len(easy)}" in text
     assert f"retired {len(easy)}" in versions
-    monkeypatch.setattr(diff, "PART_ROWS", 5)  # sets of any size are compared alike
+    monkeypatch.setattr(sorted_parts, "ROWS_AT_ONCE", 5)  # sets of any size are compared alike
     assert goldilocks("diff", tiny_run.folder / "curated", tiny_copy.folder).out == text
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
-from tests.flows.conftest import STAGES, TINY, Tiny, goldilocks, tries, write_jsonl
+import pytest
+
+from tests.flows.conftest import ROOT, STAGES, TINY, Tiny, goldilocks, tries, write_jsonl
 
 FILTERS = ["Sources", "Format filter", "Reference check", "Exact dedup", "Near dedup"]
 NUMBERS = re.compile(r"^(\S.*?) {2,}([\d,]+) +([\d,]+) +([\d,]+) +([\d.]*)(.*)$")
@@ -37,6 +42,23 @@ def test_status_is_what_the_run_printed_at_its_end(tiny_run: Tiny) -> None:
     said = goldilocks("status", tiny_run.folder, columns=80)
     assert tiny_run.out.startswith(said.out)
     assert f"{len(TINY)} " in said.out
+
+
+def test_a_status_that_was_printed_before_is_read_without_heavy_modules_until_a_file_changes(
+    tiny_copy: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    before = goldilocks("status", tiny_copy.folder).out
+    code = "import sys, pathlib, flows.cli.status as s; s.show_status(pathlib.Path(sys.argv[1]))"
+    code += "; sys.exit('polars' in sys.modules or 'pydantic' in sys.modules)"
+    environment = {**os.environ, "COLUMNS": "200"}
+    command = [sys.executable, "-c", code, str(tiny_copy.folder)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == before
+    (tiny_copy.folder / "history.jsonl").unlink()
+    after = goldilocks("status", tiny_copy.folder).out
+    assert "last `run`" in before
+    assert "last `run`" not in after
 
 
 def test_a_half_finished_stage_shows_its_rows_so_far(tiny_copy: Tiny) -> None:

@@ -121,7 +121,7 @@ def test_the_funnel_the_card_the_page_and_explain_show_it(server: Translator, fi
         assert f"{row['lang']}: translated as {row['id']}" in goldilocks("explain", finished.folder, name).out
     original = finished.data.row(by_predicate=pl.col("id") == row["translation_of"], named=True)
     (pair,) = translations_of(open_run(finished.folder), original)
-    assert (pair.id, pair.lang, pair.statement) == (row["id"], row["lang"], row["statement"])
+    assert (pair["id"], pair["lang"], pair["statement"]) == (row["id"], row["lang"], row["statement"])
     assert goldilocks("verify", "receipt", finished.folder, "--quick").status == 0
     said = goldilocks("run", finished.recipe, "--dry").out
     assert "translation: 0.9 of the kept problems into fr, de by strong, up to 3 tries each, read by strong" in said

@@ -21,7 +21,6 @@ from curation.filters.decontamination import (
     OverlapSettings,
     classify_hits,
     contamination_file,
-    find_contamination,
     overlap,
 )
 from curation.records import SourceError
@@ -43,6 +42,14 @@ BENCHMARKS = pl.DataFrame(
         "statement": [SPRINTS, None, PRIMES, "Compute."],
     }
 )
+
+
+def find_contamination(
+    problems: pl.DataFrame, benchmarks: pl.DataFrame, settings: OverlapSettings | None = None
+) -> pl.DataFrame:
+    index = BenchmarkIndex(benchmarks, settings or OverlapSettings())
+    index.count(problems["statement"])
+    return index.hits(problems["statement"])
 
 
 def hits(text: str | None, overlap: OverlapSettings | None = None) -> list[tuple[str, str, int, float]]:

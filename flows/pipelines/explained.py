@@ -1,0 +1,102 @@
+"""Read what a run's stages did with one problem, for `explain`, its JSON and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation.records import ATTEMPT
+from flows.pipelines.by_recipe import pipeline_of
+from flows.pipelines.find_problem import attempt_ids_of
+from flows.pipelines.run_tables import verifier_of
+from flows.publish.versions import newest_run, scan_decisions, stored_versions
+from flows.run.lookup import rows_of
+from flows.run.pipeline import read_result
+from flows.run.run_folder import Run, open_run
+from flows.run.stage import Kind, Stage
+from flows.stages.attempts import attempt_store, attempts_of
+from flows.stages.questions import final_verdicts
+from flows.stages.variants import VARIANTS
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A stage's rows of a problem by table, and further lines."""
+
+    stage: Stage
+    tables: Mapping[str, Rows]
+    lines: tuple[str, ...]
+
+    @property
+    def kept(self) -> Rows:
+        """Return the rows that the stage kept."""
+        return self.tables.get("kept", [])
+
+    @property
+    def dropped(self) -> Rows:
+        """Return the rows that the stage dropped."""
+        return self.tables.get("dropped", [])
+
+    def decision_on(self, problem: str) -> dict[str, Any] | None:
+        """Return a difficulty stage's decision on a problem or variant."""
+        return next((row for row in self.tables.get("decisions", ()) if row["problem"] == problem), None)
+
+
+def steps_of(run: Run, name: str) -> list[Step]:
+    """Return a problem's way through the stages, in its newest version where the set is made."""
+    run, newest = open_run(run.folder), newest_run(run.folder)
+    verifier, variants, steps = verifier_of(run), attempt_ids_of(run, name), []
+    for stage in pipeline_of(run.recipe).stages_of(run):
+        is_late = stage.kind in (Kind.ADDITION, Kind.EXPORT)
+        own = newest if is_late else run
+        folder, ids = stage.folder_in(own, verifier), variants if is_late or stage.part else [name]
+        names = ("decisions", "verdicts") if stage.kind in (Kind.MEASURE, Kind.DECISION) else ("kept", "dropped")
+        tables = {table: [row for one in ids for row in _rows(stage, folder, table, one)] for table in names}
+        lines = tuple(line for one in ids for line in stage.explain(own, folder, one))
+        steps.append(Step(stage, tables, lines))
+    return steps
+
+
+def _rows(stage: Stage, folder: Path, table: str, name: str) -> Rows:
+    if stage.kind in (Kind.MEASURE, Kind.DECISION):
+        return rows_of(folder, table, name, "problem").to_dicts()
+    if stage.kind is Kind.ADDITION and table == "kept":
+        return rows_of(
+            folder, table, name, "variant_of" if stage.name == VARIANTS.name else "translation_of"
+        ).to_dicts()
+    return rows_of(folder, table, name).to_dicts() or rows_of(folder, table, name, "group").to_dicts()
+
+
+def explain_table(run: Run, name: str) -> dict[str, Any]:
+    """Return a problem's rows in each stage."""
+    stages = [
+        {"name": step.stage.name, **{table: rows for table, rows in step.tables.items() if rows}}
+        for step in steps_of(run, name)
+    ]
+    return {"problem": name, "recipe": run.recipe.name, "stages": stages}
+
+
+def judged_attempts(
+    run: Run, part: str, verifier: str, problem: str
+) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
+    """Return a stage's verdicts on a problem, each with its attempt if it is stored."""
+    verdicts = rows_of(final_verdicts(run, part).folder_in(run, verifier), "verdicts", problem, "problem")
+    result = read_result(attempts_of(part), run, verifier)
+    stored = attempt_store(run, result).read([problem]) if result is not None else pl.DataFrame(schema=ATTEMPT)
+    attempts = {row["index"]: row for row in stored.iter_rows(named=True)}
+    return [(verdict, attempts.get(verdict["index"])) for verdict in verdicts.iter_rows(named=True)]
+
+
+def version_rows(run: Run, problems: Sequence[str]) -> Rows:
+    """Return each version's decisions on a problem and its variants, oldest first, with the `version`."""
+    rows = []
+    for version in stored_versions(run.folder):
+        decided = scan_decisions(run.folder, version.number).filter(pl.col("problem").is_in(problems)).collect()
+        rows += [{"version": version, **row} for row in decided.iter_rows(named=True)]
+    return rows
