@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from training.evaluation.estimators import student
 
 MARGIN = 0.5
@@ -38,7 +40,8 @@ class LogFit:
 
 def grid_axes(coordinates: Sequence[tuple[float, float]], size: int) -> tuple[list[float], list[float]]:
     """Return the grid's values along both directions, 0 among them."""
-    return _axis([first for first, _ in coordinates], size), _axis([second for _, second in coordinates], size)
+    firsts, seconds = zip(*coordinates, strict=True)
+    return _axis(firsts, size), _axis(seconds, size)
 
 
 def _axis(values: Sequence[float], size: int) -> list[float]:
@@ -58,12 +61,10 @@ def fit_log_length(points: Sequence[Point]) -> LogFit | None:
     if len(set(lengths)) <= 2:
         return None
     slope, intercept = statistics.linear_regression(lengths, rewards)
-    rest = sum((reward - slope * length - intercept) ** 2 for length, reward in zip(lengths, rewards, strict=True))
-    spread = statistics.pvariance(lengths) * len(lengths)
-    degrees = len(lengths) - 2
-    reach = student(degrees) * math.sqrt(rest / degrees / spread)
-    total = statistics.pvariance(rewards) * len(rewards)
-    return LogFit(slope, slope - reach, slope + reach, intercept, 1 - rest / total if total else 0.0)
+    spread, total, degrees = statistics.variance(lengths), statistics.variance(rewards), len(lengths) - 2
+    explained = slope**2 * spread / total if total else 0.0
+    reach = student(degrees) * math.sqrt(max(1 - explained, 0.0) * total / spread / degrees)
+    return LogFit(slope, slope - reach, slope + reach, intercept, explained)
 
 
 def draw_surfaces(
@@ -116,14 +117,11 @@ def _draw_surface(
 
 def _draw_fit(points: Sequence[Point], path: Path) -> Path:
     figure, axes = _canvas(6.4, 4.4)
-    axes.scatter(
-        [point.tokens for point in points], [point.reward for point in points], s=22, color="#3b76b5", alpha=0.8
-    )
-    fit = fit_log_length(points)
+    tokens, fit = [point.tokens for point in points], fit_log_length(points)
+    axes.scatter(tokens, [point.reward for point in points], s=22, color="#3b76b5", alpha=0.8)
     if fit is not None:
-        ends = min(point.tokens for point in points), max(point.tokens for point in points)
-        steps = [ends[0] * (ends[1] / ends[0]) ** (place / 60) for place in range(61)]
-        axes.plot(steps, [fit.slope * math.log(step) + fit.intercept for step in steps], color="#d1495b", lw=1.8)
+        steps = np.geomspace(min(tokens), max(tokens), 61)
+        axes.plot(steps, fit.slope * np.log(steps) + fit.intercept, color="#d1495b", lw=1.8)
         axes.set_title(
             f"reward = {fit.slope:.3f} ln(length) {fit.intercept:+.3f}\n"
             f"slope {fit.low:.3f} to {fit.high:.3f}, R² {fit.explained:.2f}",

@@ -63,7 +63,8 @@ def load_model(
     if training:
         _require_finite(model, folder)
     model_on_device: PreTrainedModel = model.to(device)
-    _own_memory(model_on_device)
+    for tensor in (*model_on_device.parameters(), *model_on_device.buffers()):
+        tensor.data = tensor.data.clone()  # out of the mapped file, which may be overwritten; tied ones stay tied
     return model_on_device.train(training)
 
 
@@ -74,17 +75,6 @@ def _require_finite(model: PreTrainedModel, folder: Path) -> None:
             f"{folder}: {len(broken)} of its tensors hold NaN or infinite weights, the first is {broken[0]}; take the "
             "checkpoint before it, or download the model again"
         )
-
-
-def checkpoint_layers(model: PreTrainedModel) -> None:
-    """Let each layer keep only its input for the backward pass."""
-    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-
-
-def _own_memory(model: PreTrainedModel) -> None:
-    """Copy weights out of the mapped file, which may be overwritten; tied weights stay tied."""
-    for tensor in (*model.parameters(), *model.buffers()):
-        tensor.data = tensor.data.clone()
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:

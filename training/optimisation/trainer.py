@@ -29,7 +29,6 @@ from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM, ObjectiveSettin
 from training.objectives.base import GroupWeights, ObjectiveInputs, ScoredGroups, Statistic
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import (
-    added,
     joined,
     measured_over_ranks,
     policy_statistics,
@@ -39,7 +38,7 @@ from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.look_ahead import Arrivals, Collation, waiting_share
 from training.optimisation.lora import Adapters, is_adapter, plain_name
-from training.optimisation.model import checkpoint_layers, load_model
+from training.optimisation.model import load_model
 from training.optimisation.packing import (
     MicroBatch,
     TrainingSample,
@@ -99,7 +98,7 @@ class Trainer:
         self.teacher: ReferencePolicy | None = None  # the same, by `ask`
         self._saving: Future[Any] = Future()  # of the checkpoint that is being written, or the last one
         self._saving.set_result(None)
-        bf16, loaded = recipe.compute.dtype == "bfloat16", model is None
+        dtype, loaded = getattr(torch, recipe.compute.dtype), model is None
         if model is None:
             assert folder is not None
             model = load_model(folder, dtype="float32", device=ranks.loading_device, training=True)
@@ -107,12 +106,12 @@ class Trainer:
         self.adapters = Adapters(model, recipe.lora, recipe.seed) if recipe.lora is not None else None
         self.base_revision = folder_revision(folder) if self.adapters and folder and ranks.is_rank_zero else None
         if recipe.compute.activation_checkpointing:
-            checkpoint_layers(self.model)
+            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         self.parameters = active_parameters(model)
         self.packing, self.packing_note = packing_for(model, recipe.packing)
         self.policy = PackedPolicy(model, recipe.temperature)
         if ranks.sharded:
-            shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32, received=loaded)
+            shard(self.policy, ranks, dtype, received=loaded)
         self.scorer = PolicyScorer(self.policy, ranks, self.packing, recipe.temperature)
         optim = recipe.optim
         self.optimiser = torch.optim.AdamW(
@@ -124,8 +123,8 @@ class Trainer:
         )
         self._work: dict[str, RankTask] = {
             "step": self._step,
-            "weights": self._weights,
-            "adapters": self._adapter_tensors,
+            "weights": lambda *_: plain_state(self.model, self.adapters, ranks, dtype),
+            "adapters": lambda *_: adapter_state(self.model),
             "save": self._save,
             "load": self._load,
             "sequence_sums": self._sequence_sums,
@@ -168,6 +167,7 @@ class Trainer:
         read = sum(model_tokens(samples, part) for part in dealt)
         value = (settings, self.steps_taken)
         loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, collation, value)
+        waited_s, self._waited_s = self._waited_s, 0.0
         if self._recipe.stored is not None and self._recipe.stored.max_distance is not None:
             statistics = {**statistics, "stored_far": far_share(samples)}
         return StepResult(
@@ -182,7 +182,7 @@ class Trainer:
             time.perf_counter() - begun,
             1 - read / sum(lengths),
             waiting_share(collation.shares, lengths),
-            self._waited_since_last_step(),
+            waited_s,
             estimates,
         )
 
@@ -238,10 +238,6 @@ class Trainer:
         """Load what `begin_save` wrote, with any number of ranks."""
         self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
 
-    def _waited_since_last_step(self) -> float:
-        waited, self._waited_s = self._waited_s, 0.0
-        return waited
-
     def _step(
         self, shares: Iterator[MicroBatch], value: tuple[ObjectiveSettings, int]
     ) -> tuple[float, float, dict[str, Statistic]]:
@@ -256,7 +252,8 @@ class Trainer:
             part_loss, part_statistics = self._scored(part, objective)
             torch.autograd.backward(part_loss * self.ranks.world_size)  # sharding averages over ranks
             loss += part_loss.detach()
-            statistics = part_statistics if statistics is None else added(statistics, part_statistics)
+            earlier = statistics or {}
+            statistics = {name: one + earlier[name] if earlier else one for name, one in part_statistics.items()}
         assert statistics is not None
         self._waited_s += parts.waited_s
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), MAX_GRAD_NORM)
@@ -311,13 +308,6 @@ class Trainer:
         loss, own = objective.loss(inputs, settings)
         return loss, joined(policy_statistics(inputs), own)
 
-    def _weights(self, _: None, __: None) -> dict[str, Tensor]:
-        bf16 = self._recipe.compute.dtype == "bfloat16"
-        return plain_state(self.model, self.adapters, self.ranks, torch.bfloat16 if bf16 else torch.float32)
-
-    def _adapter_tensors(self, _: None, __: None) -> dict[str, Tensor]:
-        return adapter_state(self.model)
-
     def _save(self, _: None, folder: str) -> None:
         from torch.distributed.checkpoint.state_dict_saver import async_save
 
@@ -369,15 +359,12 @@ def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[
     """Return an error message with the likely cause; ``statistics`` must include `policy_statistics`."""
     begin = f"optimiser step {step}: the gradient's norm is {norm}"
     if not math.isfinite(statistics["kl_generator"].value):
-        if step == 0:
-            return (
-                f"{begin}, because the model's own log-probabilities are no finite numbers before any step: look for "
-                "NaN in its weights, or set compute.dtype = float32"
-            )
-        return (
-            f"{begin}, because the model's own log-probabilities are no finite numbers: an earlier step broke the "
-            "weights; resume from the last checkpoint with a lower optim.learning_rate"
+        advice = (
+            "an earlier step broke the weights; resume from the last checkpoint with a lower optim.learning_rate"
+            if step
+            else "no step was taken yet; look for NaN in its weights, or set compute.dtype = float32"
         )
+        return f"{begin}, because the model's own log-probabilities are no finite numbers: {advice}"
     largest = statistics["ratio_max"].value
     if largest >= _FAR:
         return (

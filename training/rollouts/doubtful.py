@@ -90,8 +90,8 @@ class DoubtfulVerdicts:
             return FAILED
         votes = [DOUBTFUL_VERDICTS.read(one.text) for one in said if one is not None]
         readable = [vote for vote in votes if vote in DOUBTFUL_VERDICTS.words]
-        enough = len(readable) > DOUBTFUL_VERDICTS.number // 2  # as in curation
-        decision = SAME if enough and set(readable) == {SAME} else OTHER
+        is_same = len(readable) > DOUBTFUL_VERDICTS.number // 2 and set(readable) == {SAME}  # as in curation
+        decision = SAME if is_same else OTHER
         row = {"problem": task.id, "reference": task.reference_answer, "answer": answer, "decision": decision}
         with self._file.open("a", encoding="utf-8") as out:
             out.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -10,7 +10,6 @@ from tests.places import ROOT
 from training.optimisation.collating import collate
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.memory import GIB, MODEL_SHAPES, ModelShape, estimate_memory
-from training.optimisation.model import checkpoint_layers
 from training.optimisation.packing import MicroBatch, TrainingSample
 
 
@@ -50,7 +49,7 @@ def test_by_hand() -> None:
 def kept_by(model: PreTrainedModel, batch: MicroBatch, *, checkpointing: bool) -> int:
     """Return the bytes that autograd keeps of a forward pass, weights left out."""
     if checkpointing:
-        checkpoint_layers(model)
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     policy = PackedPolicy(model, logit_elements=1600)
     weights = {one.untyped_storage().data_ptr() for one in model.parameters()}
     saved: list[torch.Tensor] = []

@@ -103,7 +103,7 @@ def test_all_metrics_are_there_and_are_numbers(done: Path) -> None:
     assert rows[1]["policy/mismatch_max"] < 1e-3  # trainer and generator agree before any update
 
 
-def test_tensorboard_holds_the_same_and_attempts_as_text(done: Path) -> None:
+def test_tensorboard_holds_the_same(done: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     board = EventAccumulator(str(done / "tensorboard"))
@@ -114,9 +114,6 @@ def test_tensorboard_holds_the_same_and_attempts_as_text(done: Path) -> None:
     rows = [row for row in read_metrics(done)[1:] if "sampled/pass_rate" in row]
     wanted = {row["step"]: row["sampled/pass_rate"] for row in rows}
     assert seen == pytest.approx(wanted)
-    texts = [tag for tag in tags["tensors"] if tag.startswith("attempt/0")]
-    said = b"".join(one for event in board.Tensors(texts[0]) for one in event.tensor_proto.string_val)
-    assert b"versions" in said
 
 
 def test_the_model_was_trained(done: Path) -> None:
