@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -168,23 +169,14 @@ def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> l
             "raise packing.micro_batch_tokens, or shorten the responses"
         )
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
-    leaves = 1 << max(len(lengths) - 1, 0).bit_length()
-    free = [room] * (2 * leaves)  # free[node]: most room of any bin below it; leaves are bins, all empty
+    free = np.full(len(lengths), room)  # of each bin, those that are still empty too
     bins: list[list[int]] = []
     for index in order:
-        needed = lengths[index]
-        node = 1
-        while node < leaves:
-            node *= 2
-            if free[node] < needed:
-                node += 1
-        if node - leaves == len(bins):
+        place = int((free[: len(bins) + 1] >= lengths[index]).argmax())
+        if place == len(bins):
             bins.append([])
-        bins[node - leaves].append(index)
-        free[node] -= needed
-        while node > 1:
-            node //= 2
-            free[node] = max(free[2 * node], free[2 * node + 1])
+        bins[place].append(index)
+        free[place] -= lengths[index]
     return bins
 
 

@@ -93,12 +93,6 @@ class Verifiers:
             return self._code.version
         return "; ".join(judge.version for judge in self._math.values())
 
-    def _judge(self, task: TrainingTask) -> Judge:
-        if task.request.domain is Domain.CODE:
-            assert self._code is not None
-            return self._code
-        return self._math[task.judges]
-
     async def verify(self, task: TrainingTask, text: str, seed: int, finish: str | None = None) -> Verdict:
         """Judge a rollout in the default tags; ``seed`` draws a program's tests."""
         request, reference = task.request, task.reference_answer or ""
@@ -113,7 +107,9 @@ class Verifiers:
             admissible=task.accepted,
             scorer=task.scorer,
         )
-        submit = self._judge(task).submit  # extracts the answer, which takes its time
-        future = await asyncio.get_running_loop().run_in_executor(self._threads, submit, judge_task)
+        judge = self._code if request.domain is Domain.CODE else self._math[task.judges]
+        assert judge is not None
+        # extracts the answer, which takes its time
+        future = await asyncio.get_running_loop().run_in_executor(self._threads, judge.submit, judge_task)
         (verdict,) = await asyncio.wrap_future(future)
         return await self.questions.decide(task, verdict) if self.questions is not None else verdict
