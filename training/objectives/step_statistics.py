@@ -79,17 +79,15 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
 def _mismatch(log_ratio: Tensor, counts: Tensor, on_policy: Tensor) -> dict[str, Statistic]:
     """Return how far trainer and generator differ with the same weights, and with older ones (``stale_…``).
 
-    ``mismatch_k1`` and ``mismatch_kl`` estimate KL(generator | trainer) by -log rho and rho - 1 - log rho.
+    ``mismatch_kl`` and ``stale_kl`` estimate KL(generator | trainer) by rho - 1 - log rho.
     """
     same, other, distance = counts & on_policy, counts & ~on_policy, log_ratio.abs()
     return {
         "mismatch_share": mean_of(on_policy, counts),
         "mismatch_mean": mean_of(distance, same),
         "mismatch_max": max_of(distance, same),
-        "mismatch_k1": mean_of(-log_ratio, same),
         "mismatch_kl": mean_of(k3(log_ratio), same),
         "stale_mean": mean_of(distance, other),
-        "stale_max": max_of(distance, other),
         "stale_kl": mean_of(k3(log_ratio), other),
     }
 

@@ -123,13 +123,6 @@ def distribute_micro_batches(
         rounds += 1
 
 
-def waiting_share(shares: Sequence[Sequence[Sequence[int]]], lengths: Sequence[int]) -> float:
-    """Return the share of the ranks' time spent waiting, in tokens."""
-    rounds = zip(*shares, strict=True)
-    longest = sum(max(_load(part, lengths) for part in at_once) for at_once in rounds)
-    return 1 - sum(lengths) / (len(shares) * longest) if longest else 0.0
-
-
 def _by_prompt(part: Sequence[int], prompts: Sequence[object]) -> list[list[int]]:
     groups: dict[object, list[int]] = {}
     for index in part:

@@ -180,13 +180,6 @@ def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> l
     return bins
 
 
-def padding_share(micro_batches: Sequence[Sequence[int]], lengths: Sequence[int], room: int) -> float:
-    """Return the empty share of the micro-batches' room."""
-    used = sum(lengths)
-    whole = room * len(micro_batches)
-    return 1 - used / whole if whole else 0.0
-
-
 def concatenated_ranges(starts: Tensor, counts: Tensor) -> Tensor:
     """Return ranges concatenated: starts ``[5, 0]`` and counts ``[2, 3]`` give ``[5, 6, 0, 1, 2]``."""
     before = counts.cumsum(0) - counts

@@ -36,14 +36,13 @@ from training.objectives.step_statistics import (
 from training.optimisation.checkpoint_names import to_checkpoint_names
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.look_ahead import Arrivals, Collation, waiting_share
+from training.optimisation.look_ahead import Arrivals, Collation
 from training.optimisation.lora import Adapters, is_adapter, plain_name
 from training.optimisation.model import load_model
 from training.optimisation.packing import (
     MicroBatch,
     TrainingSample,
     model_tokens,
-    padding_share,
 )
 from training.optimisation.recurrent_layers import packing_for
 from training.optimisation.reference import ReferencePolicy, with_teacher_scores
@@ -66,7 +65,6 @@ class StepResult:
 
     Attributes:
         statistics: the policy's and the objective's, over all ranks.
-        shared_prompt_share: share of tokens not read, since their prompt was.
         collation_wait_s: rank 0's wait for micro-batches since the last step.
     """
 
@@ -74,13 +72,10 @@ class StepResult:
     gradient_norm: float
     learning_rate: float
     statistics: Mapping[str, Statistic]
-    padding_share: float
     micro_batches: int
     model_tokens: int  # of prompts and responses, as the model reads them
     trained_tokens: int  # of responses, those that count
     seconds: float
-    shared_prompt_share: float = 0.0
-    rank_waiting_share: float = 0.0
     collation_wait_s: float = 0.0
     estimates: Mapping[int, float] = field(default_factory=dict)
 
@@ -157,12 +152,10 @@ class Trainer:
             PackingError: a sample does not fit into a micro-batch.
         """
         begun = time.perf_counter()
-        packing = self.packing
         samples, estimates = self._with_second_pass(samples, settings)
         if self.teacher is not None:
             samples = with_teacher_scores(samples, self.teacher_scorer)
-        lengths = [sample.length for sample in samples]
-        collation = Collation(samples, packing, self.ranks.world_size)
+        collation = Collation(samples, self.packing, self.ranks.world_size)
         dealt = [part for share in collation.shares for part in share]
         read = sum(model_tokens(samples, part) for part in dealt)
         value = (settings, self.steps_taken)
@@ -175,13 +168,10 @@ class Trainer:
             norm,
             self._recipe.optim.learning_rate_at(self.steps_taken - 1),
             statistics,
-            padding_share(dealt, lengths, packing.micro_batch_tokens),
             len(dealt),
             read,
             sum(len(sample.response_ids) if sample.mask is None else sum(sample.mask) for sample in samples),
             time.perf_counter() - begun,
-            1 - read / sum(lengths),
-            waiting_share(collation.shares, lengths),
             waited_s,
             estimates,
         )
@@ -220,11 +210,9 @@ class Trainer:
         return tensors
 
     def throughput(self, figures: Sequence[StepResult]) -> dict[str, float]:
-        """Return model TFLOP/s without attention, waiting share, and rank 0's peak memory."""
+        """Return model TFLOP/s without attention, and rank 0's peak memory."""
         seconds = max(sum(step.seconds for step in figures), 1e-9)
         numbers = {"speed/model_tflops": 6e-12 * self.parameters * sum(step.model_tokens for step in figures) / seconds}
-        if self.ranks.world_size > 1:
-            numbers["speed/rank_waiting_share"] = sum(step.rank_waiting_share for step in figures) / len(figures)
         if self.ranks.device.type == "cuda":
             numbers["speed/peak_memory_gib"] = torch.cuda.max_memory_allocated(self.ranks.device) / 2**30
         return numbers

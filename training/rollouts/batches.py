@@ -137,25 +137,17 @@ def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict
     rollouts = [rollout for group in groups for _, rollout in group.rollouts]
     lengths = [rollout.tokens for rollout in rollouts]
     ages = [version - token_version for rollout in rollouts for token_version in rollout.completion.versions]
-    centred = []
-    for group in groups:
-        totals = [rollout.reward.total for _, rollout in group.rollouts]
-        mean = statistics.fmean(totals)
-        centred += [total - mean for total in totals]
     names = (*COMPONENTS, "total")
     rewards = {
         f"reward/{name}": statistics.fmean(rollout.reward.components()[name] for rollout in rollouts) for name in names
     }
-    several = sum(len(set(rollout.completion.versions)) > 1 for rollout in rollouts)
     return {
         **rewards,
         "batch/attempts": float(len(rollouts)),
         "batch/pass_rate": statistics.fmean(rollout.reward.correct for rollout in rollouts),
-        "batch/advantage_std": statistics.pstdev(centred),
         "length/trained_mean": statistics.fmean(lengths),
         "length/trained_max": float(max(lengths)),
         **({"age/token_mean": statistics.fmean(ages), "age/token_max": float(max(ages))} if ages else {}),
-        "age/several_versions_share": several / len(rollouts),
     }
 
 
@@ -182,8 +174,6 @@ def speed_metrics(
         "speed/collation_wait_s": sum(result.collation_wait_s for result in results),
         "speed/trained_tokens_s": sum(result.trained_tokens for result in results) / seconds,
         "speed/sampled_tokens_s": sampled_tokens / seconds,
-        "speed/padding_share": sum(result.padding_share for result in results) / len(results),
-        "speed/shared_share": sum(result.shared_prompt_share for result in results) / len(results),
     }
 
 
