@@ -81,41 +81,30 @@ def draw_surfaces(
         explained: each direction's share of the states' variance.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    rewards, tokens = [point.reward for point in points], [point.tokens for point in points]
-    return [
-        _draw_surface(points, rewards, way, labels, explained, folder / "reward.png", "reward without length penalty"),
-        _draw_surface(points, tokens, way, labels, explained, folder / "length.png", "mean length, tokens"),
-        _draw_fit(points, folder / "reward_by_length.png"),
-    ]
+    for heights, name, title in (
+        ([point.reward for point in points], "reward.png", "reward without length penalty"),
+        ([point.tokens for point in points], "length.png", "mean length, tokens"),
+    ):
+        figure, axes = _canvas(7.2, 5.4)
+        firsts, seconds = [point.first for point in points], [point.second for point in points]
+        filled = axes.tricontourf(firsts, seconds, heights, levels=18)
+        axes.plot([first for first, _ in way], [second for _, second in way], "-o", color="#d1495b", ms=3.5, lw=1.6)
+        for place, (at, label) in enumerate(zip(way, labels, strict=True)):
+            if place == len(way) - 1 or place % max(1, len(way) // 5) == 0:
+                axes.annotate(label, at, textcoords="offset points", xytext=(6, 6), fontsize=8, color="white")
+        axes.plot(*way[0], "o", color="white", mec="#222222", ms=8, label="start")
+        axes.plot(*way[-1], "*", color="white", mec="#222222", ms=14, label="trained")
+        axes.set_xlabel(f"first direction ({explained[0]:.0%} of the variance)")
+        axes.set_ylabel(f"second direction ({explained[1]:.0%})")
+        axes.set_title(title)
+        axes.legend(fontsize=8)
+        figure.colorbar(filled, ax=axes)
+        figure.savefig(folder / name, dpi=130)
+    _draw_fit(points, folder / "reward_by_length.png")
+    return [folder / name for name in ("reward.png", "length.png", "reward_by_length.png")]
 
 
-def _draw_surface(
-    points: Sequence[Point],
-    heights: Sequence[float],
-    way: Sequence[tuple[float, float]],
-    labels: Sequence[str],
-    explained: tuple[float, float],
-    path: Path,
-    title: str,
-) -> Path:
-    figure, axes = _canvas(7.2, 5.4)
-    filled = axes.tricontourf([point.first for point in points], [point.second for point in points], heights, levels=18)
-    axes.plot([first for first, _ in way], [second for _, second in way], "-o", color="#d1495b", ms=3.5, lw=1.6)
-    for place, (at, label) in enumerate(zip(way, labels, strict=True)):
-        if place == len(way) - 1 or place % max(1, len(way) // 5) == 0:
-            axes.annotate(label, at, textcoords="offset points", xytext=(6, 6), fontsize=8, color="white")
-    axes.plot(*way[0], "o", color="white", mec="#222222", ms=8, label="start")
-    axes.plot(*way[-1], "*", color="white", mec="#222222", ms=14, label="trained")
-    axes.set_xlabel(f"first direction ({explained[0]:.0%} of the variance)")
-    axes.set_ylabel(f"second direction ({explained[1]:.0%})")
-    axes.set_title(title)
-    axes.legend(fontsize=8)
-    figure.colorbar(filled, ax=axes)
-    figure.savefig(path, dpi=130)
-    return path
-
-
-def _draw_fit(points: Sequence[Point], path: Path) -> Path:
+def _draw_fit(points: Sequence[Point], path: Path) -> None:
     figure, axes = _canvas(6.4, 4.4)
     tokens, fit = [point.tokens for point in points], fit_log_length(points)
     axes.scatter(tokens, [point.reward for point in points], s=22, color="#3b76b5", alpha=0.8)
@@ -132,7 +121,6 @@ def _draw_fit(points: Sequence[Point], path: Path) -> Path:
     axes.set_ylabel("reward without length penalty")
     axes.grid(alpha=0.3)
     figure.savefig(path, dpi=130)
-    return path
 
 
 def _canvas(width: float, height: float) -> tuple[Any, Any]:

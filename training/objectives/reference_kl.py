@@ -25,9 +25,8 @@ def reference_kl(inputs: ObjectiveInputs, counts: Tensor) -> Tensor:
     """
     if inputs.reference_logprobs is None:
         raise ValueError("a KL term (kl_coef > 0) needs the reference policy's log-probabilities")
-    # sums run over the whole micro-batch
     excess = torch.where(counts, inputs.logprobs - inputs.reference_logprobs, 0.0).detach().to(torch.float64)
-    so_far = excess.cumsum(0) - excess  # of the sequences before too, as in `ends`
+    so_far = excess.cumsum(0) - excess  # from the micro-batch's first token, as `ends`
     ends = inputs.per_sequence(excess).cumsum(0)
     to_go = (ends[inputs.sequence_index] - so_far).to(inputs.logprobs.dtype)
     importance = inputs.per_sequence(inputs.log_ratio(counts).detach()).exp().clamp(max=MAX_KL_RATIO)
