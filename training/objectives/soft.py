@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import Field
@@ -47,9 +47,6 @@ from training.objectives.objective import Objective
 from training.objectives.step_statistics import counted, mean_of
 from training.rewards import CORRECTNESS, FORMAT, Reward
 from training.rollouts.rollout_scheduler import GroupDecision
-
-if TYPE_CHECKING:
-    from training.rollouts.tasks import TrainingTask
 
 MARGIN = 0.05
 """Min distance of Q from 0, where the cross-entropy's slope is unbounded."""
@@ -141,11 +138,12 @@ def prior_value(correct: int, judged: int, tau: float, rewards: RewardSettings) 
 
 
 def soft_values(
-    settings: SoftSettings, tasks: Sequence[TrainingTask], rewards: RewardSettings, reference: str
+    settings: SoftSettings, tasks: Sequence[Any], rewards: RewardSettings, reference: str
 ) -> dict[str, float]:
     """Return the values of measured problems; none for `group`.
 
     Args:
+        tasks: of `TrainingTask`.
         reference: `model@revision`; only revisions are compared.
 
     Raises:
