@@ -17,8 +17,7 @@ from itertools import islice
 import torch
 
 from training.config import PackingSettings
-from training.optimisation.collating import collate
-from training.optimisation.packing import MicroBatch, TrainingSample, plan_micro_batches
+from training.optimisation.packing import MicroBatch, TrainingSample, collate, plan_micro_batches
 
 LOOK_AHEAD = 2
 """Rounds collated ahead."""

@@ -45,8 +45,7 @@ from training.optimisation.packing import (
     model_tokens,
 )
 from training.optimisation.recurrent_layers import packing_for
-from training.optimisation.reference import ReferencePolicy, with_teacher_scores
-from training.optimisation.scoring import PolicyScorer
+from training.optimisation.scoring import PolicyScorer, ReferencePolicy, with_teacher_scores
 from training.optimisation.sharding import shard
 from training.optimisation.text_part import active_parameters
 from training.recipe import TrainRecipe

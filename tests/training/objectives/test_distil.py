@@ -33,7 +33,7 @@ from training.objectives.distil import (
 from training.objectives.grpo import GrpoSettings, grpo_credit, grpo_decision, grpo_loss
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer
-from training.optimisation.reference import ReferencePolicy, require_same_tokens, with_teacher_scores
+from training.optimisation.scoring import ReferencePolicy, require_same_tokens, with_teacher_scores
 from training.optimisation.trainer import Trainer
 from training.rewards import Reward
 from training.rollouts.rollouts import RolloutRunner

@@ -7,10 +7,9 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from tests.places import ROOT
-from training.optimisation.collating import collate
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.memory import GIB, MODEL_SHAPES, ModelShape, estimate_memory
-from training.optimisation.packing import MicroBatch, TrainingSample
+from training.optimisation.packing import MicroBatch, TrainingSample, collate
 
 
 def test_parameters_are_those_of_the_published_models() -> None:

@@ -65,7 +65,7 @@ from training.objectives.soft import SoftSettings, soft_values
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer, require_model, save_model
-from training.optimisation.reference import ReferencePolicy, require_same_tokens
+from training.optimisation.scoring import ReferencePolicy, require_same_tokens
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog
