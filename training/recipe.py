@@ -64,9 +64,9 @@ DataSettings = Annotated[EmbeddedData | CuratedData, Field(discriminator="kind")
 
 
 def _objectives() -> dict[str, type[ObjectiveSettings]]:
-    from training.objectives.registry import objective_settings  # needs torch
+    from training.objectives.registry import OBJECTIVES  # needs torch
 
-    return objective_settings()
+    return {kind: objective.settings for kind, objective in OBJECTIVES.items()}
 
 
 def _own_objective(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
@@ -284,7 +284,7 @@ class TrainRecipe(NamedModels):
         if latent and getattr(self.data, "hard", False):
             raise ValueError("data.hard is of curated sets; leave it out")
         faults = (
-            _unsuited_evaluation(self.data, self.evaluation),
+            _unsuited_evaluation(self.evaluation),
             _unsuited_reference(self.reference, self.objective),
             _unsuited_teacher(self.teacher, self.data, self.objective, self.engine),
             _unsuited_stored(self.stored, self.objective),
@@ -325,18 +325,11 @@ def _unread(table: Settings, read: Collection[str]) -> list[str]:
     ]
 
 
-def _unsuited_evaluation(data: DataSettings, evaluation: EvaluationSettings) -> str | None:
-    asked = evaluation.data
-    if asked is None and evaluation.keep_best:
+def _unsuited_evaluation(evaluation: EvaluationSettings) -> str | None:
+    if evaluation.data is None and evaluation.keep_best:
         return "evaluation.keep_best = true needs held-out problems; give evaluation.data"
-    if asked is None or asked.kind != "latent":
-        return None
-    if data.kind != "latent":
-        return "evaluation.data.kind = latent needs data.kind = latent: it measures what jepo trains; evaluate others"
-    if evaluation.keep_best:
-        return "evaluation.keep_best chooses by pass@1, which problems without a verifier have not; leave it out"
-    if set(asked.folders) & set(data.folders):
-        return "evaluation.data.folders would ask what is trained on; give other folders"
+    if evaluation.data is not None and evaluation.data.kind == "latent":
+        return "evaluation.data.kind = latent: pass@1 needs a verifier, which these problems have not; give others"
     return None
 
 
@@ -370,8 +363,6 @@ def _unsuited_stored(stored: StoredSettings | None, objective: ObjectiveSettings
 
     if stored is None:
         return None
-    if stored.general is not None and objective.kind != "sft":
-        return f"stored.general has no reward, so it needs objective.kind = sft, not {objective.kind}; leave it out"
     if stored.max_distance is not None and objective_of(objective).second_pass is None:
         return f"stored.max_distance needs an objective with a second pass (soft); {objective.kind} has none"
     return None

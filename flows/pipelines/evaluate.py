@@ -37,7 +37,7 @@ from flows.stages.attempts import attempt_key, attempt_store, attempts_of
 from flows.stages.bench import BENCH_LANGUAGE, BENCH_ROWS, BENCH_TESTS
 from flows.stages.sources import SOURCES
 from training.evaluation.report import Comparison, Heading, report_page
-from training.evaluation.scores import Evaluation, Format, compare_scores, evaluate_scores, score_problems
+from training.evaluation.scores import Evaluation, compare_scores, evaluate_scores, score_problems
 
 PART = "stage1"
 FOLDER = "evaluation"
@@ -170,14 +170,16 @@ def _write(
 
         check_language = consistent
     wanted = ANY if bench.domain == "code" else bench.verify.response_format
-    form = Format(ThinkingTags.of(policy.thinking), BOXED if wanted == ANY else wanted, check_language)
+    tags, form = ThinkingTags.of(policy.thinking), BOXED if wanted == ANY else wanted
     scores = pl.concat(
         score_problems(
             frame,
             store.read(frame["id"].to_list(), COLUMNS),
             read_shard(judged.folder, "verdicts", index),
-            form,
             _pairs(frame, bench),
+            tags,
+            form,
+            check_language,
         )
         for index in range(len(shard_counts(results.problems.folder)))
         for frame in (read_shard(results.problems.folder, "kept", index),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -41,8 +42,8 @@ def principal_directions(states: Sequence[Path]) -> Directions:
             f"{len(states)} states of the weights span no plane; train with checkpoints.trajectory set to fewer steps"
         )
     gram = torch.zeros(len(states), len(states), dtype=torch.float64)
-    for _, tensors in _tensors(states):
-        centred = tensors - tensors.mean(0)
+    for _, _, values in _tensors(states):
+        centred = values - values.mean(0)
         gram += centred @ centred.T
     values, vectors = torch.linalg.eigh(gram)
     values, vectors = values.flip(0)[:PLANE].clamp(min=0), vectors.flip(1)[:, :PLANE]
@@ -68,56 +69,37 @@ def write_point(directions: Directions, first: float, second: float, folder: Pat
     last = directions.states[-1]
     weights = torch.tensor(directions.weights, dtype=torch.float64) @ torch.tensor([first, second], dtype=torch.float64)
     state: dict[str, Tensor] = {}
-    for name, tensors in _tensors(directions.states):
-        base = _read(last, name)
-        if first == 0 and second == 0:
-            state[name] = base
-            continue
-        step = weights @ (tensors - tensors.mean(0))
-        state[name] = (base.double().flatten() + step).reshape(base.shape).to(base.dtype)
+    for name, base, values in _tensors(directions.states):
+        step = (weights @ (values - values.mean(0))).reshape(base.shape)
+        state[name] = (base.double() + step).to(base.dtype) if first or second else base
     save_model(load_model(last), load_tokenizer(last), folder, state=state)
     return folder
 
 
-def _tensors(states: Sequence[Path]) -> Iterator[tuple[str, Tensor]]:
-    """Yield each floating tensor's name and values, [states, size] in float64.
+def _tensors(states: Sequence[Path]) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Yield each floating tensor's name, last value, and all values [states, size] in float64.
 
     Raises:
         StoreError: a state lacks it, or has another shape.
     """
-    for name in _names(states[-1]):
-        values = [_read(state, name) for state in states]
+    files = [_files(state) for state in states]
+    for name in sorted(files[-1]):
+        if lacking := [state for state, names in zip(states, files, strict=True) if name not in names]:
+            raise StoreError(f"{lacking[0]} has no tensor {name}; it is of another model")
+        values = [names[name].get_tensor(name) for names in files]
         if len({value.shape for value in values}) > 1:
             raise StoreError(
                 f"{name} has different shapes in {states[0]} and {states[-1]}; they are of different models"
             )
         if values[-1].is_floating_point():
-            yield name, torch.stack([value.double().flatten() for value in values])
+            yield name, values[-1], torch.stack([value.double().flatten() for value in values])
 
 
-def _names(folder: Path) -> list[str]:
+def _files(folder: Path) -> dict[str, Any]:
+    """Return the open file of each of a model's tensors."""
     from safetensors import safe_open
 
-    names = []
-    for path in _files(folder):
-        with safe_open(str(path), "pt") as handle:
-            names += list(handle.keys())
-    return sorted(names)
-
-
-def _read(folder: Path, name: str) -> Tensor:
-    from safetensors import safe_open
-
-    for path in _files(folder):
-        with safe_open(str(path), "pt") as handle:
-            if name in handle.keys():  # noqa: SIM118 - no mapping
-                tensor: Tensor = handle.get_tensor(name)
-                return tensor
-    raise StoreError(f"{folder} has no tensor {name}; it is of another model")
-
-
-def _files(folder: Path) -> list[Path]:
-    files = sorted(folder.glob("*.safetensors"))
+    files = [safe_open(str(path), "pt") for path in sorted(folder.glob("*.safetensors"))]
     if not files:
         raise StoreError(f"{folder} holds no weights (*.safetensors)")
-    return files
+    return {name: file for file in files for name in file.keys()}  # noqa: SIM118 - no mapping

@@ -109,7 +109,7 @@ def pass_at_k(attempts: int, correct: int, k: int) -> float:
         ValueError: k is not between 1 and ``attempts``.
     """
     _require(attempts, k)
-    return 1.0 - math.comb(attempts - correct, k) / math.comb(attempts, k)
+    return correct / attempts if k == 1 else 1.0 - math.comb(attempts - correct, k) / math.comb(attempts, k)
 
 
 def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> float:

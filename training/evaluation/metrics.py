@@ -62,33 +62,26 @@ class SampledGroupStats:
 
     def clear(self) -> None:
         """Begin a new interval."""
-        self._rewards: list[Reward] = []
-        self._tokens: list[int] = []
-        self._finishes: list[str] = []
-        self._solved: Counter[str] = Counter()
-        self._dropped = 0
+        self._rollouts: list[tuple[Reward, int, bool]] = []  # with tokens, and whether it was cut
+        self._solved, self._dropped = Counter[str](), 0
 
     def add(
         self, rewards: Sequence[Reward], tokens: Sequence[int], finishes: Sequence[str], *, is_dropped: bool
     ) -> None:
         """Add a finished group's rollouts; ``is_dropped``: it is not trained on."""
-        self._rewards += rewards
-        self._tokens += tokens
-        self._finishes += finishes
-        judged = [reward for reward in rewards if not reward.excluded]
-        correct = sum(reward.correct for reward in judged)
-        if judged:
-            self._solved["none" if correct == 0 else "all" if correct == len(judged) else "some"] += 1
+        cut = [finish == "length" for finish in finishes]
+        self._rollouts += zip(rewards, tokens, cut, strict=True)
+        correct = {reward.correct for reward in rewards if not reward.excluded}
+        if correct:
+            self._solved["some" if len(correct) == 2 else "all" if True in correct else "none"] += 1
             self._dropped += is_dropped
 
     def numbers(self) -> dict[str, float]:
         """Return the metrics; empty if no rollout could be judged."""
-        judged = [reward for reward in self._rewards if not reward.excluded]
-        groups, count = sum(self._solved.values()), len(self._rewards)
+        judged = [reward for reward, _, _ in self._rollouts if not reward.excluded]
+        groups, count = self._solved.total(), len(self._rollouts)
         if not judged:
             return {}
-        are_cut = [finish == "length" for finish in self._finishes]
-        are_limited = [reward.length < 0 or cut for reward, cut in zip(self._rewards, are_cut, strict=True)]
         return {
             "sampled/attempts": float(count),
             "sampled/groups": float(groups),
@@ -97,16 +90,17 @@ class SampledGroupStats:
             "sampled/reward": sum(reward.total for reward in judged) / len(judged),
             **{f"sampled/{name}": self._solved[name] / groups for name in ("none", "some", "all")},
             "sampled/dropped": self._dropped / groups,
-            "length/sampled_mean": sum(self._tokens) / count,
-            "length/sampled_max": float(max(self._tokens)),
-            "length/limited_share": sum(are_limited) / count,  # reached the length penalty, or were cut
-            "length/cut_share": sum(are_cut) / count,
+            "length/sampled_mean": self.tokens / count,
+            "length/sampled_max": float(max(tokens for _, tokens, _ in self._rollouts)),
+            # reached the length penalty, or were cut
+            "length/limited_share": sum(reward.length < 0 or cut for reward, _, cut in self._rollouts) / count,
+            "length/cut_share": sum(cut for _, _, cut in self._rollouts) / count,
         }
 
     @property
     def tokens(self) -> int:
         """Return the rollouts' tokens."""
-        return sum(self._tokens)
+        return sum(tokens for _, tokens, _ in self._rollouts)
 
 
 class MetricsLogger:
@@ -119,14 +113,12 @@ class MetricsLogger:
         self._log, self.total, self._monitors = log, total, monitors
         self._begun = self.last_line_at = time.monotonic()
 
-    def log_step(self, step: int, metrics: Mapping[str, float], texts: Sequence[str] = ()) -> None:
-        """Write a step's row and texts, and print a line."""
+    def log_step(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Write a step's row, and print a line."""
         finite = {name: value for name, value in sorted(metrics.items()) if math.isfinite(value)}
         self._log.append({"step": step, **finite})
         for name, value in finite.items():
             self._writer.add_scalar(name, value, step)
-        for place, text in enumerate(texts):
-            self._writer.add_text(f"attempt/{place}", text, step)
         self._writer.flush()
         for monitor in self._monitors:
             monitor.log(step, finite)

@@ -5,25 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+from pathlib import Path
 
 import polars as pl
 
 from training.evaluation.estimators import Estimate
 from training.evaluation.scores import Evaluation
-
-STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1d2733;background:#fff}
-h1{font-size:1.5rem;margin-bottom:0}h2{font-size:1.1rem;margin-top:2rem}p.sub{color:#5b6876;margin-top:.2rem}
-table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid #e3e8ee}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
-.bar{position:relative;height:.7rem;width:12rem;background:#eceff3;border-radius:.35rem}
-.bar i{position:absolute;left:0;top:0;bottom:0;background:#3b76b5;border-radius:.35rem}
-.bar b{position:absolute;top:.28rem;height:.14rem;background:#12263a}
-.no{color:#a3372b;font-weight:600}
-@media (prefers-color-scheme:dark){body{background:#14181d;color:#dde4ec}th,td{border-color:#2b333d}
-.bar{background:#2b333d}.bar b{background:#dde4ec}p.sub{color:#93a1b0}}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,53 +138,16 @@ def report_page(
     Args:
         problems: ``problem``, ``statement``, ``correct``, ``attempts`` and ``tokens``, in the order to show.
     """
-    parts = [f"<h1>{escape(heading.bench)}</h1>", f"<p class=sub>{escape(heading.policy)}</p>"]
-    parts.append(f"<p>{'.<br>'.join(escape(line) for line in (counted(evaluation), *heading.left_out))}.</p>")
-    if compared is not None and compared.remark:
-        parts.append(f"<p class=no>{escape(compared.remark)}</p>")
-    for table in _tables(evaluation, compared):
-        parts += [f"<h2>{escape(table.title)}</h2>"] if table.title else []
-        cells = [tuple(map(escape, row)) for row in table.rows]
-        if table.bars:
-            bars = [_bar(estimate) if estimate is not None else "" for estimate in table.bars]
-            cells = [(row[0], bar, *row[1:]) for row, bar in zip(cells, bars, strict=True)]
-        parts.append(_table((table.head[0], "", *table.head[1:]) if table.bars else table.head, cells))
-    parts.append("<h2>Problems, the hardest first</h2>")
-    parts.append(_problems_table(problems))
-    parts.append("<h2>How it was asked</h2><ul>" + "".join(f"<li>{escape(line)}</li>" for line in heading.about))
-    return _page(f"{heading.bench}: {heading.policy}", "".join(parts) + "</ul>")
+    from jinja2 import StrictUndefined, Template
 
-
-def _page(title: str, body: str) -> str:
-    return (
-        f"<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-        f"<title>{escape(title)}</title><style>{STYLE}</style>\n{body}\n</html>\n"
+    template = Template(
+        (Path(__file__).parent / "report.html").read_text(encoding="utf-8"), autoescape=True, undefined=StrictUndefined
     )
-
-
-def _problems_table(problems: pl.DataFrame) -> str:
-    rows = []
-    for row in problems.iter_rows(named=True):
-        rate = row["correct"] / row["attempts"] if row["attempts"] else math.nan
-        bar = _bar(Estimate(rate, math.nan, math.nan, 1)) if row["attempts"] else ""
-        tokens = f"{row['tokens']:,.0f}" if row["tokens"] is not None else "–"
-        short = " ".join(row["statement"].split())[:160]
-        rows.append(
-            (bar, f"{row['correct']}/{row['attempts']}", tokens, escape(short), f"<code>{row['problem'][:8]}</code>")
-        )
-    return _table(("", "correct", "tokens", "problem", "id"), rows)
-
-
-def _bar(estimate: Estimate) -> str:
-    if math.isnan(estimate.mean):
-        return ""
-    line = ""
-    if not math.isnan(estimate.low):
-        line = f"<b style='left:{estimate.low:.1%};width:{estimate.high - estimate.low:.1%}'></b>"
-    return f"<div class=bar><i style='width:{estimate.mean:.1%}'></i>{line}</div>"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    top = "".join(f"<th>{escape(text)}</th>" for text in head)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+    page: str = template.render(
+        heading=heading,
+        lines=(counted(evaluation), *heading.left_out),
+        remark=compared.remark if compared is not None else "",
+        tables=_tables(evaluation, compared),
+        problems=problems.to_dicts(),
+    )
+    return page + "\n"

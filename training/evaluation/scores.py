@@ -14,7 +14,6 @@ from typing import Any
 import polars as pl
 
 from curation.records import COUNTED_OUTCOMES, Domain, Outcome
-from curation.response_formats import BOXED
 from curation.thinking import THINK, ThinkingTags, split_response
 from training.evaluation.estimators import (
     Estimate,
@@ -48,14 +47,11 @@ SCORES = pl.Schema(
     }
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """The required form of attempts; languages are compared only with ``check_language``."""
-
-    tags: ThinkingTags = THINK
-    response_format: str = BOXED
-    check_language: Callable[..., Any] | None = None
+MEASURES: Mapping[str, Callable[[int, int, Sequence[int], int], float]] = {
+    "pass": lambda attempts, correct, _, k: pass_at_k(attempts, correct, k),
+    "maj": majority_at_k,
+}
+"""By name, of attempts, correct ones, votes of other classes, and k."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,67 +94,66 @@ def score_problems(
     problems: pl.DataFrame,
     attempts: pl.DataFrame,
     verdicts: pl.DataFrame,
-    form: Format,
-    pairs: Mapping[str, str] | None = None,
+    pairs: Mapping[str, str],
+    tags: ThinkingTags,
+    response_format: str,
+    check_language: Callable[..., Any] | None,
 ) -> pl.DataFrame:
-    """Return `SCORES` rows in the order of the problems; ``pairs`` has a name shared by translations, by problem."""
+    """Return `SCORES` rows in the order of the problems.
+
+    Args:
+        pairs: by problem, a name shared by translations.
+        tags, response_format: the required form of attempts.
+        check_language: compares the languages of problem and attempt.
+    """
+    tags = THINK if tags.are_used else tags  # attempts are kept with the tags of the house
     joined = verdicts.select("problem", "index", "outcome", "answer_class").join(
         attempts.select("problem", "index", "text", "finish", "tokens"), on=["problem", "index"], how="left"
     )
     groups = {str(key[0]): group for key, group in joined.sort("index").group_by("problem", maintain_order=True)}
-    empty = joined.clear()
-    rows = [
-        {
-            "problem": row["id"],
-            "source": row["source"],
-            "lang": row["lang"],
-            "pair": (pairs or {}).get(row["id"], row["id"]),
-            **_counts(groups.get(row["id"], empty)),
-            **_lengths(groups.get(row["id"], empty)),
-            **_forms(groups.get(row["id"], empty), row, form),
-        }
-        for row in problems.iter_rows(named=True)
-    ]
+    rows = []
+    for row in problems.iter_rows(named=True):
+        name, group = row["id"], groups.get(row["id"], joined.clear())
+        about = {"problem": name, "source": row["source"], "lang": row["lang"], "pair": pairs.get(name, name)}
+        rows.append({**about, **_counts(group), **_forms(group, row, tags, response_format, check_language)})
     return pl.DataFrame(rows, schema=SCORES)
 
 
 def _counts(group: pl.DataFrame) -> dict[str, Any]:
     outcomes = Counter(group["outcome"])
     wrong = group.filter(pl.col("outcome") == Outcome.WRONG.value)["answer_class"]
-    votes = Counter(value for value in wrong if value is not None)
-    single = wrong.null_count()  # answers without a class are each alone
+    classes = Counter(wrong.drop_nulls())  # answers without a class are each alone
     return {
         "attempts": sum(outcomes[outcome.value] for outcome in COUNTED_OUTCOMES),
         "correct": outcomes[Outcome.CORRECT.value],
-        "votes": sorted([*votes.values(), *[1] * single], reverse=True),
+        "votes": sorted([*classes.values(), *[1] * wrong.null_count()], reverse=True),
         "no_answer": outcomes[Outcome.NO_ANSWER.value],
         "failed": outcomes[Outcome.TIMEOUT.value] + outcomes[Outcome.BROKEN.value],
-    }
-
-
-def _lengths(group: pl.DataFrame) -> dict[str, Any]:
-    return {
         "tokens": group["tokens"].mean(),
         "finished": group["finish"].drop_nulls().len(),
         "cut": int((group["finish"] == "length").sum()),
     }
 
 
-def _forms(group: pl.DataFrame, row: Mapping[str, Any], form: Format) -> dict[str, int]:
+def _forms(
+    group: pl.DataFrame,
+    row: Mapping[str, Any],
+    tags: ThinkingTags,
+    response_format: str,
+    check_language: Callable[..., Any] | None,
+) -> dict[str, int]:
     texts = group.filter(pl.col("text").is_not_null()).select("text", "finish", "outcome").rows()
     counts = {"texts": len(texts), "formed": 0, "rewarded": 0, "compared": 0, "one_language": 0}
-    tags = THINK if form.tags.are_used else form.tags  # attempts are kept with the tags of the house
     for text, finish, outcome in texts:
-        keeps = format_error(text, Domain(row["domain"]), tags, finish, form.response_format) is None
+        keeps = format_error(text, Domain(row["domain"]), tags, finish, response_format) is None
         counts["formed"] += keeps
         counts["rewarded"] += keeps and outcome == Outcome.CORRECT.value
-        if form.check_language is not None:
+        if check_language is not None:
             parts = split_response(text)
             answer = parts.answer or ""
             thoughts = parts.thoughts if tags.are_used else answer
-            result = form.check_language(row["statement"], thoughts, answer, strict=False)
             counts["compared"] += 1
-            counts["one_language"] += result.consistent
+            counts["one_language"] += check_language(row["statement"], thoughts, answer, strict=False).consistent
     return counts
 
 
@@ -168,58 +163,45 @@ def evaluate_scores(scores: pl.DataFrame, k: Sequence[int] = ()) -> Evaluation:
     Args:
         k: of pass@k and maj@k; each above 1.
     """
-    judged = scores.filter(pl.col("attempts") > 0)
-    enough = {size: judged.filter(pl.col("attempts") >= size) for size in k}
+    pass_1 = _by_problem(scores, "pass", 1)
+    by_k = {name: {size: list(_by_problem(scores, name, size).values()) for size in k} for name in MEASURES}
     lengths = [length for length in scores["tokens"] if length is not None]
     total = {name: int(scores[name].sum()) for name in SCORES if SCORES[name] == pl.Int32}
     return Evaluation(
         problems=scores.height,
         attempts=total["attempts"] + total["failed"],
         failed=total["failed"],
-        unjudged=scores.height - judged.height,
-        pass_1=mean_interval(list(_rates(judged).values()), 0.0, 1.0),
-        pass_k={size: mean_interval(_passes(rows, size), 0.0, 1.0) for size, rows in enough.items()},
-        majority_k={size: mean_interval(_majorities(rows, size), 0.0, 1.0) for size, rows in enough.items()},
-        skipped={size: scores.height - rows.height for size, rows in enough.items()},
+        unjudged=scores.height - len(pass_1),
+        pass_1=mean_interval(list(pass_1.values()), 0.0, 1.0),
+        pass_k={size: mean_interval(values, 0.0, 1.0) for size, values in by_k["pass"].items()},
+        majority_k={size: mean_interval(values, 0.0, 1.0) for size, values in by_k["maj"].items()},
+        skipped={size: scores.height - len(values) for size, values in by_k["pass"].items()},
         tokens=mean_interval(lengths, 0.0) if lengths else None,
         cut_share=_share(total["cut"], total["finished"]),
         format_share=_share(total["formed"], total["texts"]),
         language_share=_share(total["one_language"], total["compared"]),
-        languages=tuple(_languages(judged)),
+        languages=tuple(_languages(scores.filter(pl.col("attempts") > 0))),
     )
 
 
 def compare_scores(first: pl.DataFrame, second: pl.DataFrame, k: Sequence[int] = ()) -> dict[str, Estimate]:
     """Return the differences ``second`` - ``first`` over common problems, by measure."""
-    a, b = (scores.filter(pl.col("attempts") > 0) for scores in (first, second))
-    shared = a.join(b, on="problem", how="semi")["problem"].to_list()
-    differences = {"pass@1": _paired(_rates(a), _rates(b), shared)}
-    for size in k:
-        rows = [scores.filter(pl.col("attempts") >= size) for scores in (a, b)]
-        both = rows[0].join(rows[1], on="problem", how="semi")["problem"].to_list()
-        for name, values in (("pass", _passes), ("maj", _majorities)):
-            of_first, of_second = (dict(zip(side["problem"], values(side, size), strict=True)) for side in rows)
-            differences[f"{name}@{size}"] = _paired(of_first, of_second, both)
-    return differences
-
-
-def _paired(first: Mapping[str, float], second: Mapping[str, float], shared: Sequence[str]) -> Estimate:
-    return paired_difference([first[name] for name in shared], [second[name] for name in shared])
-
-
-def _rates(scores: pl.DataFrame, key: str = "problem") -> dict[str, float]:
+    measures = [("pass", 1), *((name, size) for size in k for name in MEASURES)]
     return {
-        name: correct / attempts for name, correct, attempts in scores.select(key, "correct", "attempts").iter_rows()
+        f"{name}@{size}": _paired(_by_problem(first, name, size), _by_problem(second, name, size))
+        for name, size in measures
     }
 
 
-def _passes(scores: pl.DataFrame, k: int) -> list[float]:
-    return [pass_at_k(attempts, correct, k) for attempts, correct in scores.select("attempts", "correct").iter_rows()]
+def _paired(first: Mapping[str, float], second: Mapping[str, float]) -> Estimate:
+    shared = [name for name in first if name in second]
+    return paired_difference([first[name] for name in shared], [second[name] for name in shared])
 
 
-def _majorities(scores: pl.DataFrame, k: int) -> list[float]:
-    rows = scores.select("attempts", "correct", "votes").iter_rows()
-    return [majority_at_k(attempts, correct, votes, k) for attempts, correct, votes in rows]
+def _by_problem(scores: pl.DataFrame, measure: str, k: int, key: str = "problem") -> dict[str, float]:
+    """Return a measure of each problem with k judged attempts."""
+    rows = scores.filter(pl.col("attempts") >= k).select(key, "attempts", "correct", "votes").iter_rows()
+    return {name: MEASURES[measure](attempts, correct, votes, k) for name, attempts, correct, votes in rows}
 
 
 def _languages(scores: pl.DataFrame) -> list[LanguageScore]:
@@ -227,12 +209,12 @@ def _languages(scores: pl.DataFrame) -> list[LanguageScore]:
     if len(names) < 2:
         return []
     rows = {lang: scores.filter(pl.col("lang") == lang) for lang in names}
-    rates = {lang: _rates(frame, "pair") for lang, frame in rows.items()}
-    english = rates.get("en")
+    rates = {lang: _by_problem(frame, "pass", 1, "pair") for lang, frame in rows.items()}
     results = []
     for lang, frame in rows.items():
-        shared = [pair for pair in rates[lang] if pair in (english or {})]
-        difference = _paired(english, rates[lang], shared) if english and lang != "en" and shared else None
+        difference = _paired(rates["en"], rates[lang]) if "en" in rates and lang != "en" else None
+        if difference is not None and not difference.count:
+            difference = None
         share = _share(int(frame["one_language"].sum()), int(frame["compared"].sum()))
         results.append(LanguageScore(lang, mean_interval(list(rates[lang].values()), 0.0, 1.0), share, difference))
     return results

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from training.evaluation.estimators import student
 
 MARGIN = 0.5
@@ -38,7 +40,8 @@ class LogFit:
 
 def grid_axes(coordinates: Sequence[tuple[float, float]], size: int) -> tuple[list[float], list[float]]:
     """Return the grid's values along both directions, 0 among them."""
-    return _axis([first for first, _ in coordinates], size), _axis([second for _, second in coordinates], size)
+    firsts, seconds = zip(*coordinates, strict=True)
+    return _axis(firsts, size), _axis(seconds, size)
 
 
 def _axis(values: Sequence[float], size: int) -> list[float]:
@@ -58,12 +61,10 @@ def fit_log_length(points: Sequence[Point]) -> LogFit | None:
     if len(set(lengths)) <= 2:
         return None
     slope, intercept = statistics.linear_regression(lengths, rewards)
-    rest = sum((reward - slope * length - intercept) ** 2 for length, reward in zip(lengths, rewards, strict=True))
-    spread = statistics.pvariance(lengths) * len(lengths)
-    degrees = len(lengths) - 2
-    reach = student(degrees) * math.sqrt(rest / degrees / spread)
-    total = statistics.pvariance(rewards) * len(rewards)
-    return LogFit(slope, slope - reach, slope + reach, intercept, 1 - rest / total if total else 0.0)
+    spread, total, degrees = statistics.variance(lengths), statistics.variance(rewards), len(lengths) - 2
+    explained = slope**2 * spread / total if total else 0.0
+    reach = student(degrees) * math.sqrt(max(1 - explained, 0.0) * total / spread / degrees)
+    return LogFit(slope, slope - reach, slope + reach, intercept, explained)
 
 
 def draw_surfaces(
@@ -80,50 +81,36 @@ def draw_surfaces(
         explained: each direction's share of the states' variance.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    rewards, tokens = [point.reward for point in points], [point.tokens for point in points]
-    return [
-        _draw_surface(points, rewards, way, labels, explained, folder / "reward.png", "reward without length penalty"),
-        _draw_surface(points, tokens, way, labels, explained, folder / "length.png", "mean length, tokens"),
-        _draw_fit(points, folder / "reward_by_length.png"),
-    ]
+    for heights, name, title in (
+        ([point.reward for point in points], "reward.png", "reward without length penalty"),
+        ([point.tokens for point in points], "length.png", "mean length, tokens"),
+    ):
+        figure, axes = _canvas(7.2, 5.4)
+        firsts, seconds = [point.first for point in points], [point.second for point in points]
+        filled = axes.tricontourf(firsts, seconds, heights, levels=18)
+        axes.plot([first for first, _ in way], [second for _, second in way], "-o", color="#d1495b", ms=3.5, lw=1.6)
+        for place, (at, label) in enumerate(zip(way, labels, strict=True)):
+            if place == len(way) - 1 or place % max(1, len(way) // 5) == 0:
+                axes.annotate(label, at, textcoords="offset points", xytext=(6, 6), fontsize=8, color="white")
+        axes.plot(*way[0], "o", color="white", mec="#222222", ms=8, label="start")
+        axes.plot(*way[-1], "*", color="white", mec="#222222", ms=14, label="trained")
+        axes.set_xlabel(f"first direction ({explained[0]:.0%} of the variance)")
+        axes.set_ylabel(f"second direction ({explained[1]:.0%})")
+        axes.set_title(title)
+        axes.legend(fontsize=8)
+        figure.colorbar(filled, ax=axes)
+        figure.savefig(folder / name, dpi=130)
+    _draw_fit(points, folder / "reward_by_length.png")
+    return [folder / name for name in ("reward.png", "length.png", "reward_by_length.png")]
 
 
-def _draw_surface(
-    points: Sequence[Point],
-    heights: Sequence[float],
-    way: Sequence[tuple[float, float]],
-    labels: Sequence[str],
-    explained: tuple[float, float],
-    path: Path,
-    title: str,
-) -> Path:
-    figure, axes = _canvas(7.2, 5.4)
-    filled = axes.tricontourf([point.first for point in points], [point.second for point in points], heights, levels=18)
-    axes.plot([first for first, _ in way], [second for _, second in way], "-o", color="#d1495b", ms=3.5, lw=1.6)
-    for place, (at, label) in enumerate(zip(way, labels, strict=True)):
-        if place == len(way) - 1 or place % max(1, len(way) // 5) == 0:
-            axes.annotate(label, at, textcoords="offset points", xytext=(6, 6), fontsize=8, color="white")
-    axes.plot(*way[0], "o", color="white", mec="#222222", ms=8, label="start")
-    axes.plot(*way[-1], "*", color="white", mec="#222222", ms=14, label="trained")
-    axes.set_xlabel(f"first direction ({explained[0]:.0%} of the variance)")
-    axes.set_ylabel(f"second direction ({explained[1]:.0%})")
-    axes.set_title(title)
-    axes.legend(fontsize=8)
-    figure.colorbar(filled, ax=axes)
-    figure.savefig(path, dpi=130)
-    return path
-
-
-def _draw_fit(points: Sequence[Point], path: Path) -> Path:
+def _draw_fit(points: Sequence[Point], path: Path) -> None:
     figure, axes = _canvas(6.4, 4.4)
-    axes.scatter(
-        [point.tokens for point in points], [point.reward for point in points], s=22, color="#3b76b5", alpha=0.8
-    )
-    fit = fit_log_length(points)
+    tokens, fit = [point.tokens for point in points], fit_log_length(points)
+    axes.scatter(tokens, [point.reward for point in points], s=22, color="#3b76b5", alpha=0.8)
     if fit is not None:
-        ends = min(point.tokens for point in points), max(point.tokens for point in points)
-        steps = [ends[0] * (ends[1] / ends[0]) ** (place / 60) for place in range(61)]
-        axes.plot(steps, [fit.slope * math.log(step) + fit.intercept for step in steps], color="#d1495b", lw=1.8)
+        steps = np.geomspace(min(tokens), max(tokens), 61)
+        axes.plot(steps, fit.slope * np.log(steps) + fit.intercept, color="#d1495b", lw=1.8)
         axes.set_title(
             f"reward = {fit.slope:.3f} ln(length) {fit.intercept:+.3f}\n"
             f"slope {fit.low:.3f} to {fit.high:.3f}, R² {fit.explained:.2f}",
@@ -134,7 +121,6 @@ def _draw_fit(points: Sequence[Point], path: Path) -> Path:
     axes.set_ylabel("reward without length penalty")
     axes.grid(alpha=0.3)
     figure.savefig(path, dpi=130)
-    return path
 
 
 def _canvas(width: float, height: float) -> tuple[Any, Any]:

@@ -38,18 +38,15 @@ class AipoSettings(GroupCreditSettings):
 def aipo_loss(inputs: ObjectiveInputs, _: AipoSettings) -> tuple[Tensor, dict[str, Statistic]]:
     """Return a micro-batch's loss (0-d) and statistics of its capped weights."""
     counts = counted(inputs)
-    # log-probabilities of tokens that do not count may be anything, infinities too
-    log_ratio = torch.where(counts, inputs.logprobs.detach() - inputs.generator_logprobs, 0.0)
+    log_ratio = inputs.log_ratio(counts).detach()
     weights = log_ratio.clamp(max=math.log(RATIO_CAP)).exp()
-    share = torch.where(counts, inputs.token_weights.to(weights.dtype)[inputs.sequence_index], 0.0)
-    advantage = inputs.advantages.to(weights.dtype)[inputs.sequence_index]
-    logprobs = torch.where(counts, inputs.logprobs, 0.0)
+    credit = inputs.per_token(inputs.token_weights * inputs.advantages)
     own = {
         "weight_capped": mean_of(log_ratio > math.log(RATIO_CAP), counts),
         "weight_mean": mean_of(weights, counts),
         "weight_square_mean": mean_of(weights.square(), counts),
     }
-    return -(share * weights * advantage * logprobs).sum(), own
+    return -(weights * credit * torch.where(counts, inputs.logprobs, 0.0)).sum(), own
 
 
 AIPO = Objective(AipoSettings, aipo_loss)

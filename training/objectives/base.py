@@ -16,7 +16,7 @@ from torch import Tensor
 
 from training.rewards import Reward
 
-Reduction = Literal["mean", "sum", "max"]
+Reduction = Literal["mean", "max"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,22 @@ class ObjectiveInputs:
     """[sequences] total rewards; None: not known."""
     teacher_logprobs: Tensor | None = None
     """[tokens] of a teacher, NaN if not asked; None: of all."""
+
+    def per_token(self, values: Tensor) -> Tensor:
+        """Return [tokens] the value of each token's sequence."""
+        return values.to(self.logprobs.dtype)[self.sequence_index]
+
+    def per_sequence(self, values: Tensor) -> Tensor:
+        """Return [sequences] sums of [tokens] values."""
+        sums = torch.zeros(len(self.advantages), dtype=values.dtype, device=values.device)
+        return sums.index_add(0, self.sequence_index, values)
+
+    def log_ratio(self, counts: Tensor) -> Tensor:
+        """Return [tokens] the log-ratio of policy and generator, 0 where ``counts`` is False.
+
+        Log-probabilities of tokens that do not count may be anything, infinities too.
+        """
+        return torch.where(counts, self.logprobs - self.generator_logprobs, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +157,7 @@ class ObjectiveNeeds:
 class Statistic:
     """A statistic of micro-batches, in 0-d tensors without gradient, or of optimiser steps, in floats.
 
-    ``total`` is a sum, or the ``max`` (-inf without values); ``count`` a ``mean``'s number of values, else 0.
+    ``total`` is a sum, or the ``max`` (-inf without values); ``count`` a ``mean``'s number of values.
     """
 
     reduction: Reduction
@@ -157,7 +173,7 @@ class Statistic:
 
     @property
     def value(self) -> float:
-        """Return the mean (NaN without values), sum or maximum."""
+        """Return the mean (NaN without values) or maximum."""
         if self.reduction != "mean":
             return float(self.total)
         return float(self.total) / float(self.count) if self.count else math.nan

@@ -45,24 +45,21 @@ def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> Gr
     return filter_group(rewards, settings.variant.group_filter)
 
 
-def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> GroupCredit:
-    """Return the minibatch's advantages and token weights."""
-    normalisation = settings.variant.advantage_normalisation
-    names = COMPONENTS if normalisation == "components" else ("total",)
-    rewards = [[float(getattr(reward, name)) for name in names] for reward in sequences.rewards]
-    values = torch.tensor(rewards, dtype=torch.float64).reshape(-1, len(names))
-    gains = settings.set_gains(sequences)
-    values = values if gains is None else gains[:, None]
-    gains = advantages(values, sequences.groups, normalisation, is_centred=gains is not None)
-    return GroupCredit(gains, group_weights(sequences, settings))
-
-
-def group_weights(sequences: CreditInputs, settings: GroupCreditSettings) -> Tensor:
-    """Return [sequences] the preset's token weights."""
+def group_credit(sequences: CreditInputs, settings: GroupCreditSettings, centred: Tensor | None = None) -> GroupCredit:
+    """Return the minibatch's advantages and token weights; ``centred`` [sequences] gains replace rewards."""
     variant, lengths = settings.variant, sequences.lengths
+    normalisation = variant.advantage_normalisation
+    if centred is not None:
+        gains = advantages(centred[:, None], sequences.groups, normalisation, is_centred=True)
+    else:
+        names = COMPONENTS if normalisation == "components" else ("total",)
+        rewards = [[float(getattr(reward, name)) for name in names] for reward in sequences.rewards]
+        values = torch.tensor(rewards, dtype=torch.float64).reshape(-1, len(names))
+        gains = advantages(values, sequences.groups, normalisation)
     if variant.mask_truncated:
         lengths = torch.where(torch.tensor(sequences.truncated), 0, lengths)
-    return token_weights(lengths, sequences.groups, variant.loss_aggregation, sequences.max_tokens)
+    weights = token_weights(lengths, sequences.groups, variant.loss_aggregation, sequences.max_tokens)
+    return GroupCredit(gains, weights)
 
 
 def advantages(rewards: Tensor, groups: Tensor, normalisation: Normalisation, *, is_centred: bool = False) -> Tensor:

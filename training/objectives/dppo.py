@@ -35,11 +35,11 @@ class DppoSettings(GroupCreditSettings):
 
 def dppo_loss(inputs: ObjectiveInputs, settings: DppoSettings) -> tuple[Tensor, dict[str, Statistic]]:
     """Return a micro-batch's loss (0-d), masked share and mean distance."""
-    counts, index = counted(inputs), inputs.sequence_index
-    log_ratio = torch.where(counts, inputs.logprobs - inputs.generator_logprobs, 0.0)
+    counts = counted(inputs)
+    log_ratio = inputs.log_ratio(counts)
     ratio = log_ratio.clamp(max=settings.variant.max_log_ratio).exp()
-    advantage = inputs.advantages.to(ratio.dtype)[index]
-    weight = torch.where(counts, inputs.token_weights.to(ratio.dtype)[index], 0.0)
+    advantage = inputs.per_token(inputs.advantages)
+    weight = torch.where(counts, inputs.per_token(inputs.token_weights), 0.0)
     distance = binary_distance(inputs.logprobs.detach(), inputs.generator_logprobs, settings.divergence)
     masked = (distance > THRESHOLDS[settings.divergence]) & (advantage * log_ratio.detach() > 0)
     own = {"masked": mean_of(masked, counts), "distance": mean_of(torch.where(counts, distance, 0.0), counts)}

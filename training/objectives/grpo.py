@@ -3,36 +3,50 @@
     J = E[ 1/sum_i |o_i| · sum_i sum_t min( rho A, clip(rho, 1 - eps_low, 1 + eps_high) A ) ]
 
 rho is the ratio to the generator's probability. If A < 0, the gradient is 0 beyond e^`max_log_ratio`; the paper's has
-no bound.
+no bound. With `unsolved`, groups without a correct rollout learn from a teacher alone (`distil`).
 
 Invariants: a sequence must be whole within one micro-batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
-from training.objectives.base import ObjectiveInputs, ObjectiveNeeds, Statistic
-from training.objectives.distil import TaughtSettings, taught_credit, taught_decision, teacher_term
+from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, ObjectiveNeeds, Statistic
+from training.objectives.credit import NONE_CORRECT, REWARD_TOLERANCE, filter_group, group_credit, group_means
+from training.objectives.distil import distil_loss
 from training.objectives.objective import Objective
-from training.objectives.presets import GRPO_PRESETS, Normalisation
-from training.objectives.reference_kl import per_sequence, reference_kl
+from training.objectives.presets import GRPO_PRESETS, GroupCreditSettings, Normalisation
+from training.objectives.reference_kl import reference_kl
+from training.objectives.set_credit import MAX_SUBSETS, best_of_k_credit, set_gains
 from training.objectives.step_statistics import counted, mean_of
+from training.rewards import Reward
+from training.rollouts.rollout_scheduler import GroupDecision
 
-MAX_KL_RATIO = 10.0
-"""Max importance ratio in the KL term."""
 
-
-class GrpoSettings(TaughtSettings):
+class GrpoSettings(GroupCreditSettings):
     """GRPO as in the paper's section 2.1, and what other papers change."""
 
     kind: Literal["grpo"] = Field("grpo", description="`grpo`: the paper's, the default.")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = GRPO_PRESETS
+    credit: Literal["reward", "pass_at_k", "majority"] = Field(
+        "reward",
+        description="`reward`: a rollout's reward minus its group's mean (paper); `pass_at_k`, "
+        "`majority`: its contribution to the best reward, or the vote, of `k` (arXiv "
+        "2503.19595, 2505.15201).",
+    )
+    k: int = Field(8, ge=1, description="Rollouts of `pass_at_k` and `majority`.")
+    unsolved: Literal["drop", "model", "attempts"] = Field(
+        "drop",
+        description="Groups without a correct rollout: dropped, or distilled as by `distil.teacher`.",
+    )
     preset: Literal["paper", "dr_grpo", "dapo", "gspo", "dual_clip", "maxrl", "gdpo"] = Field(
         "paper",
         description="Defaults of other settings (docs/explanation/objectives.md).",
@@ -48,6 +62,52 @@ class GrpoSettings(TaughtSettings):
     entropy_coef: float = Field(0.0, ge=0, description="Weight of an entropy bonus. Paper: none; 7e-4 in its ablation.")
     kl_coef: float = Field(0.0, ge=0, description="Weight of KL(policy | reference). Paper: none.")
 
+    @model_validator(mode="after")
+    def _has_meaning(self) -> Self:
+        if (name := self.advantage_normalisation) in ("mean", "components") and self.credit != "reward":
+            raise ValueError(f"advantage_normalisation = {name} has no meaning with credit = {self.credit}; change one")
+        return self
+
+    def unsuited(self, group_size: int, /) -> str | None:
+        """Return why groups of this size do not suit the credit, or None."""
+        if self.credit == "reward":
+            return None
+        if self.k > group_size:
+            return f"objective.k = {self.k} is more than collector.group_size = {group_size}; lower k or raise it"
+        if self.credit == "majority" and (subsets := math.comb(group_size, self.k)) > MAX_SUBSETS:
+            return (
+                f"objective.credit = majority goes over {subsets} subsets of k = {self.k} of collector.group_size = "
+                f"{group_size} rollouts, more than {MAX_SUBSETS}; lower one of them"
+            )
+        return None
+
+
+def grpo_decision(rewards: Sequence[Reward], settings: GrpoSettings) -> GroupDecision:
+    """Train on groups that differ; `pass_at_k` needs credit for a rollout, `unsolved` no correct one."""
+    diversity = "correctness" if settings.credit == "majority" else settings.variant.group_filter
+    decision = filter_group(rewards, diversity, 2 if settings.credit == "reward" else max(2, settings.k))
+    reason = decision.drop_reason
+    if reason is None and settings.credit == "pass_at_k":
+        gains = best_of_k_credit([reward.total for reward in rewards if not reward.excluded], settings.k)
+        reason = "no_credit" if abs(gains).max() <= REWARD_TOLERANCE else None
+    if reason == NONE_CORRECT and settings.unsolved != "drop":
+        reason = None
+    return replace(decision, drop_reason=reason)
+
+
+def grpo_credit(sequences: CreditInputs, settings: GrpoSettings) -> GroupCredit:
+    """Return `group_credit` by `credit`, without taught groups, whose advantages are 0."""
+    if settings.unsolved == "drop":
+        gains = None if settings.credit == "reward" else set_gains(sequences, settings.credit, settings.k)
+        return group_credit(sequences, settings, gains)
+    correct = torch.tensor([float(reward.correct) for reward in sequences.rewards], dtype=torch.float64)
+    taught = group_means(correct, sequences.groups) == 0
+    advantages, solved = torch.zeros_like(correct), (~taught).nonzero().flatten()
+    if len(solved):
+        untaught = settings.model_copy(update={"unsolved": "drop"})
+        advantages[solved] = grpo_credit(sequences.only(solved), untaught).advantages
+    return GroupCredit(advantages, group_credit(sequences, settings).token_weights, taught)
+
 
 def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, dict[str, Statistic]]:
     """Return a micro-batch's loss (0-d), and its clipped and clamped shares.
@@ -56,13 +116,13 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
         ValueError: a term lacks its input.
     """
     counts, variant = counted(inputs), settings.variant
-    # log-probabilities of tokens that do not count may be anything, infinities too
-    log_ratio = torch.where(counts, inputs.logprobs - inputs.generator_logprobs, 0.0)
+    log_ratio = inputs.log_ratio(counts)
     if variant.ratio_level == "sequence":
-        log_ratio = _sequence_means(log_ratio, counts, inputs)
+        tokens = inputs.per_sequence(counts.to(log_ratio.dtype)).clamp(min=1)
+        log_ratio = inputs.per_token(inputs.per_sequence(log_ratio) / tokens)
     ratio = log_ratio.clamp(max=variant.max_log_ratio).exp()
-    advantage = inputs.advantages.to(ratio.dtype)[inputs.sequence_index]
-    weight = torch.where(counts, inputs.token_weights.to(ratio.dtype)[inputs.sequence_index], 0.0)
+    advantage = inputs.per_token(inputs.advantages)
+    weight = torch.where(counts, inputs.per_token(inputs.token_weights), 0.0)
     low, high = 1 - variant.eps_low, 1 + settings.eps_high
     loss = -(weight * torch.minimum(ratio * advantage, ratio.clamp(low, high) * advantage)).sum()
     if settings.entropy_coef:
@@ -70,10 +130,10 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
             raise ValueError("entropy_coef > 0 needs the tokens' entropy")
         loss = loss - settings.entropy_coef * (weight * inputs.entropy).sum()
     if settings.kl_coef:
-        loss = loss + settings.kl_coef * reference_kl(inputs, counts, MAX_KL_RATIO)
+        loss = loss + settings.kl_coef * reference_kl(inputs, counts)
     taught: dict[str, Statistic] = {}
     if settings.unsolved != "drop":
-        term, taught = teacher_term(inputs)
+        term, taught = distil_loss(inputs)
         loss = loss + term
     shares = {
         **taught,
@@ -84,18 +144,14 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
     return loss, shares
 
 
-def grpo_needs(settings: GrpoSettings) -> ObjectiveNeeds:
-    """Return what the chosen terms need."""
-    return ObjectiveNeeds(
+GRPO = Objective(
+    GrpoSettings,
+    grpo_loss,
+    grpo_credit,
+    grpo_decision,
+    lambda settings: ObjectiveNeeds(
         bool(settings.entropy_coef),
         bool(settings.kl_coef),
         teacher=None if settings.unsolved == "drop" else settings.unsolved,
-    )
-
-
-def _sequence_means(values: Tensor, counts: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    means = per_sequence(values, inputs) / per_sequence(counts.to(values.dtype), inputs).clamp(min=1)
-    return means[inputs.sequence_index]
-
-
-GRPO = Objective(GrpoSettings, grpo_loss, taught_credit, taught_decision, grpo_needs)
+    ),
+)

@@ -15,6 +15,7 @@ Invariants: a token weight is the whole sequence's, 1 / groups.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -38,17 +39,11 @@ from training.objectives.step_statistics import counted, mean_of
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
-EPS_LOW, EPS_HIGH = 0.2, 0.28
+EPS_LOW, EPS_HIGH, MAX_LOG_RATIO = 0.2, 0.28, 10.0
 """Clipping of the chains' ratios, as in GRPO."""
-
-MAX_LOG_RATIO = 10.0
-"""Max log-ratio to the generator, as in GRPO."""
 
 KL_COEF = 1e-3
 """Weight of KL(policy | reference) of the chains (arXiv 2503.19618)."""
-
-MAX_KL_RATIO = 10.0
-"""Max importance ratio in the KL term, as in GRPO."""
 
 FORM_PENALTY = 10.0
 """Penalty of a chain without its closing tag (arXiv 2503.19618)."""
@@ -104,9 +99,8 @@ def jepo_weights(
 def _leave_one_out(values: Tensor) -> Tensor:
     """Return [n] w_i of the module's formula."""
     n = len(values)
-    whole = values.logsumexp(0) - torch.log(torch.tensor(float(n), dtype=values.dtype))
     others = values.expand(n, n).masked_fill(torch.eye(n, dtype=torch.bool), -torch.inf).logsumexp(1)
-    return whole - (others - torch.log(torch.tensor(float(n - 1), dtype=values.dtype)))
+    return values.logsumexp(0) - math.log(n) - (others - math.log(n - 1))
 
 
 def _bounded(values: Tensor, deviation: Tensor) -> Tensor:
@@ -121,20 +115,18 @@ def jepo_loss(
     Raises:
         ValueError: reference texts, or the reference policy's log-probabilities, are missing.
     """
-    counts, index = counted(inputs), inputs.sequence_index
-    answer, answer_weights = inputs.answer, inputs.answer_weights
+    counts, answer, answer_weights = counted(inputs), inputs.answer, inputs.answer_weights
     if answer is None or answer_weights is None:
         raise ValueError("objective jepo needs reference texts; give data of kind = latent")
     chain, text = counts & ~answer, counts & answer
-    log_ratio = torch.where(chain, inputs.logprobs - inputs.generator_logprobs, 0.0)
-    ratio = log_ratio.clamp(max=MAX_LOG_RATIO).exp()
-    weight = inputs.advantages.to(ratio.dtype)[index]
+    ratio = inputs.log_ratio(chain).clamp(max=MAX_LOG_RATIO).exp()
+    weight = inputs.per_token(inputs.advantages)
     clipped = ratio.clamp(1 - EPS_LOW, 1 + EPS_HIGH)
     of_chains = torch.where(chain, torch.minimum(ratio * weight, clipped * weight), 0.0)
-    of_texts = torch.where(text, answer_weights.to(ratio.dtype)[index] * inputs.logprobs, 0.0)
-    value = -(inputs.token_weights.to(ratio.dtype)[index] * (of_chains + of_texts)).sum()
+    of_texts = torch.where(text, inputs.per_token(answer_weights) * inputs.logprobs, 0.0)
+    value = -(inputs.per_token(inputs.token_weights) * (of_chains + of_texts)).sum()
     if kl_coef:
-        value = value + kl_coef * reference_kl(inputs, chain, MAX_KL_RATIO)
+        value = value + kl_coef * reference_kl(inputs, chain)
     own = {
         "answer_logprob": mean_of(torch.where(text, inputs.logprobs, 0.0), text),
         "clip_share": mean_of(ratio * weight > clipped * weight, chain),

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from torch import Tensor
 
-from training.config import ObjectiveSettings, RewardSettings
+from training.config import ObjectiveSettings
 from training.objectives.base import (
     CreditInputs,
     GroupCredit,
@@ -46,8 +46,6 @@ class Objective(Generic[S]):
     """Needs besides the policy's and the generator's log-probabilities."""
     second_pass: Callable[[ScoredGroups, S], GroupWeights] | None = None
     """If set, and needed, each step first scores its minibatch without gradient."""
-    values: Callable[[S, Sequence[Any], RewardSettings, str], Any] | None = None
-    """(settings, problems, rewards, reference as model@revision) → `ProblemValues`, or None."""
 
     @property
     def kind(self) -> str:

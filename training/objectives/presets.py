@@ -8,10 +8,8 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
-from torch import Tensor
 
 from training.config import ObjectiveSettings
-from training.objectives.base import CreditInputs
 
 Normalisation = Literal["minibatch", "group", "mean", "components", "none"]
 Diversity = Literal["reward", "correctness", "none"]
@@ -94,7 +92,3 @@ class GroupCreditSettings(ObjectiveSettings):
         """Return the preset's `Variant`, with settings of the same name."""
         values = {**self.presets.get(getattr(self, "preset", ""), {}), **vars(self)}
         return Variant(**{field.name: values[field.name] for field in fields(Variant) if field.name in values})
-
-    def set_gains(self, _: CreditInputs, /) -> Tensor | None:
-        """Return [sequences] centred gains that replace rewards, or None."""
-        return None

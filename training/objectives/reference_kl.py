@@ -7,8 +7,11 @@ from torch import Tensor
 
 from training.objectives.base import ObjectiveInputs
 
+MAX_KL_RATIO = 10.0
+"""Max importance ratio of a sequence."""
 
-def reference_kl(inputs: ObjectiveInputs, counts: Tensor, ratio_cap: float) -> Tensor:
+
+def reference_kl(inputs: ObjectiveInputs, counts: Tensor) -> Tensor:
     """Return a term (0-d) with the expected gradient of the sequences' KL(policy | reference).
 
     It is sum_t (log-ratio to go, detached) · log pi(y_t), times the sequence's capped importance ratio; per-token k1
@@ -22,28 +25,10 @@ def reference_kl(inputs: ObjectiveInputs, counts: Tensor, ratio_cap: float) -> T
     """
     if inputs.reference_logprobs is None:
         raise ValueError("a KL term (kl_coef > 0) needs the reference policy's log-probabilities")
-    excess = torch.where(counts, inputs.logprobs - inputs.reference_logprobs, 0.0)
-    log_ratio = torch.where(counts, inputs.logprobs.detach() - inputs.generator_logprobs, 0.0)
-    importance = per_sequence(log_ratio, inputs).exp().clamp(max=ratio_cap)
-    # one weight per sequence: that of its counted tokens
-    own = inputs.token_weights.to(importance.dtype)
-    to_go = _to_go(excess.detach(), inputs)
-    logprobs = torch.where(counts, inputs.logprobs, 0.0)
-    weight = torch.where(counts, own[inputs.sequence_index], 0.0)
-    return (weight * importance[inputs.sequence_index] * to_go * logprobs).sum()
-
-
-def per_sequence(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """Return [sequences] sums of [tokens] values."""
-    sums = torch.zeros(len(inputs.advantages), dtype=values.dtype, device=values.device)
-    return sums.index_add(0, inputs.sequence_index, values)
-
-
-def _to_go(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """Return [tokens] sums to each contiguous sequence's end."""
-    exact = values.to(torch.float64)  # sums run over the whole micro-batch
-    before = exact.cumsum(0) - exact
-    starts = torch.ones_like(inputs.sequence_index, dtype=torch.bool)
-    starts[1:] = inputs.sequence_index[1:] != inputs.sequence_index[:-1]
-    begin = before[starts][starts.cumsum(0) - 1]
-    return (per_sequence(exact, inputs)[inputs.sequence_index] - (before - begin)).to(values.dtype)
+    excess = torch.where(counts, inputs.logprobs - inputs.reference_logprobs, 0.0).detach().to(torch.float64)
+    so_far = excess.cumsum(0) - excess  # from the micro-batch's first token, as `ends`
+    ends = inputs.per_sequence(excess).cumsum(0)
+    to_go = (ends[inputs.sequence_index] - so_far).to(inputs.logprobs.dtype)
+    importance = inputs.per_sequence(inputs.log_ratio(counts).detach()).exp().clamp(max=MAX_KL_RATIO)
+    weight = inputs.per_token(inputs.token_weights * importance)
+    return (weight * to_go * torch.where(counts, inputs.logprobs, 0.0)).sum()

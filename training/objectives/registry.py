@@ -61,8 +61,3 @@ def objective_of(settings: ObjectiveSettings) -> AnyObjective:
 def needs_of(settings: ObjectiveSettings) -> ObjectiveNeeds:
     """Return what the objective needs with these settings."""
     return objective_of(settings).needs(settings)
-
-
-def objective_settings() -> dict[str, type[ObjectiveSettings]]:
-    """Return the built-in objectives' settings by kind."""
-    return {kind: objective.settings for kind, objective in OBJECTIVES.items()}

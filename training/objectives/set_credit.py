@@ -11,71 +11,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 from torch import Tensor
 
 from training.objectives.base import CreditInputs
-from training.objectives.credit import REWARD_TOLERANCE, decide_group, filter_group
-from training.objectives.presets import GroupCreditSettings
-from training.rewards import Reward
-from training.rollouts.rollout_scheduler import GroupDecision
 
 MAX_SUBSETS = 20_000
 """Max subsets of a group for a vote's credit; 8 of 16 are 12,870."""
-
-
-class SetCreditSettings(GroupCreditSettings):
-    """How far the rollouts of a group teach: each for itself, or for what k of them are worth together."""
-
-    credit: Literal["reward", "pass_at_k", "majority"] = Field(
-        "reward",
-        description="`reward`: a rollout's reward minus its group's mean (paper); `pass_at_k`, "
-        "`majority`: its contribution to the best reward, or the vote, of `k` (arXiv "
-        "2503.19595, 2505.15201).",
-    )
-    k: int = Field(8, ge=1, description="Rollouts of `pass_at_k` and `majority`.")
-
-    def set_gains(self, sequences: CreditInputs, /) -> Tensor | None:
-        """Return the gains of `credit`; None for `reward`."""
-        return None if self.credit == "reward" else set_gains(sequences, self.credit, self.k)
-
-    @model_validator(mode="after")
-    def _has_meaning(self) -> Self:
-        if (name := self.variant.advantage_normalisation) in ("mean", "components") and self.credit != "reward":
-            raise ValueError(f"advantage_normalisation = {name} has no meaning with credit = {self.credit}; change one")
-        return self
-
-    def unsuited(self, group_size: int, /) -> str | None:
-        """Return why groups of this size do not suit the credit, or None."""
-        if self.credit == "reward":
-            return None
-        if self.k > group_size:
-            return f"objective.k = {self.k} is more than collector.group_size = {group_size}; lower k or raise it"
-        if self.credit == "majority" and (subsets := math.comb(group_size, self.k)) > MAX_SUBSETS:
-            return (
-                f"objective.credit = majority goes over {subsets} subsets of k = {self.k} of collector.group_size = "
-                f"{group_size} rollouts, more than {MAX_SUBSETS}; lower one of them"
-            )
-        return None
-
-
-def set_decision(rewards: Sequence[Reward], settings: SetCreditSettings) -> GroupDecision:
-    """Train on groups that differ; with `pass_at_k`, some rollout needs credit."""
-    if settings.credit == "reward":
-        return decide_group(rewards, settings)
-    diversity = "correctness" if settings.credit == "majority" else settings.variant.group_filter
-    decision = filter_group(rewards, diversity, max(2, settings.k))
-    if decision.drop_reason is not None or settings.credit == "majority":
-        return decision
-    gains = best_of_k_credit([reward.total for reward in rewards if not reward.excluded], settings.k)
-    return replace(decision, drop_reason="no_credit") if abs(gains).max() <= REWARD_TOLERANCE else decision
 
 
 def set_gains(sequences: CreditInputs, credit: Literal["pass_at_k", "majority"], k: int) -> Tensor:

@@ -45,8 +45,7 @@ def sft_loss(inputs: ObjectiveInputs, _: SftSettings) -> tuple[Tensor, dict[str,
     """Return a micro-batch's loss (0-d), and the mean -log pi in nats."""
     counts = counted(inputs)
     surprise = torch.where(counts, -inputs.logprobs, 0.0)
-    weights = inputs.token_weights.to(surprise.dtype)[inputs.sequence_index]
-    return (weights * surprise).sum(), {"nll": mean_of(surprise, counts)}
+    return (inputs.per_token(inputs.token_weights) * surprise).sum(), {"nll": mean_of(surprise, counts)}
 
 
 SFT = Objective(SftSettings, sft_loss, sft_credit, sft_decision, lambda _: ObjectiveNeeds(generator_logprobs=False))

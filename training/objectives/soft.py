@@ -24,8 +24,8 @@ Invariants: a token weight is its whole sequence's; a resumed run has the same v
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
 import torch
 from pydantic import Field
@@ -42,93 +42,11 @@ from training.objectives.base import (
     ScoredGroups,
     Statistic,
 )
-from training.objectives.credit import filter_group
+from training.objectives.credit import filter_group, group_means
 from training.objectives.objective import Objective
 from training.objectives.step_statistics import counted, mean_of
 from training.rewards import CORRECTNESS, FORMAT, Reward
 from training.rollouts.rollout_scheduler import GroupDecision
-
-
-class MeasuredProblem(Protocol):
-    """A problem with ``correct`` of ``judged`` attempts of ``policy``."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def judged(self) -> int: ...
-
-    @property
-    def correct(self) -> int: ...
-
-    @property
-    def policy(self) -> str | None: ...
-
-
-def prior_value(correct: int, judged: int, tau: float, rewards: RewardSettings) -> float:
-    """Return V, in reward, of a problem by the reference's attempts.
-
-    Example: with 0.1 for the format, 0.9 for a correct answer, tau 1 and 1 of 2: 0.1 + log((1 + e^0.9) / 2) = 0.648.
-    """
-    rate = (correct + 0.5) / (judged + 1)
-    wrong = FORMAT + rewards.language
-    odds = math.log(1 - rate), math.log(rate) + CORRECTNESS / tau
-    most = max(odds)
-    return wrong + tau * (most + math.log(sum(math.exp(one - most) for one in odds)))
-
-
-class ProblemValues:
-    """The values of a run's problems, which move by ``rate`` towards estimates; None: fixed."""
-
-    def __init__(
-        self, tasks: Iterable[MeasuredProblem], tau: float, rate: float | None, rewards: RewardSettings
-    ) -> None:
-        self.rate = rate
-        self._values = {task.id: prior_value(task.correct, task.judged, tau, rewards) for task in tasks if task.judged}
-
-    def of(self, problem: str) -> float | None:
-        """Return a problem's value, if any."""
-        return self._values.get(problem)
-
-    def learn(self, estimates: Mapping[str, Sequence[float]]) -> None:
-        """Move values towards each problem's estimates, one per group."""
-        if self.rate is None:
-            return
-        for problem, found in estimates.items():
-            for estimate in found:
-                value = self._values.get(problem, estimate)
-                self._values[problem] = value + self.rate * (estimate - value)
-
-    def state(self) -> dict[str, Any]:
-        """Return the values for JSON; empty if fixed."""
-        return {} if self.rate is None else dict(self._values)
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state`."""
-        self._values |= {problem: float(value) for problem, value in state.items()}
-
-
-def require_measured(tasks: Sequence[MeasuredProblem], reference: str) -> None:
-    """Require a pass rate of the reference for every problem.
-
-    Args:
-        reference: `model@revision`; only revisions are compared.
-
-    Raises:
-        ConfigError: a problem has none.
-    """
-    for task in tasks:
-        if not task.judged or task.policy is None:
-            raise ConfigError(
-                f"objective.value = prior reads pass rates, and problem {task.id} has none; train on curated sets, or "
-                "take `group` or `learned`"
-            )
-        if task.policy.rpartition("@")[2] != reference.rpartition("@")[2]:
-            raise ConfigError(
-                f"objective.value = prior needs pass rates of the reference {reference}, and problem {task.id} was "
-                f"measured with {task.policy}; name that model in `reference`, or take `group` or `learned`"
-            )
-
 
 MARGIN = 0.05
 """Min distance of Q from 0, where the cross-entropy's slope is unbounded."""
@@ -166,17 +84,16 @@ def soft_credit(sequences: CreditInputs, settings: SoftSettings) -> GroupCredit:
 
 
 def soft_advantages(scored: ScoredGroups, settings: SoftSettings) -> GroupWeights:
-    """Return r - V, and each group's mean of r - tau l as an estimate; with `prior`, advantages stay."""
+    """Return r - V, and for `learned` each group's mean of r - tau l; with `prior`, advantages stay."""
     totals = scored.advantages.to(torch.float64)
     if settings.value == "prior":
         return GroupWeights(totals)
-    rest = totals - settings.tau * scored.scores.to(torch.float64)
-    numbers, index, count = torch.unique(scored.groups, return_inverse=True, return_counts=True)
-    means = torch.zeros(len(count), dtype=torch.float64).index_add_(0, index, rest) / count
-    values = means[index]
-    if settings.value == "learned" and scored.values is not None:
-        values = torch.where(scored.values.isnan(), values, scored.values)
-    return GroupWeights(totals - values, estimates=dict(zip(numbers.tolist(), means.tolist(), strict=True)))
+    values = means = group_means(totals - settings.tau * scored.scores.to(torch.float64), scored.groups)
+    if settings.value == "group":
+        return GroupWeights(totals - means)
+    if scored.values is not None:
+        values = torch.where(scored.values.isnan(), means, scored.values)
+    return GroupWeights(totals - values, estimates=dict(zip(scored.groups.tolist(), means.tolist(), strict=True)))
 
 
 def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, dict[str, Statistic]]:
@@ -189,9 +106,7 @@ def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, 
         raise ValueError("objective soft needs the reference policy's log-probabilities")
     counts = counted(inputs)
     excess = torch.where(counts, inputs.logprobs - inputs.reference_logprobs, 0.0)
-    zeros = torch.zeros(len(inputs.advantages), dtype=excess.dtype, device=excess.device)
-    log_ratios = zeros.index_add(0, inputs.sequence_index, excess)
-    errors = inputs.advantages.to(excess.dtype) - settings.tau * log_ratios
+    errors = inputs.advantages.to(excess.dtype) - settings.tau * inputs.per_sequence(excess)
     own = {"soft_error": mean_of(errors.abs(), inputs.token_weights > 0)}
     if settings.value != "prior":
         losses = 0.5 * errors.square()
@@ -212,19 +127,49 @@ def _cross_entropy(rewards: Tensor, errors: Tensor, settings: SoftSettings) -> T
     return -(target * bounded + (1 - target) * torch.log(-torch.expm1(falling)))
 
 
+def prior_value(correct: int, judged: int, tau: float, rewards: RewardSettings) -> float:
+    """Return V, in reward, of a problem by the reference's attempts.
+
+    Example: with 0.1 for the format, 0.9 for a correct answer, tau 1 and 1 of 2: 0.1 + log((1 + e^0.9) / 2) = 0.648.
+    """
+    rate = (correct + 0.5) / (judged + 1)
+    wrong, gain = FORMAT + rewards.language, CORRECTNESS / tau
+    return wrong + CORRECTNESS + tau * math.log(rate + (1 - rate) * math.exp(-gain))
+
+
 def soft_values(
-    settings: SoftSettings, tasks: Sequence[MeasuredProblem], rewards: RewardSettings, reference: str
-) -> ProblemValues | None:
-    """Return the problems' values; None for `group`.
+    settings: SoftSettings, tasks: Sequence[Any], rewards: RewardSettings, reference: str
+) -> dict[str, float]:
+    """Return the values of measured problems; none for `group`.
+
+    Args:
+        tasks: of `TrainingTask`.
+        reference: `model@revision`; only revisions are compared.
 
     Raises:
         ConfigError: with `prior`, a problem has no pass rate of the reference.
     """
     if settings.value == "group":
-        return None
-    if settings.value == "prior":
-        require_measured(tasks, reference)
-    return ProblemValues(tasks, settings.tau, VALUE_RATE if settings.value == "learned" else None, rewards)
+        return {}
+    for task in tasks if settings.value == "prior" else ():
+        if not task.judged or task.policy is None:
+            raise ConfigError(
+                f"objective.value = prior reads pass rates, and problem {task.id} has none; train on curated sets, or "
+                "take `group` or `learned`"
+            )
+        if task.policy.rpartition("@")[2] != reference.rpartition("@")[2]:
+            raise ConfigError(
+                f"objective.value = prior needs pass rates of the reference {reference}, and problem {task.id} was "
+                f"measured with {task.policy}; name that model in `reference`, or take `group` or `learned`"
+            )
+    return {task.id: prior_value(task.correct, task.judged, settings.tau, rewards) for task in tasks if task.judged}
+
+
+def learn_values(values: dict[str, float], estimates: Iterable[tuple[str, float]]) -> None:
+    """Move values by `VALUE_RATE` towards each problem's estimates; the first one is a value itself."""
+    for problem, estimate in estimates:
+        value = values.get(problem, estimate)
+        values[problem] = value + VALUE_RATE * (estimate - value)
 
 
 SOFT = Objective(
@@ -236,5 +181,4 @@ SOFT = Objective(
         uses_reference=True, generator_logprobs=False, second_pass=settings.value != "prior"
     ),
     second_pass=soft_advantages,
-    values=soft_values,
 )

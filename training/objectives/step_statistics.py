@@ -30,11 +30,6 @@ def mean_of(values: Tensor, counts: Tensor) -> Statistic:
     return Statistic("mean", torch.where(counts, values, 0.0).sum(), counts.sum().to(values.dtype))
 
 
-def sum_of(values: Tensor, counts: Tensor) -> Statistic:
-    """Return the sum where ``counts`` is True."""
-    return Statistic("sum", mean_of(values, counts).total, torch.zeros((), device=values.device))
-
-
 def max_of(values: Tensor, counts: Tensor) -> Statistic:
     """Return the maximum where ``counts`` is True, or -inf."""
     counted_values = torch.where(counts, values.detach(), -torch.inf)
@@ -62,9 +57,8 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
     ``kl_reference``.
     """
     counts = counted(inputs)
-    # log-probabilities of tokens that do not count may be anything, infinities too
     drawn = counts if inputs.drawn is None else counts & inputs.drawn
-    log_ratio = torch.where(drawn, inputs.logprobs - inputs.generator_logprobs, 0.0)
+    log_ratio = inputs.log_ratio(drawn)
     ratio = log_ratio.clamp(max=LARGEST_MEASURED).exp()
     measured = {
         "ratio_mean": mean_of(ratio, drawn),
@@ -85,17 +79,15 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
 def _mismatch(log_ratio: Tensor, counts: Tensor, on_policy: Tensor) -> dict[str, Statistic]:
     """Return how far trainer and generator differ with the same weights, and with older ones (``stale_…``).
 
-    ``mismatch_k1`` and ``mismatch_kl`` estimate KL(generator | trainer) by -log rho and rho - 1 - log rho.
+    ``mismatch_kl`` and ``stale_kl`` estimate KL(generator | trainer) by rho - 1 - log rho.
     """
     same, other, distance = counts & on_policy, counts & ~on_policy, log_ratio.abs()
     return {
         "mismatch_share": mean_of(on_policy, counts),
         "mismatch_mean": mean_of(distance, same),
         "mismatch_max": max_of(distance, same),
-        "mismatch_k1": mean_of(-log_ratio, same),
         "mismatch_kl": mean_of(k3(log_ratio), same),
         "stale_mean": mean_of(distance, other),
-        "stale_max": max_of(distance, other),
         "stale_kl": mean_of(k3(log_ratio), other),
     }
 
@@ -114,38 +106,25 @@ def joined(measured: Mapping[str, Statistic], own: Mapping[str, Statistic]) -> d
     return {**measured, **own}
 
 
-def added(first: Mapping[str, Statistic], second: Mapping[str, Statistic]) -> dict[str, Statistic]:
-    """Return the sums of two micro-batches' statistics."""
-    return {name: statistic + second[name] for name, statistic in first.items()}
-
-
 def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedContext) -> dict[str, Statistic]:
-    """Return the step's statistics in floats; all ranks call it with the same names."""
-    sums = sorted(name for name, statistic in statistics.items() if statistic.reduction != "max")
-    largest = sorted(statistics.keys() - set(sums))
-    numbers: dict[str, Statistic] = {}
-    if sums:
-        pairs = [torch.stack([_tensor(statistics[name].total), _tensor(statistics[name].count)]) for name in sums]
-        for name, (total, count) in zip(sums, ranks.all_reduce(torch.stack(pairs)).tolist(), strict=True):
-            numbers[name] = Statistic(statistics[name].reduction, total, count)
+    """Return the step's statistics in floats, with ``ess`` for the mean of rho²; all ranks have the same names."""
+    means = sorted(name for name, statistic in statistics.items() if statistic.reduction == "mean")
+    largest = sorted(statistics.keys() - set(means))
+    pairs = [torch.stack([_tensor(statistics[name].total), _tensor(statistics[name].count)]) for name in means]
+    sums = ranks.all_reduce(torch.stack(pairs)).tolist()
+    numbers = {name: Statistic("mean", *pair) for name, pair in zip(means, sums, strict=True)}
     if largest:
         maxima = ranks.all_reduce(torch.stack([_tensor(statistics[name].total) for name in largest]), maximum=True)
         numbers |= {name: Statistic("max", value) for name, value in zip(largest, maxima.tolist(), strict=True)}
-    return effective_share(numbers)
+    square, mean = numbers.pop("ratio_square", None), numbers.get("ratio_mean")
+    if square is not None and mean is not None:  # (sum rho)² / (N sum rho²) of arXiv 2505.24034
+        share = mean.value**2 / square.value if square.count else 0.0
+        numbers["ess"] = Statistic("mean", share * float(mean.count), mean.count)
+    return numbers
 
 
 def _tensor(value: Tensor | float) -> Tensor:
     return torch.as_tensor(value, dtype=torch.float64)
-
-
-def effective_share(numbers: Mapping[str, Statistic]) -> dict[str, Statistic]:
-    """Return the statistics with ``ess``, (sum rho)² / (N sum rho²), for the mean of rho² (arXiv 2505.24034)."""
-    rest = dict(numbers)
-    square, mean = rest.pop("ratio_square", None), rest.get("ratio_mean")
-    if square is None or mean is None:
-        return dict(numbers)
-    share = mean.value**2 / square.value if square.count else 0.0
-    return {**rest, "ess": Statistic("mean", share * float(mean.count), mean.count)}
 
 
 def over_steps(steps: Sequence[Mapping[str, Statistic]]) -> dict[str, float]:

@@ -105,25 +105,6 @@ def register_packed_attention() -> str:
     return PACKED_ATTENTION
 
 
-@dataclass(frozen=True, slots=True)
-class AttentionCalls:
-    """Sequences grouped by padded length."""
-
-    sizes: tuple[tuple[int, int], ...]  # (sequences, padded length) of each call
-    unrolled: Tensor  # [padded tokens] int64: which of the model's tokens each is
-    packed: Tensor  # [tokens] int64: where each of the model's tokens stands among them
-
-    def compute(self, rows: Sequence[Tensor], call: Callable[..., Tensor]) -> Tensor:
-        """Apply ``call`` to groups [sequences, padded length, …] of ``rows`` [tokens, …]."""
-        rows = [_take_tokens(whole, self.unrolled) for whole in rows]
-        # split, not slices: the gradient of each slice would be as long as the whole micro-batch
-        parts = [torch.split(whole, [count * length for count, length in self.sizes]) for whole in rows]
-        outputs = []
-        for size, *taken in zip(self.sizes, *parts, strict=True):
-            outputs.append(call(*(part.view(*size, *part.shape[1:]) for part in taken)).flatten(0, 1))
-        return _take_tokens(torch.cat(outputs), self.packed)
-
-
 @dataclass(frozen=True)
 class PackedLayout:
     """Where a micro-batch's sequences are (see `MicroBatch`)."""
@@ -132,9 +113,20 @@ class PackedLayout:
     unrolled: Tensor | None = None
     packed: Tensor | None = None
 
+    def compute(self, rows: Sequence[Tensor], call: Callable[..., Tensor]) -> Tensor:
+        """Apply ``call`` to groups [sequences, padded length, …] of ``rows`` [tokens, …]."""
+        sizes, unrolled, packed = self._calls
+        rows = [_take_tokens(whole, unrolled) for whole in rows]
+        # split, not slices: the gradient of each slice would be as long as the whole micro-batch
+        parts = [torch.split(whole, [count * length for count, length in sizes]) for whole in rows]
+        outputs = []
+        for size, *taken in zip(sizes, *parts, strict=True):
+            outputs.append(call(*(part.view(*size, *part.shape[1:]) for part in taken)).flatten(0, 1))
+        return _take_tokens(torch.cat(outputs), packed)
+
     @cached_property
-    def calls(self) -> AttentionCalls:
-        """Return the calls for layers without variable lengths."""
+    def _calls(self) -> tuple[list[tuple[int, int]], Tensor, Tensor]:
+        """Return each call's (sequences, padded length), which token each padded one is, and where each token is."""
         starts, lengths = self.cu_seqlens[:-1].long(), self.cu_seqlens.diff().long()
         padded, order = ((lengths + _STEP - 1) // _STEP * _STEP).sort(stable=True)
         offset = concatenated_ranges(torch.zeros_like(padded), padded)
@@ -142,8 +134,8 @@ class PackedLayout:
         whole = starts + torch.minimum(offset, lengths - 1)
         place = torch.empty(int(self.cu_seqlens[-1]), dtype=torch.long, device=padded.device)
         place[whole[offset < lengths]] = (offset < lengths).nonzero()[:, 0]
-        return AttentionCalls(
-            tuple((len(list(run)), length) for length, run in groupby(padded.tolist())),
+        return (
+            [(len(list(run)), length) for length, run in groupby(padded.tolist())],
             whole if self.unrolled is None else self.unrolled[whole],
             place if self.packed is None else place[self.packed],
         )
@@ -223,14 +215,11 @@ def packed_attention(
     rule = AttentionRule(scaling, window, s_aux, softcap)
     rows = [whole[0].transpose(0, 1) for whole in (query, key, value)]  # [tokens, heads, head]
     layout = layout or PackedLayout(cu_seq_lens_q)
-    if _flash_can(query, value) and s_aux is None and softcap is None:
+    is_half = query.dtype in (torch.bfloat16, torch.float16)
+    is_known = query.shape[-1] == value.shape[-1] <= _LARGEST_HEAD and s_aux is None and softcap is None
+    if query.is_cuda and is_half and is_known:
         return _flash(rows, layout, max_length_q, rule)[None], None
-    return layout.calls.compute(rows, partial(_whole_sequences, rule=rule))[None], None
-
-
-def _flash_can(query: Tensor, value: Tensor) -> bool:
-    heads = query.shape[-1] == value.shape[-1] <= _LARGEST_HEAD
-    return query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and heads
+    return layout.compute(rows, partial(_whole_sequences, rule=rule))[None], None
 
 
 def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, rule: AttentionRule) -> Tensor:

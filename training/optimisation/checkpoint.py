@@ -28,7 +28,7 @@ from training.optimisation.trainer import Trainer
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-CHECKPOINT_FORMAT = 4
+CHECKPOINT_FORMAT = 5
 """Checkpoints of another format are refused."""
 
 
@@ -69,11 +69,8 @@ class PendingCheckpoint:
             "step": step,
             "optimiser_steps": trainer.steps_taken,
             "rng": torch.get_rng_state().tolist(),
-            "reference": trainer.reference.revision if trainer.reference is not None else None,
-            "teacher": trainer.teacher.revision if trainer.teacher is not None else None,
+            **_identity(trainer),
         }
-        if trainer.adapters is not None:
-            self._state |= {"lora": trainer.adapters.described(), "base": trainer.base_revision}
         self._model = _copies(trainer.full_state_dict())
         self._adapters = trainer.adapter_tensors()
         self._weights = trainer.begin_save(self._aside / "weights")
@@ -127,38 +124,34 @@ def restore_trainer(checkpoint: Checkpoint, trainer: Trainer) -> None:
     Raises:
         StoreError: the reference, teacher, adapters' settings or their model differ from the run's.
     """
-    _require_same_adapters(checkpoint, trainer)
-    recorded = checkpoint.state.get("reference")
-    current = trainer.reference.revision if trainer.reference is not None else None
-    if recorded is not None and current is not None and recorded != current:
-        raise StoreError(
-            f"{checkpoint.folder}: the reference model of the KL term was {recorded}, the one given now is {current}; "
-            "put it back, or set `reference` to a model of that revision"
-        )
-    taught_by = trainer.teacher.revision if trainer.teacher is not None else None
-    if checkpoint.state["teacher"] != taught_by:
-        raise StoreError(
-            f"{checkpoint.folder}: the teacher was {checkpoint.state['teacher']}, the one given now is {taught_by}; "
-            "put it back"
-        )
+    for name, current in _identity(trainer).items():
+        recorded = checkpoint.state[name]
+        is_unknown = name in ("reference", "base") and None in (recorded, current)
+        if recorded != current and not is_unknown:
+            raise StoreError(
+                f"{checkpoint.folder}: {_NAMES[name]} was {recorded or 'none'}, the one given now is "
+                f"{current or 'none'}; put it back, or begin another run"
+            )
     trainer.load(checkpoint.folder / "weights", checkpoint.state["optimiser_steps"])
     torch.set_rng_state(torch.tensor(checkpoint.state["rng"], dtype=torch.uint8))
 
 
-def _require_same_adapters(checkpoint: Checkpoint, trainer: Trainer) -> None:
-    shape = trainer.adapters.described() if trainer.adapters is not None else None
-    base = trainer.base_revision
-    recorded, recorded_base = checkpoint.state.get("lora"), checkpoint.state.get("base")
-    if recorded != shape:
-        raise StoreError(
-            f"{checkpoint.folder}: the run had [lora] as {recorded or 'no table'}, the recipe has it as "
-            f"{shape or 'no table'}; put it back, or begin another run"
-        )
-    if None not in (recorded_base, base) and recorded_base != base:
-        raise StoreError(
-            f"{checkpoint.folder}: its adapters belong to the model {recorded_base}, the one given now is {base}; put "
-            "that model back"
-        )
+_NAMES = {
+    "reference": "the reference model",
+    "teacher": "the teacher",
+    "lora": "the table [lora]",
+    "base": "the model that the adapters belong to",
+}
+
+
+def _identity(trainer: Trainer) -> dict[str, Any]:
+    """Return what must be the same in a resumed run."""
+    return {
+        "reference": trainer.reference.revision if trainer.reference is not None else None,
+        "teacher": trainer.teacher.revision if trainer.teacher is not None else None,
+        "lora": trainer.adapters.settings.model_dump(mode="json") if trainer.adapters is not None else None,
+        "base": trainer.base_revision,
+    }
 
 
 class JsonlLog:

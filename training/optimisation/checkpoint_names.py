@@ -35,7 +35,7 @@ class CheckpointSource:
     """
 
     folder: Path
-    shapes: Mapping[str, tuple[int, ...]]  # of all tensors on disk; empty where they are no safetensors
+    shapes: Mapping[str, tuple[int, ...]]
     whole: PreTrainedModel | None = None
     prefixes: tuple[tuple[str, str], ...] = ()
 

@@ -18,7 +18,7 @@ from training.optimisation.attention import attention_kwargs, register_packed_at
 from training.optimisation.memory import LOGIT_ELEMENTS
 from training.optimisation.packing import MicroBatch
 from training.optimisation.recurrent_layers import as_transformers_has_them, keep_sequences_apart
-from training.optimisation.text_part import decoder_of, logits_of
+from training.optimisation.text_part import logits_of
 
 EntropyMode = Literal["none", "value", "gradient"]
 
@@ -65,7 +65,7 @@ class PackedPolicy(nn.Module):
         if plain:
             return self._plain_scores(batch)
         causal: Any = self.model
-        hidden = decoder_of(causal)(
+        hidden = causal.get_decoder()(
             input_ids=batch.input_ids[None],
             position_ids=batch.position_ids[None],
             use_cache=False,

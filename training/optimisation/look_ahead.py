@@ -17,8 +17,7 @@ from itertools import islice
 import torch
 
 from training.config import PackingSettings
-from training.optimisation.collating import collate
-from training.optimisation.packing import MicroBatch, TrainingSample, plan_micro_batches
+from training.optimisation.packing import MicroBatch, TrainingSample, collate, plan_micro_batches
 
 LOOK_AHEAD = 2
 """Rounds collated ahead."""
@@ -121,13 +120,6 @@ def distribute_micro_batches(
                     shares[seat if turn % 2 == 0 else ranks - 1 - seat].append(part)
                 return shares
         rounds += 1
-
-
-def waiting_share(shares: Sequence[Sequence[Sequence[int]]], lengths: Sequence[int]) -> float:
-    """Return the share of the ranks' time spent waiting, in tokens."""
-    rounds = zip(*shares, strict=True)
-    longest = sum(max(_load(part, lengths) for part in at_once) for at_once in rounds)
-    return 1 - sum(lengths) / (len(shares) * longest) if longest else 0.0
 
 
 def _by_prompt(part: Sequence[int], prompts: Sequence[object]) -> list[list[int]]:

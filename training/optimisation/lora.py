@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from curation.records import ConfigError
 from training.config import LoraSettings
 from training.optimisation.checkpoint_names import checkpoint_source, with_prefix
-from training.optimisation.text_part import decoder_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -56,7 +55,6 @@ class Adapters:
                 "leave the table out"
             ) from error
         self.settings = settings
-        self._scale = ALPHA_PER_RANK
         config = LoraConfig(
             r=settings.rank,
             lora_alpha=ALPHA_PER_RANK * settings.rank,
@@ -76,10 +74,6 @@ class Adapters:
             raise ConfigError(f"[lora]: {odd[0]} is no plain linear layer; leave the table out")
         self._config = config
 
-    def described(self) -> dict[str, Any]:
-        """Return the settings that a checkpoint stores."""
-        return self.settings.model_dump(mode="json")
-
     def merged(self, name: str, state: Mapping[str, Tensor], whole: Callable[[Tensor], Tensor]) -> Tensor:
         """Return the tensor with its adapter, if any; all ranks gather it together."""
         value = whole(state[name])
@@ -87,7 +81,7 @@ class Adapters:
         if not base or kind != "weight":
             return value
         down, up = (whole(state[f"{stem}.lora_{letter}.{_NAME}.weight"]) for letter in "AB")
-        return torch.addmm(value, up, down, alpha=self._scale)
+        return torch.addmm(value, up, down, alpha=ALPHA_PER_RANK)
 
     def write(self, folder: Path, tensors: Mapping[str, Tensor], model: PreTrainedModel, base: str) -> None:
         """Write whole tensors for ``PeftModel.from_pretrained(model, folder)``; ``base`` names their model."""
@@ -117,7 +111,7 @@ def is_adapter(name: str) -> bool:
 
 
 def _targets(model: PreTrainedModel) -> tuple[str, ...]:
-    layers = decoder_of(model).layers
+    layers = model.get_decoder().layers
     modules = [(name, module) for layer in layers for name, module in layer.named_modules()]
     linear = {name.rpartition(".")[2] for name, module in modules if isinstance(module, nn.Linear)}
     if any(name.endswith("experts") for name, _ in modules):

@@ -126,15 +126,13 @@ def estimate_memory(
         dtype_bytes * (4 * shape.hidden_size + 2 * (queries + 2 * kv) + queries + 4 * shape.intermediate_size)
         + 8 * shape.hidden_size
     )
-    per_token = (
-        dtype_bytes * shape.hidden_size * shape.num_layers + per_layer
-        if checkpointing
-        else per_layer * shape.num_layers
-    )
-    gathered = (
-        0.0 if ranks == 1 and dtype_bytes == 4 else dtype_bytes * (2 if lora_rank else 3) * shape.layer_parameters
-    )
-    gathered += 0.0 if ranks == 1 and dtype_bytes == 4 else dtype_bytes * 2 * shape.embedding_parameters
+    per_token = per_layer * shape.num_layers
+    if checkpointing:
+        per_token = dtype_bytes * shape.hidden_size * shape.num_layers + per_layer
+    gathered = 0.0
+    if ranks > 1 or dtype_bytes < 4:
+        layers = (2 if lora_rank else 3) * shape.layer_parameters
+        gathered = float(dtype_bytes * (layers + 2 * shape.embedding_parameters))
     adapters = shape.adapter_parameters(lora_rank)
     states = 16.0 * shape.num_parameters if not lora_rank else 4.0 * shape.num_parameters + 16.0 * adapters
     return MemoryEstimate(

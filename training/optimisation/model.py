@@ -60,31 +60,16 @@ def load_model(
         raise PolicyError(f"{folder}: transformers cannot load this model: {error}") from error
     if training and getattr(model.config, "quantization_config", None) is not None:
         raise PolicyError(f"{folder}: its weights are quantised; training needs a copy in bfloat16 or float32")
-    if training:
-        _require_finite(model, folder)
-    model_on_device: PreTrainedModel = model.to(device)
-    _own_memory(model_on_device)
-    return model_on_device.train(training)
-
-
-def _require_finite(model: PreTrainedModel, folder: Path) -> None:
-    broken = [name for name, value in model.named_parameters() if not value.is_meta and not value.isfinite().all()]
-    if broken:
+    values = model.named_parameters() if training else ()
+    if broken := [name for name, value in values if not value.is_meta and not value.isfinite().all()]:
         raise PolicyError(
             f"{folder}: {len(broken)} of its tensors hold NaN or infinite weights, the first is {broken[0]}; take the "
             "checkpoint before it, or download the model again"
         )
-
-
-def checkpoint_layers(model: PreTrainedModel) -> None:
-    """Let each layer keep only its input for the backward pass."""
-    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-
-
-def _own_memory(model: PreTrainedModel) -> None:
-    """Copy weights out of the mapped file, which may be overwritten; tied weights stay tied."""
-    for tensor in (*model.parameters(), *model.buffers()):
-        tensor.data = tensor.data.clone()
+    model_on_device: PreTrainedModel = model.to(device)
+    for tensor in (*model_on_device.parameters(), *model_on_device.buffers()):
+        tensor.data = tensor.data.clone()  # out of the mapped file, which may be overwritten; tied ones stay tied
+    return model_on_device.train(training)
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
@@ -138,7 +123,10 @@ def save_model(
         whole_model(model).save_pretrained(
             aside, state_dict=tensors | untouched_tensors(model, tensors), save_original_format=False
         )
-        _copy_processors(model, aside)
+        if (source := checkpoint_source(model)) is not None and source.whole is not None:
+            for name in _PROCESSORS:
+                if (source.folder / name).is_file():
+                    shutil.copyfile(source.folder / name, aside / name)
         tokenizer.save_pretrained(aside)
         if asked is not None:
             write_asked(aside, asked, BOXED)
@@ -165,14 +153,6 @@ def replaced(folder: Path) -> Iterator[Path]:
     aside.rename(folder)
     flush(folder.parent)
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _copy_processors(model: PreTrainedModel, folder: Path) -> None:
-    source = checkpoint_source(model)
-    if source is not None and source.whole is not None:
-        for name in _PROCESSORS:
-            if (source.folder / name).is_file():
-                shutil.copyfile(source.folder / name, folder / name)
 
 
 def flush(path: Path) -> None:

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from curation.policies.checkpoints import carries_state
 from training.config import PackingSettings
 from training.optimisation.attention import PackedLayout
-from training.optimisation.text_part import decoder_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -66,7 +65,7 @@ def as_transformers_has_them(model: PreTrainedModel) -> Iterator[None]:
 
 
 def _layers(model: PreTrainedModel) -> list[nn.Module]:
-    return list(getattr(decoder_of(model), "layers", ()))
+    return list(getattr(model.get_decoder(), "layers", ()))
 
 
 def _mixers(layer: nn.Module) -> list[Any]:
@@ -85,4 +84,4 @@ class _Apart:
     def __call__(self, hidden_states: Tensor, *_: Any, **__: Any) -> Tensor:
         if self._layout is None:
             raise ValueError("a layer that carries a state needs the boundaries; call the model through PackedPolicy")
-        return self._layout.calls.compute([hidden_states[0]], self.whole)[None]
+        return self._layout.compute([hidden_states[0]], self.whole)[None]

@@ -12,7 +12,6 @@ from torch.distributed.tensor import DTensor
 
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.text_part import decoder_of
 
 
 def shard(
@@ -37,7 +36,7 @@ def shard(
     options: dict[str, Any] = {"mesh": mesh, "mp_policy": precision}
     causal: Any = policy.model
     receiver = WeightReceiver(policy, ranks) if received and ranks.world_size > 1 else None
-    for layer in decoder_of(causal).layers:
+    for layer in causal.get_decoder().layers:
         if receiver is not None:
             receiver.receive(layer)
         fully_shard(layer, **options)

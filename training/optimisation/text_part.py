@@ -37,33 +37,23 @@ def load_causal_model(folder: Path, dtype: torch.dtype, *, empty: bool = False) 
     kind = _published_class(config) if text_config is not config else AutoModelForCausalLM
     is_plain = not getattr(text_config, "attn_logit_softcapping", None) and _knows_sdpa(config)
     attention = "sdpa" if is_plain else "eager"  # sdpa has neither soft-capping nor sinks
+    options: dict[str, Any] = {"dtype": dtype, "attn_implementation": attention}
     if empty:
         build = kind.from_config if kind is AutoModelForCausalLM else kind._from_config
         with torch.device("meta"):
-            model = build(config, dtype=dtype, attn_implementation=attention)
+            model = build(config, **options)
     else:
-        model = _read(kind, folder, dtype, attention)
-    causal = model if kind is AutoModelForCausalLM else _text_part(model, folder, attention)
-    if causal is model:
-        remember_source(causal, folder)
-    return causal
-
-
-def _read(kind: Any, folder: Path, dtype: torch.dtype, attention: str) -> PreTrainedModel:
-    model, report = kind.from_pretrained(
-        folder, dtype=dtype, attn_implementation=attention, local_files_only=True, output_loading_info=True
-    )
-    if missing := sorted(report["missing_keys"]):
-        raise PolicyError(
-            f"{folder}: the weights lack {len(missing)} tensors of this model, first {missing[0]}; download it again"
-        )
+        model, report = kind.from_pretrained(folder, **options, local_files_only=True, output_loading_info=True)
+        if missing := sorted(report["missing_keys"]):
+            raise PolicyError(
+                f"{folder}: the weights lack {len(missing)} tensors of this model, first {missing[0]}; download it "
+                "again"
+            )
+    if kind is not AutoModelForCausalLM:
+        return _text_part(model, folder, attention)
+    remember_source(model, folder)
     causal: PreTrainedModel = model
     return causal
-
-
-def decoder_of(model: PreTrainedModel) -> Any:
-    """Return the layers that compute hidden states."""
-    return model.get_decoder()
 
 
 def active_parameters(model: PreTrainedModel) -> int:

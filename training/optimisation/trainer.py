@@ -29,7 +29,6 @@ from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM, ObjectiveSettin
 from training.objectives.base import GroupWeights, ObjectiveInputs, ScoredGroups, Statistic
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import (
-    added,
     joined,
     measured_over_ranks,
     policy_statistics,
@@ -37,18 +36,16 @@ from training.objectives.step_statistics import (
 from training.optimisation.checkpoint_names import to_checkpoint_names
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.look_ahead import Arrivals, Collation, waiting_share
+from training.optimisation.look_ahead import Arrivals, Collation
 from training.optimisation.lora import Adapters, is_adapter, plain_name
-from training.optimisation.model import checkpoint_layers, load_model
+from training.optimisation.model import load_model
 from training.optimisation.packing import (
     MicroBatch,
     TrainingSample,
     model_tokens,
-    padding_share,
 )
 from training.optimisation.recurrent_layers import packing_for
-from training.optimisation.reference import ReferencePolicy, with_teacher_scores
-from training.optimisation.scoring import PolicyScorer
+from training.optimisation.scoring import PolicyScorer, ReferencePolicy, with_teacher_scores
 from training.optimisation.sharding import shard
 from training.optimisation.text_part import active_parameters
 from training.recipe import TrainRecipe
@@ -67,7 +64,6 @@ class StepResult:
 
     Attributes:
         statistics: the policy's and the objective's, over all ranks.
-        shared_prompt_share: share of tokens not read, since their prompt was.
         collation_wait_s: rank 0's wait for micro-batches since the last step.
     """
 
@@ -75,13 +71,10 @@ class StepResult:
     gradient_norm: float
     learning_rate: float
     statistics: Mapping[str, Statistic]
-    padding_share: float
     micro_batches: int
     model_tokens: int  # of prompts and responses, as the model reads them
     trained_tokens: int  # of responses, those that count
     seconds: float
-    shared_prompt_share: float = 0.0
-    rank_waiting_share: float = 0.0
     collation_wait_s: float = 0.0
     estimates: Mapping[int, float] = field(default_factory=dict)
 
@@ -99,7 +92,7 @@ class Trainer:
         self.teacher: ReferencePolicy | None = None  # the same, by `ask`
         self._saving: Future[Any] = Future()  # of the checkpoint that is being written, or the last one
         self._saving.set_result(None)
-        bf16, loaded = recipe.compute.dtype == "bfloat16", model is None
+        dtype, loaded = getattr(torch, recipe.compute.dtype), model is None
         if model is None:
             assert folder is not None
             model = load_model(folder, dtype="float32", device=ranks.loading_device, training=True)
@@ -107,12 +100,12 @@ class Trainer:
         self.adapters = Adapters(model, recipe.lora, recipe.seed) if recipe.lora is not None else None
         self.base_revision = folder_revision(folder) if self.adapters and folder and ranks.is_rank_zero else None
         if recipe.compute.activation_checkpointing:
-            checkpoint_layers(self.model)
+            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         self.parameters = active_parameters(model)
         self.packing, self.packing_note = packing_for(model, recipe.packing)
         self.policy = PackedPolicy(model, recipe.temperature)
         if ranks.sharded:
-            shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32, received=loaded)
+            shard(self.policy, ranks, dtype, received=loaded)
         self.scorer = PolicyScorer(self.policy, ranks, self.packing, recipe.temperature)
         optim = recipe.optim
         self.optimiser = torch.optim.AdamW(
@@ -124,8 +117,8 @@ class Trainer:
         )
         self._work: dict[str, RankTask] = {
             "step": self._step,
-            "weights": self._weights,
-            "adapters": self._adapter_tensors,
+            "weights": lambda *_: plain_state(self.model, self.adapters, ranks, dtype),
+            "adapters": lambda *_: adapter_state(self.model),
             "save": self._save,
             "load": self._load,
             "sequence_sums": self._sequence_sums,
@@ -158,16 +151,15 @@ class Trainer:
             PackingError: a sample does not fit into a micro-batch.
         """
         begun = time.perf_counter()
-        packing = self.packing
         samples, estimates = self._with_second_pass(samples, settings)
         if self.teacher is not None:
             samples = with_teacher_scores(samples, self.teacher_scorer)
-        lengths = [sample.length for sample in samples]
-        collation = Collation(samples, packing, self.ranks.world_size)
+        collation = Collation(samples, self.packing, self.ranks.world_size)
         dealt = [part for share in collation.shares for part in share]
         read = sum(model_tokens(samples, part) for part in dealt)
         value = (settings, self.steps_taken)
         loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, collation, value)
+        waited_s, self._waited_s = self._waited_s, 0.0
         if self._recipe.stored is not None and self._recipe.stored.max_distance is not None:
             statistics = {**statistics, "stored_far": far_share(samples)}
         return StepResult(
@@ -175,14 +167,11 @@ class Trainer:
             norm,
             self._recipe.optim.learning_rate_at(self.steps_taken - 1),
             statistics,
-            padding_share(dealt, lengths, packing.micro_batch_tokens),
             len(dealt),
             read,
             sum(len(sample.response_ids) if sample.mask is None else sum(sample.mask) for sample in samples),
             time.perf_counter() - begun,
-            1 - read / sum(lengths),
-            waiting_share(collation.shares, lengths),
-            self._waited_since_last_step(),
+            waited_s,
             estimates,
         )
 
@@ -220,11 +209,9 @@ class Trainer:
         return tensors
 
     def throughput(self, figures: Sequence[StepResult]) -> dict[str, float]:
-        """Return model TFLOP/s without attention, waiting share, and rank 0's peak memory."""
+        """Return model TFLOP/s without attention, and rank 0's peak memory."""
         seconds = max(sum(step.seconds for step in figures), 1e-9)
         numbers = {"speed/model_tflops": 6e-12 * self.parameters * sum(step.model_tokens for step in figures) / seconds}
-        if self.ranks.world_size > 1:
-            numbers["speed/rank_waiting_share"] = sum(step.rank_waiting_share for step in figures) / len(figures)
         if self.ranks.device.type == "cuda":
             numbers["speed/peak_memory_gib"] = torch.cuda.max_memory_allocated(self.ranks.device) / 2**30
         return numbers
@@ -237,10 +224,6 @@ class Trainer:
     def load(self, folder: Path, steps_taken: int) -> None:
         """Load what `begin_save` wrote, with any number of ranks."""
         self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
-
-    def _waited_since_last_step(self) -> float:
-        waited, self._waited_s = self._waited_s, 0.0
-        return waited
 
     def _step(
         self, shares: Iterator[MicroBatch], value: tuple[ObjectiveSettings, int]
@@ -256,7 +239,8 @@ class Trainer:
             part_loss, part_statistics = self._scored(part, objective)
             torch.autograd.backward(part_loss * self.ranks.world_size)  # sharding averages over ranks
             loss += part_loss.detach()
-            statistics = part_statistics if statistics is None else added(statistics, part_statistics)
+            earlier = statistics or {}
+            statistics = {name: one + earlier[name] if earlier else one for name, one in part_statistics.items()}
         assert statistics is not None
         self._waited_s += parts.waited_s
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), MAX_GRAD_NORM)
@@ -311,13 +295,6 @@ class Trainer:
         loss, own = objective.loss(inputs, settings)
         return loss, joined(policy_statistics(inputs), own)
 
-    def _weights(self, _: None, __: None) -> dict[str, Tensor]:
-        bf16 = self._recipe.compute.dtype == "bfloat16"
-        return plain_state(self.model, self.adapters, self.ranks, torch.bfloat16 if bf16 else torch.float32)
-
-    def _adapter_tensors(self, _: None, __: None) -> dict[str, Tensor]:
-        return adapter_state(self.model)
-
     def _save(self, _: None, folder: str) -> None:
         from torch.distributed.checkpoint.state_dict_saver import async_save
 
@@ -369,15 +346,12 @@ def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[
     """Return an error message with the likely cause; ``statistics`` must include `policy_statistics`."""
     begin = f"optimiser step {step}: the gradient's norm is {norm}"
     if not math.isfinite(statistics["kl_generator"].value):
-        if step == 0:
-            return (
-                f"{begin}, because the model's own log-probabilities are no finite numbers before any step: look for "
-                "NaN in its weights, or set compute.dtype = float32"
-            )
-        return (
-            f"{begin}, because the model's own log-probabilities are no finite numbers: an earlier step broke the "
-            "weights; resume from the last checkpoint with a lower optim.learning_rate"
+        advice = (
+            "an earlier step broke the weights; resume from the last checkpoint with a lower optim.learning_rate"
+            if step
+            else "no step was taken yet; look for NaN in its weights, or set compute.dtype = float32"
         )
+        return f"{begin}, because the model's own log-probabilities are no finite numbers: {advice}"
     largest = statistics["ratio_max"].value
     if largest >= _FAR:
         return (

@@ -10,13 +10,13 @@ Invariant: each finished attempt is stored once, also after kill -9 and resume.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import shutil
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -38,25 +38,6 @@ KIND = "training"
 """The kind in key.json; other folders are left alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptPurpose:
-    """The purpose of attempts, and their settings."""
-
-    name: str  # training or evaluation
-    per_problem: int  # rollouts of a group, or of a problem in an evaluation
-    drawing: dict[str, Any]
-
-    def key(self, policy: str, prompt: str) -> AttemptKey:
-        """Return the key of these attempts."""
-        content = json.dumps([self.name, self.per_problem, self.drawing], sort_keys=True)
-        return AttemptKey(policy, prompt, hashlib.blake2b(content.encode(), digest_size=6).hexdigest())
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """Return key.json's content, except the key."""
-        return {"kind": KIND, "purpose": self.name, "per_problem": self.per_problem, **self.drawing}
-
-
 def rollout_origin(purpose: str, step: int, version: int, rollout: Rollout, group: int) -> RolloutOrigin:
     """Return a rollout's origin; ``version`` is the policy's at admission."""
     return RolloutOrigin(purpose, step, version, max(rollout.completion.versions, default=version), group)
@@ -66,6 +47,8 @@ class AttemptLog:
     """Writes a run's attempts; leaving the context flushes them.
 
     Args:
+        per_problem: by purpose, the rollouts of a group, or of a problem in an evaluation.
+        drawing: the settings of sampling.
         policy: returns the policy's name, on the writing thread.
         kept_parts: the checkpoint's; all others are removed.
     """
@@ -74,18 +57,17 @@ class AttemptLog:
         self,
         run: Path,
         storing: AttemptStoring,
-        purposes: Sequence[AttemptPurpose],
+        per_problem: Mapping[str, int],
+        drawing: Mapping[str, Any],
         policy: Callable[[], str],
         prompt: str,
         verifiers: Verifiers,
         kept_parts: Sequence[str],
         tags: ThinkingTags = THINK,
     ) -> None:
-        self._run, self._storing, self._verifiers = run, storing, verifiers
-        self._purposes = {purpose.name: purpose for purpose in purposes}
-        self._policy_of, self._prompt = policy, prompt
-        self._policy: str | None = None
-        self._tags = tags
+        self._run, self._storing, self._verifiers, self._tags = run, storing, verifiers, tags
+        self._per_problem, self._drawing = per_problem, drawing
+        self._policy, self._prompt = functools.cache(policy), prompt
         self._stores: dict[str, AttemptStore] = {}
         self._verdict_stores: dict[tuple[str, str], VerdictStore] = {}
         self._pending: deque[Future[None]] = deque()
@@ -122,12 +104,10 @@ class AttemptLog:
     def _write(self, task: TrainingTask, rollout: Rollout, index: int, origin: RolloutOrigin) -> None:
         completion = rollout.completion
         with_tokens = self._storing == "tokens"
-        purpose = self._purposes[origin.purpose]
         begin = origin.rollout_group if origin.purpose == TRAINING_ATTEMPTS else origin.step
-        name = task.id, begin * purpose.per_problem + index
+        name = task.id, begin * self._per_problem[origin.purpose] + index
         try:
-            store = self._store(purpose)
-            verdicts = self._verdict_store(purpose, self._verifiers.version(task.request.domain))
+            store, verdicts = self._open(origin.purpose, self._verifiers.version(task.request.domain))
             response = Completion(
                 self._tags.house_form(completion.text),
                 completion.finish,
@@ -147,24 +127,18 @@ class AttemptLog:
                 'attempt_store = "none", and resume the run'
             ) from error
 
-    def _store(self, purpose: AttemptPurpose) -> AttemptStore:
-        store = self._stores.get(purpose.name)
-        if store is None:
-            store = self._stores[purpose.name] = AttemptStore(self._run / ATTEMPTS, self._key(purpose), purpose.about)
-        return store
-
-    def _verdict_store(self, purpose: AttemptPurpose, verifier: str) -> VerdictStore:
-        store = self._verdict_stores.get((purpose.name, verifier))
-        if store is None:
-            folder = self._run / VERDICTS / verifier
-            store = VerdictStore(folder, self._key(purpose), verifier, {**purpose.about, "verifier": verifier})
-            self._verdict_stores[purpose.name, verifier] = store
-        return store
-
-    def _key(self, purpose: AttemptPurpose) -> AttemptKey:
-        if self._policy is None:
-            self._policy = self._policy_of()
-        return purpose.key(self._policy, self._prompt)
+    def _open(self, purpose: str, verifier: str) -> tuple[AttemptStore, VerdictStore]:
+        per_problem = self._per_problem[purpose]
+        content = json.dumps([purpose, per_problem, self._drawing], sort_keys=True)
+        sampling = hashlib.blake2b(content.encode(), digest_size=6).hexdigest()
+        key = AttemptKey(self._policy(), self._prompt, sampling)
+        about = {"kind": KIND, "purpose": purpose, "per_problem": per_problem, **self._drawing}
+        if purpose not in self._stores:
+            self._stores[purpose] = AttemptStore(self._run / ATTEMPTS, key, about)
+        if (purpose, verifier) not in self._verdict_stores:
+            folder, about = self._run / VERDICTS / verifier, {**about, "verifier": verifier}
+            self._verdict_stores[purpose, verifier] = VerdictStore(folder, key, verifier, about)
+        return self._stores[purpose], self._verdict_stores[purpose, verifier]
 
     @property
     def _all_stores(self) -> list[KeyedStore]:
@@ -173,7 +147,7 @@ class AttemptLog:
     def _compact_all(self) -> list[str]:
         for store in self._all_stores:
             store.compact()
-        return sorted(str(path.relative_to(self._run)) for folder in _folders(self._run) for path in _parts(folder))
+        return sorted(str(path.relative_to(self._run)) for folder, _ in _folders(self._run) for path in _parts(folder))
 
     def _close(self) -> None:
         for store in self._all_stores:
@@ -193,12 +167,11 @@ def attempt_tables(run: Path, columns: Sequence[str] = tuple(ATTEMPT)) -> Iterat
     Raises:
         StoreError: attempts are missing or damaged.
     """
-    found = False
-    for _, store in _stores(run):
-        found = True
-        yield from store.tables(columns)
-    if not found:
+    stores = list(_stores(run))
+    if not stores:
         raise StoreError(f'{run} keeps no attempts; train with attempt_store = "texts".')
+    for _, store in stores:
+        yield from store.tables(columns)
 
 
 def read_attempts(
@@ -227,9 +200,8 @@ def read_attempts(
 
 def verdict_tables(run: Path) -> Iterator[pl.DataFrame]:
     """Yield each verdict once, in `VERDICT`; unjudged rollouts have a null ``outcome``."""
-    for folder in _folders(run, VERDICTS):
-        verifier = str(json.loads((folder / "key.json").read_text(encoding="utf-8"))["verifier"])
-        yield from VerdictStore(folder.parent, _read_key(folder), verifier, create=False).tables()
+    for folder, content in _folders(run, VERDICTS):
+        yield from VerdictStore(folder.parent, _key(content), str(content["verifier"]), create=False).tables()
 
 
 def count_attempts(run: Path) -> dict[str, int]:
@@ -241,9 +213,8 @@ def count_attempts(run: Path) -> dict[str, int]:
 
 
 def _stores(run: Path) -> Iterator[tuple[str, AttemptStore]]:
-    for folder in _folders(run, ATTEMPTS):
-        purpose = str(json.loads((folder / "key.json").read_text(encoding="utf-8"))["purpose"])
-        yield purpose, AttemptStore(folder.parent, _read_key(folder), create=False)
+    for folder, content in _folders(run, ATTEMPTS):
+        yield str(content["purpose"]), AttemptStore(folder.parent, _key(content), create=False)
 
 
 def _verdict_line(task: TrainingTask, rollout: Rollout) -> dict[str, Any]:
@@ -257,25 +228,26 @@ def _verdict_line(task: TrainingTask, rollout: Rollout) -> dict[str, Any]:
     return {name: value for name, value in line.items() if value is not None}
 
 
-def _folders(run: Path, *tables: str) -> Iterator[Path]:
+def _folders(run: Path, *tables: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the folders of training attempts and their key.json."""
     for table in tables or (ATTEMPTS, VERDICTS):
         for path in sorted((run / table).glob("*/key.json" if table == ATTEMPTS else "*/*/key.json")):
-            if json.loads(path.read_text(encoding="utf-8")).get("kind") == KIND:
-                yield path.parent
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if content.get("kind") == KIND:
+                yield path.parent, content
 
 
 def _parts(folder: Path) -> list[Path]:
     return sorted(folder.glob("part-*.parquet"))
 
 
-def _read_key(folder: Path) -> AttemptKey:
-    content = json.loads((folder / "key.json").read_text(encoding="utf-8"))
+def _key(content: Mapping[str, Any]) -> AttemptKey:
     return AttemptKey(content["policy"], content["prompt"], content["sampling"])
 
 
 def _cut_back(run: Path, kept_parts: frozenset[str]) -> None:
     """Remove journals and all other parts."""
-    for folder in list(_folders(run)):
+    for folder, _ in list(_folders(run)):
         for path in _parts(folder):
             if str(path.relative_to(run)) not in kept_parts:
                 path.unlink()

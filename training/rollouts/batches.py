@@ -7,11 +7,13 @@ log-probability weigh nothing.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import torch
 
+from curation.records import PolicyError
 from training.config import ObjectiveSettings
 from training.evaluation.metrics import Timer
 from training.objectives.base import CreditInputs
@@ -20,18 +22,12 @@ from training.objectives.step_statistics import over_steps
 from training.optimisation.packing import TrainingSample
 from training.optimisation.trainer import StepResult
 from training.rewards import COMPONENTS
-from training.rollouts.impossible import MAX_IMPOSSIBLE_SHARE, ImpossibleTokens, impossible_positions, possible_mask
+from training.rollouts.impossible import MAX_IMPOSSIBLE_SHARE, impossible_positions, possible_mask
 from training.rollouts.rollout_scheduler import RolloutBatch, RolloutGroup, RolloutLedger
 from training.rollouts.rollouts import Rollout
 
-ValueOf = Callable[[str], float | None]
 TeacherPrompt = Callable[[str, tuple[int, ...]], tuple[int, ...] | None]
 """(problem, student's prompt) → the teacher's prompt, or None: no teacher scores the response."""
-
-
-def no_value(_: str) -> None:
-    """Return None for any problem."""
-    return None
 
 
 def student_prompt(_: str, prompt_ids: tuple[int, ...]) -> tuple[int, ...]:
@@ -44,7 +40,7 @@ def build_samples(
     settings: ObjectiveSettings,
     version: int | None = None,
     max_distance: float | None = None,
-    value_of: ValueOf = no_value,
+    values: Mapping[str, float] = MappingProxyType({}),
     max_tokens: int | None = None,
     teacher_prompt: TeacherPrompt = student_prompt,
 ) -> list[TrainingSample]:
@@ -57,7 +53,7 @@ def build_samples(
     """
     numbered = [(group.number, rollout) for group in groups for _, rollout in group.rollouts]
     rollouts = [rollout for _, rollout in numbered]
-    values = [value_of(rollout.problem) for rollout in rollouts]
+    own_values = [values.get(rollout.problem) for rollout in rollouts]
     masks = [possible_mask(rollout.completion.logprobs) for rollout in rollouts]
     credit_inputs = CreditInputs(
         [rollout.reward for rollout in rollouts],
@@ -67,7 +63,7 @@ def build_samples(
         torch.tensor([number for number, _ in numbered]),
         [rollout.answer for rollout in rollouts],
         [rollout.completion.finish == "length" for rollout in rollouts],
-        values,
+        own_values,
         max_tokens,
         [bool(rollout.reference_ids) for rollout in rollouts],
     )
@@ -92,41 +88,45 @@ def build_samples(
             teacher_prompt_ids=teacher_prompt(rollout.problem, tuple(completion.prompt_ids)) if asked else None,
         )
         for (number, rollout), completion, advantage, weight, mask, value, asked in zip(
-            numbered, completions, advantages, weights, masks, values, taught, strict=True
+            numbered, completions, advantages, weights, masks, own_values, taught, strict=True
         )
     ]
 
 
-def estimates_by_problem(batch: RolloutBatch[Rollout], results: Sequence[StepResult]) -> dict[str, list[float]]:
-    """Return a batch's estimated values by problem."""
+def problem_estimates(batch: RolloutBatch[Rollout], results: Sequence[StepResult]) -> list[tuple[str, float]]:
+    """Return a batch's problems with their estimated values."""
     found = {number: value for result in results for number, value in result.estimates.items()}
-    estimates: dict[str, list[float]] = {}
-    for group in batch.groups:
-        if group.number in found:
-            estimates.setdefault(group.problem, []).append(found[group.number])
-    return estimates
+    return [(group.problem, found[group.number]) for group in batch.groups if group.number in found]
 
 
-def check_logprobs(
+def impossible_tokens(
     groups: Sequence[RolloutGroup[Rollout]], max_share: float = MAX_IMPOSSIBLE_SHARE
-) -> ImpossibleTokens:
-    """Count the batch's impossible log-probabilities.
+) -> tuple[int, str]:
+    """Return the number of a batch's impossible log-probabilities, and a sentence about them.
 
     Raises:
         PolicyError: they exceed ``max_share``.
     """
     rollouts = [rollout for group in groups for _, rollout in group.rollouts]
     tokens = sum(rollout.tokens for rollout in rollouts)
-    impossible = [
-        (rollout, places) for rollout in rollouts if (places := impossible_positions(rollout.completion.logprobs))
-    ]
-    if not impossible:
-        return ImpossibleTokens(0, tokens)
-    rollout, places = impossible[0]
-    count = sum(len(places) for _, places in impossible)
-    found = ImpossibleTokens(count, tokens, rollout.completion.logprobs[places[0]], rollout.problem)
-    found.require_at_most(max_share)
-    return found
+    places: list[tuple[float, str]] = []
+    for rollout in rollouts:
+        logprobs = rollout.completion.logprobs
+        places += [(logprobs[place], rollout.problem) for place in impossible_positions(logprobs)]
+    if not places:
+        return 0, ""
+    found = (
+        f"{len(places):,} of {tokens:,} tokens of the batch have an impossible log-probability (the first: "
+        f"{places[0][0]:g}, problem {places[0][1]})"
+    )
+    if len(places) > max_share * tokens:
+        raise PolicyError(
+            f"{found}, more than {100 * max_share:g} %: the generator's numbers are broken, and the learning rate is "
+            "not the cause. Look at its log; try another dtype in the model's table or an unquantised model; a server "
+            "must be started with `python -m training.generation.serving`, so that it reports log-probabilities of "
+            "what it draws from"
+        )
+    return len(places), found
 
 
 def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict[str, float]:
@@ -137,25 +137,17 @@ def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict
     rollouts = [rollout for group in groups for _, rollout in group.rollouts]
     lengths = [rollout.tokens for rollout in rollouts]
     ages = [version - token_version for rollout in rollouts for token_version in rollout.completion.versions]
-    centred = []
-    for group in groups:
-        totals = [rollout.reward.total for _, rollout in group.rollouts]
-        mean = statistics.fmean(totals)
-        centred += [total - mean for total in totals]
     names = (*COMPONENTS, "total")
     rewards = {
         f"reward/{name}": statistics.fmean(rollout.reward.components()[name] for rollout in rollouts) for name in names
     }
-    several = sum(len(set(rollout.completion.versions)) > 1 for rollout in rollouts)
     return {
         **rewards,
         "batch/attempts": float(len(rollouts)),
         "batch/pass_rate": statistics.fmean(rollout.reward.correct for rollout in rollouts),
-        "batch/advantage_std": statistics.pstdev(centred),
         "length/trained_mean": statistics.fmean(lengths),
         "length/trained_max": float(max(lengths)),
         **({"age/token_mean": statistics.fmean(ages), "age/token_max": float(max(ages))} if ages else {}),
-        "age/several_versions_share": several / len(rollouts),
     }
 
 
@@ -182,8 +174,6 @@ def speed_metrics(
         "speed/collation_wait_s": sum(result.collation_wait_s for result in results),
         "speed/trained_tokens_s": sum(result.trained_tokens for result in results) / seconds,
         "speed/sampled_tokens_s": sampled_tokens / seconds,
-        "speed/padding_share": sum(result.padding_share for result in results) / len(results),
-        "speed/shared_share": sum(result.shared_prompt_share for result in results) / len(results),
     }
 
 
@@ -203,17 +193,3 @@ def queue_metrics(ledger: RolloutLedger) -> dict[str, float]:
     dropped = {f"dropped/{reason}": float(count) for reason, count in ledger.dropped.items()}
     queued = {f"queue/{name}": float(getattr(ledger, name)) for name in names}
     return {**queued, **dropped, "queue/dropped": float(sum(ledger.dropped.values()))}
-
-
-def format_rollouts(groups: Sequence[RolloutGroup[Rollout]], count: int) -> list[str]:
-    """Return the first rollout of ``count`` groups as Markdown."""
-    texts = []
-    for group in groups[:count]:
-        request, rollout = group.rollouts[0]
-        completion, components = rollout.completion, rollout.reward.components()
-        versions = completion.versions
-        rewards = ", ".join(f"{name} {value:.2f}" for name, value in components.items())
-        made = f"versions {versions[0]} to {versions[-1]}" if versions else "stored"
-        head = f"problem {rollout.problem}, attempt {request.index}, {made}"
-        texts.append(f"**{head}**\n\n{rewards}; {rollout.method}\n\n```text\n{completion.text}\n```")
-    return texts

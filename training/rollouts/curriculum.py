@@ -13,8 +13,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from enum import StrEnum
 from statistics import fmean, linear_regression
 from typing import TYPE_CHECKING, Any
@@ -99,6 +100,11 @@ class PassWeights:
         return PassWeights(kept * self.correct, kept * self.wrong, step)
 
     @property
+    def count(self) -> float:
+        """Return the weighted rollouts."""
+        return self.correct + self.wrong
+
+    @property
     def pass_rate(self) -> float:
         """Return the posterior's mean."""
         return (1 + self.correct) / (2 + self.correct + self.wrong)
@@ -106,18 +112,17 @@ class PassWeights:
 
 @dataclass(frozen=True, slots=True)
 class StepMeans:
-    """Means of a step's samples; ``limited`` as in `LIMITED_SHARE`."""
+    """Means of a step's samples; ``length`` is in tokens, ``limited`` as in `LIMITED_SHARE`."""
 
     reward: float
     length: float
-    pass_rate: float
-    limited: float
+    pass_rate: float = 1.0
+    limited: float = 1.0
 
 
 def pool_gate(problem: str, pool: Pool, now: PassWeights) -> Change | None:
     """Return the problem's new pool, if any, and why."""
-    count = now.correct + now.wrong
-    if count < MIN_ROLLOUTS:
+    if now.count < MIN_ROLLOUTS:
         return None
     import mpmath
 
@@ -125,7 +130,7 @@ def pool_gate(problem: str, pool: Pool, now: PassWeights) -> Change | None:
     for new, low, high in zip((Pool.DEFERRED, Pool.ACTIVE, Pool.RETIRED), edges, edges[1:], strict=False):
         mass = float(mpmath.betainc(1 + now.correct, 1 + now.wrong, low, high, regularized=True))
         if new is not pool and mass >= CONFIDENCE:
-            reason = f"pass rate {now.pass_rate:.2f} on {count:.1f} attempts, {mass:.0%} sure that it is {new}"
+            reason = f"pass rate {now.pass_rate:.2f} on {now.count:.1f} attempts, {mass:.0%} sure that it is {new}"
             return Change(problem, pool, new, reason)
     return None
 
@@ -157,20 +162,19 @@ def length_binds(curve: Sequence[StepMeans]) -> bool:
 
 def length_plateau(curve: Sequence[StepMeans]) -> str | None:
     """Describe a plateau of lengths at a binding limit, if any."""
-    lengths = [step.length for step in curve[-PLATEAU_WINDOW:]]
-    if not lengths or not length_binds(curve) or flat_gain(lengths, LENGTH_MIN_GAIN * fmean(lengths)) is None:
+    mean = fmean(step.length for step in curve[-PLATEAU_WINDOW:])
+    if not length_binds(curve) or flat_gain([step.length for step in curve], LENGTH_MIN_GAIN * mean) is None:
         return None
-    return f"length flat at {fmean(lengths):.0f} over {PLATEAU_WINDOW} steps"
+    return f"length flat at {mean:.0f} over {PLATEAU_WINDOW} steps"
 
 
 def stage_end(stage: StageSettings, taken: int, curve: Sequence[StepMeans], *, grows: bool) -> str | None:
     """Return why the stage ends now, if it does; if it ``grows``, plateaus count only at a binding limit."""
     if stage.steps is not None and taken >= stage.steps:
         return f"{taken} steps"
-    if grows and curve and not length_binds(curve):
+    if stage.until == "steps" or not curve or (grows and not length_binds(curve)):
         return None
-    gates = {"reward": reward_plateau, "length": length_plateau}
-    return gates[stage.until](curve) if stage.until in gates else None
+    return reward_plateau(curve) if stage.until == "reward" else length_plateau(curve)
 
 
 class CurriculumController:
@@ -195,14 +199,13 @@ class CurriculumController:
         self.pools = dict.fromkeys(problems, Pool.ACTIVE) | dict.fromkeys(deferred, Pool.DEFERRED)
         self.rewards, self.objective = rewards, objective
         self.collector = collector if collector is not None else CollectorSettings()
-        self._settings, self._seed = settings, seed
+        self._settings, self._seed, self._levels = settings, seed, levels or {}
         self._drawn = dict.fromkeys(Pool, 0)
         self._weights: dict[str, PassWeights] = {}
         self._judged: set[str] = set()
         self._curve: list[StepMeans] = []
         self._added_at: int | None = None
         self._members: Mapping[Pool, tuple[str, ...]] | None = None
-        self._levels = levels or {}
         self._stage = self._stage_began = 0
         if settings is not None and settings.stages:
             self.begin_stage(0)
@@ -214,8 +217,8 @@ class CurriculumController:
 
     def pool_sizes(self) -> dict[str, int]:
         """Return the problems per pool."""
-        pools = list(self.pools.values())
-        return {pool.value: pools.count(pool) for pool in Pool}
+        counts = Counter(self.pools.values())
+        return {pool.value: counts[pool] for pool in Pool}
 
     def draw_problem(self) -> str:
         """Return the next problem's id.
@@ -224,8 +227,7 @@ class CurriculumController:
             ValueError: there is no problem.
         """
         if self._members is None:
-            problems = sorted(self.pools.items())
-            self._members = {pool: tuple(name for name, own in problems if own is pool) for pool in Pool}
+            self._members = {pool: tuple(sorted(self._in(pool))) for pool in Pool}
         number = sum(self._drawn.values()) + 1
         due = [pool for pool, share in PASSIVE_SHARES.items() if int(number * share) > self._drawn[pool]]
         for pool in (*due, Pool.ACTIVE, Pool.DEFERRED, Pool.RETIRED):
@@ -239,40 +241,25 @@ class CurriculumController:
         """Record a group's judged and correct rollouts."""
         if self._settings is None or not judged:
             return
-        before = self._weights.get(problem, PassWeights()).at(step)
+        before = self._weights_of(problem, step)
         self._weights[problem] = PassWeights(before.correct + correct, before.wrong + judged - correct, step)
         self._judged.add(problem)
 
     def after_step(
-        self,
-        step: int,
-        reward: float,
-        length: float,
-        *,
-        pass_rate: float = 1.0,
-        limited: float = 1.0,
-        may_end_stage: bool = True,
+        self, step: int, means: StepMeans, *, may_end_stage: bool = True
     ) -> tuple[list[Change], list[Change]]:
         """Apply and return the changes of pools and settings after a step, from 1.
 
         Args:
-            reward: mean since the last step.
-            length: mean in tokens.
-            limited: `LIMITED_SHARE`.
             may_end_stage: False if sizes change at checkpoints only.
         """
-        settings = self._settings
-        if settings is None:
+        if self._settings is None:
             return [], []
-        self._curve = [*self._curve, StepMeans(reward, length, pass_rate, limited)][-CURVE_STEPS:]
-        found = [pool_gate(name, self.pools[name], self._weights[name].at(step)) for name in sorted(self._judged)]
-        moves = [move for move in found if move is not None]
+        self._curve = [*self._curve, means][-CURVE_STEPS:]
+        moves = self._due_moves(step)
         self._move((move.subject, move.new) for move in moves)
-        level_moves = self._level_moves(step)
-        self._move((move.subject, move.new) for move in level_moves)
-        moves += level_moves
         self._judged.clear()
-        changes = self._next_stage(step, settings) if may_end_stage else []
+        changes = self._next_stage(step, self._settings.stages) if may_end_stage else []
         return moves, changes + self._add_deferred(step)
 
     def follow(
@@ -281,14 +268,9 @@ class CurriculumController:
         """Call `after_step` with a step's metrics, if it sampled; log all changes, and return those of settings."""
         if "sampled/reward" not in metrics:
             return []
-        moves, changes = self.after_step(
-            step,
-            metrics["sampled/reward"],
-            metrics["length/sampled_mean"],
-            pass_rate=metrics["sampled/pass_rate"],
-            limited=metrics["length/limited_share"],
-            may_end_stage=may_end_stage,
-        )
+        names = ("sampled/reward", "length/sampled_mean", "sampled/pass_rate", "length/limited_share")
+        means = StepMeans(*(metrics[name] for name in names))
+        moves, changes = self.after_step(step, means, may_end_stage=may_end_stage)
         for change in (*moves, *changes):
             log.append({"step": step, **asdict(change)})
         return changes
@@ -296,28 +278,28 @@ class CurriculumController:
     def begin_stage(self, number: int, reason: str = "") -> list[Change]:
         """Apply a stage's settings; return the changes."""
         assert self._settings is not None
-        stage, self._stage = self._settings.stages[number], number
-        changes = [Change("stage", number, number + 1, reason)]
+        stage, self._stage, before = self._settings.stages[number], number, self._sizes()
         cache = self.rewards.effective_length_cache
         if stage.lengths is not None:
-            changes.append(Change("length", self.rewards.max_length - cache, stage.lengths, reason))
-            lengths = {"max_length": stage.lengths + cache, "length_cache": cache}
-            self.rewards = self.rewards.model_copy(update=lengths)
-        for name, size in (("n_batch", stage.n_batch), ("n_async", stage.n_async)):
-            if size is not None:
-                changes.append(Change(name, getattr(self.collector, name), size, reason))
+            self._limit(stage.lengths + cache, cache)
         self._resize(stage.n_batch or self.collector.n_batch, stage.n_async or self.collector.n_async)
-        hard = [problem for problem, pool in self.pools.items() if pool is Pool.DEFERRED] if stage.hard else []
-        return changes + self._activate(hard, reason)
+        now = self._sizes()
+        changes = [Change("stage", number, number + 1, reason)]
+        changes += [Change(name, old, now[name], reason) for name, old in before.items() if old != now[name]]
+        return changes + self._activate(self._in(Pool.DEFERRED) if stage.hard else [], reason)
+
+    def _sizes(self) -> dict[str, int]:
+        length = self.rewards.max_length - self.rewards.effective_length_cache
+        return {"length": length, "n_batch": self.collector.n_batch, "n_async": self.collector.n_async}
 
     def state(self) -> dict[str, Any]:
         """Return the state as JSON."""
         return {
             "pools": {problem: pool.value for problem, pool in self.pools.items() if pool is not Pool.ACTIVE},
             "drawn": {pool.value: count for pool, count in self._drawn.items()},
-            "weights": {name: [one.correct, one.wrong, one.step] for name, one in self._weights.items()},
+            "weights": {name: list(astuple(one)) for name, one in self._weights.items()},
             "judged": sorted(self._judged),
-            "curve": [[one.reward, one.length, one.pass_rate, one.limited] for one in self._curve],
+            "curve": [list(astuple(one)) for one in self._curve],
             "added_at": self._added_at,
             "lengths": [self.rewards.max_length, self.rewards.length_cache],
             "stage": [self._stage, self._stage_began],
@@ -331,68 +313,71 @@ class CurriculumController:
         self._weights = {problem: PassWeights(*row) for problem, row in state["weights"].items()}
         self._judged = set(state["judged"]) & set(self.pools)
         self._curve = [StepMeans(*row) for row in state["curve"]]
-        self._added_at = state["added_at"]
-        self._members = None
+        self._added_at, self._members = state["added_at"], None
         self._stage, self._stage_began = state["stage"]
         self._resize(*state["sizes"])
-        max_length, length_cache = state["lengths"]
-        self.rewards = self.rewards.model_copy(update={"max_length": max_length, "length_cache": length_cache})
+        self._limit(*state["lengths"])
 
-    def _next_stage(self, step: int, settings: CurriculumSettings) -> list[Change]:
-        if self._stage + 1 >= len(settings.stages):
+    def _next_stage(self, step: int, stages: Sequence[StageSettings]) -> list[Change]:
+        if self._stage + 1 >= len(stages):
             return []
         taken = step - self._stage_began
-        present, following = settings.stages[self._stage : self._stage + 2]
-        allowed = self.rewards.max_length - self.rewards.effective_length_cache
-        grows = following.lengths is not None and following.lengths > allowed
+        present, following = stages[self._stage : self._stage + 2]
+        grows = following.lengths is not None and following.lengths > self._sizes()["length"]
         reason = stage_end(present, taken, self._curve[-taken:], grows=grows)
         if reason is None:
             return []
         self._stage_began = step
         return self.begin_stage(self._stage + 1, reason)
 
-    def _level_moves(self, step: int) -> list[Change]:
-        """Move problems with too few rollouts by their level's pass rate."""
-        found: list[Change] = []
+    def _due_moves(self, step: int) -> list[Change]:
+        """Return the moves of judged problems, and of problems with too few rollouts by their level."""
+        found = [pool_gate(name, self.pools[name], self._weights_of(name, step)) for name in sorted(self._judged)]
+        moves = [move for move in found if move is not None]
         for level in sorted({self._levels[name] for name in self._judged if name in self._levels}):
-            names = [name for name in self.pools if self._levels.get(name) == level]
-            own = {name: self._weights.get(name, PassWeights()).at(step) for name in names}
+            own = {name: self._weights_of(name, step) for name in self.pools if self._levels.get(name) == level}
             pooled = PassWeights(sum(one.correct for one in own.values()), sum(one.wrong for one in own.values()), step)
             gates = {pool: pool_gate(level, pool, pooled) for pool in Pool}
-            for name in names:
+            for name, weights in own.items():
                 change = gates[self.pools[name]]
-                if change is not None and own[name].correct + own[name].wrong < MIN_ROLLOUTS:
-                    found.append(replace(change, subject=name, reason=f"{level}: {change.reason}"))
-        return found
+                if change is not None and weights.count < MIN_ROLLOUTS:
+                    moves.append(replace(change, subject=name, reason=f"{level}: {change.reason}"))
+        return moves
 
     def _add_deferred(self, step: int) -> list[Change]:
         has_waited = self._added_at is None or step - self._added_at >= PLATEAU_WINDOW + PATIENCE
         reason = reward_plateau(self._curve) if has_waited else None
         if reason is None:
             return []
-        active = self.pool_sizes()[Pool.ACTIVE]
-        deferred = [problem for problem, pool in self.pools.items() if pool is Pool.DEFERRED]
-        rates = {problem: self._weights.get(problem, PassWeights()).at(step).pass_rate for problem in deferred}
-        ranked = sorted(rates, key=lambda problem: (-rates[problem], problem))
-        changes = self._activate(ranked[: max(1, round(active * HARDER_SHARE))], reason)
+        deferred = self._in(Pool.DEFERRED)
+        deferred.sort(key=lambda problem: (-self._weights_of(problem, step).pass_rate, problem))
+        count = max(1, round(len(self._in(Pool.ACTIVE)) * HARDER_SHARE))
+        changes = self._activate(deferred[:count], reason)
         self._added_at = step if changes else self._added_at
         return changes
 
     def _activate(self, problems: Sequence[str], reason: str) -> list[Change]:
-        active = self.pool_sizes()[Pool.ACTIVE]
+        active = len(self._in(Pool.ACTIVE))
         self._move((problem, Pool.ACTIVE) for problem in problems)
         return [Change("active", active, active + len(problems), reason)] if problems else []
+
+    def _in(self, pool: Pool) -> list[str]:
+        return [problem for problem, own in self.pools.items() if own is pool]
+
+    def _weights_of(self, problem: str, step: int) -> PassWeights:
+        return self._weights.get(problem, PassWeights()).at(step)
 
     def _move(self, pools: Iterable[tuple[str, Pool]]) -> None:
         self.pools.update(pools)
         self._members = None
 
+    def _limit(self, max_length: int, length_cache: int | None) -> None:
+        self.rewards = self.rewards.model_copy(update={"max_length": max_length, "length_cache": length_cache})
+
     def _resize(self, n_batch: int, n_async: int) -> None:
         """Change the sizes; a changed batch has one minibatch."""
-        changes: dict[str, Any] = {"n_batch": n_batch, "n_async": n_async}
-        if n_batch != self.collector.n_batch:
-            changes["n_minibatch"] = None
-        self.collector = self.collector.model_copy(update=changes)
+        cut = {"n_minibatch": None} if n_batch != self.collector.n_batch else {}
+        self.collector = self.collector.model_copy(update={"n_batch": n_batch, "n_async": n_async, **cut})
 
 
 @functools.lru_cache(maxsize=8)

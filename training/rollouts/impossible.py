@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-
-from curation.records import PolicyError
 
 LOWEST_LOGPROB = -149 * math.log(2)
 """Of fp32's smallest number, -103.28."""
@@ -37,29 +34,3 @@ def possible_mask(logprobs: Sequence[float]) -> list[bool] | None:
     """Return False for impossible tokens; None if there are none."""
     impossible = set(impossible_positions(logprobs))
     return [place not in impossible for place in range(len(logprobs))] if impossible else None
-
-
-@dataclass(frozen=True, slots=True)
-class ImpossibleTokens:
-    """Count of a batch's impossible tokens; ``value`` is the first, in ``problem``."""
-
-    count: int
-    tokens: int
-    value: float = 0.0
-    problem: str = ""
-
-    def __str__(self) -> str:
-        return (
-            f"{self.count:,} of {self.tokens:,} tokens of the batch have an impossible log-probability "
-            f"(the first: {self.value:g}, problem {self.problem})"
-        )
-
-    def require_at_most(self, share: float) -> None:
-        """Raise PolicyError if the impossible share is higher."""
-        if self.count > share * self.tokens:
-            raise PolicyError(
-                f"{self}, more than {100 * share:g} %: the generator's numbers are "
-                "broken, and the learning rate is not the cause. Look at its log; try another dtype in the model's "
-                "table or an unquantised model; a server must be started with `python -m "
-                "training.generation.serving`, so that it reports log-probabilities of what it draws from"
-            )

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from curation.policies.chat_templates import apply_chat_template
 from curation.policies.completions import ResponseReader, TokenCompletion
 from curation.prompts import Prompt, plain_text
-from curation.prompts.base import Message
 from curation.records import Outcome, PolicyError
 from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Verdict
@@ -158,8 +157,13 @@ class RolloutRunner:
             return Rollout(task.id, completion, Reward(format_error=failure), None, failure)
         ids = self._tokenizer("\n" + reference, add_special_tokens=False)["input_ids"]
         end = () if self._tokenizer.eos_token_id is None else (int(self._tokenizer.eos_token_id),)
-        text = completion.text.partition(self.tags.close)[0] + self.tags.close
-        chain = _first_tokens(completion, count, text)
+        chain = replace(
+            completion,
+            token_ids=completion.token_ids[:count],
+            logprobs=completion.logprobs[:count],
+            versions=completion.versions[:count],
+            text=completion.text.partition(self.tags.close)[0] + self.tags.close,
+        )
         return Rollout(task.id, chain, Reward(format=FORMAT), None, "reference", None, (*ids, *end))
 
     def _thought_tokens(self, completion: TokenCompletion) -> int | None:
@@ -175,16 +179,6 @@ class RolloutRunner:
         return low
 
 
-def _first_tokens(completion: TokenCompletion, count: int, text: str) -> TokenCompletion:
-    return replace(
-        completion,
-        token_ids=completion.token_ids[:count],
-        logprobs=completion.logprobs[:count],
-        versions=completion.versions[:count],
-        text=text,
-    )
-
-
 def render_prompt(
     tokenizer: PreTrainedTokenizerBase, prompt: Prompt, task: TrainingTask, tags: ThinkingTags = THINK
 ) -> tuple[int, ...]:
@@ -193,13 +187,7 @@ def render_prompt(
     Raises:
         PolicyError: the chat template refuses it.
     """
-    return chat_ids(tokenizer, prompt.messages(task.request), tags)
-
-
-def chat_ids(
-    tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], tags: ThinkingTags = THINK
-) -> tuple[int, ...]:
-    """Return a chat's token ids, ready for a response."""
+    messages = prompt.messages(task.request)
     if tokenizer.chat_template is None:
         return tuple(tokenizer(plain_text(messages))["input_ids"])
     options = {"add_generation_prompt": True, "tokenize": True, "return_dict": True, **tags.template_arguments}

@@ -51,10 +51,7 @@ class StallMonitor:
     def __init__(self, thresholds: tuple[int, int], say: Callable[[str], None]) -> None:
         self._warn_after, self._stop_after = thresholds
         self._say = say
-        self._fates: Counter[str] = Counter()
-        self._groups: Counter[str] = Counter()
-        self._examples: dict[str, str] = {}
-        self._has_spoken = False
+        self._clear()
 
     @property
     def is_stalled(self) -> bool:
@@ -68,8 +65,7 @@ class StallMonitor:
 
     def record_failure(self, problem: str, error: str) -> None:
         """Count a failed generation."""
-        self._fates["generation failed"] += 1
-        self._examples.setdefault("generation failed", f"problem {problem}: {excerpt(error)}")
+        self._count("generation failed", f"problem {problem}: {excerpt(error)}")
         self._speak_if_due()
 
     def record_group(self, rollouts: Sequence[Rollout], decision: GroupDecision) -> None:
@@ -78,24 +74,19 @@ class StallMonitor:
             self._clear()
             return
         self._groups[decision.drop_reason or "excluded"] += 1
-        for rollout in rollouts:
-            fate = fate_of(rollout)
-            self._fates[fate] += 1
-            if fate not in self._examples:
-                response = f"{rollout.tokens:,} tokens: {excerpt(rollout.completion.text)}"
-                self._examples[fate] = f"problem {rollout.problem}, {response}"
+        for one in rollouts:
+            self._count(fate_of(one), f"problem {one.problem}, {one.tokens:,} tokens: {excerpt(one.completion.text)}")
         self._speak_if_due()
 
     def report(self) -> str:
         """Return counts by fate, with advice on the commonest."""
         if not self._fates:
             return "no attempt was made; the problems that are drawn may all be retired or excluded."
-        kinds: Counter[str] = Counter()
-        for fate, number in self._fates.items():
+        fates, kinds = self._fates.most_common(), Counter[str]()
+        for fate, number in fates:
             kinds[_kind(fate)] += number
         ((kind, count),) = kinds.most_common(1)
-        commonest = next(fate for fate, _ in self._fates.most_common() if _kind(fate) == kind)
-        fates = self._fates.most_common()
+        commonest = next(fate for fate, _ in fates if _kind(fate) == kind)
         shown = [f"{fate} {number:,}" for fate, number in fates[:_SHOWN_FATES]]
         if rest := sum(number for _, number in fates[_SHOWN_FATES:]):
             shown.append(f"others {rest:,}")
@@ -106,15 +97,18 @@ class StallMonitor:
             f"One of them, {self._examples[commonest]}"
         )
 
+    def _count(self, fate: str, example: str) -> None:
+        self._fates[fate] += 1
+        self._examples.setdefault(fate, example)
+
     def _speak_if_due(self) -> None:
         if not self._has_spoken and self.attempts >= self._warn_after:
             self._has_spoken = True
             self._say(f"warning: nothing to learn from so far: {self.report()}")
 
     def _clear(self) -> None:
-        self._fates.clear()
-        self._groups.clear()
-        self._examples.clear()
+        self._fates, self._groups = Counter[str](), Counter[str]()
+        self._examples: dict[str, str] = {}
         self._has_spoken = False
 
 

@@ -92,53 +92,41 @@ def _embedded_tasks(data: EmbeddedData, split: Split) -> Iterator[TrainingTask]:
         yield TrainingTask(PromptRequest(item.id, item.statement, Domain.MATH, item.lang), str(item.answer))
 
 
-def _curated_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
+def _tables(data: CuratedData, folder: Path, part: str) -> Iterator[tuple[Path, list[Path]]]:
+    """Yield each set's folder and its tables of this part."""
     for name in data.folders:
         curated = folder / Path(name).expanduser()
-        files = sorted((curated / "data").glob("*.parquet"))
+        files = sorted((curated / part).glob("*.parquet"))
         if not files:
-            raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
+            raise SourceError(f"{curated}: no {part}/*.parquet; give the folder of a curated set, such as RUN/curated.")
+        yield curated, files
+
+
+def _curated_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
+    for curated, files in _tables(data, folder, "data"):
         judges = needed_judges(curated)
-        frames = {file: _with_statements(_read(file, _DROPPED, _MEASURED), file) for file in files}
-        code = [
-            (file, row)
-            for file, frame in frames.items()
-            for row in frame.filter(pl.col("domain") == Domain.CODE).iter_rows(named=True)
-        ]
+        rows = [(file, row) for file in files for row in _rows(file, _DROPPED, _MEASURED)]
+        code = [(file, row) for file, row in rows if row["domain"] == Domain.CODE]
         programs = _code_problems(curated, code) if code else {}
-        for file, frame in frames.items():
-            for row in frame.iter_rows(named=True):
-                yield replace(_task_from_row(row, programs.get(row["id"]), file), judges=judges)
-        if data.hard:
-            yield from (replace(task, judges=judges) for task in _hard_tasks(curated))
-
-
-def _hard_tasks(curated: Path) -> Iterator[TrainingTask]:
-    for file in sorted((curated / "dropped").glob("*.parquet")):
-        frame = _read(file, (*_DROPPED, "reason"))
+        for file, row in rows:
+            yield replace(_task_from_row(row, programs.get(row["id"]), file), judges=judges)
         hard = (pl.col("reason") == DropReason.NEVER_SOLVED.value) & (pl.col("domain") == Domain.MATH.value)
-        answered = pl.col("answer").is_not_null()
-        for row in _with_statements(frame.filter(hard), file).filter(answered).iter_rows(named=True):
-            yield replace(_task_from_row(row, None, file), deferred=True)
+        for file in sorted((curated / "dropped").glob("*.parquet")) if data.hard else ():
+            for row in _rows(file, (*_DROPPED, "reason"), where=hard):
+                if row["answer"] is not None:
+                    yield replace(_task_from_row(row, None, file), judges=judges, deferred=True)
 
 
 def _latent_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
     seen: set[str] = set()
-    for name in data.folders:
-        curated = folder / Path(name).expanduser()
-        files = sorted((curated / "dropped").glob("*.parquet"))
-        if not files:
-            raise SourceError(
-                f"{curated}: no dropped/*.parquet; give the folder of a curated set, such as RUN/curated."
-            )
-        for file in files:
-            frame = _read(file, (*_DROPPED, "solution", "reason")).filter(pl.col("reason").is_in(LATENT_REASONS))
-            for row in _with_statements(frame, file).iter_rows(named=True):
-                text = row["solution"] or row["answer"]
-                if text and row["id"] not in seen:
-                    seen.add(row["id"])
-                    request = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", {})
-                    yield TrainingTask(request, None, reference_text=text)
+    wanted = pl.col("reason").is_in(LATENT_REASONS)
+    for _, files in _tables(data, folder, "dropped"):
+        for row in (row for file in files for row in _rows(file, (*_DROPPED, "solution", "reason"), where=wanted)):
+            text = row["solution"] or row["answer"]
+            if text and row["id"] not in seen:
+                seen.add(row["id"])
+                request = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", {})
+                yield TrainingTask(request, None, reference_text=text)
 
 
 def _code_problems(curated: Path, rows: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, CodeProblem]:
@@ -166,49 +154,42 @@ def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Pa
         raise SourceError(f"{file}: problem {row['id']} has no reference answer; leave it out")
     details = {FENCE: _language(row)} if is_code else {}
     request = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
-    judged, correct = row.get("judged") or 0, row.get("correct") or 0
+    meta = json.loads(row["meta"] or "{}")
+    is_procedural = {"level", "seed", "judged_by"} <= meta.keys()
     return TrainingTask(
         request,
         row["answer"],
         program,
-        judged,
-        correct,
+        row.get("judged") or 0,
+        row.get("correct") or 0,
         policy=row.get("policy"),
         raw_answer=row.get("raw_answer"),
         accepted=tuple(row.get("accepted") or ()),
-        level=_level(row),
+        level=f"{row.get('source') or 'source'}, level {meta['level']}" if is_procedural else None,
         scorer=scorer_of(row["meta"]),
     )
 
 
-def _level(row: Mapping[str, Any]) -> str | None:
-    meta = json.loads(row["meta"] or "{}")
-    if not {"level", "seed", "judged_by"} <= meta.keys():
-        return None
-    return f"{row.get('source') or 'source'}, level {meta['level']}"
-
-
-def _with_statements(rows: pl.DataFrame, file: Path) -> pl.DataFrame:
-    """Raise SourceError if a row has no statement."""
-    absent = rows.filter(pl.col("statement").is_null())["id"]
-    if absent.len():
-        raise SourceError(
-            f"{file}: problem {absent[0]} has no statement; withheld texts are put back by "
-            "`goldilocks publish DIR --restore`"
-        )
-    return rows
-
-
-def _read(file: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> pl.DataFrame:
-    """Read a table's columns, ``optional`` ones if it has them.
+def _rows(
+    file: Path, columns: Sequence[str], optional: Sequence[str] = (), where: pl.Expr | None = None
+) -> list[dict[str, Any]]:
+    """Return a table's rows with these columns, ``optional`` ones if it has them.
 
     Raises:
         StoreError: the file is not as published.
+        SourceError: a column or a statement is missing.
     """
     mark = read_json(file.parents[1] / ".published.json") or {}
     require_hash(file, mark.get("files", {}).get(f"{file.parent.name}/{file.name}"))
     try:
         has = pl.read_parquet_schema(file)
-        return pl.read_parquet(file, columns=[*columns, *(name for name in optional if name in has)], glob=False)
+        table = pl.read_parquet(file, columns=[*columns, *(name for name in optional if name in has)], glob=False)
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
         raise SourceError(f"{file}: no table of a curated set ({error}); publish the set again.") from error
+    rows = (table if where is None else table.filter(where)).to_dicts()
+    if absent := [row["id"] for row in rows if row["statement"] is None]:
+        raise SourceError(
+            f"{file}: problem {absent[0]} has no statement; withheld texts are put back by "
+            "`goldilocks publish DIR --restore`"
+        )
+    return rows

@@ -1,38 +1,125 @@
-"""Judge rollouts off the event loop, with the judges that measure difficulty.
+"""Judge rollouts off the event loop, with the judges that measure difficulty, and ask a model about doubtful verdicts.
 
-Invariants: a verifier's own failure is never "wrong"; a group is judged by the same tests.
+Invariants: a verifier's own failure is never "wrong"; a group is judged by the same tests; an answered pair of problem
+and answer is not asked again. A doubtful "wrong" becomes correct if more than half the votes are readable and all of
+those are "same".
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from curation.option_letters import option_letter
 from curation.plugins import PluginRef
-from curation.records import Domain, SourceError
+from curation.questions.doubtful_verdicts import DOUBTFUL_VERDICTS, comparison_request
+from curation.records import Domain, Outcome, Policy, PolicyError, SourceError
 from curation.response_formats import BOXED
 from curation.verify.generator_scores import require_scorer
+from curation.verify.judge_worker import DOUBTFUL
 from curation.verify.math_judge import Judge, JudgeTask, MathJudge, Response, Verdict
 from curation.verify.own_judges import chosen_judges
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 from training.config import RewardSettings
-from training.rollouts.doubtful import DoubtfulVerdicts
 from training.rollouts.tasks import TrainingTask
 
 TESTS_PER_GROUP = 20
 """Tests of a program, the same for a group (paper: 20)."""
 
+FILE = "asked.jsonl"
+
+MAX_QUESTIONS = 1000
+"""Pairs that a run asks about."""
+
+SAME, OTHER, FAILED, SPENT = "same", "other", "failed", "unasked"
+
 
 def verifier_workers() -> int:
     """Return a quarter of the cores."""
     return max(1, (os.cpu_count() or 1) // 4)
+
+
+class DoubtfulVerdicts:
+    """The questions of a run; RUN/asked.jsonl keeps the answers."""
+
+    def __init__(self, policy: Policy, max_questions: int, run: Path) -> None:
+        self._policy, self._max = policy, max_questions
+        self._file = run / FILE
+        self._answers: dict[tuple[str, str], asyncio.Future[str]] = {}
+        self._kept: dict[tuple[str, str], str] = {}
+        self._counts: Counter[str] = Counter()
+        if self._file.exists():
+            whole, _, cut = self._file.read_bytes().rpartition(b"\n")
+            if cut:  # by a kill
+                self._file.write_bytes(whole + b"\n" if whole else b"")
+            for line in whole.split(b"\n") if whole else ():
+                row = json.loads(line)
+                self._kept[row["problem"], row["answer"]] = row["decision"]
+
+    async def decide(self, task: TrainingTask, verdict: Verdict) -> Verdict:
+        """Return the verdict, correct if it was doubtful and the model accepts the answer."""
+        if verdict.outcome is not Outcome.WRONG or not verdict.is_doubtful or verdict.answer is None:
+            return verdict
+        decision = await self._decision(task, verdict.answer)
+        self._counts[decision] += 1
+        if decision != SAME:
+            return verdict
+        method = f"{verdict.method.removesuffix(DOUBTFUL)} (by {DOUBTFUL_VERDICTS.number} votes: same)"
+        return replace(verdict, outcome=Outcome.CORRECT, answer_class=0, method=method)
+
+    def numbers(self) -> dict[str, float]:
+        """Return the metrics since the last call."""
+        counts, self._counts = self._counts, Counter()
+        return {
+            "verify/doubtful": float(counts.total()),
+            "verify/accepted": float(counts[SAME]),
+            "verify/failed": float(counts[FAILED]),
+            "verify/unasked": float(counts[SPENT]),
+            "verify/questions": float(len(self._kept)),
+        }
+
+    async def _decision(self, task: TrainingTask, answer: str) -> str:
+        pair = task.id, answer
+        if pair in self._kept:
+            return self._kept[pair]
+        if pair not in self._answers:
+            if len(self._kept) + len(self._answers) >= self._max:
+                return SPENT
+            self._answers[pair] = asyncio.ensure_future(self._ask(task, answer))
+        try:
+            return await asyncio.shield(self._answers[pair])
+        finally:
+            if pair in self._answers and self._answers[pair].done():
+                del self._answers[pair]
+
+    async def _ask(self, task: TrainingTask, answer: str) -> str:
+        statement, lang = task.request.statement, task.request.lang
+        request = comparison_request(statement, lang, task.reference_answer or "", answer)
+        try:
+            said = await asyncio.gather(
+                *(self._policy.answer(request, index) for index in range(DOUBTFUL_VERDICTS.number))
+            )
+        except PolicyError:
+            return FAILED
+        votes = [DOUBTFUL_VERDICTS.read(one.text) for one in said if one is not None]
+        readable = [vote for vote in votes if vote in DOUBTFUL_VERDICTS.words]
+        is_same = len(readable) > DOUBTFUL_VERDICTS.number // 2 and set(readable) == {SAME}  # as in curation
+        decision = SAME if is_same else OTHER
+        row = {"problem": task.id, "reference": task.reference_answer, "answer": answer, "decision": decision}
+        with self._file.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+        self._kept[task.id, answer] = decision
+        return decision
 
 
 class Verifiers:
@@ -93,12 +180,6 @@ class Verifiers:
             return self._code.version
         return "; ".join(judge.version for judge in self._math.values())
 
-    def _judge(self, task: TrainingTask) -> Judge:
-        if task.request.domain is Domain.CODE:
-            assert self._code is not None
-            return self._code
-        return self._math[task.judges]
-
     async def verify(self, task: TrainingTask, text: str, seed: int, finish: str | None = None) -> Verdict:
         """Judge a rollout in the default tags; ``seed`` draws a program's tests."""
         request, reference = task.request, task.reference_answer or ""
@@ -113,7 +194,9 @@ class Verifiers:
             admissible=task.accepted,
             scorer=task.scorer,
         )
-        submit = self._judge(task).submit  # extracts the answer, which takes its time
-        future = await asyncio.get_running_loop().run_in_executor(self._threads, submit, judge_task)
+        judge = self._code if request.domain is Domain.CODE else self._math[task.judges]
+        assert judge is not None
+        # extracts the answer, which takes its time
+        future = await asyncio.get_running_loop().run_in_executor(self._threads, judge.submit, judge_task)
         (verdict,) = await asyncio.wrap_future(future)
         return await self.questions.decide(task, verdict) if self.questions is not None else verdict

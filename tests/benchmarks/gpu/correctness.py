@@ -14,9 +14,9 @@ from tests.benchmarks.gpu.models import PROMPT, SMALL, TOY, batch, random_model,
 from tests.training.optimisation.packed import pack_samples
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.attention import PackedLayout, packed_attention
-from training.optimisation.collating import collate
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
+from training.optimisation.packing import collate
 from training.optimisation.trainer import Trainer
 
 CPU = torch.device("cpu")

@@ -21,7 +21,7 @@ from training.config import ComputeSettings
 from training.embedded_model import WEIGHTS
 from training.optimisation import trainer as trainer_module
 from training.optimisation.distributed import DistributedContext, end_process
-from training.optimisation.reference import ReferencePolicy
+from training.optimisation.scoring import ReferencePolicy
 from training.optimisation.trainer import Trainer
 
 TABLES: dict[str, dict[str, Any]] = {"grpo": {"kind": "grpo", "entropy_coef": 0.01}, "soft": {"kind": "soft"}}

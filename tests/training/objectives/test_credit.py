@@ -16,9 +16,9 @@ from pydantic import ValidationError
 
 from tests.training.optimisation.test_trainer import recipe
 from training.objectives.base import CreditInputs
-from training.objectives.credit import advantages, filter_group, group_credit
-from training.objectives.grpo import GrpoSettings
-from training.objectives.set_credit import best_of_k_credit, majority_credit, set_decision
+from training.objectives.credit import advantages, filter_group
+from training.objectives.grpo import GrpoSettings, grpo_credit, grpo_decision
+from training.objectives.set_credit import best_of_k_credit, majority_credit
 from training.rewards import Reward
 
 RIGHT = Reward(format=0.1, correctness=0.9, correct=True)
@@ -36,11 +36,11 @@ def test_a_vote_takes_answers_by_their_text_and_correct_ones_by_their_verdict() 
     rewards = [RIGHT, RIGHT, WRONG, WRONG, BAD]
     inputs = CreditInputs(rewards, torch.tensor([1] * 5), torch.tensor([0] * 5), answers)
     wanted = majority_credit(["r", "r", "w", "w", None], [True, True, False, False, False], 3)
-    found = group_credit(inputs, settings(credit="majority", k=3)).advantages
+    found = grpo_credit(inputs, settings(credit="majority", k=3)).advantages
     assert found.tolist() == pytest.approx(wanted.tolist())
     assert found[0] > 0 > found[2]
     assert found[4] == 0
-    scaled = group_credit(inputs, settings(credit="majority", k=3, advantage_normalisation="group")).advantages
+    scaled = grpo_credit(inputs, settings(credit="majority", k=3, advantage_normalisation="group")).advantages
     torch.testing.assert_close(scaled, found / found.std(correction=0))  # not centred again
 
 
@@ -58,7 +58,7 @@ def test_a_vote_takes_answers_by_their_text_and_correct_ones_by_their_verdict() 
     ],
 )
 def test_groups_without_credit_are_dropped(rewards: list[Reward], changes: dict[str, Any], reason: str | None) -> None:
-    decision = set_decision(rewards, settings(**{"credit": "pass_at_k", **changes}))
+    decision = grpo_decision(rewards, settings(**{"credit": "pass_at_k", **changes}))
     assert decision.drop_reason == reason
     assert decision.exclusion_reasons == tuple(reward.excluded_by for reward in rewards)
 

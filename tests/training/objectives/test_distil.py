@@ -29,14 +29,11 @@ from training.objectives.distil import (
     RATIO_CAP,
     DistilSettings,
     distil_loss,
-    taught_credit,
-    taught_decision,
-    teacher_term,
 )
-from training.objectives.grpo import GrpoSettings, grpo_loss
+from training.objectives.grpo import GrpoSettings, grpo_credit, grpo_decision, grpo_loss
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer
-from training.optimisation.reference import ReferencePolicy, require_same_tokens, with_teacher_scores
+from training.optimisation.scoring import ReferencePolicy, require_same_tokens, with_teacher_scores
 from training.optimisation.trainer import Trainer
 from training.rewards import Reward
 from training.rollouts.rollouts import RolloutRunner
@@ -72,7 +69,7 @@ def test_the_expected_gradient_is_that_of_the_reverse_kl() -> None:
     (wanted,) = torch.autograd.grad((logprobs.exp() * (logprobs - teacher)).sum(), logits)
     torch.testing.assert_close(found, wanted, atol=1e-12, rtol=0)
     assert float(own["taught_share"].total) == 6
-    untaught, own = teacher_term(every_token(logits, generator, torch.full_like(teacher, torch.nan)))
+    untaught, own = distil_loss(every_token(logits, generator, torch.full_like(teacher, torch.nan)))
     assert torch.autograd.grad(untaught, logits)[0].abs().max() == 0
     assert float(own["taught_share"].total) == 0
 
@@ -84,7 +81,7 @@ def test_grpos_loss_is_its_own_and_the_teachers_term() -> None:
     inputs = every_token(logits, logits.log_softmax(-1), torch.where(taught, teacher.log_softmax(-1), torch.nan))
     inputs = replace(inputs, advantages=torch.tensor([0.0, 0.0, 1.0, -1.0, 0.5]).double())
     whole, own = grpo_loss(inputs, GrpoSettings(unsolved="model"))
-    torch.testing.assert_close(whole, grpo_loss(inputs, GrpoSettings())[0] + teacher_term(inputs)[0])
+    torch.testing.assert_close(whole, grpo_loss(inputs, GrpoSettings())[0] + distil_loss(inputs)[0])
     assert float(own["taught_share"].total / own["taught_share"].count) == pytest.approx(0.4)
 
 
@@ -97,10 +94,10 @@ def minibatch(rewards: Sequence[Reward]) -> CreditInputs:
 def test_unsolved_groups_go_to_the_teacher_and_change_no_advantage_of_the_others() -> None:
     settings, plain = GrpoSettings(unsolved="model"), GrpoSettings()
     for group in ([WRONG, WRONG], [WRONG, FORMLESS], [RIGHT, WRONG]):
-        assert taught_decision(group, settings).drop_reason is None
-    assert taught_decision([RIGHT, RIGHT], settings).drop_reason == "all_correct"
-    assert taught_decision([WRONG, WRONG], plain).drop_reason == "none_correct"
-    made = taught_credit(minibatch([WRONG, WRONG, RIGHT, WRONG, WRONG, FORMLESS, RIGHT, FORMLESS]), settings)
+        assert grpo_decision(group, settings).drop_reason is None
+    assert grpo_decision([RIGHT, RIGHT], settings).drop_reason == "all_correct"
+    assert grpo_decision([WRONG, WRONG], plain).drop_reason == "none_correct"
+    made = grpo_credit(minibatch([WRONG, WRONG, RIGHT, WRONG, WRONG, FORMLESS, RIGHT, FORMLESS]), settings)
     alone = group_credit(minibatch([RIGHT, WRONG, RIGHT, FORMLESS]), plain)
     assert made.taught is not None
     assert made.taught.tolist() == [True, True, False, False, True, True, False, False]

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from tests.training.objectives.ranks import alone, on_two_ranks, require_same
 from tests.training.optimisation.test_trainer import recipe
 from training.objectives.base import ObjectiveInputs
-from training.objectives.step_statistics import joined, max_of, mean_of, policy_statistics, sum_of
+from training.objectives.step_statistics import joined, max_of, mean_of, policy_statistics
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_key_of_another_kind_is_refused(table: dict[str, Any], place: tuple[st
 def test_each_reduction_adds_up_as_it_says() -> None:
     values, all_count = torch.tensor([1.0, -4.0, 2.0]), torch.tensor([True, True, True])
     one, other = torch.tensor([True, False, False]), torch.tensor([False, True, True])
-    for make in (mean_of, sum_of, max_of):
+    for make in (mean_of, max_of):
         whole, parts = make(values, all_count), make(values, one) + make(values, other)
         assert (whole.total, whole.count) == (parts.total, parts.count)
     assert max_of(-values, torch.tensor([True, False, True])).total == -1  # what does not count is no 0
@@ -47,7 +47,7 @@ def test_each_reduction_adds_up_as_it_says() -> None:
 def test_a_statistic_under_a_name_that_is_taken_is_refused() -> None:
     numbers = torch.tensor([-1.0])
     inputs = ObjectiveInputs(numbers, numbers, torch.tensor([0]), numbers, numbers)
-    own = sum_of(numbers, torch.tensor([True]))
+    own = mean_of(numbers, torch.tensor([True]))
     for taken, name in ((policy_statistics(inputs), "ratio_max"), ({}, "loss")):
         with pytest.raises(ValueError, match=name):
             joined(taken, {name: own})

@@ -25,11 +25,10 @@ class Settings(GroupCreditSettings):
 
 
 def loss(inputs, settings):
-    counts, index = counted(inputs), inputs.sequence_index
-    gain = inputs.advantages[index].clamp(-settings.bound, settings.bound).to(inputs.logprobs.dtype)
-    weight = inputs.token_weights[index].to(inputs.logprobs.dtype)
-    value = -(weight * gain * inputs.logprobs)[counts].sum()
-    return value, {"bounded": mean_of(inputs.advantages[index].abs() > settings.bound, counts)}
+    counts, gain = counted(inputs), inputs.per_token(inputs.advantages)
+    bounded = gain.clamp(-settings.bound, settings.bound)
+    value = -(inputs.per_token(inputs.token_weights) * bounded * inputs.logprobs)[counts].sum()
+    return value, {"bounded": mean_of(gain.abs() > settings.bound, counts)}
 
 
 MyLoss = Objective(Settings, loss)

@@ -100,7 +100,6 @@ def test_by_hand() -> None:
     """Two tokens, l = 0.5 and -1; r = 1 and 0.1, V = (0.75 + 0.6) / 2 with tau 0.5."""
     made = soft_advantages(ScoredGroups(torch.tensor([1.0, 0.1]), torch.tensor([0.5, -1.0]), ONE_GROUP[:2]), OBJECTIVE)
     gains = made.advantages
-    assert made.estimates == {0: pytest.approx(0.675)}
     assert gains.tolist() == pytest.approx([0.325, -0.575])
     numbers = torch.tensor([-1.0, -2.0], dtype=torch.float64)
     inputs = ObjectiveInputs(

@@ -24,8 +24,8 @@ from training.generation.checkpoint_tensors import read_tensors
 from training.objectives import soft
 from training.objectives.base import CreditInputs, ObjectiveInputs, ScoredGroups
 from training.objectives.soft import (
-    ProblemValues,
     SoftSettings,
+    learn_values,
     prior_value,
     soft_advantages,
     soft_credit,
@@ -67,23 +67,18 @@ def test_with_a_known_value_credit_is_whole_before_the_step_and_one_rollout_teac
     settings = SoftSettings(value="prior", tau=TAU)
     right = Reward(correctness=1.0, correct=True)
     values = soft_values(settings, [task()], PLAIN, "other/name@r1")
-    assert values is not None
-    value = values.of("a")
-    assert value is not None
+    value = values["a"]
     assert value == pytest.approx(prior_value(1, 2, TAU, PLAIN))
     sequences = CreditInputs([right, Reward()], torch.tensor([3, 3]), torch.tensor([0, 0]), values=[value, value])
     assert soft_credit(sequences, settings).advantages.tolist() == pytest.approx([1 - value, -value])
     assert soft_decision([right], settings).drop_reason is None
     assert soft_decision([right], SoftSettings()).drop_reason == "too_few_judged"
-    values.learn({"a": [9.0]})
-    assert values.of("a") == value
-    assert values.state() == {}
 
 
 def test_a_learned_value_begins_at_the_first_group_and_takes_a_part_of_the_way() -> None:
-    values = ProblemValues([], TAU, 0.25, PLAIN)
-    values.learn({"a": [1.0, 0.0, 2.0]})
-    assert values.of("a") == pytest.approx(0.75 + 0.25 * (2 - 0.75))
+    values: dict[str, float] = {}
+    learn_values(values, [("a", 1.0), ("b", 5.0), ("a", 0.0), ("a", 2.0)])
+    assert values == pytest.approx({"a": 0.7 + 0.3 * (2 - 0.7), "b": 5.0})
     ratios = BEST.log() - REFERENCE  # at the best policy every response gives the best policy's value
     known = torch.full((ARMS,), VALUE, dtype=torch.float64)
     made = soft_advantages(

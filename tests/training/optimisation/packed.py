@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from training.config import PackingSettings
-from training.optimisation.collating import collate
-from training.optimisation.packing import MicroBatch, TrainingSample, plan_micro_batches
+from training.optimisation.packing import MicroBatch, TrainingSample, collate, plan_micro_batches
 
 
 def pack_samples(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[MicroBatch]:

@@ -26,10 +26,9 @@ from training.optimisation.attention import (
     packed_attention,
     register_packed_attention,
 )
-from training.optimisation.collating import collate
 from training.optimisation.logprobs import PackedPolicy, token_scores
 from training.optimisation.memory import LOGIT_ELEMENTS
-from training.optimisation.packing import TrainingSample
+from training.optimisation.packing import TrainingSample, collate
 
 VOCABULARY = 61
 TEMPERATURE = 0.8

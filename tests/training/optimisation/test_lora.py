@@ -88,9 +88,9 @@ def test_a_checkpoint_holds_adapters_alone_and_goes_on_to_the_bit(tmp_path: Path
     assert (taken.loss, taken.gradient_norm) == (wanted.loss, wanted.gradient_norm)
     one, two = trainer.full_state_dict(), again.full_state_dict()
     assert all(torch.equal(value, two[name]) for name, value in one.items())
-    with pytest.raises(StoreError, match=r"the run had \[lora\] as .*'rank': 4.*has it as .*'rank': 2"):
+    with pytest.raises(StoreError, match=r"table \[lora\] was .*'rank': 4.*given now is .*'rank': 2"):
         restore_trainer(found, adapted(lora={"rank": 2}))
-    with pytest.raises(StoreError, match=r"the recipe has it as no table"):
+    with pytest.raises(StoreError, match=r"\[lora\] was .*given now is none"):
         restore_trainer(found, adapted(lora=None))
     again.base_revision = "another"
     with pytest.raises(StoreError, match="the one given now is another"):

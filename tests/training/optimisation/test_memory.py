@@ -7,11 +7,9 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from tests.places import ROOT
-from training.optimisation.collating import collate
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.memory import GIB, MODEL_SHAPES, ModelShape, estimate_memory
-from training.optimisation.model import checkpoint_layers
-from training.optimisation.packing import MicroBatch, TrainingSample
+from training.optimisation.packing import MicroBatch, TrainingSample, collate
 
 
 def test_parameters_are_those_of_the_published_models() -> None:
@@ -50,7 +48,7 @@ def test_by_hand() -> None:
 def kept_by(model: PreTrainedModel, batch: MicroBatch, *, checkpointing: bool) -> int:
     """Return the bytes that autograd keeps of a forward pass, weights left out."""
     if checkpointing:
-        checkpoint_layers(model)
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     policy = PackedPolicy(model, logit_elements=1600)
     weights = {one.untyped_storage().data_ptr() for one in model.parameters()}
     saved: list[torch.Tensor] = []

@@ -16,7 +16,7 @@ from training.objectives.grpo import GrpoSettings
 from training.optimisation.checkpoint import PendingCheckpoint, last_checkpoint, restore_trainer
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer
-from training.optimisation.reference import ReferencePolicy
+from training.optimisation.scoring import ReferencePolicy
 from training.optimisation.trainer import Trainer
 
 

@@ -71,8 +71,6 @@ def test_figures_are_those_of_the_minibatch() -> None:
     assert figures.statistics["entropy"].count == figures.trained_tokens
     assert figures.learning_rate == pytest.approx(5e-4)  # the first of two steps of warm-up
     assert figures.gradient_norm > 0
-    assert 0 <= figures.padding_share < 1
-    assert figures.shared_prompt_share == 0
     assert figures.statistics["entropy"].value > 0
 
 
@@ -86,7 +84,6 @@ def test_a_shared_prompt_micro_batches_and_checkpointed_activations_change_nothi
     figures, scattered, spared = (one.step(made, GrpoSettings()) for one in (trainer, apart, saved))
     told = sum(len(one.response_ids) for one in made)
     assert figures.model_tokens == 4 + told
-    assert figures.shared_prompt_share == pytest.approx(28 / (32 + told))
     assert scattered.model_tokens > figures.model_tokens
     assert [scattered.loss, spared.loss] == pytest.approx([figures.loss] * 2, abs=1e-6)
     assert all(torch.allclose(gradient(one), gradient(trainer), atol=1e-6) for one in (apart, saved))
@@ -120,7 +117,7 @@ def test_bf16_keeps_fp32_weights_gives_bf16_to_the_generators_and_flips_them_the
 @pytest.mark.parametrize(
     ("steps", "said"),
     [
-        (0, "no finite numbers before any step: look for NaN in its weights"),
+        (0, "no step was taken yet; look for NaN in its weights"),
         (1, r"an earlier step broke the weights; .* lower optim.learning_rate"),
     ],
 )

@@ -16,7 +16,6 @@ from training.recipe import AttemptStoring
 from training.rewards import Reward
 from training.rollouts.attempt_log import (
     AttemptLog,
-    AttemptPurpose,
     attempt_tables,
     count_attempts,
     read_attempts,
@@ -28,7 +27,7 @@ from training.rollouts.tasks import TrainingTask
 from training.rollouts.verifiers import Verifiers
 
 TASK = TrainingTask(PromptRequest("p1", "What is 17 + 25?", Domain.MATH, "en"), "42")
-PURPOSES = (AttemptPurpose("training", 4, {"seed": 1}), AttemptPurpose("evaluation", 2, {"seed": 1}))
+PER_PROBLEM = {"training": 4, "evaluation": 2}
 
 
 def rollout(text: str = "<think></think>\\boxed{42}", outcome: Outcome | None = Outcome.CORRECT) -> Rollout:
@@ -40,7 +39,10 @@ def rollout(text: str = "<think></think>\\boxed{42}", outcome: Outcome | None = 
 def log(run: Path, kept_parts: Sequence[str] = (), storing: AttemptStoring = "texts") -> AttemptLog:
     verifiers = Verifiers([TASK], 1, RewardSettings())
     verifiers.__enter__()  # it starts no process before it judges
-    return AttemptLog(run, storing, PURPOSES, lambda: "small@1+training:test", "plain@1", verifiers, kept_parts)
+    drawing = {"seed": 1}
+    return AttemptLog(
+        run, storing, PER_PROBLEM, drawing, lambda: "small@1+training:test", "plain@1", verifiers, kept_parts
+    )
 
 
 def record(written: AttemptLog, group: int, count: int = 4, text: str | None = None) -> None:

@@ -20,6 +20,7 @@ from training.objectives.grpo import GrpoSettings
 from training.recipe import CuratedData
 from training.rollouts import curriculum
 from training.rollouts.curriculum import (
+    Change,
     CurriculumController,
     PassWeights,
     Pool,
@@ -50,6 +51,12 @@ def controller(table: dict[str, Any], problems: int | list[str] = 4, **more: Any
     names = problems if isinstance(problems, list) else [f"p{number}" for number in range(problems)]
     sizes = CollectorSettings(group_size=16, n_async=2048, n_batch=2048)
     return CurriculumController(names, settings, REWARDS, GrpoSettings(), 1, sizes, **more)
+
+
+def after(
+    one: CurriculumController, step: int, reward: float, length: float, **more: float
+) -> tuple[list[Change], list[Change]]:
+    return one.after_step(step, StepMeans(reward, length, **more))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +92,7 @@ def test_a_problem_without_rollouts_follows_its_level_and_its_own_rollouts_decid
         one.record_group(f"easy{number}", 1, 16, 16)
         one.record_group(f"hard{number}", 1, 0, 40)
     one.record_group("hard2", 1, 10, 16)  # the level is at 1 in 10
-    moves, _ = one.after_step(1, 0.5, 100.0)
+    moves, _ = after(one, 1, 0.5, 100.0)
     assert {move.subject for move in moves} == {*names[:5], "hard0", "hard1"}
     assert "easy: pass rate 0.97 on 32.0 attempts, " in {move.subject: move.reason for move in moves}["easy4"]
     assert [one.pools[name].value for name in names] == ["retired"] * 5 + ["deferred"] * 2 + ["active"] * 3
@@ -93,7 +100,7 @@ def test_a_problem_without_rollouts_follows_its_level_and_its_own_rollouts_decid
     again.restore(json.loads(json.dumps(one.state())))
     for name in ("easy2", "easy3"):  # the level became harder: what has no rollouts comes back
         again.record_group(name, 2, 2, 16)
-    again.after_step(2, 0.5, 100.0)
+    after(again, 2, 0.5, 100.0)
     assert again.pools["easy4"] is Pool.ACTIVE
     assert again.pools["easy0"] is Pool.RETIRED
 
@@ -130,7 +137,7 @@ def test_deferred_problems_come_in_on_a_plateau_and_then_wait() -> None:
     one = controller({}, 10, deferred=["p7", "p8", "p9"])
     came = {}
     for step in range(1, 101):
-        if changes := one.after_step(step, 0.6, 100.0, pass_rate=0.5)[1]:
+        if changes := after(one, step, 0.6, 100.0, pass_rate=0.5)[1]:
             came[step] = [(change.subject, change.old, change.new) for change in changes]
     assert came == {20: [("active", 7, 9)], 60: [("active", 9, 10)]}
 
@@ -156,11 +163,11 @@ def test_the_papers_table_is_walked_through_as_its_curves_flatten() -> None:
     one = controller({"stages": PAPER}, deferred=["p2", "p3"])
     assert one.pools["p3"] is Pool.DEFERRED
     assert present(one) == (16384, 8192, 8192)
-    rising = [one.after_step(step, 0.1 * step, 1000)[1] for step in range(1, 6)]
+    rising = [after(one, step, 0.1 * step, 1000)[1] for step in range(1, 6)]
     assert rising == [[]] * 5
     for step in range(6, 9):  # flat from here: a window of four values
-        assert one.after_step(step, 0.6, 1000 + 500 * step)[1] == []
-    changes = one.after_step(9, 0.6, 5500)[1]
+        assert after(one, step, 0.6, 1000 + 500 * step)[1] == []
+    changes = after(one, 9, 0.6, 5500)[1]
     assert {change.subject: change.new for change in changes} == {
         "stage": 2,
         "length": 24576,
@@ -170,20 +177,20 @@ def test_the_papers_table_is_walked_through_as_its_curves_flatten() -> None:
     assert "reward flat" in changes[0].reason
     assert present(one) == (24576, 4096, 8192)  # what a stage does not name stays
     for step in range(10, 13):
-        assert one.after_step(step, 0.6, 6000)[1] == []
-    changes = one.after_step(13, 0.6, 6000)[1]
+        assert after(one, step, 0.6, 6000)[1] == []
+    changes = after(one, 13, 0.6, 6000)[1]
     assert [change.subject for change in changes] == ["stage", "length", "n_batch", "n_async", "active"]
     assert present(one) == (32768, 2048, 4096)
     assert set(one.pools.values()) == {Pool.ACTIVE}
-    assert one.after_step(14, 0.6, 6000)[1] == []  # the last one ends with the run
+    assert after(one, 14, 0.6, 6000)[1] == []  # the last one ends with the run
 
 
 @pytest.mark.usefixtures("short_window")
 def test_a_stage_with_longer_responses_waits_until_the_limit_binds() -> None:
     one = controller({"stages": [{"until": "reward", "lengths": 16384}, {"lengths": 24576}]})
-    free = [change for step in range(1, 9) for change in one.after_step(step, 0.6, 2000, limited=0.0)[1]]
+    free = [change for step in range(1, 9) for change in after(one, step, 0.6, 2000, limited=0.0)[1]]
     assert free == []
-    bound = [change for step in range(9, 14) for change in one.after_step(step, 0.6, 16000, limited=0.3)[1]]
+    bound = [change for step in range(9, 14) for change in after(one, step, 0.6, 16000, limited=0.3)[1]]
     assert [change.subject for change in bound] == ["stage", "length"]
 
 
@@ -192,11 +199,11 @@ def test_a_stage_ends_after_its_steps_and_a_resumed_run_knows_where_it_is() -> N
     one, other = controller(table), controller(table)
     ended = []
     for step in range(1, 9):
-        ended += [step for change in one.after_step(step, 0.5, 100.0)[1] if change.subject == "stage"]
+        ended += [step for change in after(one, step, 0.5, 100.0)[1] if change.subject == "stage"]
         if step == 4:
             other.restore(one.state())
         if step > 4:
-            other.after_step(step, 0.5, 100.0)
+            after(other, step, 0.5, 100.0)
     assert ended == [3, 5]
     assert present(other) == present(one) == (9000, 512, 2048)
     assert other.state() == one.state()
@@ -243,7 +250,7 @@ def test_rows_that_a_refresh_drew_come_in_and_a_resumed_run_draws_the_same_ones(
     for step in range(1, 4):
         for problem in [first.draw_problem() for _ in range(4)]:
             first.record_group(problem, step, 16, 16)
-        first.after_step(step, 0.5, 50.0)
+        after(first, step, 0.5, 50.0)
     refreshed = [*(f"p{number}" for number in range(6, 12)), *(f"level 3, seed {seed}" for seed in range(40, 46))]
     runs = [controller({}, refreshed) for _ in range(3)]
     for run in runs[:2]:

@@ -18,7 +18,7 @@ from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.generation.generators import TorchGenerator
 from training.objectives.grpo import GrpoSettings
-from training.rollouts.batches import build_samples, check_logprobs
+from training.rollouts.batches import build_samples, impossible_tokens
 from training.rollouts.impossible import impossible_positions, possible_mask
 from training.rollouts.rollouts import Rollout
 
@@ -52,15 +52,13 @@ def test_such_tokens_weigh_nothing_and_their_rollouts_stay() -> None:
 
 def test_few_are_counted_and_many_end_the_run_with_the_right_advice() -> None:
     one = group(0, rollout(True, 9), with_logprobs(rollout(False, 11), [-0.5] * 10 + [FLOOR]))
-    impossible = check_logprobs((one,))
-    assert str(impossible) == (
-        "1 of 20 tokens of the batch have an impossible log-probability (the first: -9999, problem p)"
-    )
+    sentence = "1 of 20 tokens of the batch have an impossible log-probability (the first: -9999, problem p)"
+    assert impossible_tokens((one,)) == (1, sentence)
     with pytest.raises(PolicyError) as refused:
-        check_logprobs((one,), 0.04)
+        impossible_tokens((one,), 0.04)
     assert "more than 4 %: " in str(refused.value)
     assert "learning rate is not the cause" in str(refused.value)
-    assert check_logprobs(GROUPS).count == 0
+    assert impossible_tokens(GROUPS) == (0, "")
 
 
 def damage(monkeypatch: pytest.MonkeyPatch, every: int, tokens: int = 1) -> list[float]:

@@ -25,10 +25,9 @@ from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split
 from training.optimisation.model import load_tokenizer
 from training.recipe import CuratedData
-from training.rollouts.doubtful import FILE, DoubtfulVerdicts
 from training.rollouts.rollouts import Rollout, RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
-from training.rollouts.verifiers import Verifiers
+from training.rollouts.verifiers import FILE, DoubtfulVerdicts, Verifiers
 
 SUM = TrainingTask(
     PromptRequest("sum", "Add the two numbers.", Domain.CODE, "en"),

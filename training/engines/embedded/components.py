@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,6 @@ from training.engines.embedded.heartbeat import Heartbeat
 from training.engines.mirroring import RunMirror
 from training.evaluation.metrics import MetricsLogger
 from training.generation.generators import Generator
-from training.objectives.soft import ProblemValues
 from training.optimisation.checkpoint import JsonlLog
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
@@ -45,5 +44,5 @@ class LoopComponents:
     heartbeat: Heartbeat
     stored: StoredBatches
     mirror: RunMirror
-    values: ProblemValues | None = None
+    values: dict[str, float] = field(default_factory=dict)
     teacher_prompt: TeacherPrompt = student_prompt

@@ -5,14 +5,14 @@ Invariants:
 - one version's weights, named in the result, make all tokens of an evaluation;
 - a step's row is logged once, with its evaluation, before the next;
 - a resumed run repeats a waiting evaluation under the same seeds;
-- `evaluation.keep_best` and texts to score make training wait.
+- `evaluation.keep_best` makes training wait.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from time import monotonic
 from typing import Any
@@ -20,13 +20,7 @@ from typing import Any
 from curation.records import RequestRefused
 from training.engines.embedded.components import LoopComponents
 from training.engines.embedded.heartbeat import EVALUATING
-from training.evaluation.evaluate import (
-    EvaluationResult,
-    TextEvaluation,
-    summarise_evaluation,
-    summarise_texts,
-    text_samples,
-)
+from training.evaluation.evaluate import EvaluationResult, summarise_evaluation
 from training.optimisation.checkpoint import Checkpoint
 from training.optimisation.model import save_model
 from training.optimisation.trainer import TrainingError
@@ -40,7 +34,6 @@ BEST, MARK = "best", "best.json"
 _GROUPS = 1 << 40
 """The first group number, above training's."""
 
-Result = EvaluationResult | TextEvaluation
 Work = Callable[..., Awaitable[Any]]
 """Runs a function on the trainer's thread."""
 
@@ -54,7 +47,6 @@ class EvaluatedRow:
     """Of the weights."""
     max_tokens: int
     metrics: Mapping[str, float]
-    texts: tuple[str, ...] = ()
 
 
 def first_row(checkpoint: Checkpoint | None) -> int:
@@ -70,12 +62,11 @@ class Evaluations:
     def __init__(self, components: LoopComponents, on_trainer: Work) -> None:
         settings = components.recipe.evaluation
         self._components, self._settings, self._on_trainer = components, settings, on_trainer
-        self._are_texts = settings.data is not None and settings.data.kind == "latent"
-        self._needs_weights = settings.keep_best or self._are_texts
+        self._needs_weights = settings.keep_best
         self._is_synchronous = components.recipe.synchronous
         self._row: EvaluatedRow | None = None
-        self._task: asyncio.Task[Result] | None = None
-        self.results: dict[int, Result] = {}
+        self._task: asyncio.Task[EvaluationResult] | None = None
+        self.results: dict[int, EvaluationResult] = {}
 
     @property
     def is_beside(self) -> bool:
@@ -120,11 +111,11 @@ class Evaluations:
         """Continue with a checkpoint's row; the generators must have its weights."""
         if state is None:
             return
-        row = EvaluatedRow(**{**state, "texts": tuple(state["texts"])})
+        row = EvaluatedRow(**state)
         if self._components.held_out_tasks:
             await self.add(row)
         else:
-            self._components.metrics_logger.log_step(row.step, row.metrics, row.texts)
+            self._components.metrics_logger.log_step(row.step, row.metrics)
 
     async def stop(self) -> None:
         """Abort the running evaluation."""
@@ -136,7 +127,7 @@ class Evaluations:
         if self._row is not None and self._task is None:
             self._task = asyncio.create_task(self._evaluate(self._row))
 
-    async def _evaluate(self, row: EvaluatedRow) -> Result:
+    async def _evaluate(self, row: EvaluatedRow) -> EvaluationResult:
         asked = await self._ask(row)
         found = (one.completion.versions for group in asked for one in group if one is not None)
         versions = set[int]().union(*found)
@@ -145,8 +136,6 @@ class Evaluations:
                 f"the evaluation of step {row.step} holds tokens of the versions {sorted(versions)}, not of "
                 f"{row.version} alone; this is a defect of the loop, please report it"
             )
-        if self._are_texts:
-            return await self._texts(asked)
         result = summarise_evaluation(asked)
         if self._settings.keep_best:
             await self._on_trainer(self._keep_best, row.step, result)
@@ -173,11 +162,6 @@ class Evaluations:
                 components.attempt_log.record(task, rollout, index, origin)
         return [results[start : start + attempts] for start in range(0, len(results), attempts)]
 
-    async def _texts(self, asked: Sequence[Sequence[Rollout | None]]) -> TextEvaluation:
-        samples = [one for group in asked for one in text_samples(group)]
-        scored = await self._on_trainer(self._components.trainer.scorer.logprobs, samples) if samples else []
-        return summarise_texts(asked, scored)
-
     def _keep_best(self, step: int, result: EvaluationResult) -> None:
         components = self._components
         path = components.out / BEST / MARK
@@ -196,10 +180,10 @@ class Evaluations:
             state=trainer.full_state_dict(),
         )
 
-    def _log(self, row: EvaluatedRow, result: Result, waited_s: float) -> None:
+    def _log(self, row: EvaluatedRow, result: EvaluationResult, waited_s: float) -> None:
         self.results[row.step] = result
         logger = self._components.metrics_logger
         logger.log_message(f"step {row.step}: {result.phrase}")
         seen = {f"evaluation/{name}": float(value) for name, value in asdict(result).items()}
         told = {"evaluation/version": float(row.version), "speed/evaluation_wait_s": waited_s}
-        logger.log_step(row.step, {**row.metrics, **seen, **told}, row.texts)
+        logger.log_step(row.step, {**row.metrics, **seen, **told})

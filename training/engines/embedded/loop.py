@@ -28,6 +28,7 @@ from training.engines.embedded.heartbeat import COLLECTING, SAVING, TRAINING, UP
 from training.evaluation.metrics import SampledGroupStats, Timer
 from training.generation.decoding_meter import DecodingTotals
 from training.objectives.registry import objective_of
+from training.objectives.soft import learn_values
 from training.optimisation.checkpoint import Checkpoint, PendingCheckpoint, restore_trainer
 from training.optimisation.model import save_model
 from training.optimisation.packing import TrainingSample
@@ -37,11 +38,9 @@ from training.rollouts.batches import (
     batch_metrics,
     batch_row,
     build_samples,
-    check_logprobs,
-    estimates_by_problem,
-    format_rollouts,
-    no_value,
+    impossible_tokens,
     policy_metrics,
+    problem_estimates,
     queue_metrics,
     speed_metrics,
 )
@@ -65,9 +64,6 @@ MAX_REFUSED = 0.01
 
 _MAX_DRAWS = 1000
 """Max draws in a row of refused problems."""
-
-LOGGED_ROLLOUTS = 4
-"""Rollouts shown as text per step."""
 
 
 class TrainingLoop:
@@ -135,8 +131,9 @@ class TrainingLoop:
         batch = await self._on_thread(self._stored.joined, sampled, self.step + 1)
         await self.evaluations.before_training()
         self._heartbeat.begin(self.step + 1, TRAINING)
-        if (impossible := check_logprobs(batch.groups)).count:
-            metrics_logger.log_message(f"step {self.step + 1}: {impossible}; they are left out")
+        impossible, sentence = impossible_tokens(batch.groups)
+        if impossible:
+            metrics_logger.log_message(f"step {self.step + 1}: {sentence}; they are left out")
         trainer, objective = self._components.trainer, self._curriculum.objective
         started_at = monotonic()
         minibatches = await self._on_thread(self._minibatches, batch, objective)
@@ -144,9 +141,8 @@ class TrainingLoop:
         numbers, results = await asyncio.gather(  # what is only counted does not keep the first step waiting
             asyncio.to_thread(batch_metrics, batch.groups, batch.number), self._train(minibatches, objective)
         )
-        metrics = {**numbers, "policy/impossible_tokens": float(impossible.count)}
-        if self._values is not None:
-            self._values.learn(estimates_by_problem(batch, results))
+        metrics = {**numbers, "policy/impossible_tokens": float(impossible)}
+        learn_values(self._values, problem_estimates(batch, results))
         self.scheduler.mark_trained(sampled)
         self.step += 1
         self._components.logs["batches"].append(batch_row(self.step, sampled, batch))
@@ -161,12 +157,11 @@ class TrainingLoop:
         speeds |= trainer.throughput(results)
         metrics |= {**speeds, **policy_metrics(results), **self._groups.numbers()}
         metrics |= queue_metrics(self.scheduler.ledger()) | self._rollouts.verdict_metrics()
-        texts = tuple(format_rollouts(batch.groups, LOGGED_ROLLOUTS))
         if self.evaluations.is_due(self.step, last=last):
-            row = EvaluatedRow(self.step, self.scheduler.version, self._max_tokens, metrics, texts)
+            row = EvaluatedRow(self.step, self.scheduler.version, self._max_tokens, metrics)
             await self.evaluations.add(row, last=last)
         else:
-            metrics_logger.log_step(self.step, metrics, texts)
+            metrics_logger.log_step(self.step, metrics)
         self._update_curriculum(metrics)
         self._groups.clear()
         self._timer.restart()
@@ -179,7 +174,7 @@ class TrainingLoop:
             build_samples,
             settings=objective,
             max_distance=stored.max_distance if stored is not None else None,
-            value_of=self._values.of if self._values is not None else no_value,
+            values=self._values,
             max_tokens=self._max_tokens,
             teacher_prompt=self._components.teacher_prompt,
         )
@@ -364,7 +359,7 @@ class TrainingLoop:
             "collector": self.scheduler.state(),
             "curriculum": self._curriculum.state(),
             "evaluation": self.evaluations.state(),
-            **({"values": self._values.state()} if self._values is not None else {}),
+            "values": dict(self._values),
             "logs": {name: log.offset() for name, log in self._components.logs.items()},
         }
 

@@ -12,7 +12,6 @@
     OUT/model/             the trained model in Hugging Face format
     OUT/adapter/           with [lora], the trained adapters
     OUT/best/              with `evaluation.keep_best`, the best evaluation's model
-    OUT/traces/            a cold start's training data
     OUT/summary.json
     OUT/stalled.json       why a stalled run ended
 
@@ -61,20 +60,19 @@ from training.evaluation.metrics import MetricsLogger
 from training.evaluation.monitors import open_monitors
 from training.generation.generators import Generator, TorchGenerator
 from training.generation.weight_transfer import Way, weights_way
-from training.objectives.registry import needs_of, objective_of
-from training.objectives.soft import ProblemValues
+from training.objectives.registry import needs_of
+from training.objectives.soft import SoftSettings, soft_values
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer, require_model, save_model
-from training.optimisation.reference import ReferencePolicy, require_same_tokens
+from training.optimisation.scoring import ReferencePolicy, require_same_tokens
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
-from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
+from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog
 from training.rollouts.curriculum import open_curriculum
-from training.rollouts.doubtful import MAX_QUESTIONS, DoubtfulVerdicts
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
-from training.rollouts.verifiers import Verifiers, verifier_workers
+from training.rollouts.verifiers import MAX_QUESTIONS, DoubtfulVerdicts, Verifiers, verifier_workers
 from training.stored.batches import open_stored
 from training.stored.shown import open_shown
 from training.stored.tokens import TokenWriter
@@ -225,9 +223,13 @@ def _run_rank_zero(
     if preflight is not None:
         require_passed(preflight.before_generation(), recipe.trained.model)
     curriculum = open_curriculum(recipe, tasks)
-    values = _problem_values(recipe, list(tasks.values()), trainer.reference, checkpoint)
+    values: dict[str, float] = {}
+    if isinstance(recipe.objective, SoftSettings) and trainer.reference is not None:
+        reference = f"{recipe.reference_model}@{trainer.reference.revision}"
+        values |= soft_values(recipe.objective, list(tasks.values()), recipe.rewards, reference)
     if checkpoint is not None:
         curriculum.restore(checkpoint.state["curriculum"])
+        values |= checkpoint.state.get("values", {})
     own_judges = [find_judge(name, recipe_folder) for name in recipe.verify.judges]
     with ExitStack() as stack:
         logs = stack.enter_context(_open_logs(out, checkpoint))
@@ -248,9 +250,7 @@ def _run_rank_zero(
         for remark in (*too_long, *_remarks(recipe, stops, tokenizer, trainer, urls, way)):
             metrics_logger.log_message(remark)
         writer = TokenWriter(tokenizer, stops, recipe.tags)
-        stored = asyncio.run(
-            open_stored(recipe, recipe_folder, out, tasks, rollouts, writer, metrics_logger.log_message)
-        )
+        stored = asyncio.run(open_stored(recipe, recipe_folder, tasks, rollouts, writer, metrics_logger.log_message))
         metrics_logger.total = stored.steps
         shown = asyncio.run(open_shown(recipe, recipe_folder, tasks, rollouts, writer, metrics_logger.log_message))
         attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
@@ -390,22 +390,19 @@ def _open_logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str
 def _attempt_log(
     recipe: TrainRecipe, out: Path, folder: Path, verifiers: Verifiers, checkpoint: Checkpoint | None
 ) -> AttemptLog:
-    drawing = {
-        "temperature": recipe.temperature,
-        "max_tokens": recipe.rewards.max_length,
-        "seed": recipe.seed,
-    }
-    purposes = (
-        AttemptPurpose(TRAINING_ATTEMPTS, recipe.collector.group_size, drawing),
-        AttemptPurpose(EVALUATION_ATTEMPTS, recipe.evaluation.attempts, drawing),
+    group, attempts = recipe.collector.group_size, recipe.evaluation.attempts
+    drawing = {"temperature": recipe.temperature, "max_tokens": recipe.rewards.max_length, "seed": recipe.seed}
+    return AttemptLog(
+        out,
+        recipe.attempt_store,
+        {TRAINING_ATTEMPTS: group, EVALUATION_ATTEMPTS: attempts},
+        drawing,
+        lambda: f"{folder.resolve().name}@{folder_revision(folder)}+training:{recipe.name}",
+        recipe.solving_prompt.version,
+        verifiers,
+        checkpoint.state.get("attempt_parts", []) if checkpoint is not None else [],
+        recipe.tags,
     )
-
-    def policy() -> str:
-        return f"{folder.resolve().name}@{folder_revision(folder)}+training:{recipe.name}"
-
-    kept_parts = checkpoint.state.get("attempt_parts", []) if checkpoint is not None else []
-    prompt = recipe.solving_prompt.version
-    return AttemptLog(out, recipe.attempt_store, purposes, policy, prompt, verifiers, kept_parts, recipe.tags)
 
 
 def build_generator(recipe: TrainRecipe, folder: Path, urls: Sequence[str] = (), way: Way | None = None) -> Generator:
@@ -419,16 +416,3 @@ def build_generator(recipe: TrainRecipe, folder: Path, urls: Sequence[str] = (),
         copies = compute.dtype != "float32" or (dist.is_initialized() and dist.get_world_size() > 1)
         return EndpointGenerator(folder, model, temperature=temperature, device=compute.device, lasting=copies, way=way)
     return TorchGenerator(folder, capacity=n_async, temperature=temperature, dtype=compute.dtype, device=compute.device)
-
-
-def _problem_values(
-    recipe: TrainRecipe, tasks: Sequence[TrainingTask], reference: ReferencePolicy | None, checkpoint: Checkpoint | None
-) -> ProblemValues | None:
-    objective = objective_of(recipe.objective)
-    if objective.values is None or reference is None:
-        return None
-    name = f"{recipe.reference_model}@{reference.revision}"
-    values: ProblemValues | None = objective.values(recipe.objective, tasks, recipe.rewards, name)
-    if values is not None and checkpoint is not None:
-        values.restore(checkpoint.state["values"])
-    return values

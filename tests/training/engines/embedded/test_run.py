@@ -26,9 +26,9 @@ STEPS = 4
 STEP_METRICS = (
     *(f"reward/{name}" for name in ("format", "correctness", "length", "language", "own", "total")),
     *(f"sampled/{name}" for name in ("pass_rate", "reward", "none", "some", "all", "dropped", "attempts", "groups")),
-    *(f"batch/{name}" for name in ("attempts", "pass_rate", "advantage_std")),
+    *(f"batch/{name}" for name in ("attempts", "pass_rate")),
     *(f"length/{name}" for name in ("sampled_mean", "sampled_max", "trained_mean", "trained_max", "cut_share")),
-    *(f"age/{name}" for name in ("token_mean", "token_max", "several_versions_share")),
+    *(f"age/{name}" for name in ("token_mean", "token_max")),
     *(
         f"policy/{name}"
         for name in ("loss", "gradient_norm", "learning_rate", "entropy", "ratio_mean", "ratio_max", "ess")
@@ -36,7 +36,7 @@ STEP_METRICS = (
     *(f"policy/{name}" for name in ("kl_generator", "log_ratio_max", "mismatch_share", "impossible_tokens")),
     *(f"speed/{name}" for name in ("step_s", "train_s", "update_s", "trained_tokens_s", "sampled_tokens_s")),
     *(f"speed/{name}" for name in ("generator_idle_share", "generator_held_share", "trainer_idle_share")),
-    *(f"speed/{name}" for name in ("padding_share", "shared_share", "collation_wait_s")),
+    "speed/collation_wait_s",
     *(f"queue/{name}" for name in ("running", "judging", "waiting", "ready", "admitted", "trained", "dropped")),
 )
 """What every step's row has; an objective's own statistics are next to them, below ``policy/``, and the distance of
@@ -103,7 +103,7 @@ def test_all_metrics_are_there_and_are_numbers(done: Path) -> None:
     assert rows[1]["policy/mismatch_max"] < 1e-3  # trainer and generator agree before any update
 
 
-def test_tensorboard_holds_the_same_and_attempts_as_text(done: Path) -> None:
+def test_tensorboard_holds_the_same(done: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     board = EventAccumulator(str(done / "tensorboard"))
@@ -114,9 +114,6 @@ def test_tensorboard_holds_the_same_and_attempts_as_text(done: Path) -> None:
     rows = [row for row in read_metrics(done)[1:] if "sampled/pass_rate" in row]
     wanted = {row["step"]: row["sampled/pass_rate"] for row in rows}
     assert seen == pytest.approx(wanted)
-    texts = [tag for tag in tags["tensors"] if tag.startswith("attempt/0")]
-    said = b"".join(one for event in board.Tensors(texts[0]) for one in event.tensor_proto.string_val)
-    assert b"versions" in said
 
 
 def test_the_model_was_trained(done: Path) -> None:

@@ -19,7 +19,7 @@ from training.engines.verl.run import train
 from training.engines.verl.stages import LATEST, STATE, last_step, present_stage, remove_old
 from training.recipe import TrainRecipe
 from training.rollouts import curriculum as rules
-from training.rollouts.curriculum import CurriculumController
+from training.rollouts.curriculum import CurriculumController, StepMeans
 
 STAGES = (
     {"until": "reward", "steps": 50, "lengths": 80, "n_batch": 16, "n_async": 16},
@@ -129,7 +129,7 @@ def test_a_folder_tells_its_stage_and_an_unfinished_checkpoint_is_none(
     curriculum = CurriculumController((), made.curriculum, made.rewards, made.objective, made.seed, made.collector)
     first = checkpoint(out, 2, curriculum)
     for step in range(1, 5):
-        curriculum.after_step(step, 0.5, 25.0)
+        curriculum.after_step(step, StepMeans(0.5, 25.0))
     second, third = checkpoint(out, 4, curriculum), checkpoint(out, 6, None)
     stage = present_stage(made, out)
     assert (stage.number, stage.begun_at, stage.ends_at) == (1, 4, 8)
