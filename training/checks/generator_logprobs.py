@@ -62,23 +62,13 @@ class GeneratorChecks:
             )
             return CheckResult(_AGREE, math.inf, self.tolerance, detail, "look at the engine's log, and at its dtype")
         figure = self._difference(completions, scored)
-        detail, advice = "", ""
-        if figure > self.tolerance:
-            detail = f"a sampled token's log-probability differs by {figure:.2g} nats on average"
-            advice = await self._advice(completions)
-        return CheckResult(_AGREE, figure, self.tolerance, detail, advice)
-
-    async def _advice(self, completions: Sequence[TokenCompletion]) -> str:
-        if self.scorer.temperature != 1:
-            raw = await self._score(completions, temperature=1.0)
-            if self._difference(completions, raw) <= self.tolerance:
-                return (
-                    "it is that from before the temperature: start the server with `python -m "
-                    "training.generation.serving`, or set temperature = 1"
-                )
+        if figure <= self.tolerance:
+            return CheckResult(_AGREE, figure, self.tolerance, "")
+        detail = f"a sampled token's log-probability differs by {figure:.2g} nats on average"
+        advice = "set dtype of the model's table and compute.dtype to one type, and take weights that are not quantised"
         if self.kind == "endpoint":
-            return "start the servers with `python -m training.generation.serving` and the model's own dtype"
-        return "set dtype of the model's table and compute.dtype to one type, and take weights that are not quantised"
+            advice = "start the servers with `python -m training.generation.serving` and the model's own dtype"
+        return CheckResult(_AGREE, figure, self.tolerance, detail, advice)
 
     async def _after_update(self, before: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
         await asyncio.to_thread(self.scorer.flip_weights)
@@ -131,11 +121,11 @@ class GeneratorChecks:
             raise failures[0]
         return completions
 
-    async def _score(self, completions: Sequence[TokenCompletion], temperature: float | None = None) -> list[Tensor]:
+    async def _score(self, completions: Sequence[TokenCompletion]) -> list[Tensor]:
         samples = [
             TrainingSample(one.prompt_ids, one.token_ids, [0.0] * len(one.token_ids), 0.0, 0.0) for one in completions
         ]
-        return await asyncio.to_thread(lambda: self.scorer.logprobs(samples, temperature=temperature))
+        return await asyncio.to_thread(self.scorer.logprobs, samples)
 
     @staticmethod
     def _difference(completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> float:
