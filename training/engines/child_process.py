@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -26,30 +25,22 @@ def main(arguments: Sequence[str]) -> int:
     grace, command = 0.0, list(arguments)
     if command[0].startswith("--grace="):
         grace = float(command.pop(0).partition("=")[2])
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _leave)
     die_with_parent = partial(_die_with, os.getpid())
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=die_with_parent)
+    threading.Thread(target=_watch_parent, daemon=True).start()
     try:
-        _wait(child)
+        status = child.wait()
     finally:
         _end(child, grace)
-    status = child.wait()
     return status if status >= 0 else 128 - status
 
 
-def _wait(child: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _leave)
-    ended, says_so = os.pipe()
-    threading.Thread(target=_tell, args=(child, says_so), daemon=True).start()
-    while True:
-        readable, _, _ = select.select([ended, 0], [], [])
-        if ended in readable or not os.read(0, 1):
-            return
-
-
-def _tell(child: subprocess.Popen[bytes], says_so: int) -> None:
-    child.wait()
-    os.close(says_so)
+def _watch_parent() -> None:
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _leave(number: int, _: FrameType | None) -> None:
