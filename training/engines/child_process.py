@@ -19,13 +19,15 @@ from types import FrameType
 _DEATH_SIGNAL = 1
 """Linux's `PR_SET_PDEATHSIG`."""
 
+_ENDS = (signal.SIGTERM, signal.SIGINT)
+
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command; return its exit status, 128 + n after signal n."""
     grace, command = 0.0, list(arguments)
     if command[0].startswith("--grace="):
         grace = float(command.pop(0).partition("=")[2])
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _ENDS:
         signal.signal(number, _leave)
     die_with_parent = partial(_die_with, os.getpid())
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=die_with_parent)
@@ -44,6 +46,8 @@ def _watch_parent() -> None:
 
 
 def _leave(number: int, _: FrameType | None) -> None:
+    for other in _ENDS:
+        signal.signal(other, signal.SIG_IGN)  # the command is ended once, and wholly
     sys.exit(128 + number)
 
 
@@ -53,6 +57,7 @@ def _end(child: subprocess.Popen[bytes], grace: float) -> None:
         with suppress(subprocess.TimeoutExpired):
             child.wait(grace)
     _signal(child, signal.SIGKILL)
+    child.wait()
 
 
 def _signal(child: subprocess.Popen[bytes], number: int) -> None:
