@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
 def _watch_parent() -> None:
     while os.read(0, 1):
         pass
-    os.kill(os.getpid(), signal.SIGTERM)
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)  # which waits for the command
 
 
 def _leave(number: int, _: FrameType | None) -> None:
