@@ -49,10 +49,10 @@ class GeneratorChecks:
         """Return the results; the second check runs only if the first passed."""
         completions = await self._sample()
         scored = await self._score(completions)
-        as_loaded = await self._as_loaded(completions, scored)
+        as_loaded = self._as_loaded(completions, scored)
         return [as_loaded, await self._after_update(completions, scored)] if as_loaded.passed else [as_loaded]
 
-    async def _as_loaded(self, completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
+    def _as_loaded(self, completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
         logprobs = [value for one in completions for value in one.logprobs]
         impossible = [logprobs[place] for place in impossible_positions(logprobs)]
         if len(impossible) > MAX_IMPOSSIBLE_SHARE * len(logprobs):
@@ -76,14 +76,12 @@ class GeneratorChecks:
             if refusal := await self._update(CHANGED_VERSION):
                 return refusal
             moved = mean_difference(await self._score(before), scored)
-            changed = await self._sample()
-            figure = self._difference(changed, await self._score(changed))
+            figure = await self._figure()
         finally:
             await asyncio.to_thread(self.scorer.flip_weights)
         if refusal := await self._update(0):
             return refusal
-        again = await self._sample()
-        figure = max(figure, self._difference(again, await self._score(again)))
+        figure = max(figure, await self._figure())
         tolerance = max(self.tolerance, _MOVED_SHARE * moved) if self.tolerance > EXACT else EXACT
         if figure <= tolerance:
             return CheckResult(_ARRIVE, figure, tolerance, f"changed weights moved them by {moved:.2g} nats")
@@ -92,6 +90,10 @@ class GeneratorChecks:
             f"average, where the update moved them by {moved:.2g}"
         )
         return CheckResult(_ARRIVE, figure, tolerance, detail, self._update_advice())
+
+    async def _figure(self) -> float:
+        completions = await self._sample()
+        return self._difference(completions, await self._score(completions))
 
     async def _update(self, version: int) -> CheckResult | None:
         try:

@@ -130,11 +130,7 @@ class WeightVersion:
     def sizes(self) -> dict[str, list[object]]:
         """Return the tensors' names, types and shapes for a broadcast."""
         rows = [(name, str(value.dtype).removeprefix("torch."), list(value.shape)) for name, value in self.tensors()]
-        return {
-            "names": [row[0] for row in rows],
-            "dtypes": [row[1] for row in rows],
-            "shapes": [row[2] for row in rows],
-        }
+        return {key: [row[place] for row in rows] for place, key in enumerate(("names", "dtypes", "shapes"))}
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the tensors in a fixed order."""
