@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -273,25 +273,8 @@ class TrainRecipe(NamedModels):
                 changes = {"n_batch": n_batch, "n_async": n_async}
                 present = self.collector.model_dump() | {name: size for name, size in changes.items() if size}
                 CollectorSettings.model_validate(present | ({"n_minibatch": None} if n_batch else {}))
-        latent = self.data.kind == "latent"
-        if latent != (self.objective.kind == "jepo"):
-            raise ValueError(
-                f"objective.kind = {self.objective.kind} and data.kind = {self.data.kind} do not go together; jepo "
-                "trains on latent data, and nothing else does"
-            )
-        if latent and self.stored is not None:
-            raise ValueError("problems without a verifier are no stored ones; leave the table [stored] out")
-        if latent and getattr(self.data, "hard", False):
-            raise ValueError("data.hard is of curated sets; leave it out")
-        faults = (
-            _unsuited_evaluation(self.evaluation),
-            _unsuited_reference(self.reference, self.objective),
-            _unsuited_teacher(self.teacher, self.data, self.objective, self.engine),
-            _unsuited_stored(self.stored, self.objective),
-            self.objective.unsuited(self.collector.group_size),
-        )
-        if any(faults):
-            raise ValueError(next(filter(None, faults)))
+        if fault := next(_faults(self), None):
+            raise ValueError(fault)
         return self
 
     def warnings(self) -> tuple[str, ...]:
@@ -325,44 +308,45 @@ def _unread(table: Settings, read: Collection[str]) -> list[str]:
     ]
 
 
-def _unsuited_evaluation(evaluation: EvaluationSettings) -> str | None:
-    if evaluation.data is None and evaluation.keep_best:
-        return "evaluation.keep_best = true needs held-out problems; give evaluation.data"
-    if evaluation.data is not None and evaluation.data.kind == "latent":
-        return "evaluation.data.kind = latent: pass@1 needs a verifier, which these problems have not; give others"
-    return None
+def _faults(recipe: TrainRecipe) -> Iterator[str]:
+    """Yield which tables do not go together."""
+    from training.objectives.registry import needs_of, objective_of
 
-
-def _unsuited_reference(reference: str | None, objective: ObjectiveSettings) -> str | None:
-    from training.objectives.registry import needs_of
-
-    if reference is not None and not needs_of(objective).uses_reference:
-        return (
-            f"reference = {reference!r}: objective.kind = {objective.kind} uses none with these settings; leave it out"
+    data, held_out, stored, objective = recipe.data, recipe.evaluation.data, recipe.stored, recipe.objective
+    kind, needs, latent = objective.kind, needs_of(objective), recipe.data.kind == "latent"
+    if latent != (kind == "jepo"):
+        yield (
+            f"objective.kind = {kind} and data.kind = {data.kind} do not go together; jepo trains on latent data, and "
+            "nothing else does"
         )
-    return None
-
-
-def _unsuited_teacher(teacher: str | None, data: DataSettings, objective: ObjectiveSettings, engine: str) -> str | None:
-    from training.objectives.registry import needs_of
-
-    needed = needs_of(objective).teacher
-    if needed == "model" and teacher is None:
-        return f"objective.kind = {objective.kind} needs a teacher with these settings; name its model in `teacher`"
-    if needed != "model" and teacher is not None:
-        return f"teacher = {teacher!r}: objective.kind = {objective.kind} asks none with these settings; leave it out"
-    if needed == "attempts" and not isinstance(data, CuratedData):
-        return f"a teacher by attempts reads those of the runs that made curated sets; data.kind = {data.kind} has none"
-    if needed is not None and engine == "verl":
-        return f"objective.kind = {objective.kind} asks a teacher, and verl's loop has none; set engine = embedded"
-    return None
-
-
-def _unsuited_stored(stored: StoredSettings | None, objective: ObjectiveSettings) -> str | None:
-    from training.objectives.registry import objective_of
-
-    if stored is None:
-        return None
-    if stored.max_distance is not None and objective_of(objective).second_pass is None:
-        return f"stored.max_distance needs an objective with a second pass (soft); {objective.kind} has none"
-    return None
+    if latent and stored is not None:
+        yield "problems without a verifier are no stored ones; leave the table [stored] out"
+    if latent and getattr(data, "hard", False):
+        yield "data.hard is of curated sets; leave it out"
+    if held_out is None and recipe.evaluation.keep_best:
+        yield "evaluation.keep_best = true needs held-out problems; give evaluation.data"
+    if isinstance(held_out, CuratedData) and held_out.kind == "latent":
+        if not latent:
+            yield (
+                "evaluation.data.kind = latent needs data.kind = latent: it measures what jepo trains; evaluate others"
+            )
+        if recipe.evaluation.keep_best:
+            yield "evaluation.keep_best chooses by pass@1, which problems without a verifier have not; leave it out"
+        if isinstance(data, CuratedData) and set(held_out.folders) & set(data.folders):
+            yield "evaluation.data.folders would ask what is trained on; give other folders"
+    if recipe.reference is not None and not needs.uses_reference:
+        yield (f"reference = {recipe.reference!r}: objective.kind = {kind} uses none with these settings; leave it out")
+    if needs.teacher == "model" and recipe.teacher is None:
+        yield f"objective.kind = {kind} needs a teacher with these settings; name its model in `teacher`"
+    if needs.teacher != "model" and recipe.teacher is not None:
+        yield f"teacher = {recipe.teacher!r}: objective.kind = {kind} asks none with these settings; leave it out"
+    if needs.teacher == "attempts" and not isinstance(data, CuratedData):
+        yield f"a teacher by attempts reads those of the runs that made curated sets; data.kind = {data.kind} has none"
+    if needs.teacher is not None and recipe.engine == "verl":
+        yield f"objective.kind = {kind} asks a teacher, and verl's loop has none; set engine = embedded"
+    if stored is not None and stored.general is not None and kind != "sft":
+        yield f"stored.general has no reward, so it needs objective.kind = sft, not {kind}; leave it out"
+    if stored is not None and stored.max_distance is not None and objective_of(objective).second_pass is None:
+        yield f"stored.max_distance needs an objective with a second pass (soft); {kind} has none"
+    if unsuited := objective.unsuited(recipe.collector.group_size):
+        yield unsuited

@@ -84,7 +84,7 @@ def train_apart(
     folder.mkdir(parents=True, exist_ok=True)
     if placement.why:
         _say(placement.why)
-    with generator_servers(settings, recipe_folder, placement.generators, _say) as urls:
+    with generator_servers(settings, recipe_folder, placement.generators) as urls:
         asked = [part for url in urls for part in ("--server", url)]
         train_in_ranks(placement, RANK_MODULE, [*arguments, *changes, *asked], folder, _say)
     return folder / "model"
@@ -98,11 +98,9 @@ def placed(
     Raises:
         ConfigError: there is none, or model sizes are unreadable.
     """
-    from training.engines.placement import model_shape, place_embedded
+    from training.engines.placement import place_embedded
 
-    costs, several = settings.costs, settings.compute.device == "cuda" and len(gpus) > 1
-    shape = model_shape(settings, costs, recipe_folder) if costs and several else None
-    return place_embedded(settings, gpus, trainers=trainers, shape=shape)
+    return place_embedded(settings, gpus, recipe_folder, trainers=trainers)
 
 
 def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str, ...]:

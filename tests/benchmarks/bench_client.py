@@ -16,7 +16,6 @@ import json
 import multiprocessing
 import random
 import statistics
-import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from multiprocessing.connection import Connection
@@ -25,11 +24,13 @@ from typing import cast
 
 import orjson
 
-from curation.config import Decoding, EndpointModel, ServerSettings
+from curation.config import Decoding, EndpointModel
 from curation.policies.endpoint import Endpoint
 from curation.records import Domain, PromptRequest
 from tests.benchmarks.gpu.models import token_answer
-from training.generation.vllm_client import TrainingVllmClient, read_answer
+from training.embedded_model import WEIGHTS
+from training.generation.endpoint_generators import EndpointGenerator
+from training.generation.token_answers import read_answer
 from training.optimisation.packing import TrainingSample
 
 TOKENS = 64
@@ -110,21 +111,20 @@ async def compare(url: str, requests: int, rounds: int, in_flight: int) -> dict[
     policy = EndpointModel(
         kind="endpoint", model="m", revision="1", urls=(f"{url}/v1",), in_flight=in_flight, decoding=decoding
     )
-    generator = ServerSettings(urls=(url,), in_flight=in_flight)
+    own = EndpointModel(kind="endpoint", model="m", revision="1", urls=(url,), in_flight=in_flight)
     prompt = tuple(range(200))
     spent: dict[str, list[float]] = {"chat": [], "tokens": []}
-    with tempfile.TemporaryDirectory() as folder:
-        async with Endpoint(policy, Path()) as endpoint, TrainingVllmClient(generator, Path(folder)) as servers:
+    async with Endpoint(policy, Path()) as endpoint, EndpointGenerator(WEIGHTS, own) as generator:
 
-            async def chat(number: int) -> object:
-                return await endpoint.answer(PromptRequest(f"{number:020x}", "What is 2 + 2?", Domain.MATH, "en"), 0)
+        async def chat(number: int) -> object:
+            return await endpoint.answer(PromptRequest(f"{number:020x}", "What is 2 + 2?", Domain.MATH, "en"), 0)
 
-            async def tokens(number: int) -> object:
-                return await servers.generate(prompt, {"seed": number, "max_tokens": TOKENS, "temperature": 1.0})
+        async def tokens(number: int) -> object:
+            return await generator.generate(prompt, seed=number, max_tokens=TOKENS)
 
-            for _ in range(rounds):
-                spent["chat"].append(await measure(chat, requests, in_flight))
-                spent["tokens"].append(await measure(tokens, requests, in_flight))
+        for _ in range(rounds):
+            spent["chat"].append(await measure(chat, requests, in_flight))
+            spent["tokens"].append(await measure(tokens, requests, in_flight))
     return spent
 
 

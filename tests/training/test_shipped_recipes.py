@@ -10,7 +10,7 @@ import pytest
 from curation.config.loading import load_settings
 from tests.places import ROOT
 from training.engines.placement import VerlPlacement
-from training.engines.verl.configuration import VerlFiles, compile_recipe
+from training.engines.verl.configuration import compile_recipe
 from training.engines.verl.differences import refuse_what_differs
 from training.engines.verl.settings import MAX_PROMPT_TOKENS
 from training.engines.verl.stages import all_stages
@@ -49,16 +49,16 @@ def test_the_stages_of_24b_are_the_papers_and_verl_takes_each() -> None:
     assert [free_length(stage.recipe) for stage in stages] == LENGTHS
     assert [stage.recipe.collector.n_batch for stage in stages] == BATCHES
     assert [stage.ends_at for stage in stages] == [60, 120, 200]
-    files = VerlFiles(Path("/m"), Path("/out"), Path("/out/train.parquet"))
     for stage in stages:
         one = stage.recipe
         room = one.packing.micro_batch_tokens * one.verl.sequence_parallel
         assert room >= one.rewards.max_length + MAX_PROMPT_TOKENS
+        placement = VerlPlacement(2, 8, 2, 8)
         compiled = compile_recipe(
-            one, files, VerlPlacement(2, 8, 2, 8), experts=False, gpus_per_node=8, ends_at=stage.ends_at
+            one, Path("/m"), Path("/out"), placement, experts=False, gpus_per_node=8, ends_at=stage.ends_at
         )
-        assert compiled.values["trainer"]["total_training_steps"] == stage.ends_at
-        assert compiled.values["data"]["train_batch_size"] == one.collector.n_batch // one.collector.group_size
+        assert compiled["values"]["trainer"]["total_training_steps"] == stage.ends_at
+        assert compiled["values"]["data"]["train_batch_size"] == one.collector.n_batch // one.collector.group_size
 
 
 TRAINING = sorted(path.stem for path in RECIPES.glob("*.toml") if "collector" in tomllib.loads(path.read_text()))

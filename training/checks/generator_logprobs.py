@@ -49,10 +49,10 @@ class GeneratorChecks:
         """Return the results; the second check runs only if the first passed."""
         completions = await self._sample()
         scored = await self._score(completions)
-        as_loaded = await self._as_loaded(completions, scored)
+        as_loaded = self._as_loaded(completions, scored)
         return [as_loaded, await self._after_update(completions, scored)] if as_loaded.passed else [as_loaded]
 
-    async def _as_loaded(self, completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
+    def _as_loaded(self, completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
         logprobs = [value for one in completions for value in one.logprobs]
         impossible = [logprobs[place] for place in impossible_positions(logprobs)]
         if len(impossible) > MAX_IMPOSSIBLE_SHARE * len(logprobs):
@@ -62,23 +62,13 @@ class GeneratorChecks:
             )
             return CheckResult(_AGREE, math.inf, self.tolerance, detail, "look at the engine's log, and at its dtype")
         figure = self._difference(completions, scored)
-        detail, advice = "", ""
-        if figure > self.tolerance:
-            detail = f"a sampled token's log-probability differs by {figure:.2g} nats on average"
-            advice = await self._advice(completions)
-        return CheckResult(_AGREE, figure, self.tolerance, detail, advice)
-
-    async def _advice(self, completions: Sequence[TokenCompletion]) -> str:
-        if self.scorer.temperature != 1:
-            raw = await self._score(completions, temperature=1.0)
-            if self._difference(completions, raw) <= self.tolerance:
-                return (
-                    "it is that from before the temperature: start the server with `python -m "
-                    "training.generation.serving`, or set temperature = 1"
-                )
+        if figure <= self.tolerance:
+            return CheckResult(_AGREE, figure, self.tolerance, "")
+        detail = f"a sampled token's log-probability differs by {figure:.2g} nats on average"
+        advice = "set dtype of the model's table and compute.dtype to one type, and take weights that are not quantised"
         if self.kind == "endpoint":
-            return "start the servers with `python -m training.generation.serving` and the model's own dtype"
-        return "set dtype of the model's table and compute.dtype to one type, and take weights that are not quantised"
+            advice = "start the servers with `python -m training.generation.serving` and the model's own dtype"
+        return CheckResult(_AGREE, figure, self.tolerance, detail, advice)
 
     async def _after_update(self, before: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
         await asyncio.to_thread(self.scorer.flip_weights)
@@ -86,14 +76,12 @@ class GeneratorChecks:
             if refusal := await self._update(CHANGED_VERSION):
                 return refusal
             moved = mean_difference(await self._score(before), scored)
-            changed = await self._sample()
-            figure = self._difference(changed, await self._score(changed))
+            figure = await self._figure()
         finally:
             await asyncio.to_thread(self.scorer.flip_weights)
         if refusal := await self._update(0):
             return refusal
-        again = await self._sample()
-        figure = max(figure, self._difference(again, await self._score(again)))
+        figure = max(figure, await self._figure())
         tolerance = max(self.tolerance, _MOVED_SHARE * moved) if self.tolerance > EXACT else EXACT
         if figure <= tolerance:
             return CheckResult(_ARRIVE, figure, tolerance, f"changed weights moved them by {moved:.2g} nats")
@@ -102,6 +90,10 @@ class GeneratorChecks:
             f"average, where the update moved them by {moved:.2g}"
         )
         return CheckResult(_ARRIVE, figure, tolerance, detail, self._update_advice())
+
+    async def _figure(self) -> float:
+        completions = await self._sample()
+        return self._difference(completions, await self._score(completions))
 
     async def _update(self, version: int) -> CheckResult | None:
         try:
@@ -131,11 +123,11 @@ class GeneratorChecks:
             raise failures[0]
         return completions
 
-    async def _score(self, completions: Sequence[TokenCompletion], temperature: float | None = None) -> list[Tensor]:
+    async def _score(self, completions: Sequence[TokenCompletion]) -> list[Tensor]:
         samples = [
             TrainingSample(one.prompt_ids, one.token_ids, [0.0] * len(one.token_ids), 0.0, 0.0) for one in completions
         ]
-        return await asyncio.to_thread(lambda: self.scorer.logprobs(samples, temperature=temperature))
+        return await asyncio.to_thread(self.scorer.logprobs, samples)
 
     @staticmethod
     def _difference(completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> float:

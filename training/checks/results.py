@@ -15,9 +15,9 @@ from curation.records import GoldilocksError
 EXACT = 1e-3
 """Tolerance if all compute in fp32. Measured: 1e-7 to 3e-6."""
 
-ROUNDED, ISOLATED = 0.05, 0.01
-"""Tolerances in half precision, for packed against plain, and for a packing with other tokens in its other sequences.
-Measured in bf16: 2e-4 to 1e-2, and 0; a state that leaks between sequences is 0.05 to 1.
+ROUNDED = 0.03
+"""Tolerance in half precision of packed against plain. Measured in bf16: 2e-4 to 1e-2; a state that leaks between
+sequences is 0.05 to 1.
 """
 
 ENGINES, ROUTED = 0.1, 0.25
@@ -61,23 +61,13 @@ def require_passed(results: Sequence[CheckResult], model: str) -> None:
 
 def format_results(results: Sequence[CheckResult]) -> list[str]:
     """Return the results as a table's lines."""
-    head = ("check", "figure", "tolerance", "result", "")
-    rows = [
-        (
-            result.check,
-            _number(result.figure),
-            _number(result.tolerance),
-            "ok" if result.passed else "refused",
-            "; ".join(filter(None, (result.detail, result.advice))),
-        )
-        for result in results
-    ]
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(4)]
-    lines = []
-    for row in (head, *rows):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        lines.append("  ".join((*cells, row[4])).rstrip())
-    return lines
+    rows = [("check", "figure", "tolerance", "result", "")]
+    for result in results:
+        figures = _number(result.figure), _number(result.tolerance)
+        told = "; ".join(filter(None, (result.detail, result.advice)))
+        rows.append((result.check, *figures, "ok" if result.passed else "refused", told))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 def _number(figure: float | None) -> str:

@@ -41,6 +41,20 @@ SHARES: Mapping[tuple[str, int], float] = {
 }  # fmt: skip
 """Relative frequency of each (kind, level)."""
 
+_RANGES: Mapping[tuple[str, int], tuple[tuple[int, int], ...]] = {
+    ("add", 1): ((11, 89), (2, 9)), ("add", 2): ((12, 89), (12, 89)),
+    ("add", 3): ((100, 899), (12, 89)), ("add", 4): ((100, 899), (100, 899)),
+    ("subtract", 1): ((2, 9), (11, 89)), ("subtract", 2): ((11, 49), (11, 50)),
+    ("subtract", 3): ((12, 89), (100, 899)), ("subtract", 4): ((100, 499), (101, 449)),
+    ("multiply", 1): ((11, 19), (3, 9)), ("multiply", 2): ((20, 99), (3, 9)), ("multiply", 3): ((100, 499), (3, 9)),
+    ("three", 3): ((11, 49), (11, 49), (11, 49)), ("giving", 3): ((30, 80), (5, 25), (3, 20)),
+    ("two_steps", 3): ((5, 40), (3, 9), (3, 12)), ("remainder", 2): ((3, 9),),
+    ("larger", 1): ((100, 999), (100, 999)), ("larger", 2): ((1000, 9999), (1000, 9999)),
+    ("equation", 2): ((2, 9), (3, 9), (2, 15)), ("equation", 3): ((2, 9), (3, 30), (2, 15)),
+    ("big_product", 5): ((23, 98), (34, 97)),
+}  # fmt: skip
+"""Smallest and largest value of each number drawn."""
+
 _TRIES = 10_000
 
 T = TypeVar("T")
@@ -116,7 +130,8 @@ def _running(shares: Iterator[float]) -> list[float]:
 
 
 def _exercise(random: Random, kind: str, level: int) -> Exercise:
-    numbers, answer, computation = _DRAWS[kind](random, level)
+    drawn = [_between(random, low, high) for low, high in _RANGES[kind, level]]
+    numbers, answer, computation = _sum(random, kind, level, *drawn)
     foreign = [lang for lang in LANGS if lang != "en" and wordings(kind, lang)]
     lang = "en" if not foreign or random.random() < ENGLISH_SHARE else _pick(random, foreign)
     words = {
@@ -137,85 +152,29 @@ def _between(random: Random, low: int, high: int) -> int:
     return low + random.randrange(high - low + 1)
 
 
-_Draw = tuple[dict[str, int], int, str]
-
-
-def _add(random: Random, level: int) -> _Draw:
-    (low, high), (least, most) = {
-        1: ((11, 89), (2, 9)),
-        2: ((12, 89), (12, 89)),
-        3: ((100, 899), (12, 89)),
-        4: ((100, 899), (100, 899)),
-    }[level]
-    a, b = _between(random, low, high), _between(random, least, most)
-    return {"a": a, "b": b}, a + b, f"{min(a, b)}+{max(a, b)}"
-
-
-def _subtract(random: Random, level: int) -> _Draw:
-    (low, high), (least, most) = {
-        1: ((11, 89), (2, 9)),
-        2: ((11, 50), (11, 49)),
-        3: ((100, 899), (12, 89)),
-        4: ((101, 449), (100, 499)),
-    }[level]
-    b, more = _between(random, least, most), _between(random, low, high)
-    a = b + more if level in (2, 4) else more
-    return {"a": a, "b": b}, a - b, f"{a}-{b}"
-
-
-def _multiply(random: Random, level: int) -> _Draw:
-    low, high = {1: (11, 19), 2: (20, 99), 3: (100, 499)}[level]
-    a, b = _between(random, low, high), _between(random, 3, 9)
-    return {"a": a, "b": b}, a * b, f"{b}*{a}"
-
-
-def _three(random: Random, level: int) -> _Draw:  # noqa: ARG001
-    a, b, c = (_between(random, 11, 49) for _ in range(3))
-    return {"a": a, "b": b, "c": c}, a + b + c, "+".join(map(str, sorted((a, b, c))))
-
-
-def _giving(random: Random, level: int) -> _Draw:  # noqa: ARG001
-    a, b, c = _between(random, 30, 80), _between(random, 5, 25), _between(random, 3, 20)
-    return {"a": a, "b": b, "c": c}, a - b + c, f"{a}-{b}+{c}"
-
-
-def _two_steps(random: Random, level: int) -> _Draw:  # noqa: ARG001
-    a, b, c = _between(random, 5, 40), _between(random, 3, 9), _between(random, 3, 12)
-    return {"a": a, "b": b, "c": c}, a + b * c, f"{a}+{b}*{c}"
-
-
-def _remainder(random: Random, level: int) -> _Draw:  # noqa: ARG001
-    b = _between(random, 3, 9)
-    a = _between(random, 2 * b, 10 * b - 1)
-    return {"a": a, "b": b}, a % b, f"{a}%{b}"
-
-
-def _larger(random: Random, level: int) -> _Draw:
-    a, b = (_between(random, 10 ** (level + 1), 10 ** (level + 2) - 1) for _ in range(2))
-    b += a == b
-    return {"a": a, "b": b}, max(a, b), f"max {min(a, b)} {max(a, b)}"
-
-
-def _equation(random: Random, level: int) -> _Draw:
-    a, b = _between(random, 2, 9), _between(random, 3, 9 if level == 2 else 30)
-    x = _between(random, 2, 15)
-    return {"a": a, "b": b, "r": a * x + b}, x, f"{a}x+{b}={a * x + b}"
-
-
-def _big_product(random: Random, level: int) -> _Draw:  # noqa: ARG001
-    a, b = _between(random, 23, 98), _between(random, 34, 97)
-    return {"a": a, "b": b}, a * b, f"{min(a, b)}*{max(a, b)}"
-
-
-_DRAWS = {
-    "add": _add,
-    "subtract": _subtract,
-    "multiply": _multiply,
-    "three": _three,
-    "giving": _giving,
-    "two_steps": _two_steps,
-    "remainder": _remainder,
-    "larger": _larger,
-    "equation": _equation,
-    "big_product": _big_product,
-}
+def _sum(random: Random, kind: str, level: int, a: int, b: int = 0, c: int = 0) -> tuple[dict[str, int], int, str]:
+    """Return the numbers of a statement, its answer and its computation."""
+    match kind:
+        case "add":
+            return {"a": a, "b": b}, a + b, f"{min(a, b)}+{max(a, b)}"
+        case "subtract":  # the second number was drawn first
+            a, b = (a + b if level in (2, 4) else b), a
+            return {"a": a, "b": b}, a - b, f"{a}-{b}"
+        case "multiply":
+            return {"a": a, "b": b}, a * b, f"{b}*{a}"
+        case "three":
+            return {"a": a, "b": b, "c": c}, a + b + c, "+".join(map(str, sorted((a, b, c))))
+        case "giving":
+            return {"a": a, "b": b, "c": c}, a - b + c, f"{a}-{b}+{c}"
+        case "two_steps":
+            return {"a": a, "b": b, "c": c}, a + b * c, f"{a}+{b}*{c}"
+        case "remainder":
+            a, b = _between(random, 2 * a, 10 * a - 1), a
+            return {"a": a, "b": b}, a % b, f"{a}%{b}"
+        case "larger":
+            b += a == b
+            return {"a": a, "b": b}, max(a, b), f"max {min(a, b)} {max(a, b)}"
+        case "equation":
+            return {"a": a, "b": b, "r": a * c + b}, c, f"{a}x+{b}={a * c + b}"
+        case _:
+            return {"a": a, "b": b}, a * b, f"{min(a, b)}*{max(a, b)}"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -20,39 +19,35 @@ from types import FrameType
 _DEATH_SIGNAL = 1
 """Linux's `PR_SET_PDEATHSIG`."""
 
+_ENDS = (signal.SIGTERM, signal.SIGINT)
+
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command; return its exit status, 128 + n after signal n."""
     grace, command = 0.0, list(arguments)
     if command[0].startswith("--grace="):
         grace = float(command.pop(0).partition("=")[2])
+    for number in _ENDS:
+        signal.signal(number, _leave)
     die_with_parent = partial(_die_with, os.getpid())
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=die_with_parent)
+    threading.Thread(target=_watch_parent, daemon=True).start()
     try:
-        _wait(child)
+        status = child.wait()
     finally:
         _end(child, grace)
-    status = child.wait()
     return status if status >= 0 else 128 - status
 
 
-def _wait(child: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _leave)
-    ended, says_so = os.pipe()
-    threading.Thread(target=_tell, args=(child, says_so), daemon=True).start()
-    while True:
-        readable, _, _ = select.select([ended, 0], [], [])
-        if ended in readable or not os.read(0, 1):
-            return
-
-
-def _tell(child: subprocess.Popen[bytes], says_so: int) -> None:
-    child.wait()
-    os.close(says_so)
+def _watch_parent() -> None:
+    while os.read(0, 1):
+        pass
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)  # which waits for the command
 
 
 def _leave(number: int, _: FrameType | None) -> None:
+    for other in _ENDS:
+        signal.signal(other, signal.SIG_IGN)  # the command is ended once, and wholly
     sys.exit(128 + number)
 
 
@@ -62,6 +57,7 @@ def _end(child: subprocess.Popen[bytes], grace: float) -> None:
         with suppress(subprocess.TimeoutExpired):
             child.wait(grace)
     _signal(child, signal.SIGKILL)
+    child.wait()
 
 
 def _signal(child: subprocess.Popen[bytes], number: int) -> None:

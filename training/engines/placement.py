@@ -5,10 +5,9 @@ Invariants: no machine is queried; no GPU is given twice, unless trainer and gen
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -58,9 +57,9 @@ class VerlPlacement:
 
 
 def place_embedded(
-    recipe: TrainRecipe, gpus: Sequence[str], *, trainers: int | None = None, shape: ModelShape | None = None
+    recipe: TrainRecipe, gpus: Sequence[str], folder: Path = Path(), *, trainers: int | None = None
 ) -> EmbeddedPlacement:
-    """Return the embedded engine's placement on one machine.
+    """Return the embedded engine's placement on one machine; ``folder`` is the recipe's.
 
     Args:
         trainers: number of GPUs that train; chosen if missing.
@@ -68,67 +67,94 @@ def place_embedded(
     Raises:
         ConfigError: a required GPU is missing, or none is left to train or to generate.
     """
-    device, model = recipe.compute.device, recipe.trained
+    device, model, count = recipe.compute.device, recipe.trained, len(gpus)
     if device.startswith("cuda") and not gpus:
         raise ConfigError(
             f"recipe {recipe.name}: compute.device = {device!r} and no GPU is to be seen; start it "
             "where there is one, or set compute.device=cpu."
         )
-    if device != "cuda":  # the CPU, or one GPU by its number: one process
-        return EmbeddedPlacement(1, tuple(gpus))
+    if device != "cuda" or (isinstance(model, VllmModel) and count == 1):
+        return EmbeddedPlacement(1, tuple(gpus))  # the CPU, or one GPU
     if not isinstance(model, VllmModel):
-        return EmbeddedPlacement(trainers or len(gpus), tuple(gpus[:trainers]))
-    if len(gpus) == 1:
-        return EmbeddedPlacement(1, tuple(gpus))
-    training, why = _trainers(recipe, model.tensor_parallel, len(gpus), trainers, shape)
-    servers = (len(gpus) - training) // model.tensor_parallel
-    if training < 1 or servers < 1:
+        return EmbeddedPlacement(trainers or count, tuple(gpus[:trainers]))
+    unit = model.tensor_parallel
+    splits = [
+        (training, (count - training) // unit * unit)
+        for training in ([trainers] if trainers is not None else range(1, count))
+        if training and count - training >= unit
+    ]
+    if not splits:
         raise ConfigError(
-            f"recipe {recipe.name}: of {len(gpus)} GPUs {training} would train and {len(gpus) - training} are left for "
-            f"generators of {model.tensor_parallel} each; give more GPUs, or state "
-            "how many train (--trainer-gpus). A single GPU does both."
+            f"recipe {recipe.name}: {count} GPUs cannot be divided between training (--trainer-gpus {trainers or 1}) "
+            f"and generators of {unit} each; give more GPUs, or let fewer train. A single GPU does both."
         )
-    shares = gpu_shares(gpus[training:], servers, model.tensor_parallel)
+    if trainers is None:
+        (training, generating), why = _best_split(recipe, count, splits, folder)
+    else:
+        (training, generating), why = splits[0], f"{trainers} of {count} GPUs train, as stated"
+    shares = gpu_shares(gpus[training:], generating // unit, unit)
     return EmbeddedPlacement(training, tuple(gpus[:training]), tuple(shares), why)
 
 
-def _trainers(recipe: TrainRecipe, unit: int, gpus: int, said: int | None, shape: ModelShape | None) -> tuple[int, str]:
-    if said is not None:
-        return said, f"{said} of {gpus} GPUs train, as stated"
-    half = gpus - gpus // 2 // unit * unit
-    splits = [(count, (gpus - count) // unit * unit) for count in range(1, gpus - unit + 1)]
-    chosen, why = _shortest(recipe, gpus, half, splits, shape)
-    return half if chosen is None else splits[chosen][0], why
-
-
-def _shortest(
-    recipe: TrainRecipe, gpus: int, half: int, splits: Sequence[tuple[int, int]], shape: ModelShape | None
-) -> tuple[int | None, str]:
-    """Return the index of the split with the shortest run (None without figures), and the reason."""
-    costs, begun = recipe.costs, f"{half} of {gpus} GPUs train: half, for "
+def _best_split(
+    recipe: TrainRecipe, gpus: int, splits: Sequence[tuple[int, int]], folder: Path
+) -> tuple[tuple[int, int], str]:
+    """Return the (trainers, generators) with the shortest run, the evenest without figures, and the reason."""
+    costs = recipe.costs
+    half = min(splits, key=lambda split: (gpus - sum(split), abs(split[0] - split[1]), -split[0]))
+    begun = f"{half[0]} of {gpus} GPUs train: half, for "
     if costs is None:
-        return None, f"{begun}the recipe states no [costs] to share them out by"
+        return half, f"{begun}the recipe states no [costs] to share them out by"
     try:
         work = workload(recipe, costs, f"recipe {recipe.name}")
     except ConfigError as error:
-        return None, f"{begun}[costs] does not say all ({error})"
-    fits = [
-        place
-        for place, (trainers, _) in enumerate(splits)
-        if shape is None or trainer_memory(recipe, shape, trainers) <= costs.gpu_gb * 1e9
-    ]
+        return half, f"{begun}[costs] does not say all ({error})"
+    shape = model_shape(recipe, costs, folder)
+    fits = [split for split in splits if trainer_memory(recipe, shape, split[0]) <= costs.gpu_gb * 1e9]
     if not fits:
-        return None, f"{begun}by the estimate no number of them has memory enough"
+        return half, f"{begun}by the estimate no number of them has memory enough"
 
-    def cost(place: int) -> tuple[float, int, int]:
-        trainers, generators = splits[place]
-        hours = work.hours(trainers, generators, waits=recipe.synchronous)
-        return hours, gpus - trainers - generators, -trainers
+    def hours(split: tuple[int, int]) -> float:
+        return work.hours(*split, waits=recipe.synchronous)
 
-    chosen = min(fits, key=cost)
-    trainers, generators = splits[chosen]
-    why = f"{trainers} of {gpus} GPUs train and {generators} generate: {cost(chosen)[0]:.3g} hours by [costs]"
-    return chosen, why
+    best = min(fits, key=lambda split: (hours(split), gpus - sum(split), -split[0]))
+    return best, f"{best[0]} of {gpus} GPUs train and {best[1]} generate: {hours(best):.3g} hours by [costs]"
+
+
+def place_verl(recipe: TrainRecipe, gpus_per_node: int, folder: Path = Path(), *, experts: bool) -> VerlPlacement:
+    """Return verl's placement; ``folder`` is the recipe's.
+
+    Raises:
+        ConfigError: the GPUs cannot be divided.
+    """
+    settings, nodes, gpus = recipe.verl, recipe.verl.nodes, gpus_per_node
+    training, generating = settings.sequence_parallel, recipe.tensor_parallel  # GPUs per copy of the model
+    if experts:  # Megatron's; FSDP cuts no experts
+        training = math.lcm(training, expert_parallel(settings, gpus))
+    if recipe.synchronous:
+        places = [VerlPlacement(nodes, gpus)]
+    elif nodes > 1:
+        places = [VerlPlacement(nodes - count, gpus, count, gpus) for count in range(1, nodes)]
+    else:
+        places = [VerlPlacement(1, gpus - count, 1, count) for count in range(1, gpus)]
+    places = [one for one in places if one.trainers % training == 0 and one.generators % generating == 0]
+    if not places:
+        raise ConfigError(
+            f"recipe {recipe.name}: {nodes} x {gpus} GPUs cannot be divided: a copy of the model takes {training} GPUs "
+            f"to train and {generating} to generate; change verl.nodes, verl.gpus_per_node, verl.sequence_parallel or "
+            "tensor_parallel of the model, or set collector.max_staleness=0, with which all GPUs do both in turns."
+        )
+    if recipe.synchronous:
+        return places[0]
+    splits = {(one.trainers, one.generators): one for one in places}
+    even = [split for split in splits if _deals_evenly(recipe, split[0])] or list(splits)
+    best, why = _best_split(recipe, nodes * gpus, even, folder)
+    return replace(splits[best], why=why)
+
+
+def _deals_evenly(recipe: TrainRecipe, trainers: int) -> bool:
+    copies = max(trainers // recipe.verl.sequence_parallel, 1)
+    return all(collector.minibatch_size % copies == 0 for collector in stage_collectors(recipe))
 
 
 def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> float:
@@ -171,12 +197,11 @@ def stated_gpus(recipe: TrainRecipe, folder: Path) -> tuple[int, int, bool]:
     assert costs is not None
     if recipe.engine == "verl":
         per_node = costs.gpus if recipe.verl.gpus_per_node == "auto" else recipe.verl.gpus_per_node
-        placed = place_verl(recipe, per_node, experts=False, shape=model_shape(recipe, costs, folder))
+        placed = place_verl(recipe, per_node, folder, experts=False)
         return placed.trainers, placed.generators, recipe.synchronous
     if not recipe.compute.device.startswith("cuda"):
         return 0, 0, True
-    names = [str(number) for number in range(costs.gpus)]
-    ranks = place_embedded(recipe, names, shape=model_shape(recipe, costs, folder))
+    ranks = place_embedded(recipe, [str(number) for number in range(costs.gpus)], folder)
     if ranks.generators:
         return ranks.processes, sum(map(len, ranks.generators)), False
     if isinstance(recipe.trained, EndpointModel):
@@ -184,110 +209,8 @@ def stated_gpus(recipe: TrainRecipe, folder: Path) -> tuple[int, int, bool]:
     return ranks.processes, 1, True  # rank 0 generates
 
 
-def place_verl(
-    recipe: TrainRecipe, gpus_per_node: int, *, experts: bool, shape: ModelShape | None = None
-) -> VerlPlacement:
-    """Return verl's placement with the shortest run; half and half without figures.
-
-    Raises:
-        ConfigError: the GPUs cannot be divided.
-    """
-    settings, synchronous = recipe.verl, recipe.synchronous
-    half = place_verl_by_settings(
-        settings, gpus_per_node, recipe.tensor_parallel, synchronous=synchronous, experts=experts
-    )
-    if synchronous:
-        return half
-    placements = [
-        placed
-        for placed in _verl_placements(settings, gpus_per_node, recipe.tensor_parallel, experts=experts)
-        if _deals_evenly(recipe, placed.trainers)
-    ]
-    splits = [(placed.trainers, placed.generators) for placed in placements]
-    chosen, why = _shortest(recipe, settings.nodes * gpus_per_node, half.trainers, splits, shape)
-    return replace(half if chosen is None else placements[chosen], why=why)
-
-
-def _deals_evenly(recipe: TrainRecipe, trainers: int) -> bool:
-    copies = max(trainers // recipe.verl.sequence_parallel, 1)
-    return all(collector.minibatch_size % copies == 0 for collector in stage_collectors(recipe))
-
-
-def _verl_placements(
-    settings: VerlSettings, gpus_per_node: int, tensor_parallel: int, *, experts: bool
-) -> Iterator[VerlPlacement]:
-    parts = settings.nodes if settings.nodes > 1 else gpus_per_node
-    for generating in range(1, parts):
-        with contextlib.suppress(ConfigError):
-            yield place_verl_by_settings(
-                settings, gpus_per_node, tensor_parallel, synchronous=False, experts=experts, share=generating / parts
-            )
-
-
-def place_verl_by_settings(
-    settings: VerlSettings,
-    gpus_per_node: int,
-    rollout_unit: int = 1,
-    *,
-    synchronous: bool,
-    experts: bool,
-    share: float = 0.5,
-) -> VerlPlacement:
-    """Return verl's placement by its settings alone.
-
-    Args:
-        rollout_unit: GPUs per copy of the model for generation.
-        share: fraction of GPUs that only generate.
-
-    Raises:
-        ConfigError: the GPUs cannot be divided.
-    """
-    nodes, trainer_unit = settings.nodes, training_unit(settings, gpus_per_node, experts=experts)
-    if synchronous:
-        _require_multiple("train", nodes * gpus_per_node, trainer_unit)
-        _require_multiple("generate", nodes * gpus_per_node, rollout_unit)
-        return VerlPlacement(nodes, gpus_per_node)
-    if nodes > 1:
-        generating = min(max(round(nodes * share), 1), nodes - 1)
-        placed = VerlPlacement(nodes - generating, gpus_per_node, generating, gpus_per_node)
-    else:
-        if gpus_per_node < 2:
-            raise ConfigError(
-                "verl needs a GPU for training and one for generating, and there is one; set "
-                "collector.max_staleness=0, with which one does both in turns, or give two."
-            )
-        asked = max(round(gpus_per_node * share), rollout_unit)
-        generating = min(asked, max(gpus_per_node - trainer_unit, 1)) // rollout_unit * rollout_unit
-        training = (gpus_per_node - generating) // trainer_unit * trainer_unit
-        if not training or not generating:
-            raise ConfigError(
-                f"{gpus_per_node} GPUs cannot hold a copy of the model that is cut over {trainer_unit} for training "
-                f"and one that is cut over {rollout_unit} for generating; lower verl.sequence_parallel or "
-                "tensor_parallel of the model, or set collector.max_staleness=0."
-            )
-        placed = VerlPlacement(1, training, 1, gpus_per_node - training)
-    _require_multiple("train", placed.trainers, trainer_unit)
-    _require_multiple("generate", placed.generators, rollout_unit)
-    return placed
-
-
-def training_unit(settings: VerlSettings, gpus_per_node: int, *, experts: bool) -> int:
-    """Return the GPUs per model copy in training, FSDP's sharding aside."""
-    if not experts:  # FSDP; a mixture of experts is Megatron's
-        return settings.sequence_parallel
-    return math.lcm(settings.sequence_parallel, expert_parallel(settings, gpus_per_node))
-
-
 def expert_parallel(settings: VerlSettings, gpus_per_node: int) -> int:
     """Return how many GPUs Megatron splits the experts over."""
     if settings.nodes > 1:
         return gpus_per_node
     return 1 << max((gpus_per_node // 2).bit_length() - 1, 0)  # half of a single node trains
-
-
-def _require_multiple(what: str, gpus: int, unit: int) -> None:
-    if gpus % unit:
-        raise ConfigError(
-            f"{gpus} GPUs would {what}, and one copy of the model is cut over {unit}, which does not divide them; "
-            "change verl.nodes, verl.gpus_per_node, or what cuts the model."
-        )

@@ -93,14 +93,10 @@ def supervised(command: Sequence[str]) -> list[str]:
     return [sys.executable, child_process.__file__, f"--grace={GRACE_S:g}", *command]
 
 
-def said_since(log: Path, begun: int) -> str:
-    """Return a log's text after ``begun`` bytes, if any."""
-    return log.read_bytes()[begun:].decode("utf-8", "replace") if log.exists() else ""
-
-
 def failure(what: str, status: int, log: Path, begun: int = 0) -> EngineError:
     """Return the error of ended processes; the log's first ``begun`` bytes are not theirs."""
-    who, lines = first_failure(_COLOURS.sub("", said_since(log, begun)))
+    output = log.read_bytes()[begun:].decode("utf-8", "replace") if log.exists() else ""
+    who, lines = first_failure(_COLOURS.sub("", output))
     told = "\n".join(f"  {line}" for line in lines)
     ended = f"by signal {status - 128}" if status > 128 else f"with status {status}"
     return EngineError(f"{what} ended {ended}: {who} failed. The last it said (all of it: {log}):\n{told}")

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from training.evaluation.monitors import Monitor
-from training.generation.decoding_meter import DecodingTotals
 from training.optimisation.checkpoint import JsonlLog
 from training.rewards import Reward
 
@@ -23,7 +22,7 @@ from training.rewards import Reward
 class Timer:
     """Measures idle shares of the generators' slots and of the trainer."""
 
-    def __init__(self, decoding: Callable[[], DecodingTotals]) -> None:
+    def __init__(self, decoding: Callable[[], float]) -> None:
         self._decoding = decoding
         self.restart()
 
@@ -41,15 +40,11 @@ class Timer:
         return time.perf_counter() - self._begun
 
     def idle_shares(self, capacity: int, wanted: int) -> dict[str, float]:
-        """Return the idle shares of generators and trainer, and the share held by updates; slots beyond ``wanted`` do
-        not count.
-        """
-        seconds, now = max(self.elapsed_s, 1e-9), self._decoding()
-        decoding, held = now.decoding - self._at_begin.decoding, now.held - self._at_begin.held
+        """Return the idle shares of generators and trainer; slots beyond ``wanted`` do not count."""
+        seconds, decoding = max(self.elapsed_s, 1e-9), self._decoding() - self._at_begin
         slots = max(min(capacity, wanted), 1)
         return {
             "speed/generator_idle_share": max(1 - decoding / (slots * seconds), 0.0),
-            "speed/generator_held_share": min(held / (max(capacity, 1) * seconds), 1.0),
             "speed/trainer_idle_share": max(1 - self._trainer_s / seconds, 0.0),
         }
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from curation.records import PolicyError
-from training.generation.forward import Cache, ForwardPass, forward_pass_for
+from training.generation.forward import ForwardPass, forward_pass_for
 from training.optimisation.checkpoint_names import to_model_names
 
 if TYPE_CHECKING:
@@ -57,10 +57,9 @@ class DecodingEngine:
         self.active: list[DecodingRequest] = []
         self._stop_token_ids, self._slots = frozenset(stop_token_ids), slots
         self._temperature, self._top_p = temperature, top_p
-        self._forward_pass = forward_pass_for(model)
         cached_prompts = max(slots // 8, 1)
-        self._cache = self._forward_pass.new_cache(slots + cached_prompts)
-        self._prompt_cache = _PromptCache(slots, cached_prompts)
+        self._forward_pass = forward_pass_for(model, slots + cached_prompts)
+        self._prompt_cache = _PromptCache(self._forward_pass, slots, cached_prompts)
         self._positions = torch.zeros(slots, dtype=torch.long, device=model.device)
         self._last = torch.zeros(slots, dtype=torch.long, device=model.device)
 
@@ -112,7 +111,7 @@ class DecodingEngine:
 
     def _decode(self) -> Tensor:
         rows = len(self.active)
-        logits = self._forward_pass.decode(self._last[:rows], self._positions[:rows], self._cache)
+        logits = self._forward_pass.decode(self._last[:rows], self._positions[:rows])
         self._positions[:rows] += 1
         return logits
 
@@ -126,10 +125,10 @@ class DecodingEngine:
         unique_prompts = list(groups)
         for first in range(0, len(unique_prompts), self._prompt_cache.size):
             prompts = unique_prompts[first : first + self._prompt_cache.size]
-            cached_rows = self._prompt_cache.cached_rows(prompts, self._forward_pass, self._cache, self.model.device)
+            cached_rows = self._prompt_cache.cached_rows(prompts, self.model.device)
             places = [place for prompt in prompts for place in groups[prompt]]
             sources = [cached_rows[joining[place].prompt_ids] for place in places]
-            self._cache.copy_rows(sources, [start + place for place in places], max(map(len, prompts)))
+            self._forward_pass.copy_rows(sources, [start + place for place in places], max(map(len, prompts)))
             for place in places:
                 logits[place] = self._prompt_cache.logits[joining[place].prompt_ids]
         self.active.extend(joining)
@@ -174,7 +173,7 @@ class DecodingEngine:
         tail = [row for row in range(remaining, len(self.active)) if self.active[row] not in released]
         if free:
             length = int(self._positions[tail].max())
-            self._cache.copy_rows(tail, free, length)
+            self._forward_pass.copy_rows(tail, free, length)
             self._positions[free], self._last[free] = self._positions[tail], self._last[tail]
             for row, source in zip(free, tail, strict=True):
                 self.active[row] = self.active[source]
@@ -188,8 +187,8 @@ class DecodingEngine:
 class _PromptCache:
     """Recent prompts; cleared when weights change or nothing runs, so that synchronous waves are repeatable."""
 
-    def __init__(self, first: int, size: int) -> None:
-        self.size = size
+    def __init__(self, forward_pass: ForwardPass, first: int, size: int) -> None:
+        self._forward_pass, self.size = forward_pass, size
         self.logits: dict[tuple[int, ...], Tensor] = {}
         self._first = first
         self._rows: dict[tuple[int, ...], int] = {}  # the most recently used last
@@ -198,9 +197,7 @@ class _PromptCache:
         self.logits.clear()
         self._rows.clear()
 
-    def cached_rows(
-        self, prompts: Sequence[tuple[int, ...]], forward_pass: ForwardPass, cache: Cache, device: torch.device
-    ) -> Mapping[tuple[int, ...], int]:
+    def cached_rows(self, prompts: Sequence[tuple[int, ...]], device: torch.device) -> Mapping[tuple[int, ...], int]:
         for prompt in prompts:
             if prompt in self._rows:
                 self._rows[prompt] = self._rows.pop(prompt)
@@ -216,7 +213,7 @@ class _PromptCache:
             for i, prompt in enumerate(new):
                 ids[i, : len(prompt)] = torch.tensor(prompt)
             rows = free[: len(new)]
-            logits = forward_pass.prefill(ids.to(device), lengths.to(device), torch.tensor(rows, device=device), cache)
+            logits = self._forward_pass.prefill(ids.to(device), lengths.to(device), torch.tensor(rows, device=device))
             self._rows.update(zip(new, rows, strict=True))
             self.logits.update(zip(new, logits.unbind(), strict=True))
         return self._rows

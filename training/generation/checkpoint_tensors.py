@@ -16,8 +16,8 @@ from torch import Tensor
 from curation.policies.checkpoints import weight_files
 from curation.records import PolicyError
 
-Weights = Path | Mapping[str, Tensor]
-"""A published folder, or a full state dict under Hugging Face names, on any device; its tensors must not change before
+Weights = Mapping[str, Tensor]
+"""A full state dict under Hugging Face names, on any device; its tensors must not change before
 `Generator.update_weights` has returned.
 """
 
@@ -65,8 +65,6 @@ def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
         PolicyError: they do not fit the model in ``folder``.
     """
     ours = tensor_shapes(folder)
-    if not ours:
-        return {name: value for name, value in weights.items() if not value.is_meta}
     fitting_weights = {name: value for name, value in weights.items() if name in ours}
     extra = {name: value for name, value in weights.items() if name not in ours}
     mismatches = sorted(
@@ -105,49 +103,38 @@ def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
 
 
 class WeightVersion:
-    """A version of the weights, which has the shape of ``model``.
+    """A version of the weights of a model's folder: its own if there are no other ``weights``.
 
     Raises:
         PolicyError: the weights have another shape.
     """
 
-    def __init__(self, model: Path, weights: Weights, version: int, shared: Path) -> None:
+    def __init__(self, model: Path, weights: Weights | None, version: int, shared: Path) -> None:
+        self.version = version
         self._folder = shared / version_name(version)
-        self._lock = threading.Lock()
-        self._written = False
-        self._weights: Weights = weights
-        if not isinstance(weights, Path):
-            self._weights = fitting(model, weights)
-        elif weights != model and tensor_shapes(weights) != tensor_shapes(model):
-            raise PolicyError(f"weights {weights}: not of the shape of the model that runs, {model}.")
+        self._lock, self._written = threading.Lock(), False
+        self._model, self._weights = model, None if weights is None else fitting(model, weights)
 
     def folder(self) -> Path:
         """Return the version's folder, written at the first call, so call it on a thread."""
         with self._lock:
             if not self._written:
-                self._write()
+                aside = self._folder.parent / f".aside-{self._folder.name}"
+                for path in (self._folder, aside):
+                    shutil.rmtree(path, ignore_errors=True)
+                write_weights(dict(self.tensors()), aside)
+                aside.rename(self._folder)
                 self._written = True
         return self._folder
 
     def sizes(self) -> dict[str, list[object]]:
         """Return the tensors' names, types and shapes for a broadcast."""
         rows = [(name, str(value.dtype).removeprefix("torch."), list(value.shape)) for name, value in self.tensors()]
-        return {
-            "names": [row[0] for row in rows],
-            "dtypes": [row[1] for row in rows],
-            "shapes": [row[2] for row in rows],
-        }
+        return {key: [row[place] for row in rows] for place, key in enumerate(("names", "dtypes", "shapes"))}
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the tensors in a fixed order."""
-        yield from self._weights.items() if isinstance(self._weights, Mapping) else read_tensors(self._weights)
-
-    def _write(self) -> None:
-        aside = self._folder.parent / f".aside-{self._folder.name}"
-        for place in (self._folder, aside):
-            shutil.rmtree(place, ignore_errors=True)
-        write_weights(dict(self.tensors()), aside)
-        aside.rename(self._folder)
+        yield from read_tensors(self._model) if self._weights is None else self._weights.items()
 
 
 def version_name(version: int) -> str:

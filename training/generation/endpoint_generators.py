@@ -1,47 +1,64 @@
-"""Generate on vLLM servers, which get new weights from a folder or by a broadcast."""
+"""Generate on vLLM servers, and update their weights, by a folder or a broadcast, while requests run.
+
+Invariants:
+
+- tokens of other weights than this run's are requested again;
+- a server gets no request before it has the newest weights;
+- a failed request goes to another server with the same seed.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import fcntl
 import os
+import secrets
 import shutil
-import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import torch
+from torch import Tensor
 
 from curation.config import EndpointModel
 from curation.policies.chat_templates import folder_stop_tokens
-from curation.policies.completions import TokenCompletion
+from curation.policies.client import ServerClient, ServerResponse, message
+from curation.policies.completions import FINISHED, TokenCompletion
+from curation.policies.servers import Server, TemporaryFailure
 from curation.policies.vllm.engine import require_vllm, vllm_version
 from curation.records import PolicyError, RequestRefused
 from curation.storage.scratch import memory_folder, sweep
-from training.generation.checkpoint_tensors import Weights, WeightVersion, version_name
-from training.generation.decoding_meter import DecodingTotals, RequestMeter
-from training.generation.vllm_client import TrainingVllmClient
+from training.generation.checkpoint_tensors import WeightVersion, version_name
+from training.generation.decoding_meter import RequestMeter
+from training.generation.token_answers import read_answer
 from training.generation.weight_broadcast import WeightBroadcast
 from training.generation.weight_transfer import Way, address_towards, weights_way
 from training.optimisation.model import load_tokenizer, require_model
 
+UPDATE_S = 600.0
+"""Max seconds for a call of a weight update."""
+
+_MIXED = "mixed"
+"""Label of tokens that are made during a failed exchange."""
+
+_START_HINT = "start it with `python -m training.generation.serving`"
+
 _PREFIX = "goldilocks-vllm-weights-"
 
 
-class EndpointGenerator:
+class EndpointGenerator(ServerClient):
     """vLLM servers as a `training.generation.generators.Generator`.
 
     Args:
         lasting: an update's tensors stay unchanged after it; a folder is then written on demand.
+        way: how weights reach the servers; chosen if missing.
 
     Raises:
-        PolicyError: the folder is missing; on entering: no server answers, or one was not started as needed.
+        PolicyError: the folder or the key is missing; on entering: no server answers, or one was not started as needed.
     """
 
     def __init__(
@@ -55,86 +72,190 @@ class EndpointGenerator:
         way: Way | None = None,
     ) -> None:
         require_model(folder)
-        self._model, self._settings, self._temperature = folder, settings, temperature
-        self._device, self._lasting, self._way = device, lasting, way
-        self._servers: TrainingVllmClient | None = None
+        urls = [url.rstrip("/").removesuffix("/v1") for url in settings.urls]
+        super().__init__(settings, None, welcome=self._welcome, urls=urls, models="/v1/models")
+        self.capacity = settings.in_flight * len(urls)
+        """Max concurrent requests."""
+        self._folder, self._temperature, self._device, self._lasting = folder, temperature, device, lasting
+        self.way: Way = way or weights_way(urls, device, vllm_version())
+        self._tokenizer = load_tokenizer(folder)
+        self._ends = list(folder_stop_tokens(folder, self._tokenizer).ids)
         self._meter = RequestMeter(self.capacity)
+        self._run = secrets.token_hex(4)
+        self._locks = {server.url: asyncio.Lock() for server in self.servers.all}
+        self._exchanges: set[asyncio.Task[None]] = set()
+        self._broadcast: WeightBroadcast | None = None
+        self._resources = ExitStack()
 
     @property
-    def capacity(self) -> int:
-        """Return the servers' max concurrent requests."""
-        return self._settings.in_flight * len(self._settings.urls)
-
-    @property
-    def decoding(self) -> DecodingTotals:
+    def decoding(self) -> float:
         """Return the slot-seconds at servers that are not paused."""
-        return self._meter.totals
+        return self._meter.change()
 
     async def __aenter__(self) -> Self:
-        self._tokenizer = load_tokenizer(self._model)
-        self._ends = folder_stop_tokens(self._model, self._tokenizer).ids
-        urls = self._settings.urls
-        way = self._way or weights_way(urls, self._device, vllm_version())
-        async with AsyncExitStack() as stack:
+        with ExitStack() as stack:
             self._shared = await asyncio.to_thread(self._make_shared)
             stack.callback(shutil.rmtree, self._shared, ignore_errors=True)
             lock_fd = os.open(self._shared, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             stack.callback(os.close, lock_fd)
             fcntl.flock(lock_fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # so that no other run sweeps it away
-            initial = WeightVersion(self._model, self._model, 0, self._shared)
-            broadcast = None
-            if way != "folder":
+            self._newest = WeightVersion(self._folder, None, 0, self._shared)
+            if self.way != "folder":
                 require_vllm()
-                broadcast = WeightBroadcast(way, address_towards(urls[0]), self._sending_device(way), _say)
-                stack.callback(broadcast.close)
-            self._servers = await stack.enter_async_context(
-                TrainingVllmClient(self._settings, initial, meter=self._meter, broadcast=broadcast)
-            )
-            self._stack = stack.pop_all()
+                own = address_towards(self.servers.all[0].url)
+                device = self._sending_device()
+                self._broadcast = WeightBroadcast(self.way, own, device, self._workers, self._command)
+                stack.callback(self._broadcast.close)
+            await super().__aenter__()
+            self._resources = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._servers = None
-        await self._stack.__aexit__(kind, error, trace)
+    async def close(self) -> None:
+        """Finish begun exchanges, and close all connections."""
+        await self.servers.close()
+        await asyncio.gather(*self._exchanges, return_exceptions=True)
+        await super().close()
+        self._resources.close()
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """Generate one response, see `Generator.generate`."""
-        servers = self._running()
-        room = max_tokens if servers.context is None else servers.context - len(prompt_ids)
+        """Generate one response on the least busy server, see `Generator.generate`."""
+        prompt = tuple(prompt_ids)
+        room = max_tokens if self.context is None else self.context - len(prompt)
         if room <= 0:
             raise RequestRefused(
                 "too_long",
-                f"{self._model.name}: a prompt takes {len(prompt_ids)} tokens, the servers' context is "
-                f"{servers.context}; drop the problem or raise their --max-model-len.",
+                f"{self._folder.name}: a prompt takes {len(prompt)} tokens, the servers' context is "
+                f"{self.context}; drop the problem or raise their --max-model-len.",
             )
         sampling = {
             "temperature": self._temperature,
             "top_p": 1.0,
             "max_tokens": min(max_tokens, room),
-            "stop_token_ids": list(self._ends),
+            "stop_token_ids": self._ends,
             "seed": seed % 2**63,
+            "logprobs": 0,
+            "detokenize": False,
         }
-        completion = await servers.generate(prompt_ids, sampling)
-        text = str(self._tokenizer.decode(list(completion.token_ids), skip_special_tokens=True))
-        return replace(completion, text=text)
 
-    async def update_weights(self, weights: Weights, version: int) -> float:
-        """Replace the weights, see `Generator.update_weights`; absent servers get them later."""
-        servers, started_at = self._running(), time.perf_counter()
-        newest = await asyncio.to_thread(WeightVersion, self._model, weights, version, self._shared)
-        stays = self._lasting and not isinstance(weights, Path)
-        writing = [] if stays else [asyncio.to_thread(newest.folder)]  # beside the exchange, if that is by another way
-        await asyncio.gather(servers.update(newest, version), *writing)
-        name = version_name(version)
+        def body() -> dict[str, Any]:  # a prompt's cached keys are shared by one version only
+            return {
+                "token_ids": prompt,
+                "sampling_params": sampling,
+                "cache_salt": self._label(self._newest.version),
+            }
+
+        def read(server: Server, response: ServerResponse) -> TokenCompletion:
+            return self._read(server, response, prompt)
+
+        self._meter.change(running=1)
+        try:
+            return await self.ask("/inference/v1/generate", body, read, "a request")
+        finally:
+            self._meter.change(running=-1)
+
+    async def update_weights(self, weights: Mapping[str, Tensor], version: int) -> float:
+        """Replace the weights, see `Generator.update_weights`; absent servers get them on return, before a request."""
+        started_at = time.perf_counter()
+        self._newest = newest = await asyncio.to_thread(WeightVersion, self._folder, weights, version, self._shared)
+        writing = [] if self._lasting else [asyncio.to_thread(newest.folder)]  # for servers that come back later
+        await asyncio.gather(*(self._renew(server) for server in self.servers.all if server.alive), *writing)
         for old in sorted(self._shared.glob("v*"))[:-2]:
-            if old.name != name:
+            if old.name != version_name(version):
                 shutil.rmtree(old, ignore_errors=True)
         return time.perf_counter() - started_at
 
-    def _sending_device(self, way: Way) -> torch.device:
-        if way == "gloo":
+    def _read(self, server: Server, response: ServerResponse, prompt: tuple[int, ...]) -> TokenCompletion:
+        if response.status != 200:
+            if response.status in (401, 403, 404):
+                raise PolicyError(f"{server.url}: {response.status} {message(response)}; {_START_HINT}.")
+            self.require_ok(response, server.url)
+        try:
+            answer = read_answer(response.content)
+        except ValueError as error:
+            raise TemporaryFailure(f"200, but no tokens: {response.text!r:.120}") from error
+        tokens, finish = answer.token_ids or (), str(answer.finish_reason)
+        logprobs = tuple([token.logprob for token in (answer.logprobs and answer.logprobs.content) or ()])
+        versions: list[int] = []
+        for span in answer.weight_versions:
+            run, _, version = span.version.partition("-")
+            if run != self._run or version == _MIXED:
+                trouble = f"it answered with weights {span.version!r}, which are none of this run's"
+                self.servers.suspect(server, trouble)
+                raise TemporaryFailure(trouble)
+            versions += [int(version)] * (span.end - span.start)
+        if finish not in FINISHED or not len(tokens) == len(logprobs) == len(versions):
+            raise TemporaryFailure(f"the generation ended as {finish!r}")
+        text = str(self._tokenizer.decode(list(tokens), skip_special_tokens=True))
+        return TokenCompletion(prompt, tokens, logprobs, tuple(versions), text, finish)
+
+    async def _renew(self, server: Server) -> None:
+        try:
+            await self._bring_up_to_date(server.url)
+        except (TemporaryFailure, PolicyError) as failure:  # also: restarted with other options
+            self.servers.suspect(server, str(failure))
+
+    async def _welcome(self, url: str, context: int | None) -> None:  # noqa: ARG002 - prompts are measured later
+        if self._broadcast is not None:
+            self._broadcast.leave(url)
+        await self._bring_up_to_date(url)
+
+    async def _bring_up_to_date(self, url: str) -> None:
+        while True:
+            newest = self._newest
+            exchange = asyncio.create_task(self._exchange(url, newest))
+            self._exchanges.add(exchange)
+            exchange.add_done_callback(self._exchanges.discard)
+            await asyncio.shield(exchange)
+            if newest is self._newest:
+                return
+
+    async def _exchange(self, url: str, weights: WeightVersion) -> None:
+        label = self._label(weights.version)
+        async with self._locks[url]:
+            current = await self.get(f"{url}/weight_info")
+            _require_weight_updates(current, url)
+            if current.status == 200 and current.json().get("weight_version") == label:
+                return
+            broadcast = self._broadcast if self._broadcast and await self._broadcast.join(url) else None
+            folder = await asyncio.to_thread(weights.folder) if broadcast is None else None
+            await self._command(url, "pause?mode=keep&clear_cache=false", {})
+            share = 1 / len(self.servers.all)
+            self._meter.change(held=share)
+            try:
+                await self._command(url, "update_weight_version", {"new_version": self._label(_MIXED)})
+                await self._command(url, "start_weight_update", {})
+                if broadcast is not None:
+                    await broadcast.send(url, weights)
+                else:
+                    await self._command(url, "update_weights", {"update_info": {"folder": str(folder)}})
+                await self._command(url, "finish_weight_update", {"weight_version": label})
+            except TemporaryFailure:
+                with suppress(TemporaryFailure):  # the first failure is the one reported
+                    await self._command(url, "resume", {})
+                raise
+            else:
+                await self._command(url, "resume", {})
+            finally:
+                self._meter.change(held=-share)
+
+    async def _workers(self, url: str) -> int:
+        response = await self.get(f"{url}/get_world_size")
+        try:
+            return int(response.json()["world_size"])
+        except (ValueError, LookupError, TypeError) as error:
+            raise TemporaryFailure(f"/get_world_size: {response.status} {message(response)}") from error
+
+    async def _command(self, url: str, path: str, body: Mapping[str, Any]) -> None:
+        response = await self.post(f"{url}/{path}", body, UPDATE_S)
+        _require_weight_updates(response, url)
+        if response.status != 200:
+            raise TemporaryFailure(f"/{path.partition('?')[0]}: {response.status} {message(response)}")
+
+    def _label(self, version: int | str) -> str:
+        return f"{self._run}-{version}"
+
+    def _sending_device(self) -> torch.device:
+        if self.way == "gloo":
             return torch.device("cpu")
         return (
             torch.device("cuda", torch.cuda.current_device()) if self._device == "cuda" else torch.device(self._device)
@@ -150,11 +271,9 @@ class EndpointGenerator:
             raise PolicyError(f"new weights: nothing can be written in {parent} ({error.strerror}).") from error
         return shared
 
-    def _running(self) -> TrainingVllmClient:
-        if self._servers is None:
-            raise PolicyError(f"{self._model.name}: the generator is not running; use `async with`")
-        return self._servers
 
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+def _require_weight_updates(response: ServerResponse, url: str) -> None:
+    if response.status in (401, 403):
+        raise PolicyError(f"{url}: refuses a weight update ({response.status} {message(response)}); {_START_HINT}.")
+    if response.status == 404:
+        raise PolicyError(f"{url}: knows no weight updates (404); {_START_HINT}, or set VLLM_SERVER_DEV_MODE=1.")

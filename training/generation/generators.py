@@ -12,21 +12,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
-from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
-
-from torch import Tensor
 
 from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError, RequestRefused
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
-from training.generation.checkpoint_tensors import Weights, read_tensors
-from training.generation.decoding_meter import DecodingTotals
+from training.generation.checkpoint_tensors import Weights
 from training.optimisation.model import Dtype, load_model, load_tokenizer
 
 T = TypeVar("T")
@@ -42,13 +38,11 @@ class Generator(Protocol):
     def capacity(self) -> int: ...
 
     @property
-    def decoding(self) -> DecodingTotals: ...
+    def decoding(self) -> float: ...
 
     async def __aenter__(self) -> Self: ...
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    async def __aexit__(self, *_: object) -> None: ...
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
         """Generate one response; cancelling the call aborts it.
@@ -80,25 +74,14 @@ class TorchGenerator:
         dtype: Dtype = "float32",
         device: str = "cpu",
     ) -> None:
-        self._folder, self._capacity, self._temperature, self._top_p = folder, capacity, temperature, top_p
+        self.capacity, self.decoding = capacity, 0.0
+        self._folder, self._temperature, self._top_p = folder, temperature, top_p
         self._dtype: Dtype = dtype
         self._device = device
         self._waiting: list[DecodingRequest] = []
-        self._aborted: set[DecodingRequest] = set()
         self._calls: dict[DecodingRequest, asyncio.Future[None]] = {}
-        self._updates: list[tuple[Mapping[str, Tensor], int, asyncio.Future[None]]] = []
+        self._updates: list[tuple[Weights, int, asyncio.Future[None]]] = []
         self._ended: str | None = "is not running; use `async with`"
-        self._decoding_s = self._held_s = 0.0
-
-    @property
-    def capacity(self) -> int:
-        """Return how many requests are decoded together."""
-        return self._capacity
-
-    @property
-    def decoding(self) -> DecodingTotals:
-        """Return the slot-seconds of decoding and weight exchanges."""
-        return DecodingTotals(self._decoding_s, self._held_s * self._capacity)
 
     async def __aenter__(self) -> Self:
         self._wake, self._closing = asyncio.Event(), False
@@ -109,9 +92,7 @@ class TorchGenerator:
         self._serving = asyncio.create_task(self._serve(self._engine))
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._closing = True
         self._wake.set()
         try:
@@ -134,11 +115,8 @@ class TorchGenerator:
         self._wake.set()
         try:
             await self._calls[request]
-        except asyncio.CancelledError:
-            self._aborted.add(request)
-            raise
         finally:
-            del self._calls[request]
+            del self._calls[request]  # which aborts it, if it is cancelled
         return TokenCompletion(
             request.prompt_ids,
             tuple(request.token_ids),
@@ -151,10 +129,9 @@ class TorchGenerator:
     async def update_weights(self, weights: Weights, version: int) -> float:
         """See `Generator.update_weights`."""
         started_at = time.perf_counter()
-        state = await asyncio.to_thread(lambda: dict(read_tensors(weights))) if isinstance(weights, Path) else weights
         self._running()
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._updates.append((state, version, done))
+        self._updates.append((weights, version, done))
         self._wake.set()
         await done
         return time.perf_counter() - started_at
@@ -165,7 +142,7 @@ class TorchGenerator:
         return DecodingEngine(
             model,
             folder_stop_tokens(self._folder, self._tokenizer).ids,
-            slots=self._capacity,
+            slots=self.capacity,
             temperature=self._temperature,
             top_p=self._top_p,
         )
@@ -195,28 +172,24 @@ class TorchGenerator:
                     future.set_exception(PolicyError(f"{self._folder.name}: the generator {why}"))
 
     async def _step(self, engine: DecodingEngine) -> None:
-        self._waiting = [request for request in self._waiting if request not in self._aborted]
-        leaving = [request for request in engine.active if request in self._aborted]
-        self._aborted.clear()
+        self._waiting = [request for request in self._waiting if request in self._calls]
+        leaving = [request for request in engine.active if request not in self._calls]
         running = len(engine.active) - len(leaving)
-        joining = self._waiting[: self._capacity - running]
+        joining = self._waiting[: self.capacity - running]
         del self._waiting[: len(joining)]
         started_at = time.perf_counter()
         finished = await self._on_thread(engine.step, joining, leaving)
-        self._decoding_s += (time.perf_counter() - started_at) * (running + len(joining))
+        self.decoding += (time.perf_counter() - started_at) * (running + len(joining))
         for request in finished:
             if request in self._calls and not self._calls[request].done():
                 self._calls[request].set_result(None)
 
-    async def _exchange(
-        self, engine: DecodingEngine, state: Mapping[str, Tensor], version: int, done: asyncio.Future[None]
-    ) -> None:
-        started_at, error = time.perf_counter(), None
+    async def _exchange(self, engine: DecodingEngine, state: Weights, version: int, done: asyncio.Future[None]) -> None:
+        error = None
         try:
             await self._on_thread(engine.load, state, version)
         except PolicyError as unfit:
             error = unfit
-        self._held_s += time.perf_counter() - started_at
         if not done.done():
             done.set_result(None) if error is None else done.set_exception(error)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import torch
 
 from curation.config.policies import TorchModel
-from curation.policies.chat_templates import apply_chat_template, folder_stop_tokens
+from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.policies.completions import ResponseReader
 from curation.policies.seeds import LivePolicy, seed_of
@@ -18,6 +17,7 @@ from curation.prompts import Prompt
 from curation.records import Completion, PolicyError, PromptRequest
 from training.generation.generators import TorchGenerator
 from training.optimisation.model import load_tokenizer, require_model
+from training.rollouts.rollouts import chat_ids
 
 IN_FLIGHT = 128
 """Requests that are decoded together."""
@@ -55,11 +55,9 @@ class TorchPolicy(LivePolicy):
         self._generator = await generator.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._generator is not None:
-            await self._generator.__aexit__(kind, error, trace)
+            await self._generator.__aexit__()
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion:
         """Sample one attempt; cancelling the call aborts it.
@@ -71,16 +69,8 @@ class TorchPolicy(LivePolicy):
         if self._generator is None:
             raise PolicyError(f"{self._folder.name}: the policy is not running; use it in an `async with` block")
         decoding = self._settings.decoding
-        chat = apply_chat_template(
-            self._tokenizer,
-            self._prompt.messages(problem),
-            add_generation_prompt=True,
-            tokenize=True,
-            return_dict=True,
-            **self._tags.template_arguments,
-        )
-        made = await self._generator.generate(
-            chat["input_ids"], seed=seed_of(problem.id, index), max_tokens=decoding.max_tokens
-        )
+        prompt_ids = chat_ids(self._tokenizer, self._prompt.messages(problem), self._tags)
+        seed = seed_of(problem.id, index)
+        made = await self._generator.generate(prompt_ids, seed=seed, max_tokens=decoding.max_tokens)
         text = self._reader.text(made.prompt_ids, made.token_ids, made.text)
         return Completion(self._tags.house_form(text), made.finish, len(made.token_ids))

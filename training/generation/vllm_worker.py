@@ -1,6 +1,6 @@
 """Load new weights in vLLM's workers while requests run; vLLM imports this module before it loads the model.
 
-Corrects three silent faults of vLLM 0.32.0: `pack_tied`, `forget_experts` and `_receive_again`.
+Corrects three silent faults of vLLM 0.32.0, in `begin`, `finish` and `_receive_again`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ __all__ = ["Worker"]
 
 
 def begin(model: Any) -> None:
-    """Make the model ready for new weights."""
+    """Make the model ready for new weights; experts on a CPU are packed anew."""
     from vllm.model_executor.model_loader.reload import initialize_layerwise_reload
 
-    forget_experts(model)
+    for module in model.modules():
+        method: Any = getattr(module, "quant_method", None)
+        if getattr(method, "moe_kernel", None) is not None and next(module.parameters()).device.type == "cpu":
+            method.moe_kernel = None
     initialize_layerwise_reload(model)
 
 
@@ -51,30 +54,13 @@ def receive_tensors(model: Any, tensors: Iterator[tuple[str, Any]]) -> None:
 
 
 def finish(model: Any, model_config: Any) -> None:
-    """Put the received weights to use; others stay as they were."""
+    """Put the received weights to use, also in layers with a packed copy; others stay as they were."""
     from vllm.model_executor.model_loader.reload import finalize_layerwise_reload
 
     finalize_layerwise_reload(model, model_config)
-    pack_tied(model)
-
-
-def forget_experts(model: Any) -> int:
-    """Have experts on a CPU packed anew; return how many layers."""
-    count = 0
-    for module in model.modules():
-        method: Any = getattr(module, "quant_method", None)
-        if getattr(method, "moe_kernel", None) is not None and next(module.parameters()).device.type == "cpu":
-            method.moe_kernel = None
-            count += 1
-    return count
-
-
-def pack_tied(model: Any) -> int:
-    """Repack layers with a packed copy of their weights; return how many."""
-    packed_layers = [module for module in model.modules() if hasattr(module, "cpu_linear") and module.weight.numel()]
-    for layer in packed_layers:
-        layer.quant_method.process_weights_after_loading(layer)
-    return len(packed_layers)
+    for layer in list(model.modules()):
+        if hasattr(layer, "cpu_linear") and layer.weight.numel():
+            layer.quant_method.process_weights_after_loading(layer)
 
 
 def _missed_layers(model: Any) -> list[tuple[Any, Any]]:
@@ -121,8 +107,25 @@ def _own_parameters(layer: Any) -> list[Any]:
     return [value for value in layer._parameters.values() if value is not None]
 
 
-def _messages() -> tuple[type[Any], type[Any]]:
-    from vllm.distributed.weight_transfer.base import WeightTransferInitInfo, WeightTransferUpdateInfo
+def _broadcasts(group: Group | None, info: Any, model: Any, device: Any) -> Iterator[tuple[str, Any]]:
+    from vllm.utils.torch_utils import STR_DTYPE_TO_TORCH_DTYPE
+
+    if group is None:
+        raise RuntimeError("the worker is in no group")
+    maker = next(model.parameters())
+    for name, dtype, shape in zip(info.names, info.dtypes, info.shapes, strict=True):
+        tensor = maker.new_empty(shape, dtype=STR_DTYPE_TO_TORCH_DTYPE[dtype], device=device)
+        group.broadcast(tensor)
+        yield name, tensor
+
+
+def _register() -> None:
+    from vllm.distributed.weight_transfer.base import (
+        WeightTransferEngine,
+        WeightTransferInitInfo,
+        WeightTransferUpdateInfo,
+    )
+    from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
 
     @dataclass
     class GroupInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
@@ -140,29 +143,9 @@ def _messages() -> tuple[type[Any], type[Any]]:
         dtypes: list[str] = field(default_factory=list)
         shapes: list[list[int]] = field(default_factory=list)
 
-    return GroupInfo, WeightsInfo
-
-
-def _broadcasts(group: Group | None, info: Any, model: Any, device: Any) -> Iterator[tuple[str, Any]]:
-    from vllm.utils.torch_utils import STR_DTYPE_TO_TORCH_DTYPE
-
-    if group is None:
-        raise RuntimeError("the worker is in no group")
-    maker = next(model.parameters())
-    for name, dtype, shape in zip(info.names, info.dtypes, info.shapes, strict=True):
-        tensor = maker.new_empty(shape, dtype=STR_DTYPE_TO_TORCH_DTYPE[dtype], device=device)
-        group.broadcast(tensor)
-        yield name, tensor
-
-
-def _folder_transfer() -> type[Any]:
-    from vllm.distributed.weight_transfer.base import WeightTransferEngine
-
-    group_info, weights_info = _messages()
-
     class FolderTransfer(WeightTransferEngine):  # type: ignore[misc]
-        init_info_cls = group_info
-        update_info_cls = weights_info
+        init_info_cls = GroupInfo
+        update_info_cls = WeightsInfo
         supports_draft_weight_update = False
         group: Group | None = None
 
@@ -204,13 +187,7 @@ def _folder_transfer() -> type[Any]:
             if group is not None:
                 group.close()
 
-    return FolderTransfer
-
-
-def _register() -> None:
-    from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
-
-    WeightTransferEngineFactory.register_engine(FOLDER_TRANSFER, _folder_transfer())
+    WeightTransferEngineFactory.register_engine(FOLDER_TRANSFER, FolderTransfer)
 
 
 _register()

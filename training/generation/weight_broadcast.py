@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -23,8 +24,11 @@ from training.generation.checkpoint_tensors import WeightVersion
 from training.generation.weight_transfer import Backend, Group, open_group
 
 T = TypeVar("T")
-Command = Callable[[str, Mapping[str, Any]], Awaitable[None]]
-"""Makes a call of a server's weight update, or raises `TemporaryFailure`."""
+Command = Callable[[str, str, Mapping[str, Any]], Awaitable[None]]
+"""Makes a call, by server, path and body, of a weight update, or raises `TemporaryFailure`."""
+
+Workers = Callable[[str], Awaitable[int]]
+"""Returns a server's number of workers, or raises `TemporaryFailure`."""
 
 _MOST_BREAKS = 2
 
@@ -32,27 +36,30 @@ _MOST_BREAKS = 2
 class WeightBroadcast:
     """The trainer's ends of all groups; servers reach it at ``address``."""
 
-    def __init__(self, backend: Backend, address: str, device: torch.device, say: Callable[[str], None]) -> None:
-        self._backend, self._address, self._device, self._say = backend, address, device, say
+    def __init__(
+        self, backend: Backend, address: str, device: torch.device, workers: Workers, command: Command
+    ) -> None:
+        self._backend, self._address, self._device = backend, address, device
+        self._workers, self._command = workers, command
         self._groups: dict[str, Group] = {}
         self._breaks: dict[str, int] = {}
         self._turn = asyncio.Lock()
 
-    async def join(self, url: str, workers: Callable[[], Awaitable[int]], command: Command) -> bool:
+    async def join(self, url: str) -> bool:
         """Open a server's group if needed; return whether it is in one."""
         if url in self._groups:
             return True
         if self._breaks.get(url, 0) >= _MOST_BREAKS:
             return False
         try:
-            self._groups[url] = await self._open(await workers() + 1, command)
+            self._groups[url] = await self._open(url, await self._workers(url) + 1)
         except (TemporaryFailure, PolicyError, RuntimeError, OSError) as error:
             self._breaks[url] = _MOST_BREAKS
-            self._say(f"{url}: new weights come as folders, not by {self._backend} ({_first_line(error)})")
+            _say(f"{url}: new weights come as folders, not by {self._backend} ({_first_line(error)})")
             return False
         return True
 
-    async def send(self, url: str, weights: WeightVersion, command: Command) -> None:
+    async def send(self, url: str, weights: WeightVersion) -> None:
         """Send the weights to a joined server that has begun an update.
 
         Raises:
@@ -66,14 +73,12 @@ class WeightBroadcast:
                 await _on_thread(lambda: self._broadcast(group, weights.tensors()))
 
         try:
-            await _both(command("update_weights", {"update_info": told}), ours())
+            await _both(self._command(url, "update_weights", {"update_info": told}), ours())
         except (TemporaryFailure, RuntimeError, OSError) as error:
             self._breaks[url] = self._breaks.get(url, 0) + 1
             self.leave(url)
             if self._breaks[url] >= _MOST_BREAKS:
-                self._say(
-                    f"{url}: new weights come as folders from now on ({self._backend} broke {_MOST_BREAKS} times)"
-                )
+                _say(f"{url}: new weights come as folders from now on ({self._backend} broke {_MOST_BREAKS} times)")
             raise TemporaryFailure(f"{self._backend}: {_first_line(error)}") from error
 
     def leave(self, url: str) -> None:
@@ -87,7 +92,7 @@ class WeightBroadcast:
         for url in list(self._groups):
             self.leave(url)
 
-    async def _open(self, world_size: int, command: Command) -> Group:
+    async def _open(self, url: str, world_size: int) -> Group:
         port = _free_port(self._address)
         info = {"backend": self._backend, "address": self._address, "port": port, "world_size": world_size}
         device = self._device.index if self._device.type == "cuda" else None
@@ -95,7 +100,8 @@ class WeightBroadcast:
         def ours() -> Group:
             return open_group(self._backend, self._address, port, 0, world_size, device)
 
-        return await _both(command("init_weight_transfer_engine", {"init_info": info}), _on_thread(ours))
+        theirs = self._command(url, "init_weight_transfer_engine", {"init_info": info})
+        return await _both(theirs, _on_thread(ours))
 
     def _broadcast(self, group: Group, tensors: Iterator[tuple[str, Tensor]]) -> None:
         with torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext():
@@ -135,6 +141,10 @@ def _on_thread(work: Callable[[], T]) -> asyncio.Future[T]:
 
     threading.Thread(target=run, name="weight broadcast", daemon=True).start()
     return asyncio.wrap_future(future)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _first_line(error: BaseException) -> str:

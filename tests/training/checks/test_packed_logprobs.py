@@ -16,35 +16,32 @@ from training.optimisation.trainer import Trainer
 PROMPT = tuple(range(40, 70))
 
 
-def checked(trainer: Trainer, window: int | None = None) -> list[CheckResult]:
+def checked(trainer: Trainer, window: int | None = None) -> CheckResult:
     samples = probe_samples(PROMPT, WORDS, window)
-    config = trainer.model.config.to_dict()
-    return check_packing(trainer.scorer, samples, WORDS, config, rounded=trainer.ranks.sharded)
+    return check_packing(trainer.scorer, samples, rounded=trainer.ranks.sharded)
 
 
 @pytest.mark.parametrize("family", ["llama_tied", "qwen3_moe", "gemma3", "gpt_oss", "lfm2", "qwen3_next"])
 def test_what_is_packed_rightly_passes_far_below_the_tolerance(family: str, tmp_path: Path) -> None:
-    results = checked(trainer_of(make_family(family, tmp_path)), WINDOW)
-    assert [result.advice for result in results] == ["", ""]
-    assert all(result.figure is not None and result.figure < EXACT / 50 for result in results)
+    result = checked(trainer_of(make_family(family, tmp_path)), WINDOW)
+    assert result.passed
+    assert result.figure is not None
+    assert result.figure < EXACT / 50
 
 
 def test_state_that_runs_on_into_the_next_sequence_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As transformers itself runs such layers over a packed row."""
     monkeypatch.setattr(logprobs, "keep_sequences_apart", lambda _: 0)
     trainer = trainer_of(make_family("qwen3_next", tmp_path))
-    packed, apart = checked(trainer)
+    packed = checked(trainer)
     assert packed.figure is not None
-    assert apart.figure is not None
     assert packed.figure > 0.05
-    assert apart.figure > 0.05
-    assert packed.advice == apart.advice == "set packing.single = true"
+    assert packed.advice == "set packing.single = true"
     assert f"{packed.figure:.2g} nats" in packed.detail
-    alone = checked(trainer_of(tmp_path, packing={"single": True}))
-    assert all(result.passed for result in alone)
+    assert checked(trainer_of(tmp_path, packing={"single": True})).passed
 
 
-def test_what_is_random_in_the_forward_pass_is_named(tmp_path: Path) -> None:
+def test_what_is_random_in_the_forward_pass_is_refused(tmp_path: Path) -> None:
     from transformers import PhiConfig, PhiForCausalLM
 
     config = PhiConfig(
@@ -57,6 +54,6 @@ def test_what_is_random_in_the_forward_pass_is_named(tmp_path: Path) -> None:
         resid_pdrop=0.3,
     )
     PhiForCausalLM(config).save_pretrained(tmp_path)
-    packed, _ = checked(trainer_of(tmp_path))
+    packed = checked(trainer_of(tmp_path))
     assert not packed.passed
-    assert "set resid_pdrop to 0 in the model's config.json" in packed.advice
+    assert "dropout" in packed.advice

@@ -13,10 +13,7 @@ from training.engines.placement import (
     VerlPlacement,
     place_embedded,
     place_verl,
-    place_verl_by_settings,
 )
-from training.engines.verl.settings import VerlSettings
-from training.optimisation.memory import MODEL_SHAPES
 from training.recipe import TrainRecipe
 
 EIGHT = tuple(str(number) for number in range(8))
@@ -65,7 +62,7 @@ def test_vllm_and_the_trainer_part_the_gpus_and_without_figures_half_of_them_tra
 
 def test_the_split_makes_the_run_shortest_by_its_own_figures() -> None:
     """Ten hours of generating and 3 1/3 of training, of one GPU: 2 train and 6 generate, 1 2/3 hours both."""
-    placed = place_embedded(apart({}), EIGHT)
+    placed = place_embedded(apart({"gpu_gb": 141.0}), EIGHT)
     assert (placed.processes, len(placed.generators)) == (2, 6)
     assert placed.why == "2 of 8 GPUs train and 6 generate: 1.67 hours by [costs]"
     assert place_embedded(apart({"tokens_per_s": [900.0]}), EIGHT).processes == 6
@@ -73,34 +70,36 @@ def test_the_split_makes_the_run_shortest_by_its_own_figures() -> None:
 
 
 def test_the_split_leaves_the_trainer_memory_enough() -> None:
-    tight = place_embedded(apart({}), EIGHT, shape=MODEL_SHAPES["7B"])
+    tight = place_embedded(apart({}), EIGHT)
     assert (tight.processes, len(tight.generators)) == (3, 5)  # two would need more than 80 GB each
-    assert place_embedded(apart({"gpu_gb": 141.0}), EIGHT, shape=MODEL_SHAPES["7B"]).processes == 2
-    none = place_embedded(apart({"gpu_gb": 16.0}), EIGHT, shape=MODEL_SHAPES["7B"])
+    none = place_embedded(apart({"gpu_gb": 16.0}), EIGHT)
     assert none.processes == 4
     assert "no number of them has memory enough" in none.why
 
 
+ASYNCHRONOUS: dict[str, Any] = {}
+IN_TURNS: dict[str, Any] = {"collector": {"max_staleness": 0}}
+
+
 @pytest.mark.parametrize(
-    ("settings", "share", "synchronous", "experts", "placed"),
+    ("verl", "changes", "experts", "placed"),
     [
-        ({}, 0.5, False, False, VerlPlacement(1, 4, 1, 4)),
-        ({}, 0.5, True, False, VerlPlacement(1, 8)),
-        ({"nodes": 4}, 0.5, False, False, VerlPlacement(2, 8, 2, 8)),
-        ({"nodes": 32}, 0.75, False, True, VerlPlacement(8, 8, 24, 8)),
-        ({"tensor": 2}, 0.9, False, False, VerlPlacement(1, 2, 1, 6)),
+        ({}, ASYNCHRONOUS, False, VerlPlacement(1, 4, 1, 4)),
+        ({}, IN_TURNS, False, VerlPlacement(1, 8)),
+        ({"nodes": 4}, ASYNCHRONOUS, False, VerlPlacement(2, 8, 2, 8)),
+        ({"nodes": 32}, ASYNCHRONOUS, True, VerlPlacement(16, 8, 16, 8)),
+        ({"sequence_parallel": 5}, ASYNCHRONOUS, False, VerlPlacement(1, 5, 1, 3)),
     ],
 )
-def test_verl_shares_the_gpus_out(
-    settings: dict[str, Any], share: float, synchronous: bool, experts: bool, placed: VerlPlacement
+def test_verl_shares_the_gpus_out_evenly(
+    verl: dict[str, Any], changes: dict[str, Any], experts: bool, placed: VerlPlacement
 ) -> None:
-    tensor, made = settings.pop("tensor", 1), VerlSettings(**settings)
-    assert place_verl_by_settings(made, 8, tensor, synchronous=synchronous, experts=experts, share=share) == placed
+    assert place_verl(recipe(verl=verl, **changes), 8, experts=experts) == placed
 
 
 def by_figures(nodes: int = 1, shape: str = "7B", **changes: Any) -> TrainRecipe:
     """Return `apart` for verl, with 6,720 rollouts: 14 hours of a GPU that generates and 4.7 of one that trains."""
-    costs = {"shape": shape, "tokens_per_attempt": [750.0], **changes.pop("costs", {})}
+    costs = {"shape": shape, "gpu_gb": 141.0, "tokens_per_attempt": [750.0], **changes.pop("costs", {})}
     verl = {"nodes": nodes, "gpus_per_node": 8, **changes.pop("verl", {})}
     sizes = {"collector": {"group_size": 8, "n_async": 6720, "n_batch": 6720}}
     return apart(costs, engine="verl", verl=verl, **{**sizes, **changes})
@@ -118,17 +117,14 @@ def test_verl_gets_the_split_that_is_shortest_by_the_recipes_figures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "gpus", "synchronous", "said"),
+    ("verl", "gpus", "changes"),
     [
-        ({}, 1, False, "set collector.max_staleness=0"),
-        ({"sequence_parallel": 3}, 8, True, "8 GPUs would train, and one copy of the model is cut over 3"),
-        ({"tensor": 3}, 8, True, "8 GPUs would generate"),
-        ({"sequence_parallel": 8}, 8, False, "8 GPUs cannot hold a copy of the model that is cut over 8"),
+        ({}, 1, ASYNCHRONOUS),
+        ({"sequence_parallel": 3}, 8, IN_TURNS),
+        ({}, 8, IN_TURNS | student(kind="vllm", tensor_parallel=3)),
+        ({"sequence_parallel": 8}, 8, ASYNCHRONOUS),
     ],
 )
-def test_gpus_that_cannot_be_shared_out_are_refused(
-    settings: dict[str, Any], gpus: int, synchronous: bool, said: str
-) -> None:
-    tensor = settings.pop("tensor", 1)
-    with pytest.raises(ConfigError, match=said):
-        place_verl_by_settings(VerlSettings(**settings), gpus, tensor, synchronous=synchronous, experts=False)
+def test_gpus_that_cannot_be_shared_out_are_refused(verl: dict[str, Any], gpus: int, changes: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=rf"1 x {gpus} GPUs cannot be divided: .* set collector\.max_staleness=0"):
+        place_verl(recipe(verl=verl, **changes), gpus, experts=False)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from training.generation.decoding_meter import DecodingTotals, RequestMeter
+from training.generation.decoding_meter import RequestMeter
 
 
 def test_requests_count_while_they_decode(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -15,18 +15,18 @@ def test_requests_count_while_they_decode(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(sys.modules[RequestMeter.__module__], "time", SimpleNamespace(perf_counter=lambda: now))
     meter = RequestMeter(slots=2)
     for _ in range(3):  # the third waits for a slot
-        meter.begin()
+        meter.change(running=1)
     now = 10.0
-    assert meter.totals == DecodingTotals(decoding=20.0, held=0.0)
-    meter.hold(0.5)  # one of two servers takes new weights
+    assert meter.change() == 20.0
+    meter.change(held=0.5)  # one of two servers takes new weights
     now = 14.0
-    assert meter.totals == DecodingTotals(decoding=24.0, held=4.0)
-    meter.hold(0.5)
+    assert meter.change() == 24.0
+    meter.change(held=0.5)
     now = 15.0
-    assert meter.totals == DecodingTotals(decoding=24.0, held=6.0)
-    meter.release(0.5)
-    meter.release(0.5)
-    meter.end()
-    meter.end()
+    assert meter.change() == 24.0
+    meter.change(held=-0.5)
+    meter.change(held=-0.5)
+    meter.change(running=-1)
+    meter.change(running=-1)
     now = 25.0
-    assert meter.totals == DecodingTotals(decoding=34.0, held=6.0)
+    assert meter.change() == 34.0

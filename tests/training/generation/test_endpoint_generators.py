@@ -61,7 +61,7 @@ def test_weights_change_under_requests_and_every_token_knows_its_own(
     generator = EndpointGenerator(WEIGHTS, settings(vllm_servers.one().url), way=way)
 
     async def work() -> None:
-        state = load_model(moved).state_dict()
+        state, first = load_model(moved).state_dict(), load_model(WEIGHTS).state_dict()
         async with generator:
             both: list[Any] = []
             for _ in range(3):  # as long as no update comes in the middle of one; 16 of 48 run at once
@@ -72,12 +72,12 @@ def test_weights_change_under_requests_and_every_token_knows_its_own(
                 both = [one for one in whole if len(set(one.versions)) == 2]
                 after = await generator.generate(prompt, seed=5, max_tokens=99)
                 assert set(after.versions) == {1}
-                await generator.update_weights(WEIGHTS, 2)
+                await generator.update_weights(first, 2)
                 back = await generator.generate(prompt, seed=5, max_tokens=99)
                 assert set(back.versions) == {2}
                 if both:
                     break
-                await generator.update_weights(WEIGHTS, 0)
+                await generator.update_weights(first, 0)
             assert both
             assert len(list(generator._shared.glob("v*"))) <= 3
             assert capsys.readouterr().err == ""  # by the way that was asked for

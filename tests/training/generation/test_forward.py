@@ -11,9 +11,8 @@ from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCau
 from training.generation.forward import (
     INITIAL_CAPACITY,
     ForwardPass,
-    KVCache,
     LlamaForwardPass,
-    ModelForwardPass,
+    RowForwardPass,
     forward_pass_for,
 )
 
@@ -58,13 +57,12 @@ def logits(by: ForwardPass, steps: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(4)
     ids = torch.randint(50, (3, 9), generator=generator)
     lengths = torch.tensor([9, 4, 7])
-    cache = KVCache(6)
     with torch.inference_mode():
-        found = [by.prefill(ids, lengths, torch.tensor([5, 0, 2]), cache)]
-        cache.copy_rows([5], [1], 9)
+        found = [by.prefill(ids, lengths, torch.tensor([5, 0, 2]))]
+        by.copy_rows([5], [1], 9)
         positions = torch.tensor([4, 9, 7])
         for _ in range(steps):
-            found.append(by.decode(torch.randint(50, (3,), generator=generator), positions, cache))
+            found.append(by.decode(torch.randint(50, (3,), generator=generator), positions))
             positions = positions + 1
     return torch.stack(found)
 
@@ -72,24 +70,26 @@ def logits(by: ForwardPass, steps: int) -> torch.Tensor:
 @pytest.mark.parametrize("name", list(models()))
 def test_quick_logits_are_the_models_own(name: str) -> None:
     model = models()[name]
-    wanted = logits(ModelForwardPass(model), 12)
-    quick = forward_pass_for(model)
+    wanted = logits(RowForwardPass(model), 12)
+    quick = forward_pass_for(model, 6)
     assert isinstance(quick, LlamaForwardPass)
     assert torch.allclose(logits(quick, 12), wanted, atol=1e-4)
     assert wanted.std() > 0.2
 
 
-def test_the_cache_grows_under_both() -> None:
+def test_the_cache_grows() -> None:
     model = models()["llama"]
     steps = INITIAL_CAPACITY + 20
-    assert torch.allclose(logits(LlamaForwardPass(model), steps), logits(ModelForwardPass(model), steps), atol=1e-4)
+    wanted = logits(RowForwardPass(model), steps)
+    assert torch.allclose(logits(LlamaForwardPass(model, 6), steps), wanted, atol=1e-4)
 
 
 def test_what_it_does_not_compute_is_left_to_the_model() -> None:
-    made = models()["llama"]
-    assert isinstance(forward_pass_for(made.to(torch.bfloat16)), ModelForwardPass)
-    assert isinstance(forward_pass_for(models()["llama"].requires_grad_(True)), ModelForwardPass)
+    assert isinstance(forward_pass_for(models()["llama"].to(torch.bfloat16), 6), RowForwardPass)
+    assert isinstance(forward_pass_for(models()["llama"].requires_grad_(True), 6), RowForwardPass)
     dynamic = {"rope_type": "dynamic", "rope_theta": 100.0, "factor": 2.0}
-    assert not LlamaForwardPass.suits(
-        LlamaForCausalLM(LlamaConfig(**SIZES, rope_parameters=dynamic)).requires_grad_(False)
+    others = (
+        LlamaForCausalLM(LlamaConfig(**SIZES, rope_parameters=dynamic)),
+        Qwen2ForCausalLM(Qwen2Config(**SIZES, use_sliding_window=True, sliding_window=4, max_window_layers=1)),
     )
+    assert not any(LlamaForwardPass.suits(model.requires_grad_(False)) for model in others)

@@ -31,9 +31,6 @@ class Server:
         self.groups: list[Group] = []
         self.taken: list[dict[str, torch.Tensor]] = []
 
-    async def workers(self) -> int:
-        return 2
-
     async def command(self, path: str, body: Mapping[str, Any]) -> None:
         self.calls.append(path)
         word = self.plan.pop(0) if self.plan else "ok"
@@ -64,69 +61,79 @@ def _received(group: Group, info: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     return taken
 
 
-def inside(work: Callable[[WeightBroadcast, list[str]], Awaitable[None]]) -> list[str]:
-    """Run with the trainer's ends, and return what was said."""
-    said: list[str] = []
+def inside(servers: Mapping[str, Server], work: Callable[[WeightBroadcast], Awaitable[None]]) -> None:
+    """Run with the trainer's ends."""
+
+    async def workers(_: str) -> int:
+        return 2
+
+    async def command(url: str, path: str, body: Mapping[str, Any]) -> None:
+        await servers[url].command(path, body)
 
     async def run() -> None:
-        broadcast = WeightBroadcast("gloo", "127.0.0.1", torch.device("cpu"), said.append)
+        broadcast = WeightBroadcast("gloo", "127.0.0.1", torch.device("cpu"), workers, command)
         try:
-            await work(broadcast, said)
+            await work(broadcast)
         finally:
             broadcast.close()
 
     asyncio.run(run())
-    return said
 
 
 @pytest.mark.slow
-def test_every_worker_of_every_server_gets_every_tensor(tmp_path: Path) -> None:
+def test_every_worker_of_every_server_gets_every_tensor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state = {name: value.to(torch.bfloat16) for name, value in read_tensors(WEIGHTS)}
-    one, other = Server(), Server()
+    servers = {"http://a": Server(), "http://b": Server()}
 
-    async def work(broadcast: WeightBroadcast, _: list[str]) -> None:
-        for server in (one, other):
-            assert await broadcast.join(f"http://{id(server)}", server.workers, server.command)
-        for weights in (WeightVersion(WEIGHTS, WEIGHTS, 0, tmp_path), WeightVersion(WEIGHTS, state, 1, tmp_path)):
-            sends = (broadcast.send(f"http://{id(server)}", weights, server.command) for server in (one, other))
-            await asyncio.gather(*sends)
-            for taken in (*one.taken, *other.taken):
+    async def work(broadcast: WeightBroadcast) -> None:
+        for url in servers:
+            assert await broadcast.join(url)
+        for weights in (WeightVersion(WEIGHTS, None, 0, tmp_path), WeightVersion(WEIGHTS, state, 1, tmp_path)):
+            await asyncio.gather(*(broadcast.send(url, weights) for url in servers))
+            for taken in (one for server in servers.values() for one in server.taken):
                 assert taken.keys() == dict(weights.tensors()).keys()
                 assert all(taken[name].equal(value) for name, value in weights.tensors())
 
-    assert inside(work) == []
-    assert one.calls.count("init_weight_transfer_engine") == 1  # the group stays
+    inside(servers, work)
+    assert capsys.readouterr().err == ""
+    assert servers["http://a"].calls.count("init_weight_transfer_engine") == 1  # the group stays
     assert list(tmp_path.iterdir()) == []  # nothing was written
 
 
-def test_a_server_that_cannot_join_gets_folders_and_one_line_says_why(tmp_path: Path) -> None:
-    server, other = Server("refuse"), Server()
+def test_a_server_that_cannot_join_gets_folders_and_one_line_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    servers = {"http://a": Server("refuse"), "http://b": Server()}
 
-    async def work(broadcast: WeightBroadcast, _: list[str]) -> None:
+    async def work(broadcast: WeightBroadcast) -> None:
         for _ in range(2):
-            assert not await broadcast.join("http://a", server.workers, server.command)
-        assert await broadcast.join("http://b", other.workers, other.command)
-        weights = WeightVersion(WEIGHTS, WEIGHTS, 3, tmp_path)
-        await broadcast.send("http://b", weights, other.command)
+            assert not await broadcast.join("http://a")
+        assert await broadcast.join("http://b")
+        weights = WeightVersion(WEIGHTS, None, 3, tmp_path)
+        await broadcast.send("http://b", weights)
         assert weights.folder() == weights.folder() == tmp_path / "v00000003"
 
-    said = inside(work)
-    assert said == [
+    inside(servers, work)
+    assert capsys.readouterr().err.splitlines() == [
         "http://a: new weights come as folders, not by gloo (/init_weight_transfer_engine: 500 no NCCL here)"
     ]
-    assert server.calls == ["init_weight_transfer_engine"]
+    assert servers["http://a"].calls == ["init_weight_transfer_engine"]
     assert [path.name for path in (tmp_path / "v00000003").iterdir()] == ["model.safetensors"]
 
 
-def test_a_server_whose_group_breaks_joins_once_more_and_then_gets_folders(tmp_path: Path) -> None:
-    server, weights = Server("ok break ok break"), WeightVersion(WEIGHTS, WEIGHTS, 0, tmp_path)
+def test_a_server_whose_group_breaks_joins_once_more_and_then_gets_folders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    servers, weights = {"http://a": Server("ok break ok break")}, WeightVersion(WEIGHTS, None, 0, tmp_path)
 
-    async def work(broadcast: WeightBroadcast, said: list[str]) -> None:
+    async def work(broadcast: WeightBroadcast) -> None:
         for _ in range(2):
-            assert said == []
-            assert await broadcast.join("http://a", server.workers, server.command)
+            assert capsys.readouterr().err == ""
+            assert await broadcast.join("http://a")
             with pytest.raises(TemporaryFailure, match="gloo: "):
-                await broadcast.send("http://a", weights, server.command)
-        assert not await broadcast.join("http://a", server.workers, server.command)
+                await broadcast.send("http://a", weights)
+        assert not await broadcast.join("http://a")
 
-    assert inside(work) == ["http://a: new weights come as folders from now on (gloo broke 2 times)"]
+    inside(servers, work)
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["http://a: new weights come as folders from now on (gloo broke 2 times)"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from training.evaluation.metrics import MetricsLogger
@@ -34,9 +33,7 @@ class Heartbeat:
         self._task = asyncio.create_task(self._run())
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._task.cancel()
 
     def follow(self, ledger: Callable[[], RolloutLedger]) -> None:

@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from functools import partial
 from time import monotonic
 from typing import Any, NoReturn
@@ -23,10 +24,9 @@ from curation.records import PolicyError, RequestRefused
 from curation.storage.stages import atomic_write
 from training.config import ObjectiveSettings
 from training.engines.embedded.components import LoopComponents
-from training.engines.embedded.evaluating import EvaluatedRow, Evaluations
+from training.engines.embedded.evaluating import Result, evaluate
 from training.engines.embedded.heartbeat import COLLECTING, SAVING, TRAINING, UPDATING
 from training.evaluation.metrics import SampledGroupStats, Timer
-from training.generation.decoding_meter import DecodingTotals
 from training.objectives.registry import objective_of
 from training.objectives.soft import learn_values
 from training.optimisation.checkpoint import Checkpoint, PendingCheckpoint, restore_trainer
@@ -76,14 +76,14 @@ class TrainingLoop:
         self.step = checkpoint.step if checkpoint is not None else 0
         self._saved_step = self.step
         self._writing: asyncio.Future[None] | None = None  # of the last checkpoint
-        self.evaluations = Evaluations(components, self._on_thread)
+        self.evaluations: dict[int, Result] = {}  # by step
         collector, logger = components.recipe.collector, components.metrics_logger
         self._refused: set[str] = set()  # problems; a resumed run asks them again
         self._refusals = FailureBudget(MAX_REFUSED, len(components.tasks))
         self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._draw_problem)
         self._groups = SampledGroupStats()
         generator = components.generator
-        self._timer = Timer(lambda: generator.decoding if generator is not None else DecodingTotals())
+        self._timer = Timer(lambda: generator.decoding if generator is not None else 0.0)
         self._stored, self._values = components.stored, components.values
         self._stall_monitor = StallMonitor(stall_thresholds(collector), logger.log_message)
         self._heartbeat = components.heartbeat
@@ -120,16 +120,14 @@ class TrainingLoop:
             await self._on_thread(restore_trainer, self._checkpoint, self._components.trainer)
             self.scheduler.restore(self._checkpoint.state["collector"], Rollout)
             await self._update_generators()
-            await self.evaluations.restore(self._checkpoint.state.get("evaluation"))
         elif self._components.held_out_tasks:
-            await self.evaluations.add(EvaluatedRow(0, self.scheduler.version, self._max_tokens, {}))
+            self._components.metrics_logger.log_step(0, await self._evaluate(), ())
         self._timer.restart()
 
     async def _run_step(self) -> None:
         recipe, metrics_logger = self._recipe, self._components.metrics_logger
         sampled = await self._next_batch()
         batch = await self._on_thread(self._stored.joined, sampled, self.step + 1)
-        await self.evaluations.before_training()
         self._heartbeat.begin(self.step + 1, TRAINING)
         impossible, sentence = impossible_tokens(batch.groups)
         if impossible:
@@ -146,7 +144,6 @@ class TrainingLoop:
         self.scheduler.mark_trained(sampled)
         self.step += 1
         self._components.logs["batches"].append(batch_row(self.step, sampled, batch))
-        await self.evaluations.settle()
         metrics["speed/update_s"] = await self._update_generators()
         self.scheduler.mark_updated()
         self._start_rollouts()
@@ -157,16 +154,21 @@ class TrainingLoop:
         speeds |= trainer.throughput(results)
         metrics |= {**speeds, **policy_metrics(results), **self._groups.numbers()}
         metrics |= queue_metrics(self.scheduler.ledger()) | self._rollouts.verdict_metrics()
-        if self.evaluations.is_due(self.step, last=last):
-            row = EvaluatedRow(self.step, self.scheduler.version, self._max_tokens, metrics)
-            await self.evaluations.add(row, last=last)
-        else:
-            metrics_logger.log_step(self.step, metrics)
-        self._update_curriculum(metrics)
         self._groups.clear()
-        self._timer.restart()
+        self._timer.restart()  # groups that finish during an evaluation count for the next step
+        is_due = last or self.step % recipe.evaluation.every == 0
+        evaluated = await self._evaluate() if is_due and self._components.held_out_tasks else {}
+        metrics_logger.log_step(self.step, metrics | evaluated)
+        self._update_curriculum(metrics)
         if self.step % recipe.checkpoints.every == 0 or last:
             await self._save()
+
+    async def _evaluate(self) -> dict[str, float]:
+        began, version = monotonic(), self.scheduler.version
+        result = await evaluate(self._components, self._on_thread, self.step, version, self._max_tokens)
+        self.evaluations[self.step] = result
+        found = {f"evaluation/{name}": float(value) for name, value in asdict(result).items()}
+        return {**found, "evaluation/version": float(version), "speed/evaluation_wait_s": monotonic() - began}
 
     def _minibatches(self, batch: RolloutBatch[Rollout], objective: ObjectiveSettings) -> list[list[TrainingSample]]:
         stored = self._recipe.stored
@@ -230,7 +232,6 @@ class TrainingLoop:
                 await self._changed.wait()
 
     async def _end_stalled(self) -> NoReturn:
-        await self.evaluations.settle()
         if self.step > self._saved_step:
             await self._save()
         await self._settle_checkpoint()
@@ -263,21 +264,19 @@ class TrainingLoop:
     async def _run_synchronous_batch(self) -> int:
         requests = list(iter(self.scheduler.admit, None))
         completions = await asyncio.gather(*(self._generate(request) for request in requests))
-        rollouts = await asyncio.gather(
-            *(
-                self._rollouts.verify(self._task(request), completion, request.group)
-                for request, completion in zip(requests, completions, strict=True)
-                if not isinstance(completion, str)
-            )
-        )
-        judged = iter(rollouts)
-        for request, completion in zip(requests, completions, strict=True):
-            if isinstance(completion, str):
-                self.scheduler.mark_failed(request, completion)
+        outcomes = await asyncio.gather(*map(self._judge, requests, completions))
+        for request, outcome in zip(requests, outcomes, strict=True):
+            if isinstance(outcome, str):
+                self.scheduler.mark_failed(request, outcome)
             else:
                 self.scheduler.mark_generated(request)
-                self._record_rollout(request, next(judged))
+                self._record_rollout(request, outcome)
         return len(requests)
+
+    async def _judge(self, request: RolloutRequest, completion: TokenCompletion | str) -> Rollout | str:
+        if isinstance(completion, str):
+            return completion
+        return await self._rollouts.verify(self._task(request), completion, request.group)
 
     async def _generate(self, request: RolloutRequest) -> TokenCompletion | str:
         """Generate one rollout, or return why there is none.
@@ -358,7 +357,6 @@ class TrainingLoop:
         return {
             "collector": self.scheduler.state(),
             "curriculum": self._curriculum.state(),
-            "evaluation": self.evaluations.state(),
             "values": dict(self._values),
             "logs": {name: log.offset() for name, log in self._components.logs.items()},
         }
@@ -387,7 +385,6 @@ class TrainingLoop:
             await writing
 
     async def _stop(self) -> None:
-        await self.evaluations.stop()
         for task in self._in_flight:
             task.cancel()
         await asyncio.gather(*self._in_flight, return_exceptions=True)

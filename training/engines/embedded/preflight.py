@@ -5,8 +5,8 @@ Invariant: the run's weights and random numbers do not change.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,55 +36,44 @@ def context_of(recipe: TrainRecipe, config: Any) -> int:
     return min(own, getattr(recipe.trained, "max_model_len", None) or own)
 
 
+@dataclass(slots=True)
 class Preflight:
-    """Check one run, on rank 0."""
+    """The checks of one run, on rank 0."""
 
-    def __init__(
-        self,
-        recipe: TrainRecipe,
-        folder: Path,
-        trainer: Trainer,
-        tokenizer: PreTrainedTokenizerBase,
-        tasks: Mapping[str, TrainingTask],
-    ) -> None:
-        self.results: list[CheckResult] = []
-        self.seconds = 0.0
-        self._recipe, self._trainer, self._tokenizer, self._tasks = recipe, trainer, tokenizer, tasks
-        self._folder, self._tags, self._prompt = folder, recipe.tags, recipe.solving_prompt
-        self._short = short_tasks(tasks.values())
-        self._config: Any = trainer.model.config.get_text_config()
-        self._max_tokens = recipe.rewards.max_length
+    recipe: TrainRecipe
+    folder: Path
+    trainer: Trainer
+    tokenizer: PreTrainedTokenizerBase
+    tasks: Mapping[str, TrainingTask]
+    results: list[CheckResult] = field(default_factory=list)
 
     def before_generation(self) -> Sequence[CheckResult]:
         """Run the checks that need no generator."""
-        begun = time.perf_counter()
-        stops = folder_stop_tokens(self._folder, self._tokenizer)
-        found = check_prompts(self._tokenizer, self._prompt, self._short, stops, self._tags)
+        recipe, tags = self.recipe, self.recipe.tags
+        stops = folder_stop_tokens(self.folder, self.tokenizer)
+        found = check_prompts(self.tokenizer, recipe.solving_prompt, short_tasks(self.tasks.values()), stops, tags)
         if all(result.passed for result in found):
             room = check_room(
-                self._tokenizer,
-                self._prompt,
-                self._tasks.values(),
-                self._tags,
-                context=context_of(self._recipe, self._config),
-                max_tokens=self._max_tokens,
-                packing=self._trainer.scorer.packing,
+                self.tokenizer,
+                recipe.solving_prompt,
+                self.tasks.values(),
+                tags,
+                context=context_of(recipe, self._config),
+                max_tokens=recipe.rewards.max_length,
+                packing=self.trainer.scorer.packing,
             )
-            found = [*found, room, *self._packing()]
-        return self._keep(found, begun)
+            found = [*found, room, self._packing()]
+        self.results += found
+        return found
 
     async def of_generator(self, generator: Generator) -> Sequence[CheckResult]:
         """Check the running generator."""
-        begun = time.perf_counter()
-        checks = GeneratorChecks(
-            generator,
-            self._trainer.scorer,
-            self._trainer.full_state_dict,
-            self._prompts(),
-            self._recipe.trained.model_dump()["kind"],
-            self._generator_tolerance(),
-        )
-        return self._keep(await checks.run(), begun)
+        trainer, kind = self.trainer, self.recipe.trained.model_dump()["kind"]
+        prompts, tolerance = self._prompts(), self._generator_tolerance()
+        checks = GeneratorChecks(generator, trainer.scorer, trainer.full_state_dict, prompts, kind, tolerance)
+        found = await checks.run()
+        self.results += found
+        return found
 
     def lines(self) -> list[str]:
         """Return the lines to print."""
@@ -92,34 +81,34 @@ class Preflight:
             f"{result.check} {result.figure:.2g}" for result in self.results if isinstance(result.figure, float)
         )
         return [
-            f"the model was checked in {self.seconds:.1f} s: {figures}",
+            f"the model was checked: {figures}",
             *(f"{result.check}: {result.detail}" for result in self.results if result.check in _SAID and result.detail),
         ]
 
-    def _keep(self, found: Sequence[CheckResult], begun: float) -> Sequence[CheckResult]:
-        self.results += found
-        self.seconds += time.perf_counter() - begun
-        return found
-
-    def _packing(self) -> Sequence[CheckResult]:
-        special = special_tokens(self._tokenizer)
-        known = min(len(self._tokenizer), int(self._config.vocab_size))
+    def _packing(self) -> CheckResult:
+        special = special_tokens(self.tokenizer)
+        known = min(len(self.tokenizer), int(self._config.vocab_size))
         ordinary = [token for token in range(known) if token not in special]
         window = getattr(self._config, "sliding_window", None)
-        if window is not None and window >= self._max_tokens:
+        if window is not None and window >= self.recipe.rewards.max_length:
             window = None  # hardly a sequence of this run is longer
         samples = probe_samples(self._prompts()[0], ordinary, window)
-        return check_packing(self._trainer.scorer, samples, ordinary, self._config.to_dict(), rounded=self._rounded)
+        return check_packing(self.trainer.scorer, samples, rounded=self._rounded)
 
     def _prompts(self) -> list[tuple[int, ...]]:
-        return [render_prompt(self._tokenizer, self._prompt, task, self._tags) for task in self._short]
+        short, recipe = short_tasks(self.tasks.values()), self.recipe
+        return [render_prompt(self.tokenizer, recipe.solving_prompt, task, recipe.tags) for task in short]
 
     def _generator_tolerance(self) -> float:
         # servers do not say their type, and vLLM's `auto` is a half one for weights in fp32 too
-        if not self._rounded and getattr(self._recipe.trained, "dtype", "auto") == "float32":
+        if not self._rounded and getattr(self.recipe.trained, "dtype", "auto") == "float32":
             return EXACT
         return ROUTED if any(getattr(self._config, name, 0) for name in EXPERT_COUNTS) else ENGINES
 
     @property
+    def _config(self) -> Any:
+        return self.trainer.model.config.get_text_config()
+
+    @property
     def _rounded(self) -> bool:
-        return self._recipe.compute.dtype != "float32"
+        return self.recipe.compute.dtype != "float32"

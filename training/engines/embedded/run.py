@@ -25,8 +25,8 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, closing, contextmanager
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -38,7 +38,6 @@ from curation.config import EndpointModel, VllmModel
 from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.policies.endpoint import Endpoint
-from curation.policies.vllm.engine import vllm_version
 from curation.questions.doubtful_verdicts import PROMPT
 from curation.records import SourceError
 from curation.storage.locks import lock_folder
@@ -49,7 +48,6 @@ from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.embedded.components import LoopComponents
-from training.engines.embedded.evaluating import first_row
 from training.engines.embedded.heartbeat import CHECKING, PROGRESS_S, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight, context_of
@@ -59,7 +57,7 @@ from training.engines.processes import PATIENCE_S
 from training.evaluation.metrics import MetricsLogger
 from training.evaluation.monitors import open_monitors
 from training.generation.generators import Generator, TorchGenerator
-from training.generation.weight_transfer import Way, weights_way
+from training.generation.weight_transfer import Way
 from training.objectives.registry import needs_of
 from training.objectives.soft import SoftSettings, soft_values
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
@@ -98,44 +96,33 @@ def train(
         GoldilocksError: the recipe, the folder or an engine has a fault.
     """
     folder = model_folder(recipe, recipe_folder)
-    context = DistributedContext(recipe.compute)
-    try:
-        with _owned(out, context, resume=resume):
-            return _train(recipe, recipe_folder, out, folder, context, resume=resume, servers=servers)
-    finally:
-        context.close()
-
-
-def _owned(out: Path, context: DistributedContext, *, resume: bool) -> AbstractContextManager[None]:
-    return lock_folder(out, PATIENCE_S if resume else 0.0, _say) if context.is_rank_zero else nullcontext()
-
-
-def _train(
-    recipe: TrainRecipe,
-    recipe_folder: Path,
-    out: Path,
-    folder: Path,
-    context: DistributedContext,
-    *,
-    resume: bool,
-    servers: Sequence[str],
-) -> Path:
-    if context.is_rank_zero:
-        claim_folder(recipe, recipe_folder, out, resume=resume)
-    trainer = Trainer(folder, recipe, context)
-    needs = needs_of(recipe.objective)
-    if needs.uses_reference:
-        reference_folder = folder if recipe.reference is None else resolve_model(recipe.reference_model, recipe_folder)
-        trainer.reference = ReferencePolicy(reference_folder, recipe, context, trainer.model.config.vocab_size)
-    if needs.teacher is not None:
-        teacher_folder = folder if recipe.teacher is None else resolve_model(recipe.teacher_model, recipe_folder)
-        require_same_tokens(teacher_folder, folder)
-        trainer.ask(ReferencePolicy(teacher_folder, recipe, context, None))
-    if not context.is_rank_zero:
-        trainer.follow()
+    with closing(DistributedContext(recipe.compute)) as context, ExitStack() as stack:
+        if context.is_rank_zero:
+            stack.enter_context(lock_folder(out, PATIENCE_S if resume else 0.0, _say))
+            claim_folder(recipe, recipe_folder, out, resume=resume)
+        trainer = _open_trainer(recipe, recipe_folder, folder, context)
+        if not context.is_rank_zero:
+            trainer.follow()
+            return out / "model"
+        mirror = stack.enter_context(RunMirror(recipe.storage.mirror, recipe.name, out, _say))
+        started_at, cpu_started_at = time.monotonic(), time.process_time()
+        summary = _run_rank_zero(recipe, recipe_folder, out, folder, trainer, mirror, servers)
+        summary |= {"wall_s": time.monotonic() - started_at, "cpu_s": time.process_time() - cpu_started_at}
+        atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
         return out / "model"
-    with RunMirror(recipe.storage.mirror, recipe.name, out, _say) as mirror:
-        return _run_rank_zero(recipe, recipe_folder, out, folder, trainer, mirror, servers)
+
+
+def _open_trainer(recipe: TrainRecipe, recipe_folder: Path, folder: Path, context: DistributedContext) -> Trainer:
+    """Return the trainer with the reference policy and the teacher that its objective needs."""
+    trainer, needs = Trainer(folder, recipe, context), needs_of(recipe.objective)
+    if needs.uses_reference:
+        reference = resolve_model(recipe.reference_model, recipe_folder)
+        trainer.reference = ReferencePolicy(reference, recipe, context, trainer.model.config.vocab_size)
+    if needs.teacher is not None:
+        teacher = resolve_model(recipe.teacher_model, recipe_folder)
+        require_same_tokens(teacher, folder)
+        trainer.ask(ReferencePolicy(teacher, recipe, context, None))
+    return trainer
 
 
 def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
@@ -145,40 +132,38 @@ def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
         GoldilocksError: the recipe or an engine has a fault.
     """
     folder = model_folder(recipe, recipe_folder)
-    context = DistributedContext(recipe.compute)
-    try:
+    with closing(DistributedContext(recipe.compute)) as context:
         trainer = Trainer(folder, recipe, context)
         if not context.is_rank_zero:
             trainer.follow()
             return []
         tasks, tokenizer = load_tasks(recipe.data, Split.TRAIN, recipe_folder), load_tokenizer(folder)
-        for name in (found := _too_long(recipe, trainer, tokenizer, [*tasks.values()])):
-            del tasks[name]
-        if found:
-            _say(f"{len(found):,} problems would be left out, for their prompts fill the context")
+        for line in _leave_out_long(recipe, trainer, tokenizer, tasks, []):
+            _say(line)
         preflight = Preflight(recipe, folder, trainer, tokenizer, tasks)
         if all(result.passed for result in preflight.before_generation()):
-            with _servers(recipe, recipe_folder, ()) as (urls, way):
-                asyncio.run(_check_generator(preflight, build_generator(recipe, folder, urls, way)))
+            with _opened_generator(recipe, recipe_folder, folder, ()) as generator:
+                if generator is not None:
+                    asyncio.run(_check_generator(preflight, generator))
         return preflight.results
-    finally:
-        context.close()
 
 
 @contextmanager
-def _servers(
-    recipe: TrainRecipe, recipe_folder: Path, given: Sequence[str]
-) -> Iterator[tuple[tuple[str, ...], Way | None]]:
-    """Yield the addresses of the run's vLLM servers, and how they get weights.
+def _opened_generator(
+    recipe: TrainRecipe, recipe_folder: Path, folder: Path, servers: Sequence[str]
+) -> Iterator[Generator | None]:
+    """Yield the run's generator, on vLLM servers of its own if none are given; None if nothing is sampled.
 
     An own server shares the trainer's GPU, where NCCL cannot broadcast.
     """
-    if given or not isinstance(recipe.trained, VllmModel) or not recipe.generates:
-        yield tuple(given), None
-        return
-    _say("vLLM's server is starting")
-    with generator_servers(recipe, recipe_folder, [()], _say) as urls:
-        yield urls, "folder"
+    if not recipe.generates:
+        yield None
+    elif servers or not isinstance(recipe.trained, VllmModel):
+        yield build_generator(recipe, folder, servers)
+    else:
+        _say("vLLM's server is starting")
+        with generator_servers(recipe, recipe_folder, [()]) as urls:
+            yield build_generator(recipe, folder, urls, "folder")
 
 
 async def _check_generator(preflight: Preflight, generator: Generator) -> None:
@@ -209,13 +194,16 @@ def _run_rank_zero(
     trainer: Trainer,
     mirror: RunMirror,
     servers: Sequence[str],
-) -> Path:
-    started_at, cpu_started_at = time.monotonic(), time.process_time()
+) -> dict[str, Any]:
+    """Train on rank 0 and save the model; return the run's summary."""
     tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
-    held_out = _held_out(recipe, recipe_folder)
+    held_out: list[TrainingTask] = []
+    if (asked := recipe.evaluation.data) is not None:
+        problems = load_tasks(asked, Split.HELD_OUT, recipe_folder)
+        held_out = list(islice(problems.values(), recipe.evaluation.problems))
     checkpoint = last_checkpoint(out)
     tokenizer = load_tokenizer(folder)
-    too_long = _leave_out_long(recipe, out, trainer, tokenizer, tasks, held_out)
+    too_long = _leave_out_long(recipe, trainer, tokenizer, tasks, held_out, out / LEFT_OUT)
     stops = folder_stop_tokens(folder, tokenizer)
     if stops.added:  # the model that is saved must name every token that ended its responses in training
         trainer.model.generation_config.eos_token_id = list(stops.ids)
@@ -232,22 +220,20 @@ def _run_rank_zero(
         values |= checkpoint.state.get("values", {})
     own_judges = [find_judge(name, recipe_folder) for name in recipe.verify.judges]
     with ExitStack() as stack:
-        logs = stack.enter_context(_open_logs(out, checkpoint))
+        logs = {name: stack.enter_context(closing(JsonlLog(out / f"{name}.jsonl"))) for name in LOGS}
+        for name, log in logs.items():
+            log.truncate(checkpoint.state["logs"].get(name, 0) if checkpoint is not None else 0)
         verifiers = stack.enter_context(
             Verifiers((*tasks.values(), *held_out), verifier_workers(), recipe.rewards, own_judges)
         )
         prompt, rewards = recipe.solving_prompt, curriculum.rewards
         rollouts = RolloutRunner(tokenizer, prompt, verifiers, rewards, recipe.seed, recipe.tags)
-        metrics_logger = MetricsLogger(
-            out,
-            logs["metrics"],
-            recipe.steps,
-            first_row(checkpoint),
-            open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json")),
-        )
+        monitors = open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json"))
+        first = checkpoint.step + 1 if checkpoint is not None else 0
+        metrics_logger = MetricsLogger(out, logs["metrics"], recipe.steps, first, monitors)
         stack.callback(metrics_logger.close)
-        urls, way = stack.enter_context(_servers(recipe, recipe_folder, servers))
-        for remark in (*too_long, *_remarks(recipe, stops, tokenizer, trainer, urls, way)):
+        generator = stack.enter_context(_opened_generator(recipe, recipe_folder, folder, servers))
+        for remark in (*too_long, *_remarks(recipe, stops, tokenizer, trainer, generator)):
             metrics_logger.log_message(remark)
         writer = TokenWriter(tokenizer, stops, recipe.tags)
         stored = asyncio.run(open_stored(recipe, recipe_folder, tasks, rollouts, writer, metrics_logger.log_message))
@@ -261,7 +247,7 @@ def _run_rank_zero(
             held_out,
             trainer,
             tokenizer,
-            build_generator(recipe, folder, urls, way) if recipe.generates else None,
+            generator,
             rollouts,
             curriculum,
             logs,
@@ -277,51 +263,37 @@ def _run_rank_zero(
         save_model(trainer.model, tokenizer, out / "model", asked=recipe.trained, state=trainer.full_state_dict())
         shutil.rmtree(out / "adapter", ignore_errors=True)
         trainer.write_adapters(out / "adapter")
-    summary |= {"wall_s": time.monotonic() - started_at, "cpu_s": time.process_time() - cpu_started_at}
-    atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
-    return out / "model"
-
-
-def _held_out(recipe: TrainRecipe, recipe_folder: Path) -> list[TrainingTask]:
-    if recipe.evaluation.data is None:
-        return []
-    problems = load_tasks(recipe.evaluation.data, Split.HELD_OUT, recipe_folder)
-    return list(islice(problems.values(), recipe.evaluation.problems))
-
-
-def _too_long(
-    recipe: TrainRecipe, trainer: Trainer, tokenizer: PreTrainedTokenizerBase, tasks: Sequence[TrainingTask]
-) -> dict[str, int]:
-    context = context_of(recipe, trainer.model.config.get_text_config())
-    found = without_room(tokenizer, recipe.solving_prompt, tasks, recipe.tags, context)
-    if len(found) == len(tasks):
-        raise SourceError(f"every prompt fills the context of {context:,} tokens; take a longer context")
-    return found
+    return summary
 
 
 def _leave_out_long(
     recipe: TrainRecipe,
-    out: Path,
     trainer: Trainer,
     tokenizer: PreTrainedTokenizerBase,
     tasks: dict[str, TrainingTask],
     held_out: list[TrainingTask],
-) -> tuple[str, ...]:
-    """Remove problems whose prompts fill the context; return a remark."""
+    file: Path | None = None,
+) -> list[str]:
+    """Remove problems whose prompts fill the context, and list them in ``file``; return a remark, if any."""
     context = context_of(recipe, trainer.model.config.get_text_config())
-    found = _too_long(recipe, trainer, tokenizer, [*tasks.values()])
+    found = without_room(tokenizer, recipe.solving_prompt, [*tasks.values()], recipe.tags, context)
+    if len(found) == len(tasks):
+        raise SourceError(f"every prompt fills the context of {context:,} tokens; take a longer context")
     found |= without_room(tokenizer, recipe.solving_prompt, held_out, recipe.tags, context)
-    (out / LEFT_OUT).unlink(missing_ok=True)
-    if not found:
-        return ()
-    named = [f"{name} ({tokens:,} tokens)" for name, tokens in found.items()]
-    line = f"{len(found):,} problems are left out, for their prompts fill the context of {context:,} tokens: "
-    line += ", ".join(named[:3]) + (f" and {len(named) - 3:,} more ({out / LEFT_OUT})" if len(named) > 3 else "")
-    atomic_write(out / LEFT_OUT, "".join(json.dumps({"problem": n, "tokens": t}) + "\n" for n, t in found.items()))
     for name in found.keys() & tasks.keys():
         del tasks[name]
     held_out[:] = [task for task in held_out if task.id not in found]
-    return (line,)
+    if file is not None:
+        file.unlink(missing_ok=True)
+    if not found:
+        return []
+    line = f"{len(found):,} problems are left out, for their prompts fill the context of {context:,} tokens: "
+    line += ", ".join(f"{name} ({tokens:,} tokens)" for name, tokens in islice(found.items(), 3))
+    if file is not None:
+        rows = (json.dumps({"problem": name, "tokens": tokens}) for name, tokens in found.items())
+        atomic_write(file, "".join(f"{row}\n" for row in rows))
+        line += f" … ({file})" if len(found) > 3 else ""
+    return [line]
 
 
 def _remarks(
@@ -329,14 +301,13 @@ def _remarks(
     stops: StopTokens,
     tokenizer: PreTrainedTokenizerBase,
     trainer: Trainer,
-    urls: Sequence[str],
-    way: Way | None,
+    generator: Generator | None,
 ) -> Iterator[str]:
     yield from (f"warning: {warning}" for warning in recipe.warnings())
     if stops.added:
         yield stops.phrase(tokenizer)
-    if reached := recipe.trained.urls if isinstance(recipe.trained, EndpointModel) else urls:
-        yield f"new weights reach the servers by {way or weights_way(reached, recipe.compute.device, vllm_version())}"
+    if (way := getattr(generator, "way", None)) is not None:
+        yield f"new weights reach the servers by {way}"
     if trainer.packing_note is not None:
         yield trainer.packing_note
 
@@ -370,21 +341,9 @@ async def _run(
         "name": components.recipe.name,
         "steps": loop.step,
         "ledger": {**asdict(ledger), "dropped": dict(ledger.dropped)},
-        "evaluations": {str(step): asdict(result) for step, result in loop.evaluations.results.items()},
+        "evaluations": {str(step): asdict(result) for step, result in loop.evaluations.items()},
         "problems": components.curriculum.pool_sizes(),
     }
-
-
-@contextmanager
-def _open_logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, JsonlLog]]:
-    logs = {name: JsonlLog(out / f"{name}.jsonl") for name in LOGS}
-    try:
-        for name, log in logs.items():
-            log.truncate(checkpoint.state["logs"].get(name, 0) if checkpoint is not None else 0)
-        yield logs
-    finally:
-        for log in logs.values():
-            log.close()
 
 
 def _attempt_log(

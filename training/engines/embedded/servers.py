@@ -1,8 +1,8 @@
 """Run vLLM servers on this machine for a training run, and restart those that die or fall silent.
 
 Invariants: servers end with this process and with their block; a server keeps its address and restarts at most
-`MOST_STARTS` times without becoming healthy; once none is left, `lost` is called; a restarted server gets the newest
-weights. Servers answer only requests with the run's key.
+`MOST_STARTS` times without becoming healthy; a restarted server gets the newest weights. Servers answer only requests
+with the run's key.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -42,10 +42,13 @@ SILENT_S = 600.0
 _ANSWER_S = 60.0
 _ERROR = re.compile(r"\w*(Error|Exception)\b")
 _ERRORS_SHOWN = 2
+_SILENCE = (OSError, HTTPException)
 
-
-_SHARED = ("dtype", "max_model_len", "gpu_memory_utilization", "kv_cache_memory_bytes", "enforce_eager")
-"""Engine arguments from the recipe."""
+_ARGUMENTS = (
+    *("max_num_seqs", "tensor_parallel_size", "dtype", "max_model_len", "gpu_memory_utilization"),
+    *("kv_cache_memory_bytes", "enforce_eager"),
+)
+"""The engine's arguments that servers get."""
 
 
 @dataclass(slots=True)
@@ -78,7 +81,7 @@ class Replica:
 
 
 class ServerProcesses:
-    """All servers of one model, each watched by a thread; ``lost`` gets the reason once none can be restarted."""
+    """All servers of one model, each watched by a thread."""
 
     def __init__(
         self,
@@ -87,18 +90,16 @@ class ServerProcesses:
         shares: Sequence[tuple[str, ...]],
         *,
         on_cpu: bool,
-        lost: Callable[[str], None],
         command: Callable[[int], Sequence[str]],
     ) -> None:
-        self._model, self._settings, self._on_cpu, self._lost = model, settings, on_cpu, lost
-        self._command = command
+        self._model, self._settings, self._on_cpu, self._command = model, settings, on_cpu, command
         self._folder = ScratchFolder("vllm")
         folder, ports = Path(self._folder.path), _free_ports(len(shares))
         self.replicas = [
             Replica(number, gpus, port, folder / f"server-{number}.log")
             for number, (gpus, port) in enumerate(zip(shares, ports, strict=True))
         ]
-        self._ending, self._lock, self._kept = threading.Event(), threading.Lock(), len(shares)
+        self._ending = threading.Event()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -113,7 +114,11 @@ class ServerProcesses:
                 thread.start()
             while not any(replica.healthy for replica in self.replicas):
                 if all(replica.deaths for replica in self.replicas):
-                    raise PolicyError(self._epitaph())
+                    replica = max(self.replicas, key=lambda one: one.deaths)
+                    raise PolicyError(
+                        f"model {self._model}: vLLM's servers do not start; server {replica.number} ended with: "
+                        f"{replica.last_words()}."
+                    )
                 time.sleep(POLL_S / 10)
             yield
         finally:
@@ -136,13 +141,10 @@ class ServerProcesses:
             replica.deaths += 1
             print(
                 f"model {self._model}: server {replica.number} has ended with status "
-                f"{replica.process.returncode} ({replica.last_words()}); it is started again.",
+                f"{replica.process.returncode} ({replica.last_words()}); it is "
+                f"{'started again' if replica.starts < MOST_STARTS else 'given up'}.",
                 file=sys.stderr,
             )
-        with self._lock:
-            self._kept -= 1
-        if not self._kept:
-            self._lost(self._epitaph())
 
     def _follow(self, replica: Replica, process: subprocess.Popen[bytes]) -> None:
         """Return once a server ends, or was healthy and fell silent."""
@@ -166,23 +168,12 @@ class ServerProcesses:
         with replica.log.open("ab") as log:
             return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment)
 
-    def _epitaph(self) -> str:
-        replica = max(self.replicas, key=lambda one: one.deaths)
-        return (
-            f"model {self._model}: vLLM's servers cannot be kept running; server {replica.number} died "
-            f"{replica.deaths} times, last with: {replica.last_words()}."
-        )
-
 
 def _is_healthy(replica: Replica) -> bool:
-    connection = HTTPConnection("127.0.0.1", replica.port, timeout=_ANSWER_S)
-    try:
-        connection.request("GET", "/health")
-        return connection.getresponse().status == 200
-    except (OSError, HTTPException):
-        return False
-    finally:
-        connection.close()
+    with closing(HTTPConnection("127.0.0.1", replica.port, timeout=_ANSWER_S)) as server, suppress(*_SILENCE):
+        server.request("GET", "/health")
+        return server.getresponse().status == 200
+    return False
 
 
 def _end(process: subprocess.Popen[bytes] | None) -> None:
@@ -194,24 +185,16 @@ def _end(process: subprocess.Popen[bytes] | None) -> None:
 
 
 def _free_ports(count: int) -> list[int]:
-    probes = [socket.socket() for _ in range(count)]
-    try:
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [int(probe.getsockname()[1]) for probe in probes]
-    finally:
-        for probe in probes:
-            probe.close()
 
 
 @contextmanager
 def generator_servers(
-    recipe: TrainRecipe, recipe_folder: Path, shares: Sequence[tuple[str, ...]], say: Callable[[str], None]
+    recipe: TrainRecipe, recipe_folder: Path, shares: Sequence[tuple[str, ...]]
 ) -> Iterator[tuple[str, ...]]:
     """Start a server per share of GPUs, and yield their addresses.
-
-    Args:
-        say: called with the reason once none is left.
 
     Raises:
         PolicyError: vLLM is not installed, or no server starts.
@@ -226,7 +209,6 @@ def generator_servers(
         settings,
         shares,
         on_cpu="cpu" in version,
-        lost=say,
         command=lambda port: server_command(recipe, settings, model, port),
     )
     has_own_key = not os.environ.get(serving.KEY)
@@ -256,15 +238,10 @@ def served(recipe: TrainRecipe, urls: Sequence[str]) -> EndpointModel:
 
 def server_command(recipe: TrainRecipe, settings: VllmModel, model: Path, port: int) -> list[str]:
     """Return the command of a generator server."""
-    capacity = recipe.collector.n_async
     on_cpu = "cpu" in (vllm_version() or "")
-    arguments = engine_arguments(str(model), capacity, settings, on_cpu)
-    options = ["--port", str(port), "--max-num-seqs", str(capacity)]
-    options += ["--tensor-parallel-size", str(settings.tensor_parallel)]
-    for name in _SHARED:
-        value = arguments[name]
-        if value is True:
-            options.append(f"--{name.replace('_', '-')}")
-        elif value is not None and value is not False:
-            options += [f"--{name.replace('_', '-')}", str(value)]
+    arguments = engine_arguments(str(model), recipe.collector.n_async, settings, on_cpu)
+    options = ["--port", str(port)]
+    for name in _ARGUMENTS:
+        if (value := arguments[name]) not in (None, False):
+            options += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     return [sys.executable, "-m", serving.__name__, str(model), *options]

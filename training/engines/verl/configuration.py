@@ -13,12 +13,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import os
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from curation.config import VllmModel
+from curation.config.loading import parse_settings
+from curation.records import ConfigError
 from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM
 from training.engines.placement import VerlPlacement, expert_parallel
 from training.engines.verl.settings import MAX_PROMPT_TOKENS
@@ -33,6 +36,9 @@ NAME = "goldilocks"
 
 RECIPE_VARIABLE = "GOLDILOCKS_VERL_RUN"
 """Environment variable with `RunFacts` as JSON."""
+
+TRAIN, HELD_OUT = "train.parquet", "held_out.parquet"
+"""Files of the problems, in a run's folder `verl`."""
 
 REWARD_WORKERS = 8
 """Processes of verl's reward loop."""
@@ -52,62 +58,34 @@ _ENTROPY_MEANS = {
 """verl's mean for its entropy term, by our `loss_aggregation`."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerlFiles:
-    """Absolute paths of a run's files, seen by all nodes."""
-
-    model: Path
-    out: Path
-    train: Path
-    held_out: Path | None = None
-    recipe_folder: Path = Path()
-    """Base of the user's own files."""
-
-    @property
-    def checkpoints(self) -> Path:
-        """Return the folder of verl's checkpoints."""
-        return self.out / "verl" / "checkpoints"
-
-
-@dataclass(frozen=True, slots=True)
-class VerlConfiguration:
-    """What a run is started with.
-
-    Args:
-        values: merged; every key must be verl's.
-        added: merged; may add keys to open tables.
-        overrides: the recipe's ``key=value``, set last.
-    """
-
-    groups: tuple[str, ...]
-    values: Mapping[str, Any]
-    added: Mapping[str, Any]
-    environment: Mapping[str, str]
-    overrides: tuple[str, ...]
-
-    def as_json(self) -> str:
-        """Return it as JSON."""
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-
-
 def compile_recipe(
     recipe: TrainRecipe,
-    files: VerlFiles,
+    model: Path,
+    out: Path,
     placement: VerlPlacement,
     *,
     experts: bool,
     gpus_per_node: int,
     begun_at: int = 0,
     ends_at: int | None = None,
-) -> VerlConfiguration:
-    """Return the configuration of a run or a stage, which goes on from step ``begun_at`` to ``ends_at``."""
-    megatron = experts  # FSDP cuts no experts
+    recipe_folder: Path = Path(),
+) -> dict[str, Any]:
+    """Return the job of a run or a stage, which goes on from step ``begun_at`` to ``ends_at``, as JSON values.
+
+    ``values`` are merged, and every key must be verl's; ``added`` may add keys to open tables; ``overrides`` are the
+    recipe's ``key=value``, set last. All nodes must see the paths, which are absolute.
+    """
     values = {
-        "data": _data(recipe, files),
+        "data": _data(recipe, out),
         "actor_rollout_ref": {
             "hybrid_engine": recipe.synchronous,
-            "model": _model(recipe, files, megatron=megatron),
-            "actor": _actor(recipe, megatron=megatron, experts=experts, gpus_per_node=gpus_per_node),
+            "model": {
+                "path": str(model),
+                "use_remove_padding": True,
+                "enable_gradient_checkpointing": recipe.compute.activation_checkpointing,
+                **({} if experts else {"use_fused_kernels": False}),
+            },
+            "actor": _actor(recipe, experts=experts, gpus_per_node=gpus_per_node),
             "rollout": _rollout(recipe, placement),
         },
         "critic": {"enable": False},
@@ -122,26 +100,36 @@ def compile_recipe(
             "reward_manager": {"source": "register", "name": NAME},
             "reward_model": {"enable": False},
         },
-        "trainer": _trainer(recipe, files, placement) | {"total_training_steps": ends_at or recipe.steps},
+        "trainer": _trainer(recipe, out, placement) | {"total_training_steps": ends_at or recipe.steps},
     }
-    environment = _environment(recipe, files, begun_at)
-    ray: dict[str, Any] = {"runtime_env": {"env_vars": dict(environment)}}
-    ray["address"] = recipe.verl.ray_address or "local"  # else Ray joins a cluster that it finds on this machine
-    eps = {"adam_eps" if megatron else "eps": ADAM_EPS}
+    environment = _environment(recipe, out, recipe_folder, begun_at)
     added = {
-        "ray_kwargs": {"ray_init": ray},
+        "ray_kwargs": {
+            "ray_init": {
+                "runtime_env": {"env_vars": environment},
+                "address": recipe.verl.ray_address or "local",  # else Ray joins a cluster that it finds on this machine
+            }
+        },
         "data": {"apply_chat_template_kwargs": dict(recipe.tags.template_arguments)},
-        "actor_rollout_ref": {"actor": {"optim": {"override_optimizer_config": eps}}},
+        "actor_rollout_ref": {
+            "actor": {"optim": {"override_optimizer_config": {"adam_eps" if experts else "eps": ADAM_EPS}}}
+        },
     }
-    groups = ("model_engine=megatron",) if megatron else ()
-    return VerlConfiguration(groups, values, added, environment, recipe.verl.overrides)
-
-
-def _data(recipe: TrainRecipe, files: VerlFiles) -> dict[str, Any]:
     return {
-        "train_files": [str(files.train)],
-        "val_files": [str(files.held_out or files.train)],
-        "val_max_samples": -1 if files.held_out is not None else 1,
+        "groups": ["model_engine=megatron"] if experts else [],  # FSDP cuts no experts
+        "values": values,
+        "added": added,
+        "environment": environment,
+        "overrides": list(recipe.verl.overrides),
+    }
+
+
+def _data(recipe: TrainRecipe, out: Path) -> dict[str, Any]:
+    evaluates = recipe.evaluation.data is not None
+    return {
+        "train_files": [str(out / "verl" / TRAIN)],
+        "val_files": [str(out / "verl" / (HELD_OUT if evaluates else TRAIN))],
+        "val_max_samples": -1 if evaluates else 1,
         "train_batch_size": recipe.collector.n_batch // recipe.collector.group_size,
         "max_prompt_length": MAX_PROMPT_TOKENS,
         "max_response_length": recipe.rewards.max_length,
@@ -154,16 +142,7 @@ def _data(recipe: TrainRecipe, files: VerlFiles) -> dict[str, Any]:
     }
 
 
-def _model(recipe: TrainRecipe, files: VerlFiles, *, megatron: bool) -> dict[str, Any]:
-    return {
-        "path": str(files.model),
-        "use_remove_padding": True,
-        "enable_gradient_checkpointing": recipe.compute.activation_checkpointing,
-        **({} if megatron else {"use_fused_kernels": False}),
-    }
-
-
-def _actor(recipe: TrainRecipe, *, megatron: bool, experts: bool, gpus_per_node: int) -> dict[str, Any]:
+def _actor(recipe: TrainRecipe, *, experts: bool, gpus_per_node: int) -> dict[str, Any]:
     optim, collector, settings, objective = recipe.optim, recipe.collector, recipe.verl, recipe.objective
     assert isinstance(objective, GroupCreditSettings)  # others are refused
     aggregation = objective.variant.loss_aggregation
@@ -191,13 +170,12 @@ def _actor(recipe: TrainRecipe, *, megatron: bool, experts: bool, gpus_per_node:
         "betas": list(ADAM_BETAS),
         "clip_grad": MAX_GRAD_NORM,
     }
-    if megatron:
-        parallel = expert_parallel(settings, gpus_per_node) if experts else 1
+    if experts:
         cut: dict[str, Any] = {
             "tensor_model_parallel_size": 1,
             "pipeline_model_parallel_size": 1,
             "context_parallel_size": settings.sequence_parallel,
-            "expert_model_parallel_size": parallel,
+            "expert_model_parallel_size": expert_parallel(settings, gpus_per_node),
             "param_offload": False,
             "optimizer_offload": False,
             "use_mbridge": True,
@@ -259,8 +237,8 @@ def _rollout(recipe: TrainRecipe, placement: VerlPlacement) -> dict[str, Any]:
     }
 
 
-def _trainer(recipe: TrainRecipe, files: VerlFiles, placement: VerlPlacement) -> dict[str, Any]:
-    collector, evaluates = recipe.collector, files.held_out is not None
+def _trainer(recipe: TrainRecipe, out: Path, placement: VerlPlacement) -> dict[str, Any]:
+    collector, evaluates = recipe.collector, recipe.evaluation.data is not None
     batches_in_flight = min(max(collector.n_async / collector.n_batch, 1.0), float(max(collector.max_staleness, 1)))
     return {
         "use_v1": True,
@@ -272,7 +250,7 @@ def _trainer(recipe: TrainRecipe, files: VerlFiles, placement: VerlPlacement) ->
         "logger": ["console", "file"],
         "save_freq": recipe.checkpoints.every,
         "max_actor_ckpt_to_keep": max(recipe.checkpoints.keep, 2),  # of one, it goes before the next has our state
-        "default_local_dir": str(files.checkpoints),
+        "default_local_dir": str(out / "verl" / "checkpoints"),
         "resume_mode": "auto",
         "checkpoint_callback_class": f"{PLUGIN}.callbacks.CurriculumCheckpoint",
         "test_freq": recipe.evaluation.every if evaluates else -1,
@@ -295,12 +273,12 @@ def _trainer(recipe: TrainRecipe, files: VerlFiles, placement: VerlPlacement) ->
     }
 
 
-def _environment(recipe: TrainRecipe, files: VerlFiles, begun_at: int) -> dict[str, str]:
-    told = {"recipe": recipe.model_dump(mode="json"), "out": str(files.out), "recipe_folder": str(files.recipe_folder)}
+def _environment(recipe: TrainRecipe, out: Path, recipe_folder: Path, begun_at: int) -> dict[str, str]:
+    facts = {"recipe": recipe.model_dump(mode="json"), "out": str(out), "recipe_folder": str(recipe_folder)}
     return {
         "VERL_USE_EXTERNAL_MODULES": PLUGIN,
-        RECIPE_VARIABLE: json.dumps(told, ensure_ascii=False),
-        "VERL_FILE_LOGGER_PATH": str(steps_file(files.out, begun_at)),  # read by the trainer, on whatever node it is
+        RECIPE_VARIABLE: json.dumps(facts, ensure_ascii=False),
+        "VERL_FILE_LOGGER_PATH": str(steps_file(out, begun_at)),  # read by the trainer, on whatever node it is
         "VERL_LOGGING_LEVEL": "WARNING",  # an INFO line of 0.9.1's asynchronous trainer is malformed and ends it
         "VLLM_NO_USAGE_STATS": "1",
         "TOKENIZERS_PARALLELISM": "true",
@@ -313,6 +291,28 @@ def steps_file(out: Path, begun_at: int) -> Path:
     return out / "verl" / f"steps-{begun_at}.jsonl"
 
 
-def earlier_steps(out: Path) -> list[Path]:
-    """Return a run's metrics files in order."""
-    return sorted((out / "verl").glob("steps-*.jsonl"), key=lambda file: int(file.stem.partition("-")[2]))
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """The run that this process belongs to."""
+
+    recipe: TrainRecipe
+    out: Path
+    recipe_folder: Path
+
+
+@cache
+def run_facts() -> RunFacts:
+    """Return the run of this process.
+
+    Raises:
+        ConfigError: no run of verl started it.
+    """
+    text = os.environ.get(RECIPE_VARIABLE)
+    if text is None:
+        raise ConfigError(
+            f"${RECIPE_VARIABLE} is not set: this is no process of a run; start it by `goldilocks train`."
+        )
+    table = json.loads(text)
+    home = Path(table["recipe_folder"])
+    recipe = parse_settings(TrainRecipe, table["recipe"], f"${RECIPE_VARIABLE}", folder=home)
+    return RunFacts(recipe, Path(table["out"]), home)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -16,23 +15,14 @@ from training.rollouts.tasks import TrainingTask
 
 FORMAT = "verl"
 
-START = "start"
-"""In a row's `extra_info`: its set's counts, and whether it is deferred."""
-
 
 def write_verl_set(tasks: Iterable[TrainingTask], prompt: Prompt, file: Path) -> int:
     """Write the tasks for verl in order; return their number."""
-    rows = [_row(task, prompt, number) for number, task in enumerate(tasks)]
+    rows = [FORMATS[FORMAT](_exported(task, prompt, number)) for number, task in enumerate(tasks)]
     types = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
     file.parent.mkdir(parents=True, exist_ok=True)
     write_parquet(file, pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None))
     return len(rows)
-
-
-def _row(task: TrainingTask, prompt: Prompt, number: int) -> dict[str, Any]:
-    row = FORMATS[FORMAT](_exported(task, prompt, number))
-    start = {"judged": task.judged, "correct": task.correct, "deferred": task.deferred}
-    return {**row, "extra_info": {**row["extra_info"], START: start}}
 
 
 def _exported(task: TrainingTask, prompt: Prompt, number: int) -> ExportedProblem:

@@ -76,15 +76,14 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
         reasons.append('objective.credit = "majority" needs the answers, and verl hands rewards only on')
     if not isinstance(recipe.trained, VllmModel):
         reasons.append(f"models.{recipe.model}.kind: verl starts vLLM itself; name the kind `vllm`")
-    reasons += [f"{name} is the embedded engine's; leave it out" for name in _embedded_only(recipe)]
-    if recipe.checkpoints.trajectory is not None:
-        reasons.append("checkpoints.trajectory is the embedded engine's; leave it out")
-    return reasons
-
-
-def _embedded_only(recipe: TrainRecipe) -> list[str]:
-    asked = {"stored": recipe.stored is not None, "lora": recipe.lora is not None}
-    asked["evaluation.keep_best"] = recipe.evaluation.keep_best
-    asked["verify.model"] = recipe.verify.model is not None
-    asked["verify.judges (name the files in GOLDILOCKS_JUDGES)"] = bool(recipe.verify.judges)
-    return [name for name, is_set in asked.items() if is_set]
+    embedded_only = {
+        "stored": recipe.stored,
+        "lora": recipe.lora,
+        "evaluation.keep_best": recipe.evaluation.keep_best,
+        "verify.model": recipe.verify.model,
+        "verify.judges (name the files in GOLDILOCKS_JUDGES)": recipe.verify.judges,
+        "checkpoints.trajectory": recipe.checkpoints.trajectory,
+    }
+    return reasons + [
+        f"{name} is the embedded engine's; leave it out" for name, value in embedded_only.items() if value
+    ]

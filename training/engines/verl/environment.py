@@ -23,7 +23,11 @@ VERSION = "0.9.1"
 """Of verl."""
 
 VARIABLE = "GOLDILOCKS_VERL"
-"""Environment variable for another folder or interpreter."""
+"""Environment variable for another folder."""
+
+RAY_TOKENS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+
+_ROOT = Path(__file__).resolve().parents[3]
 
 CORE = (
     f"verl=={VERSION}",
@@ -40,11 +44,7 @@ flash-attn.
 
 def verl_folder() -> Path:
     """Return verl's environment folder: ${GOLDILOCKS_VERL}, or one in the user's cache."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        path = Path(named).expanduser()
-        return path.parent.parent if path.name.startswith("python") else path
-    return Path("~/.cache/goldilocks/verl").expanduser()
+    return Path(os.environ.get(VARIABLE) or "~/.cache/goldilocks/verl").expanduser()
 
 
 def find_interpreter() -> Path | None:
@@ -70,16 +70,14 @@ def require_interpreter() -> Path:
 
 def missing() -> str:
     """Return why verl cannot be used, or an empty text."""
-    if find_interpreter() is not None:
-        return ""
-    return f"verl's environment is not in {verl_folder()}; `make setup-verl` makes it"
+    return "" if find_interpreter() else f"verl's environment is not in {verl_folder()}; `make setup-verl` makes it"
 
 
 def process_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of verl's processes."""
-    root = str(Path(__file__).resolve().parent.parent.parent.parent)
+    """Return the variables of verl's processes; a token of the Ray cluster in our environment is sent to it."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-    return {**kept, "PYTHONPATH": root, "HYDRA_FULL_ERROR": "1", **variables}
+    token = {"RAY_AUTH_MODE": "token"} if any(kept.get(name) for name in RAY_TOKENS) else {}
+    return {**token, **kept, "PYTHONPATH": str(_ROOT), "HYDRA_FULL_ERROR": "1", **variables}
 
 
 def make(folder: Path, *, gpu: bool) -> None:
@@ -101,8 +99,7 @@ def make(folder: Path, *, gpu: bool) -> None:
     is_whole = False
     try:
         subprocess.run([str(python), "-m", "pip", "install", "-q", "uv"], check=True)
-        root = Path(__file__).resolve().parent.parent.parent.parent
-        ours = ["--editable", str(root)] if (root / "pyproject.toml").is_file() else ["goldilocks-rl"]
+        ours = ["--editable", str(_ROOT)] if (_ROOT / "pyproject.toml").is_file() else ["goldilocks-rl"]
         packages = [*CORE, *(WITH_GPU if gpu else WITHOUT_GPU), *ours]
         command = [str(folder / "bin" / "uv"), "pip", "install", "--python", str(python), *_indexes(python), *packages]
         subprocess.run(command, check=True)

@@ -9,9 +9,9 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from training.engines.verl.configuration import NAME
+from training.engines.verl.configuration import NAME, steps_file
 from training.evaluation.metrics import MetricsLogger
 from training.evaluation.monitors import Monitor
 from training.optimisation.checkpoint import JsonlLog
@@ -55,48 +55,40 @@ def our_metrics(told: Mapping[str, Any]) -> dict[str, float]:
 
 
 class MetricsFollower:
-    """Copy verl's metrics to the run's, those of ``earlier`` processes first."""
+    """Copy the metrics of verl's process that begins after a step to the run's, after those of earlier processes."""
 
-    def __init__(
-        self,
-        out: Path,
-        source: Path,
-        steps: int,
-        begun_at: int,
-        monitors: Sequence[Monitor] = (),
-        earlier: Sequence[Path] = (),
-    ) -> None:
-        self._source, self._read = source, 0
+    def __init__(self, out: Path, steps: int, begun_at: int, monitors: Sequence[Monitor] = ()) -> None:
+        self._source, self._read = steps_file(out, begun_at), 0
+        self._source.unlink(missing_ok=True)
         self.step = _cut_rows(out / "metrics.jsonl", begun_at)
         self._log = JsonlLog(out / "metrics.jsonl")
         self._logger = MetricsLogger(out, self._log, steps, self.step + 1, monitors)
-        for file in earlier:
-            self._take(file.read_bytes(), begun_at)
+        earlier = self._source.parent.glob("steps-*.jsonl")
+        for file in sorted(earlier, key=lambda file: int(file.stem.partition("-")[2])):
+            self._take(file.read_bytes(), begun_at)  # what was written after the last look at a killed process
 
-    def follow(self) -> None:
-        """Log the complete lines added since the last call."""
-        if not self._source.exists():
-            return
-        with self._source.open("rb") as file:
-            file.seek(self._read)
-            added = file.read()
-        self._read += self._take(added)
+    def __enter__(self) -> Self:
+        return self
 
-    def _take(self, added: bytes, last: int | None = None) -> int:
-        whole = added[: added.rfind(b"\n") + 1]
-        for line in whole.splitlines():
-            row = json.loads(line)
-            step = int(row["step"])
-            if step > self.step and (last is None or step <= last):
-                self._logger.log_step(step, our_metrics(row["data"]))
-                self.step = step
-        return len(whole)
-
-    def close(self) -> None:
-        """Log what is left and close the files."""
+    def __exit__(self, *_: object) -> None:
         self.follow()
         self._logger.close()
         self._log.close()
+
+    def follow(self) -> None:
+        """Log the complete lines added since the last call."""
+        if self._source.exists():
+            with self._source.open("rb") as file:
+                file.seek(self._read)
+                self._read += self._take(file.read())
+
+    def _take(self, added: bytes, last: float = math.inf) -> int:
+        whole = added[: added.rfind(b"\n") + 1]
+        for row in map(json.loads, whole.splitlines()):
+            if self.step < row["step"] <= last:
+                self.step = int(row["step"])
+                self._logger.log_step(self.step, our_metrics(row["data"]))
+        return len(whole)
 
 
 def _cut_rows(path: Path, step: int) -> int:

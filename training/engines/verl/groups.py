@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from curation.storage.stages import atomic_write
+from training.embedded_model.problems import Split
+from training.engines.verl.configuration import run_facts
+from training.engines.verl.stages import STATE, saved_state
 from training.evaluation.metrics import SampledGroupStats
 from training.objectives.registry import objective_of
 from training.optimisation.checkpoint import JsonlLog
@@ -21,7 +25,7 @@ from training.recipe import TrainRecipe
 from training.rewards import COMPONENTS, Reward
 from training.rollouts.curriculum import open_curriculum
 from training.rollouts.rollout_scheduler import GroupDecision
-from training.rollouts.tasks import TrainingTask
+from training.rollouts.tasks import TrainingTask, load_tasks
 
 REWARD = "goldilocks_reward"
 """Field of a rollout's `Reward`, as JSON."""
@@ -57,7 +61,7 @@ class GroupLedger:
     """Decide and count a run's groups; ``tasks`` has the training set's order."""
 
     def __init__(self, recipe: TrainRecipe, tasks: Mapping[str, TrainingTask], out: Path) -> None:
-        self._recipe, self._tasks = recipe, tasks
+        self._recipe = recipe
         self.curriculum = open_curriculum(recipe, tasks)
         self._places = {problem: place for place, problem in enumerate(tasks)}
         self._logs = {name: JsonlLog(out / f"{name}.jsonl") for name in ("attempts", "changes")}
@@ -166,3 +170,32 @@ class GroupLedger:
             }
             self._logs["attempts"].append(row)
         self._groups += 1
+
+
+_LEDGERS: list[GroupLedger] = []
+"""The trainer process's one ledger."""
+
+
+def open_ledger(rows: Iterable[Mapping[str, Any]], checkpoints: Path) -> GroupLedger:
+    """Make the process's ledger, restored from verl's newest checkpoint."""
+    facts = run_facts()
+    known = load_tasks(facts.recipe.data, Split.TRAIN, facts.recipe_folder)
+    names = [str(row["extra_info"]["id"]) for row in rows]  # without those whose prompts are too long for verl
+    ledger = GroupLedger(facts.recipe, {name: known[name] for name in names}, facts.out)
+    if (state := saved_state(checkpoints)) is not None:
+        ledger.restore(state)
+    _LEDGERS[:] = [ledger]
+    return ledger
+
+
+def the_ledger() -> GroupLedger:
+    """Return the process's ledger."""
+    return _LEDGERS[0]
+
+
+def save_state(step: int, checkpoint: Path) -> bool:
+    """Close a step, save the ledger, and return whether the stage ended."""
+    ledger = the_ledger()
+    has_ended = ledger.at_checkpoint(step)
+    atomic_write(checkpoint / STATE, json.dumps(ledger.state(), ensure_ascii=False) + "\n")
+    return has_ended

@@ -42,12 +42,21 @@ class VerlStage:
 
 def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
     """Remove half-written checkpoints and old queues; return the stage."""
-    step, state = _newest(out / "verl" / "checkpoints")
-    remove_old(out / "verl" / "checkpoints", max(recipe.checkpoints.keep - 1, 1))
+    checkpoints = out / "verl" / "checkpoints"
+    step = max(_whole_steps(checkpoints), default=0)
+    if step:
+        atomic_write(checkpoints / LATEST, str(step))
+    else:
+        (checkpoints / LATEST).unlink(missing_ok=True)
+    for other, folder in _folders(checkpoints).items():
+        if other > step:
+            _remove(folder)
+    remove_old(checkpoints, max(recipe.checkpoints.keep - 1, 1))
+    state = saved_state(checkpoints)
     stage = _stage_of(recipe, _restored(recipe, state), step)
     if state is not None and stage.number and state["curriculum"]["stage"][1] == step:
         for name in _OF_ONE_STAGE:
-            _remove(out / "verl" / "checkpoints" / f"global_step_{step}" / name)
+            _remove(checkpoints / f"global_step_{step}" / name)
     return stage
 
 
@@ -65,11 +74,19 @@ def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
 
 def remove_old(checkpoints: Path, keep: int) -> None:
     """Keep the ``keep`` newest whole checkpoints up to verl's mark."""
-    folders = _folders(checkpoints)
-    newest = sorted(step for step, folder in folders.items() if step <= _marked(checkpoints) and _is_whole(folder))
-    for step in folders:
-        if newest and step < newest[-keep:][0]:
-            _remove(folders[step])
+    newest = sorted(_whole_steps(checkpoints))[-keep:]
+    for step, folder in _folders(checkpoints).items():
+        if newest and step < newest[0]:
+            _remove(folder)
+
+
+def saved_state(checkpoints: Path) -> Mapping[str, Any] | None:
+    """Return our state of verl's newest checkpoint, if any."""
+    step = _marked(checkpoints)
+    if not step:
+        return None
+    state: Mapping[str, Any] = json.loads((_folders(checkpoints)[step] / STATE).read_text(encoding="utf-8"))
+    return state
 
 
 def last_step(out: Path) -> int:
@@ -98,23 +115,6 @@ def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, 
     return VerlStage(recipe.model_copy(update=changes), number, step, ends_at)
 
 
-def _newest(checkpoints: Path) -> tuple[int, Mapping[str, Any] | None]:
-    mark, step, state = checkpoints / LATEST, 0, None
-    marked, folders = _marked(checkpoints), _folders(checkpoints)
-    whole = [one for one, folder in folders.items() if one <= marked and _is_whole(folder)]
-    if whole:
-        step = max(whole)
-        state = json.loads((folders[step] / STATE).read_text(encoding="utf-8"))
-    if step and step < marked:
-        atomic_write(mark, str(step))
-    elif not step:
-        mark.unlink(missing_ok=True)
-    for one, folder in folders.items():
-        if one > step:
-            _remove(folder)
-    return step, state
-
-
 def _marked(checkpoints: Path) -> int:
     mark = checkpoints / LATEST
     return int(mark.read_text(encoding="utf-8")) if mark.exists() else 0
@@ -124,8 +124,14 @@ def _folders(checkpoints: Path) -> dict[int, Path]:
     return {int(folder.name.rpartition("_")[2]): folder for folder in checkpoints.glob("global_step_*")}
 
 
-def _is_whole(folder: Path) -> bool:
-    return (folder / STATE).exists() and (folder / _WEIGHTS).is_dir()
+def _whole_steps(checkpoints: Path) -> list[int]:
+    """Return the steps up to verl's mark whose checkpoints have weights and our state."""
+    marked, folders = _marked(checkpoints), _folders(checkpoints)
+    return [
+        step
+        for step, folder in folders.items()
+        if step <= marked and (folder / STATE).exists() and (folder / _WEIGHTS).is_dir()
+    ]
 
 
 def _remove(path: Path) -> None:

@@ -45,8 +45,8 @@ def _stub_verl() -> None:
 
 
 def train(folder: Path, values: dict[str, Any]) -> None:
+    from training.engines.verl.groups import open_ledger
     from training.engines.verl.plugin.callbacks import CurriculumCheckpoint
-    from training.engines.verl.plugin.ledger import open_ledger
     from training.rollouts import curriculum
 
     curriculum.PLATEAU_WINDOW = 4

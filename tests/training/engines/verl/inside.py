@@ -37,7 +37,7 @@ def configurations(folder: Path) -> Any:
 
 def batches(folder: Path) -> Any:
     """What `batch` tells of each folder in BATCHES, each a run of its own."""
-    from training.engines.verl.run_facts import run_facts
+    from training.engines.verl.configuration import run_facts
 
     told = {}
     for run in sorted(folder.glob("batches/*")):

@@ -18,7 +18,7 @@ from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split
 from training.engines.placement import place_verl
 from training.engines.verl import configuration
-from training.engines.verl.configuration import VerlFiles, compile_recipe
+from training.engines.verl.configuration import TRAIN, compile_recipe
 from training.engines.verl.data import write_verl_set
 from training.engines.verl.environment import missing, process_environment, require_interpreter
 from training.objectives.base import CreditInputs
@@ -66,11 +66,10 @@ def recipe(**changes: Any) -> TrainRecipe:
 
 def prepared(folder: Path, made: TrainRecipe, tasks: list[TrainingTask], gpus: int = 8) -> Path:
     """A folder with the job and the set of a run."""
-    write_verl_set(tasks, made.solving_prompt, folder / "train.parquet")
+    write_verl_set(tasks, made.solving_prompt, folder / "verl" / TRAIN)
     placed = place_verl(made, gpus, experts=False)
-    files = VerlFiles(WEIGHTS, folder, folder / "train.parquet")
-    job = compile_recipe(made, files, placed, experts=False, gpus_per_node=gpus)
-    (folder / "job.json").write_text(job.as_json())
+    job = compile_recipe(made, WEIGHTS, folder, placed, experts=False, gpus_per_node=gpus)
+    (folder / "job.json").write_text(json.dumps(job))
     return folder
 
 
@@ -105,13 +104,11 @@ def test_verl_composes_and_checks_what_is_compiled(tmp_path: Path) -> None:
                     verl={"nodes": nodes}, collector={"max_staleness": staleness, "n_async": 4096, "n_batch": 2048}
                 )
                 placed = place_verl(made, 8, experts=experts)
-                files = VerlFiles(WEIGHTS, tmp_path, tmp_path / "train.parquet")
-                job = compile_recipe(made, files, placed, experts=experts, gpus_per_node=8)
+                job = compile_recipe(made, WEIGHTS, tmp_path, placed, experts=experts, gpus_per_node=8)
                 name = f"{nodes}x8-{'experts' if experts else 'dense'}-{staleness}"
-                (tmp_path / "jobs" / f"{name}.json").write_text(job.as_json())
-    wrong = json.loads(job.as_json())
-    wrong["values"]["trainer"]["total_steps"] = 3
-    (tmp_path / "jobs" / "wrong.json").write_text(json.dumps(wrong))
+                (tmp_path / "jobs" / f"{name}.json").write_text(json.dumps(job))
+    job["values"]["trainer"]["total_steps"] = 3
+    (tmp_path / "jobs" / "wrong.json").write_text(json.dumps(job))
     told = inside(tmp_path, "configurations")["configurations"]
     assert "total_steps" in told.pop("wrong")  # a key that verl does not have is refused, not passed over
     assert {name: type(values) for name, values in told.items()} == dict.fromkeys(told, dict), told

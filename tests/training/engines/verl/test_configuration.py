@@ -12,9 +12,8 @@ from curation.config.loading import parse_settings
 from curation.records import ConfigError
 from tests.training.students import student
 from training.engines.placement import VerlPlacement
-from training.engines.verl.configuration import RECIPE_VARIABLE, VerlConfiguration, VerlFiles, compile_recipe
+from training.engines.verl.configuration import RECIPE_VARIABLE, compile_recipe, run_facts
 from training.engines.verl.differences import refuse_what_differs, replacements
-from training.engines.verl.run_facts import run_facts
 from training.recipe import TrainRecipe
 
 APART, TOGETHER = VerlPlacement(2, 8, 2, 8), VerlPlacement(4, 8)
@@ -25,13 +24,12 @@ def recipe(**changes: Any) -> TrainRecipe:
     return TrainRecipe.model_validate(table)
 
 
-def compiled(made: TrainRecipe, placement: VerlPlacement = APART, *, experts: bool = False) -> VerlConfiguration:
-    files = VerlFiles(Path("/m"), Path("/out"), Path("/out/train.parquet"))
-    return compile_recipe(made, files, placement, experts=experts, gpus_per_node=8)
+def compiled(made: TrainRecipe, placement: VerlPlacement = APART, *, experts: bool = False) -> dict[str, Any]:
+    return compile_recipe(made, Path("/m"), Path("/out"), placement, experts=experts, gpus_per_node=8)
 
 
-def at(configuration: VerlConfiguration, key: str, part: str = "values") -> Any:
-    value: Any = getattr(configuration, part)
+def at(job: dict[str, Any], key: str, part: str = "values") -> Any:
+    value = job[part]
     for name in key.split("."):
         value = value[name]
     return value
@@ -78,7 +76,7 @@ def test_waiting_generators_share_the_gpus_and_experts_go_to_megatron() -> None:
     assert at(waiting, "actor_rollout_ref.hybrid_engine") is True
     assert "nnodes" not in at(waiting, "actor_rollout_ref.rollout")
     experts = compiled(recipe(), experts=True)
-    assert experts.groups == ("model_engine=megatron",)
+    assert experts["groups"] == ["model_engine=megatron"]
     assert at(experts, "actor_rollout_ref.actor.megatron.expert_model_parallel_size") == 4  # half of a node
     more = compiled(recipe(verl={"nodes": 4, "sequence_parallel": 2}), experts=True)
     assert at(more, "actor_rollout_ref.actor.megatron.expert_model_parallel_size") == 8
@@ -87,7 +85,7 @@ def test_waiting_generators_share_the_gpus_and_experts_go_to_megatron() -> None:
 
 def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     made = recipe(objective={"kind": "grpo", "eps_high": 0.3}, rewards={"max_length": 100})
-    job = json.loads(compiled(made).as_json())
+    job = json.loads(json.dumps(compiled(made)))
     monkeypatch.setenv(RECIPE_VARIABLE, job["environment"][RECIPE_VARIABLE])
     run_facts.cache_clear()
     facts = run_facts()

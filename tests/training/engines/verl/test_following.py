@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from training.engines.verl.configuration import earlier_steps, steps_file
+from training.engines.verl.configuration import steps_file
 from training.engines.verl.following import MetricsFollower, our_metrics
 from training.evaluation.metrics import read_metrics
 
@@ -28,41 +28,38 @@ def test_names_are_ours_and_all_of_verls_stay() -> None:
     assert "speed/peak_share" not in row
 
 
+def written(out: Path, begun_at: int, *lines: str) -> None:
+    """What verl's process that began after a step has written."""
+    file = steps_file(out, begun_at)
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("".join(lines))
+
+
 def test_rows_are_taken_whole_and_each_step_once(tmp_path: Path) -> None:
-    source = tmp_path / "verl.jsonl"
-    follower = MetricsFollower(tmp_path, source, 5, 0)
-    follower.follow()
     line = json.dumps({"step": 1, "data": {"critic/score/mean": 0.5}}) + "\n"
-    source.write_text(line + '{"step": 2, "da')
-    follower.follow()
-    assert [row["step"] for row in read_metrics(tmp_path)] == [1]
-    source.write_text(line + '{"step": 2, "data": {}}\n{"step": 3, "data": {}}\n')
-    follower.close()
+    with MetricsFollower(tmp_path, 5, 0) as follower:
+        follower.follow()
+        written(tmp_path, 0, line, '{"step": 2, "da')
+        follower.follow()
+        assert [row["step"] for row in read_metrics(tmp_path)] == [1]
+        written(tmp_path, 0, line, '{"step": 2, "data": {}}\n{"step": 3, "data": {}}\n')
     assert [row["step"] for row in read_metrics(tmp_path)] == [1, 2, 3]
-    resumed = MetricsFollower(tmp_path, tmp_path / "again.jsonl", 5, 2)  # the checkpoint is of step 2
-    (tmp_path / "again.jsonl").write_text('{"step": 3, "data": {"critic/score/mean": 1}}\n')
-    resumed.close()
+    with MetricsFollower(tmp_path, 5, 2):  # the checkpoint is of step 2
+        written(tmp_path, 2, '{"step": 3, "data": {"critic/score/mean": 1}}\n')
     rows = read_metrics(tmp_path)
     assert [row["step"] for row in rows] == [1, 2, 3]
     assert rows[-1]["reward/total"] == 1.0
-    cut = MetricsFollower(tmp_path, tmp_path / "third.jsonl", 5, 4)  # killed between step 4's checkpoint and its line
-    (tmp_path / "third.jsonl").write_text('{"step": 4, "data": {"val-core/goldilocks/acc/mean@4": 1}}\n')
-    cut.close()
-    assert read_metrics(tmp_path)[-1] == {"step": 4, "evaluation/pass_rate": 1.0} | {
-        name: value for name, value in read_metrics(tmp_path)[-1].items() if name.startswith("verl/")
-    }
+    with MetricsFollower(tmp_path, 5, 4):  # killed between step 4's checkpoint and its line
+        written(tmp_path, 4, '{"step": 4, "data": {"val-core/goldilocks/acc/mean@4": 1}}\n')
+    assert read_metrics(tmp_path)[-1]["evaluation/pass_rate"] == 1.0
 
 
 def test_what_verl_wrote_after_the_last_look_of_a_killed_run_is_taken_over(tmp_path: Path) -> None:
-    first = tmp_path / "verl" / "steps-0.jsonl"
-    first.parent.mkdir()
     lines = [json.dumps({"step": step, "data": {"actor/lr": step}}) + "\n" for step in range(4)]
-    first.write_text(lines[0])
-    MetricsFollower(tmp_path, first, 5, 0).close()
-    first.write_text("".join(lines))  # killed here: step 2 is saved, and 3 is lost with what came after
-    second = steps_file(tmp_path, 2)
-    follower = MetricsFollower(tmp_path, second, 5, 2, earlier=earlier_steps(tmp_path))
-    second.write_text('{"step": 2, "data": {}}\n{"step": 3, "data": {"actor/lr": 7}}\n')
-    follower.close()
+    with MetricsFollower(tmp_path, 5, 0):
+        written(tmp_path, 0, lines[0])
+    written(tmp_path, 0, *lines)  # killed here: step 2 is saved, and 3 is lost with what came after
+    with MetricsFollower(tmp_path, 5, 2):
+        written(tmp_path, 2, '{"step": 2, "data": {}}\n{"step": 3, "data": {"actor/lr": 7}}\n')
     told = [(row["step"], row.get("policy/learning_rate")) for row in read_metrics(tmp_path)]
     assert told == [(0, 0.0), (1, 1.0), (2, 2.0), (3, 7.0)]

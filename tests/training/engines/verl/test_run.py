@@ -18,7 +18,16 @@ from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.engines.processes import EngineError
 from training.engines.verl.environment import find_interpreter, missing, process_environment, verl_folder
-from training.engines.verl.run import check_configuration, has_experts, last_step, prepare, publish_model, train
+from training.engines.verl.run import (
+    check_configuration,
+    has_experts,
+    last_step,
+    prepare,
+    publish_model,
+    train,
+    write_job,
+)
+from training.engines.verl.stages import present_stage
 from training.recipe import TrainRecipe
 
 
@@ -38,8 +47,10 @@ def recipe(**changes: Any) -> TrainRecipe:
 def test_a_run_is_prepared_with_all_that_verl_reads(tmp_path: Path) -> None:
     out = tmp_path / "run"
     evaluation = {"data": {"kind": "embedded", "problems": 4, "seed": 2}, "problems": 3}
-    job = prepare(recipe(evaluation=evaluation), tmp_path, out)
-    assert json.loads((out / "verl" / "job.json").read_text())["values"] == job.values
+    made = recipe(evaluation=evaluation)
+    prepare(made, tmp_path, out)
+    job = write_job(made, present_stage(made, out), tmp_path, out)
+    assert json.loads((out / "verl" / "job.json").read_text()) == job
     rows = pl.read_parquet(out / "verl" / "train.parquet").to_dicts()
     assert len(rows) == 5
     assert read_record(rows[0]["extra_info"][MARK])["answer"] == rows[0]["reward_model"]["ground_truth"]
@@ -50,6 +61,14 @@ def test_a_run_is_prepared_with_all_that_verl_reads(tmp_path: Path) -> None:
         prepare(recipe(), tmp_path, out)
 
 
+def test_a_token_of_the_ray_cluster_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "RAY_AUTH_MODE" not in process_environment({})
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "/etc/token")
+    assert process_environment({})["RAY_AUTH_MODE"] == "token"
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    assert process_environment({})["RAY_AUTH_MODE"] == "disabled"
+
+
 def test_without_verls_environment_a_run_says_how_to_make_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOLDILOCKS_VERL", str(tmp_path / "none"))
     assert find_interpreter() is None
@@ -57,7 +76,7 @@ def test_without_verls_environment_a_run_says_how_to_make_it(tmp_path: Path, mon
     with pytest.raises(ConfigError, match=r"make it with `python -m training\.engines\.verl\.environment`"):
         train(recipe(), tmp_path, tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    monkeypatch.setenv("GOLDILOCKS_VERL", "/env/bin/python")
+    monkeypatch.setenv("GOLDILOCKS_VERL", "/env")
     assert verl_folder() == Path("/env")
     assert process_environment({"A": "1"})["A"] == "1"
 
@@ -68,7 +87,9 @@ def test_what_verl_says_of_a_configuration_is_the_error(tmp_path: Path) -> None:
     fake = tmp_path / "python"
     fake.write_text("#!/bin/sh\necho loading\necho 'verl refuses the configuration: ValueError: no' >&2\nexit 2\n")
     fake.chmod(0o755)
-    with pytest.raises(EngineError, match=r"job\.json: verl refuses the configuration: ValueError: no; all of it: "):
+    with pytest.raises(
+        EngineError, match=r"(?s)job\.json ended with status 2: .* refuses the configuration: ValueError: no"
+    ):
         check_configuration(out, fake)
 
 

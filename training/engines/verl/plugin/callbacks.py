@@ -7,8 +7,8 @@ from typing import Any
 
 from verl.trainer.ppo.checkpoint_callback import CheckpointCallback
 
-from training.engines.verl.plugin.ledger import save_state
-from training.engines.verl.run_facts import run_facts
+from training.engines.verl.configuration import run_facts
+from training.engines.verl.groups import save_state
 from training.engines.verl.stages import remove_old
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from verl.utils.dataset.rl_dataset import RLHFDataset
 
-from training.engines.verl.plugin.ledger import open_ledger
-from training.engines.verl.run_facts import run_facts
+from training.engines.verl.configuration import run_facts
+from training.engines.verl.groups import open_ledger
 
 
 class CurriculumDataset(RLHFDataset):

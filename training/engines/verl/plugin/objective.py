@@ -7,8 +7,7 @@ from typing import Any
 from torch import Tensor
 from verl.trainer.ppo.core_algos import register_adv_est, register_policy_loss
 
-from training.engines.verl.configuration import NAME
-from training.engines.verl.run_facts import run_facts
+from training.engines.verl.configuration import NAME, run_facts
 from training.engines.verl.tensors import micro_batch_loss, weighted_advantages
 
 

@@ -9,9 +9,8 @@ from typing import Any
 import transfer_queue as tq
 from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer, ReplayBufferAsync
 
-from training.engines.verl.groups import JudgedRollout
-from training.engines.verl.plugin.ledger import the_ledger
-from training.engines.verl.run_facts import run_facts
+from training.engines.verl.configuration import run_facts
+from training.engines.verl.groups import JudgedRollout, the_ledger
 
 TRAINING = "train"
 """verl's training partition."""

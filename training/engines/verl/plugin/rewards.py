@@ -1,7 +1,10 @@
-"""Compute our reward in verl's reward loop, one rollout at a time."""
+"""Compute our reward in verl's reward loop, one rollout at a time; a group's rollouts get the same tests."""
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +12,18 @@ from verl.experimental.reward_loop.reward_manager import register
 from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
 
 from curation.policies.chat_templates import folder_stop_tokens
-from curation.scoring.record import MARK
-from training.engines.verl.configuration import NAME
+from curation.policies.completions import ResponseReader
+from curation.records import Domain
+from curation.response_formats import BOXED
+from curation.scoring.record import MARK, read_record
+from curation.scoring.scorer import Scorer, ScoringSettings
+from curation.thinking import OPEN
+from curation.verify.math_judge import Verdict
+from training.engines.verl.configuration import NAME, run_facts
 from training.engines.verl.groups import told_of
-from training.engines.verl.judging import RewardComputer
-from training.engines.verl.run_facts import run_facts
+from training.rewards import RewardInputs, assess
+from training.rollouts.rollouts import derive_seed
+from training.rollouts.verifiers import TESTS_PER_GROUP, verifier_workers
 
 
 @register(NAME)
@@ -25,9 +35,18 @@ class GoldilocksRewards(RewardManagerBase):
 
     def __init__(self, config: Any, tokenizer: Any, compute_score: Any = None, **_others: Any) -> None:
         super().__init__(config, tokenizer, compute_score)
-        recipe = run_facts().recipe
-        stops = folder_stop_tokens(Path(config.actor_rollout_ref.model.path), tokenizer)
-        self._rewards = RewardComputer(recipe, tokenizer, stops.ids)
+        self._recipe, self._tokenizer = run_facts().recipe, tokenizer
+        self._reader = ResponseReader(tokenizer, self._recipe.tags)
+        self._stops = frozenset(folder_stop_tokens(Path(config.actor_rollout_ref.model.path), tokenizer).ids)
+        settings = ScoringSettings(
+            thinking=OPEN,
+            response_format=BOXED,
+            workers=verifier_workers(),
+            tests_run=TESTS_PER_GROUP,
+            all_tests=self._recipe.rewards.code == "proportional",
+        )
+        self._scorer = Scorer(settings)
+        self._threads = ThreadPoolExecutor(max(2 * verifier_workers(), 2), "reward")
 
     async def run_single(self, data: Any) -> dict[str, Any]:
         """Return ``reward_score`` and ``reward_extra_info`` of one rollout."""
@@ -36,8 +55,33 @@ class GoldilocksRewards(RewardManagerBase):
         mask = item.batch["attention_mask"].bool()
         prompt_ids = prompts[mask[: len(prompts)]].tolist()
         response_ids = responses[mask[len(prompts) :]].tolist()
-        record = item.non_tensor_batch["extra_info"][MARK]
-        group = str(item.non_tensor_batch.get("uid", ""))
-        reward, told = await self._rewards.reward(record, prompt_ids, response_ids, group)
-        score = 0.0 if reward.excluded else reward.total
-        return {"reward_score": score, "reward_extra_info": told_of(reward, told)}
+        table = read_record(item.non_tensor_batch["extra_info"][MARK])
+        finish = "stop" if response_ids and response_ids[-1] in self._stops else "length"
+        seed = derive_seed(self._recipe.seed, f"tests:{item.non_tensor_batch.get('uid', '')}")
+
+        async def ask(text: str) -> Verdict:
+            submit = partial(self._scorer.submit, table, text, seed=seed, finish=finish)
+            future = await asyncio.get_running_loop().run_in_executor(self._threads, submit)
+            return (await asyncio.wrap_future(future))[0]
+
+        decoded = str(self._tokenizer.decode(response_ids, skip_special_tokens=True))
+        inputs = RewardInputs(
+            Domain(table["domain"]),
+            str(table.get("statement") or ""),
+            self._reader.text(prompt_ids, response_ids, decoded),
+            len(response_ids),
+            None,
+            tags=self._recipe.tags,
+            finish=finish,
+            row=str(table["id"]),
+        )
+        found = await assess(ask, inputs, self._recipe.rewards)
+        told = {
+            "outcome": found.outcome.value if found.outcome is not None else None,
+            "method": found.method,
+            "answer": found.answer,
+            "finish": finish,
+            "tokens": len(response_ids),
+        }
+        score = 0.0 if found.reward.excluded else found.reward.total
+        return {"reward_score": score, "reward_extra_info": told_of(found.reward, told)}

@@ -13,16 +13,18 @@ from typing import Any
 
 import pytest
 
-from curation.config import ServerSettings
+from curation.config import EndpointModel
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from tests.patience import patient
 from tests.waiting import until
-from training.generation.vllm_client import TrainingVllmClient
+from training.embedded_model import WEIGHTS
+from training.generation.checkpoint_tensors import read_tensors
+from training.generation.endpoint_generators import EndpointGenerator
 
 pytest.importorskip("httpx")
 STAND_IN = Path(__file__).with_name("vllm_stand_in.py")
-FOLDER = Path("weights")
+STATE = dict(read_tensors(WEIGHTS))
 
 
 class StandIn:
@@ -73,19 +75,21 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     patient(monkeypatch, retries=4)
 
 
-def settings(*servers: StandIn, **changes: Any) -> ServerSettings:
-    values: dict[str, Any] = {"in_flight": 4, **changes}
-    return ServerSettings(urls=tuple(server.url for server in servers), **values)
+def on(*servers: StandIn) -> EndpointGenerator:
+    urls = tuple(server.url for server in servers)
+    return EndpointGenerator(
+        WEIGHTS, EndpointModel(kind="endpoint", model="m", revision="1", urls=urls, in_flight=4), lasting=True
+    )
 
 
-async def asked(servers: TrainingVllmClient, seeds: range) -> list[TokenCompletion]:
-    return await asyncio.gather(*(servers.generate((1, 2), {"seed": seed, "max_tokens": 9}) for seed in seeds))
+async def asked(generator: EndpointGenerator, seeds: range) -> list[TokenCompletion]:
+    return await asyncio.gather(*(generator.generate((1, 2), seed=seed, max_tokens=9) for seed in seeds))
 
 
-def run(made: ServerSettings, count: int = 6) -> tuple[list[TokenCompletion], TrainingVllmClient]:
-    async def work() -> tuple[list[TokenCompletion], TrainingVllmClient]:
-        async with TrainingVllmClient(made, FOLDER) as servers:
-            return await asked(servers, range(count)), servers
+def run(made: EndpointGenerator, count: int = 6) -> list[TokenCompletion]:
+    async def work() -> list[TokenCompletion]:
+        async with made:
+            return await asked(made, range(count))
 
     return asyncio.run(work())
 
@@ -94,17 +98,17 @@ def test_every_token_has_its_version_and_a_server_the_weights_before_any_request
     server = start()
 
     async def work() -> None:
-        async with TrainingVllmClient(settings(server), FOLDER) as servers:
+        async with on(server) as servers:
             assert servers.context == 100
             (first,) = await asked(servers, range(1))
-            await servers.update(Path("newer"), 7)
+            await servers.update_weights(STATE, 7)
             (second,) = await asked(servers, range(1))
-        assert first == TokenCompletion((1, 2), (5, 6, 2), (-0.5,) * 3, (0,) * 3, "", "stop")
+        assert first == TokenCompletion((1, 2), (5, 6, 2), (-0.5,) * 3, (0,) * 3, first.text, "stop")
         assert second.versions == (7,) * 3
 
     asyncio.run(work())
-    folders = [one["update_info"]["folder"] for one in server.events("update_weights")]
-    assert folders == ["weights", "newer"]
+    folders = [Path(one["update_info"]["folder"]).name for one in server.events("update_weights")]
+    assert folders == ["v00000000", "v00000007"]
     assert len(server.events("pause")) == len(server.events("resume")) == 2
     salts = [one["salt"].partition("-")[2] for one in server.events("asked")]
     assert salts == ["0", "7"]
@@ -113,7 +117,7 @@ def test_every_token_has_its_version_and_a_server_the_weights_before_any_request
 @pytest.mark.parametrize("word", ["429", "drop", "garbage", "abort", "foreign"])
 def test_what_fails_for_now_is_asked_again_with_the_same_seed(start: Start, word: str) -> None:
     server, other = start(f"{word} {word}"), start(word)
-    made, _ = run(settings(server, other))
+    made = run(on(server, other))
     assert [one.token_ids[0] for one in made] == [5 + seed for seed in range(6)]
     seeds = sorted(one["seed"] for one in (*server.events("asked"), *other.events("asked")))
     assert len(seeds) == 6 + 3
@@ -127,11 +131,11 @@ def test_what_is_asked_again_after_an_update_shares_no_cached_prompt_with_what_c
     server = start("429")
 
     async def work() -> None:
-        async with TrainingVllmClient(settings(server), FOLDER) as servers:
-            made = asyncio.create_task(servers.generate((1, 2), {"seed": 0, "max_tokens": 9}))
+        async with on(server) as servers:
+            made = asyncio.create_task(servers.generate((1, 2), seed=0, max_tokens=9))
             while not server.events("asked"):
                 await asyncio.sleep(0.01)
-            await servers.update(Path("newer"), 7)
+            await servers.update_weights(STATE, 7)
             assert set((await made).versions) == {7}
 
     asyncio.run(work())
@@ -140,9 +144,10 @@ def test_what_is_asked_again_after_an_update_shares_no_cached_prompt_with_what_c
 
 def test_a_server_that_dies_has_its_requests_moved_to_the_others(start: Start) -> None:
     dying, other = start("slow slow die"), start()
-    made, servers = run(settings(dying, other), count=12)
+    generator = on(dying, other)
+    made = run(generator, count=12)
     assert [one.token_ids[0] for one in made] == [5 + seed for seed in range(12)]
-    assert [server.alive for server in servers.servers.all] == [False, True]
+    assert [server.alive for server in generator.servers.all] == [False, True]
     lost = [one["seed"] for one in dying.events("asked")]
     assert len(lost) > 2
     assert len(other.events("asked")) >= 12 - len(lost) + 1
@@ -152,10 +157,10 @@ def test_a_server_that_comes_back_gets_the_newest_weights_before_a_request(start
     server, other = start(), start()
 
     async def work() -> None:
-        async with TrainingVllmClient(settings(server, other), FOLDER) as servers:
+        async with on(server, other) as servers:
             await asked(servers, range(4))
             server.stop()
-            await servers.update(Path("second"), 1)  # it is away, and does not stop the others
+            await servers.update_weights(STATE, 1)  # it is away, and does not stop the others
             first = servers.servers.all[0]
             assert not first.alive
             server.start("")
@@ -164,17 +169,17 @@ def test_a_server_that_comes_back_gets_the_newest_weights_before_a_request(start
         assert {one.versions for one in made} == {(1, 1, 1)}
 
     asyncio.run(work())
-    assert server.events("update_weights")[-1]["update_info"] == {"folder": "second"}
+    assert server.events("update_weights")[-1]["update_info"]["folder"].endswith("v00000001")
 
 
 def test_after_an_update_that_failed_no_token_of_mixed_weights_is_taken(start: Start) -> None:
     server, other = start(), start("")
 
     async def work() -> None:
-        async with TrainingVllmClient(settings(server, other), FOLDER) as servers:
+        async with on(server, other) as servers:
             server.stop()
             server.start("refuse")  # at the same address, with weights of its own
-            await servers.update(Path("second"), 1)
+            await servers.update_weights(STATE, 1)
             made = await asked(servers, range(8))
             assert {one.versions for one in made} == {(1, 1, 1)}
             assert "no such folder" in servers.servers.all[0].trouble
@@ -186,10 +191,10 @@ def test_after_an_update_that_failed_no_token_of_mixed_weights_is_taken(start: S
 @pytest.mark.slow
 def test_servers_that_were_started_in_another_way_are_refused(start: Start) -> None:
     with pytest.raises(PolicyError, match=r"training\.generation\.serving"):
-        run(settings(start("old")))
+        run(on(start("old")))
     gone = start()
     gone.stop()
     with pytest.raises(PolicyError, match="no server answers"):
-        run(settings(gone))
+        run(on(gone))
     with pytest.raises(PolicyError, match="no such folder"):
-        run(settings(start("refuse refuse")))
+        run(on(start("refuse refuse")))
