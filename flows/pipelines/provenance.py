@@ -22,6 +22,7 @@ from training.embedded_model import EMBEDDED
 from training.embedded_model.problems import Split
 from training.recipe import CuratedData, EmbeddedData
 from training.rollouts.tasks import load_tasks
+from training.stored.general import read_chats
 
 PARENTS = 3
 """Max folders from a run to its model: RUN/checkpoints/N/hf."""
@@ -112,6 +113,10 @@ def _of_run(folder: Path) -> Iterator[TrainedSet]:
         tasks = load_tasks(recipe.data, Split.TRAIN, home)
         rows = [(task.id, task.request.statement) for task in tasks.values()]
         yield TrainedSet(f"the {recipe.data.kind} problems of {folder.name}", _frame(rows), drawn=drawn)
+    if recipe.stored is not None and recipe.stored.general is not None:
+        path = home / Path(recipe.stored.general).expanduser()
+        said = [" ".join(one["content"] for one in chat[:-1]) for chat in read_chats(path)]
+        yield TrainedSet(f"the instruction data of {folder.name}", _frame([(text, text) for text in said]))
     if recipe.trained.model != EMBEDDED and (before := home / Path(recipe.trained.model).expanduser()).is_dir():
         yield from _of_model(before.resolve())
 

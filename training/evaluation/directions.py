@@ -102,4 +102,4 @@ def _files(folder: Path) -> dict[str, Any]:
     files = [safe_open(str(path), "pt") for path in sorted(folder.glob("*.safetensors"))]
     if not files:
         raise StoreError(f"{folder} holds no weights (*.safetensors)")
-    return {name: file for file in files for name in file.keys()}  # noqa: SIM118 - no mapping
+    return {name: file for file in files for name in file.keys()}  # type: ignore[no-untyped-call]  # noqa: SIM118 - no mapping

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from curation.policies.chat_templates import apply_chat_template
 from curation.policies.completions import ResponseReader, TokenCompletion
-from curation.prompts import Prompt, plain_text
+from curation.prompts import Message, Prompt, plain_text
 from curation.records import Outcome, PolicyError
 from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Verdict
@@ -187,7 +187,13 @@ def render_prompt(
     Raises:
         PolicyError: the chat template refuses it.
     """
-    messages = prompt.messages(task.request)
+    return chat_ids(tokenizer, prompt.messages(task.request), tags)
+
+
+def chat_ids(
+    tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], tags: ThinkingTags = THINK
+) -> tuple[int, ...]:
+    """Return a chat's token ids, ready for a response."""
     if tokenizer.chat_template is None:
         return tuple(tokenizer(plain_text(messages))["input_ids"])
     options = {"add_generation_prompt": True, "tokenize": True, "return_dict": True, **tags.template_arguments}

@@ -109,7 +109,7 @@ class StallMonitor:
     def _clear(self) -> None:
         self._fates, self._groups = Counter[str](), Counter[str]()
         self._examples: dict[str, str] = {}
-        self._has_spoken = False
+        self._has_spoken: bool = False
 
 
 def _kind(fate: str) -> str:

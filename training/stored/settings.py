@@ -42,6 +42,11 @@ class StoredSettings(Settings):
         ge=0,
         description="Draw problems in proportion to (1 - pass rate) ** hardness.",
     )
+    general: str | None = Field(
+        None,
+        description="For `sft`: file of instruction data (`messages`, or `prompt` and `response`) for "
+        "10 % of each batch, as in the paper.",
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -10,11 +10,9 @@ import asyncio
 import hashlib
 import json
 import math
-import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +32,7 @@ from training.rollouts.tasks import TrainingTask
 from training.stored.settings import StoredSettings
 from training.stored.tokens import TokenWriter
 
-JUDGED_AT_ONCE = 4096
-"""Attempts with the verifier at once."""
-
-PROBLEMS_AT_ONCE = 512
-"""Problems with texts read at once."""
-
-_TEXTS = ("problem", "index", "text", "finish", "token_ids", "logprobs")
+COLUMNS = ("problem", "index", "text", "finish", "token_ids", "logprobs", "step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +42,16 @@ class StoredSource:
     run: Path
     store: AttemptStore
     trained: bool
+
+    @property
+    def policy(self) -> str:
+        """Return the answering policy, as ``model@revision``."""
+        return self.store.key.policy
+
+    def tables(self) -> Iterator[pl.DataFrame]:
+        """Yield its attempts that have a text."""
+        for table in self.store.tables(COLUMNS):
+            yield table.filter(pl.col("text").is_not_null())
 
 
 def run_folders(runs: Sequence[str], data: DataSettings, folder: Path) -> list[Path]:
@@ -76,19 +78,45 @@ def stored_sources(runs: Sequence[Path]) -> list[StoredSource]:
     Raises:
         SourceError: there is none.
     """
-    sources = []
-    for run in runs:
-        for path in sorted((run / ATTEMPTS).glob("*/key.json")):
-            content = json.loads(path.read_text(encoding="utf-8"))
-            trained = content.get("kind") == KIND
-            if asks_to_solve(content["prompt"]) and (not trained or content["purpose"] == TRAINING_ATTEMPTS):
-                key = AttemptKey(content["policy"], content["prompt"], content["sampling"])
-                sources.append(StoredSource(run, AttemptStore(run / ATTEMPTS, key, create=False), trained))
+    sources = [
+        source for run in runs for path in sorted((run / ATTEMPTS).glob("*/key.json")) for source in _open(run, path)
+    ]
     if not sources:
         raise SourceError(
             f"{', '.join(map(str, runs))}: no attempts at solving problems are stored there; name other runs"
         )
     return sources
+
+
+def _open(run: Path, path: Path) -> Iterator[StoredSource]:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    trained = content.get("kind") == KIND
+    if trained and content["purpose"] != TRAINING_ATTEMPTS:
+        return
+    if asks_to_solve(content["prompt"]):
+        key = AttemptKey(content["policy"], content["prompt"], content["sampling"])
+        yield StoredSource(run, AttemptStore(run / ATTEMPTS, key, create=False), trained)
+
+
+def licences(data: DataSettings, folder: Path) -> list[str]:
+    """Return the licence on each set's card, or `unknown`."""
+    if not isinstance(data, CuratedData):
+        return ["apache-2.0"]
+    return [_licence(folder / Path(name).expanduser() / "README.md") for name in data.folders]
+
+
+def _licence(card: Path) -> str:
+    lines = card.read_text(encoding="utf-8").splitlines() if card.exists() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("license:")), "unknown")
+
+
+JUDGED_AT_ONCE = 4096
+"""Attempts with the verifier at once."""
+
+PROBLEMS_AT_ONCE = 512
+"""Problems with texts read at once."""
+
+NO_PROBLEM, EARLY, TWICE, CAPPED, NO_LOGPROBS = "no_problem", "early_step", "same_text", "per_problem", "no_logprobs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +151,9 @@ class StoredCounts:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.left_out.items())) or "none"
-        return (
-            f"{self.found:,} stored attempts, {self.correct:,} of them correct; {self.used:,} are trained on; left "
-            f"out: {reasons}"
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.left_out.items()))
+        return f"{self.found:,} stored attempts, {self.correct:,} of them correct; {self.used:,} are trained on" + (
+            f"; left out: {reasons}" if reasons else ""
         )
 
 
@@ -146,7 +173,6 @@ class StoredSupply:
     ) -> None:
         self.sources, self._tasks, self._rollouts, self._writer = tuple(sources), tasks, rollouts, writer
         self._settings, self._objective, self._group_size, self._seed = settings, objective, group_size, seed
-        self._needs_logprobs = objective_of(objective).needs(objective).generator_logprobs
         self.counts = StoredCounts()
         self.problems: list[StoredProblem] = []
         self._epochs: dict[int, list[tuple[int, int]]] = {}
@@ -158,19 +184,13 @@ class StoredSupply:
             SourceError: no attempt can be trained on.
         """
         judged: dict[str, list[StoredAttempt]] = {}
-        for place, source in enumerate(self.sources):
-            for table in source.store.tables((*_TEXTS, "step")):
-                for part in table.filter(pl.col("text").is_not_null()).iter_slices(JUDGED_AT_ONCE):
-                    self.counts.found += part.height
-                    found = await asyncio.gather(*(self._judge(place, row) for row in part.iter_rows(named=True)))
-                    for attempt in filter(None, found):
-                        judged.setdefault(attempt.rollout.problem, []).append(attempt)
+        for place in range(len(self.sources)):
+            async for attempt in self._judged(place):
+                judged.setdefault(attempt.rollout.problem, []).append(attempt)
         for problem in sorted(judged):
-            if chunks := self._choose(problem, judged[problem]):
-                rewards = [one.rollout.reward for one in judged[problem] if not one.rollout.reward.excluded]
-                pass_rate = sum(reward.correct for reward in rewards) / len(rewards)
-                self.problems.append(StoredProblem(problem, pass_rate, chunks))
-        self.counts.left_out += Counter()  # removes reasons without attempts
+            chosen = self._choose(problem, judged[problem])
+            if chosen is not None:
+                self.problems.append(chosen)
         self.counts.used = sum(len(chunk) for problem in self.problems for chunk in problem.chunks)
         if not self.problems:
             raise SourceError(f"{self.counts}: there is nothing to train on; name other runs, or another objective")
@@ -182,70 +202,92 @@ class StoredSupply:
 
     def groups(self, start: int, count: int, version: int) -> list[RolloutGroup[Rollout]]:
         """Return ``count`` stored groups from number ``start``, with tokens, under negative numbers."""
-        numbers = range(start, start + count)
-        chunks = [(self.problems[problem], chunk) for problem, chunk in map(self._place, numbers)]
-        whole = iter(self._whole([attempt for problem, chunk in chunks for attempt in problem.chunks[chunk]]))
-        groups = []
-        for number, (problem, chunk) in zip(numbers, chunks, strict=True):
-            name, attempts = problem.problem, problem.chunks[chunk]
-            requests = [RolloutRequest(-1 - number, attempt.index, name, version) for attempt in attempts]
-            pairs = tuple(zip(requests, islice(whole, len(requests)), strict=True))
-            groups.append(RolloutGroup(-1 - number, name, version, pairs, ()))
-        return groups
+        places = [self._place(number) for number in range(start, start + count)]
+        chunks = [(self.problems[problem], self.problems[problem].chunks[chunk]) for problem, chunk in places]
+        rows = self._read([attempt for _, chunk in chunks for attempt in chunk])
+        return [
+            RolloutGroup(
+                -1 - number,
+                problem.problem,
+                version,
+                tuple(
+                    (RolloutRequest(-1 - number, attempt.index, problem.problem, version), self._whole(attempt, rows))
+                    for attempt in chunk
+                ),
+                (),
+            )
+            for number, (problem, chunk) in zip(range(start, start + count), chunks, strict=True)
+        ]
 
-    def rollouts(self) -> Iterator[Rollout]:
+    def texts(self) -> Iterator[tuple[StoredProblem, StoredAttempt, Rollout]]:
         """Yield every chosen attempt once, with its text."""
         for start in range(0, len(self.problems), PROBLEMS_AT_ONCE):
             part = self.problems[start : start + PROBLEMS_AT_ONCE]
-            yield from self._whole([attempt for problem in part for chunk in problem.chunks for attempt in chunk])
+            named = [(problem, attempt) for problem in part for chunk in problem.chunks for attempt in chunk]
+            rows = self._read([attempt for _, attempt in named])
+            yield from ((problem, attempt, self._whole(attempt, rows)) for problem, attempt in named)
+
+    async def _judged(self, place: int) -> AsyncIterator[StoredAttempt]:
+        source = self.sources[place]
+        for table in source.tables():
+            for part in table.iter_slices(JUDGED_AT_ONCE):
+                self.counts.found += part.height
+                rows = [row for row in part.iter_rows(named=True) if self._is_meant(source, row)]
+                for attempt in await asyncio.gather(*(self._judge(place, row) for row in rows)):
+                    if attempt is not None:
+                        yield attempt
+
+    def _is_meant(self, source: StoredSource, row: Mapping[str, Any]) -> bool:
+        reason = None
+        if row["problem"] not in self._tasks:
+            reason = NO_PROBLEM
+        elif source.trained and row["step"] is not None and row["step"] < self._settings.after_step:
+            reason = EARLY
+        self.counts.left_out.update([] if reason is None else [reason])
+        return reason is None
 
     async def _judge(self, place: int, row: Mapping[str, Any]) -> StoredAttempt | None:
-        completion = self._usable(place, row)
+        task = self._tasks[row["problem"]]
+        completion = self._completion(task, row)
         if isinstance(completion, str):
             self.counts.left_out[completion] += 1
             return None
-        rollout = await self._rollouts.verify(self._tasks[row["problem"]], completion, 0)
+        if not completion.logprobs and objective_of(self._objective).needs(self._objective).generator_logprobs:
+            self.counts.left_out[NO_LOGPROBS] += 1
+            return None
+        rollout = await self._rollouts.verify(task, completion, 0)
         self.counts.correct += rollout.reward.correct
         digest = hashlib.blake2b(row["text"].encode(), digest_size=8).digest()
         bare = replace(rollout, completion=TokenCompletion((), (), (), (), "", completion.finish))
         return StoredAttempt(place, row["index"], digest, bare)
 
-    def _usable(self, place: int, row: Mapping[str, Any]) -> TokenCompletion | str:
-        """Return a stored attempt as a response, or why it is not used."""
-        task, step = self._tasks.get(row["problem"]), row["step"]
-        if task is None:
-            return "no_problem"
-        if self.sources[place].trained and step is not None and step < self._settings.after_step:
-            return "early_step"
-        completion = self._writer.completion(self._rollouts.prompt_ids(task), row)
-        if self._needs_logprobs and not isinstance(completion, str) and not completion.logprobs:
-            return "no_logprobs"
-        return completion
+    def _completion(self, task: TrainingTask, row: Mapping[str, Any]) -> TokenCompletion | str:
+        return self._writer.completion(self._rollouts.prompt_ids(task), row)
 
-    def _choose(self, problem: str, attempts: Sequence[StoredAttempt]) -> tuple[tuple[StoredAttempt, ...], ...]:
-        """Return the attempts that teach, each text once, in chunks that are trained on."""
-        order = sorted(attempts, key=lambda one: (one.source, one.index))
-        random.Random(f"{self._seed}|{problem}").shuffle(order)
+    def _choose(self, problem: str, attempts: Sequence[StoredAttempt]) -> StoredProblem | None:
+        judged = [attempt for attempt in attempts if not attempt.rollout.reward.excluded]
+        pass_rate = sum(one.rollout.reward.correct for one in judged) / len(judged) if judged else 0.0
+        order = sorted(attempts, key=lambda one: self._draw(f"{problem}:{one.source}:{one.index}"))
         decide = objective_of(self._objective).decide
-        reasons = decide([one.rollout.reward for one in order], self._objective).exclusion_reasons
-        self.counts.left_out.update(reason for reason in reasons if reason is not None)
-        teaching = [one for one, reason in zip(order, reasons, strict=True) if reason is None]
+        whole = decide([one.rollout.reward for one in order], self._objective)
+        self.counts.left_out.update(reason for reason in whole.exclusion_reasons if reason is not None)
+        teaching = [one for one, reason in zip(order, whole.exclusion_reasons, strict=True) if reason is None]
         distinct = list({one.digest: one for one in reversed(teaching)}.values())[::-1]
+        self.counts.left_out[TWICE] += len(teaching) - len(distinct)
         kept = distinct[: self._settings.per_problem]
-        self.counts.left_out["same_text"] += len(teaching) - len(distinct)
-        self.counts.left_out["per_problem"] += len(distinct) - len(kept)
+        self.counts.left_out[CAPPED] += len(distinct) - len(kept)
         chunks = []
-        for start in range(0, len(kept), self._group_size):
-            chunk = tuple(kept[start : start + self._group_size])
+        size = self._group_size
+        for chunk in (tuple(kept[start : start + size]) for start in range(0, len(kept), size)):
             decision = decide([one.rollout.reward for one in chunk], self._objective)
             if decision.drop_reason is None:
                 chunks.append(chunk)
             else:
                 self.counts.left_out[decision.drop_reason] += len(chunk)
-        return tuple(chunks)
+        self.counts.left_out += Counter()  # those of which there were none go
+        return StoredProblem(problem, pass_rate, tuple(chunks)) if chunks else None
 
     def _place(self, number: int) -> tuple[int, int]:
-        """Return a group's problem and chunk."""
         epoch = 0
         while number >= len(self._epoch(epoch)):
             number -= len(self._epoch(epoch))
@@ -253,38 +295,48 @@ class StoredSupply:
         return self._epoch(epoch)[number]
 
     def _epoch(self, epoch: int) -> list[tuple[int, int]]:
-        """Return an epoch's problems and chunks; of problems that are all always solved each chunk comes once."""
         if epoch not in self._epochs:
-            chance = random.Random(f"{self._seed}|epoch {epoch}")
             weights = [(1 - problem.pass_rate) ** self._settings.hardness for problem in self.problems]
             copies = sum(weight * len(one.chunks) for weight, one in zip(weights, self.problems, strict=True))
-            members: list[tuple[int, int]] = []
-            for place, problem in enumerate(self.problems):
-                mean = weights[place] * self.epoch_groups / copies if copies else 1.0
-                for chunk in range(len(problem.chunks)):
-                    whole = math.floor(mean + 1e-9)
-                    members += [(place, chunk)] * (whole + (chance.random() < mean - whole))
-            chance.shuffle(members)
-            self._epochs[epoch] = members
+            scale = self.epoch_groups / copies if copies else 0.0
+            if not copies:  # every problem is always solved
+                weights, scale = [1.0] * len(weights), 1.0
+            members = [
+                (place, chunk, copy)
+                for place, problem in enumerate(self.problems)
+                for chunk in range(len(problem.chunks))
+                for copy in range(self._copies(weights[place] * scale, f"{epoch}:{problem.problem}:{chunk}"))
+            ]
+            members.sort(key=lambda one: self._draw(f"order:{epoch}:{one}"))
+            self._epochs[epoch] = [(place, chunk) for place, chunk, _ in members]
         return self._epochs[epoch] or self._epoch(epoch + 1)
 
-    def _whole(self, attempts: Sequence[StoredAttempt]) -> list[Rollout]:
-        """Return the attempts' rollouts with tokens and texts."""
+    def _copies(self, mean: float, name: str) -> int:
+        """Return a seeded integer with this mean."""
+        whole = math.floor(mean + 1e-9)
+        return whole + (self._draw(f"copies:{name}") < mean - whole)
+
+    def _draw(self, name: str) -> float:
+        """Return a seeded number in [0, 1)."""
+        value = hashlib.blake2b(f"{self._seed}|stored|{name}".encode(), digest_size=8).digest()
+        return int.from_bytes(value) / 2**64
+
+    def _read(self, attempts: Sequence[StoredAttempt]) -> dict[tuple[int, str, int], Mapping[str, Any]]:
         rows: dict[tuple[int, str, int], Mapping[str, Any]] = {}
         for place, source in enumerate(self.sources):
             problems = sorted({one.rollout.problem for one in attempts if one.source == place})
-            if not problems:
-                continue
-            try:
-                table = source.store.read(problems, _TEXTS)
-            except ValueError as error:
-                raise SourceError(f"{source.run} writes its attempts meanwhile; wait until it ends") from error
-            rows |= {(place, row["problem"], row["index"]): row for row in table.iter_rows(named=True)}
-        rollouts = []
-        for one in attempts:
-            name = one.rollout.problem
-            prompt_ids = self._rollouts.prompt_ids(self._tasks[name])
-            completion = self._writer.completion(prompt_ids, rows[one.source, name, one.index])
-            assert not isinstance(completion, str)  # it was one when it was judged
-            rollouts.append(replace(one.rollout, completion=completion))
-        return rollouts
+            if problems:
+                columns = ("problem", "index", "text", "finish", "token_ids", "logprobs")
+                try:
+                    table = source.store.read(problems, columns)
+                except ValueError as error:
+                    raise SourceError(f"{source.run} writes its attempts meanwhile; wait until it ends") from error
+                rows |= {(place, row["problem"], row["index"]): row for row in table.iter_rows(named=True)}
+        return rows
+
+    def _whole(self, attempt: StoredAttempt, rows: Mapping[tuple[int, str, int], Mapping[str, Any]]) -> Rollout:
+        rollout = attempt.rollout
+        row = rows[attempt.source, rollout.problem, attempt.index]
+        completion = self._completion(self._tasks[rollout.problem], row)
+        assert not isinstance(completion, str)  # it was one when it was judged
+        return replace(rollout, completion=completion)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from curation.policies.chat_templates import StopTokens
 from curation.policies.completions import ResponseReader, TokenCompletion
+from curation.prompts.base import Message
 from curation.thinking import ThinkingTags
+from training.rollouts.rollouts import chat_ids
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -37,14 +39,25 @@ class TokenWriter:
         begin = self._text(prompt_ids, ())
         if not text.startswith(begin):
             return OTHER_BEGINNING
-        token_ids = tuple(self._tokenizer(text[len(begin) :], add_special_tokens=False)["input_ids"])
-        if finish == "stop":
-            token_ids = (*token_ids, self._end)
+        token_ids = self.response_ids(text[len(begin) :], ended=finish == "stop")
         if not token_ids:
             return EMPTY
         if self._text(prompt_ids, token_ids) != text:
             return OTHER_TEXT
         return TokenCompletion(prompt_ids, token_ids, (), (), text, finish)
+
+    def prompt_ids(self, chat: Sequence[Message]) -> tuple[int, ...]:
+        """Return the tokens of a chat, ready for an answer."""
+        return chat_ids(self._tokenizer, chat, self.tags)
+
+    def after_prompt(self, prompt_ids: Sequence[int], text: str) -> str:
+        """Return a stored text in the model's tags, without the prompt's last tag."""
+        return self.tags.house_form(text).removeprefix(self._text(prompt_ids, ()))
+
+    def response_ids(self, text: str, *, ended: bool) -> tuple[int, ...]:
+        """Return a response's tokens, with an end token if it ``ended``."""
+        token_ids = tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        return (*token_ids, self._end) if ended else token_ids
 
     def _text(self, prompt_ids: Sequence[int], token_ids: Sequence[int]) -> str:
         decoded = str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True)) if token_ids else ""

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import torch
 from pydantic import ValidationError
@@ -20,6 +21,7 @@ from training.generation.generators import TorchGenerator
 from training.optimisation.checkpoint import PendingCheckpoint
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import read_attempts
+from training.stored.traces import TRACE
 
 pytestmark = pytest.mark.slow
 
@@ -34,12 +36,13 @@ def recipe(teacher: Path, **changes: Any) -> TrainRecipe:
 COLD: dict[str, Any] = {"objective": {"kind": "sft"}, "steps": 50, "stored": {"only": True, "epochs": 2}}
 
 
-def correct_texts(run: Path) -> dict[tuple[str, int], str]:
-    """Return the texts of a run's correct attempts by problem and index."""
-    kept = read_attempts(run, ["problem", "index", "text"], purpose="training")
-    judged = lines(run / "attempts.jsonl")
-    right = {(row["problem"], row["group"] * 4 + row["index"]) for row in judged if row["outcome"] == "correct"}
-    return {(problem, index): text for problem, index, text in kept.iter_rows() if (problem, index) in right}
+def correct_texts(run: Path) -> set[tuple[str, str]]:
+    kept = read_attempts(run, ["problem", "index", "text", "step"], purpose="training")
+    judged = {(row["group"], row["index"]): row for row in lines(run / "attempts.jsonl")}
+    right = {
+        (row["problem"], row["group"] * 4 + row["index"]) for row in judged.values() if row["outcome"] == "correct"
+    }
+    return {(problem, text) for problem, index, text, _ in kept.iter_rows() if (problem, index) in right}
 
 
 @pytest.fixture(scope="module")
@@ -57,19 +60,28 @@ def cold(teacher: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_cold_start_is_made_of_the_correct_attempts_alone_and_samples_nothing(teacher: Path, cold: Path) -> None:
-    correct = correct_texts(teacher)
-    rows = lines(cold / "batches.jsonl")
-    assert all(row["attempts"] == [] for row in rows)
-    used = Counter((problem, index) for row in rows for problem, index in row["stored"])
-    texts = Counter((problem, correct[problem, index]) for problem, index in used)
-    assert set(texts) == {(problem, text) for (problem, _), text in correct.items()}
-    assert set(texts.values()) == {1}  # a text that was drawn twice is trained on once
-    assert set(used.values()) <= {2, 3}  # its epochs; the last batch begins a third one to be whole
+    traces = pl.read_parquet(cold / "traces" / "data" / "*.parquet")
+    assert traces.schema == TRACE
+    assert set(traces.select("id", "response").iter_rows()) == correct_texts(teacher)
+    assert traces.height == len(correct_texts(teacher))
+    card = (cold / "traces" / "README.md").read_text(encoding="utf-8")
+    (named,) = traces["teacher"].unique()
+    assert all(told in card for told in (named, "not_correct", "license: apache-2.0"))
     assert (cold / "attempts.jsonl").read_text() == ""
     assert not (cold / "attempts").exists()
     summary = json.loads((cold / "summary.json").read_text())
     assert summary["ledger"]["admitted"] == 0
-    assert summary["steps"] == len(rows)
+
+
+def test_its_steps_are_its_epochs_and_every_trace_comes_once_in_each(cold: Path) -> None:
+    rows = lines(cold / "batches.jsonl")
+    assert all(row["attempts"] == [] for row in rows)
+    used = Counter(tuple(one) for row in rows for one in row["stored"])
+    traces = pl.read_parquet(cold / "traces" / "data" / "*.parquet").height
+    assert len(used) == traces
+    first_epochs = Counter(used.values())
+    assert set(first_epochs) <= {2, 3}  # the last batch begins a third epoch to be whole
+    assert len(rows) == json.loads((cold / "summary.json").read_text())["steps"]
     metrics = read_metrics(cold)
     assert all(row["policy/nll"] > 0 for row in metrics)
     assert "policy/ratio_mean" not in metrics[0]
@@ -122,6 +134,7 @@ def test_an_objective_that_needs_the_probabilities_refuses_attempts_without(teac
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
+        ({"stored": {"general": "a.jsonl"}}, "needs objective.kind = sft"),
         ({"stored": {"max_distance": 1.0}}, "needs an objective with a second pass"),
         ({"stored": {"only": True, "epochs": 0}}, "would train on nothing"),
         ({"evaluation": {"data": None, "keep_best": True}}, "keep_best = true needs held-out problems"),

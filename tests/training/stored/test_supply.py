@@ -18,7 +18,7 @@ from training.objectives.soft import SoftSettings
 from training.rewards import Reward
 from training.rollouts.rollouts import Rollout
 from training.rollouts.tasks import TrainingTask
-from training.stored.batches import StoredBatches
+from training.stored.batches import StoredPlan
 from training.stored.settings import StoredSettings
 from training.stored.supply import StoredSupply, run_folders, stored_sources
 
@@ -146,9 +146,9 @@ def test_runs_are_those_that_the_sets_were_made_by(run: Path) -> None:
     ],
 )
 def test_the_plan_says_how_many_groups_of_a_step_are_stored(settings: dict[str, Any], counts: list[int]) -> None:
-    plan = StoredBatches(StoredSettings(**settings), batch_groups=16, epoch_groups=40, most_steps=6)
+    plan = StoredPlan(StoredSettings(**settings), batch_groups=16, epoch_groups=40, most_steps=6)
     assert [plan.count(step) for step in range(1, 7)] == counts
     assert [plan.before(step) for step in range(1, 8)] == [sum(counts[:step]) for step in range(7)]
     assert plan.steps == 6
-    only = StoredBatches(StoredSettings(only=True, epochs=2.0), batch_groups=16, epoch_groups=40, most_steps=100)
+    only = StoredPlan(StoredSettings(only=True, epochs=2.0), batch_groups=16, epoch_groups=40, most_steps=100)
     assert only.steps == only.offline_steps == 5

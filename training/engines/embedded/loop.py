@@ -121,7 +121,7 @@ class TrainingLoop:
             self.scheduler.restore(self._checkpoint.state["collector"], Rollout)
             await self._update_generators()
         elif self._components.held_out_tasks:
-            self._components.metrics_logger.log_step(0, await self._evaluate(), ())
+            self._components.metrics_logger.log_step(0, await self._evaluate())
         self._timer.restart()
 
     async def _run_step(self) -> None:

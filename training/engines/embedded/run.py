@@ -236,7 +236,9 @@ def _run_rank_zero(
         for remark in (*too_long, *_remarks(recipe, stops, tokenizer, trainer, generator)):
             metrics_logger.log_message(remark)
         writer = TokenWriter(tokenizer, stops, recipe.tags)
-        stored = asyncio.run(open_stored(recipe, recipe_folder, tasks, rollouts, writer, metrics_logger.log_message))
+        stored = asyncio.run(
+            open_stored(recipe, recipe_folder, out, tasks, rollouts, writer, metrics_logger.log_message)
+        )
         metrics_logger.total = stored.steps
         shown = asyncio.run(open_shown(recipe, recipe_folder, tasks, rollouts, writer, metrics_logger.log_message))
         attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))

@@ -1,0 +1,107 @@
+"""Instruction data for a cold start, as rollouts.
+
+Invariant: these are not judged and count in no reward or pass rate.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation.policies.completions import TokenCompletion
+from curation.prompts.base import Message
+from curation.records import Outcome, RequestRefused, SourceError
+from curation.thinking import NONE, THINK, ThinkingTags, response_text
+from training.rewards import Reward
+from training.rollouts.rollouts import Rollout
+from training.stored.tokens import TokenWriter
+
+SHARE = 0.1
+"""Share of a batch's sequences (paper: 10 %)."""
+
+_NO_TAGS = ThinkingTags.of(NONE)
+
+GENERAL = "general"
+"""Problem id of instruction data."""
+
+
+class GeneralRows:
+    """Instruction data from a .jsonl or .parquet file, shuffled by a seed.
+
+    Raises:
+        SourceError: it cannot be read, or a row has no chat.
+    """
+
+    def __init__(self, path: Path, writer: TokenWriter, seed: int) -> None:
+        self._writer, self._seed = writer, seed
+        self._chats = read_chats(path, writer.tags)
+
+    def __len__(self) -> int:
+        return len(self._chats)
+
+    def rollouts(self, start: int, count: int) -> list[Rollout]:
+        """Return rows from number ``start`` of endless passes, each newly shuffled."""
+        return [self._rollout(self._row(number)) for number in range(start, start + count)]
+
+    def _row(self, number: int) -> int:
+        turn, place = divmod(number, len(self._chats))
+        return self._order(turn)[place]
+
+    def _order(self, turn: int) -> list[int]:
+        def key(row: int) -> bytes:
+            return hashlib.blake2b(f"{self._seed}|general|{turn}|{row}".encode(), digest_size=8).digest()
+
+        return sorted(range(len(self._chats)), key=key)
+
+    def _rollout(self, row: int) -> Rollout:
+        chat = self._chats[row]
+        prompt_ids = self._writer.prompt_ids(chat[:-1])
+        text = self._writer.after_prompt(prompt_ids, chat[-1]["content"])
+        token_ids = self._writer.response_ids(text, ended=True)
+        completion = TokenCompletion(prompt_ids, token_ids, (), (), text, "stop")
+        return Rollout(GENERAL, completion, Reward(correct=True), Outcome.CORRECT, GENERAL)
+
+
+def read_chats(path: Path, tags: ThinkingTags = THINK) -> list[list[Message]]:
+    """Return a file's chats, ending with the answer in the default thinking tags.
+
+    Args:
+        tags: those of the file's answers.
+
+    Raises:
+        SourceError: it cannot be read, is empty, or a row has no chat.
+    """
+    chats = [_chat(row, f"{path}, row {place + 1}", tags) for place, row in enumerate(_rows(path))]
+    if not chats:
+        raise SourceError(f"{path} holds no row; give another stored.general")
+    return chats
+
+
+def _rows(path: Path) -> list[Mapping[str, Any]]:
+    try:
+        if path.suffix == ".parquet":
+            return list(pl.read_parquet(path, glob=False).iter_rows(named=True))
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        raise SourceError(f"{path}: the instruction data cannot be read ({error}); mend stored.general") from error
+
+
+def _chat(row: Mapping[str, Any], place: str, tags: ThinkingTags) -> list[Message]:
+    messages = row.get("messages")
+    if messages is None and row.get("prompt") and row.get("response"):
+        messages = [{"role": "user", "content": row["prompt"]}, {"role": "assistant", "content": row["response"]}]
+    if not messages or len(messages) < 2 or messages[-1].get("role") != "assistant" or not messages[-1].get("content"):
+        raise SourceError(
+            f"{place}: no `messages` that end with the assistant's, and no `prompt` and `response`; mend it"
+        )
+    try:
+        own_tags = [*[_NO_TAGS] * (len(messages) - 1), tags]
+        texts = [response_text(one, own, place) for one, own in zip(messages, own_tags, strict=True)]
+    except RequestRefused as error:
+        raise SourceError(f"{error.reason}; mend it") from error
+    return [Message(role=str(one["role"]), content=text) for one, text in zip(messages, texts, strict=True)]

@@ -1,0 +1,94 @@
+"""Publish the traces of a cold start as a Hugging Face set in RUN/traces.
+
+Invariant: the same traces give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from curation.publish.pages import Table, data_files, page
+from curation.storage.stages import atomic_write, write_parquet
+from training.rollouts.tasks import TrainingTask
+from training.stored.settings import StoredSettings
+from training.stored.supply import StoredSupply
+
+TRACES = "traces"
+
+TRACE = pl.Schema(
+    {
+        "id": pl.String(),  # the problem's
+        "domain": pl.String(),
+        "statement": pl.String(),
+        "answer": pl.String(),
+        "lang": pl.String(),
+        "response": pl.String(),  # in the form of the house, as it was trained on
+        "teacher": pl.String(),  # model@revision
+        "run": pl.String(),  # name of the run that made it
+        "pass_rate": pl.Float64(),  # of all of the problem's stored attempts
+        "tokens": pl.Int32(),
+    }
+)
+
+
+def publish_traces(
+    out: Path,
+    name: str,
+    supply: StoredSupply,
+    tasks: dict[str, TrainingTask],
+    settings: StoredSettings,
+    licences: Sequence[str],
+) -> Path:
+    """Write a run's traces and their card; return the folder.
+
+    Args:
+        licences: of the sets whose problems are solved.
+    """
+    rows = []
+    for problem, attempt, rollout in supply.texts():
+        task, source = tasks[problem.problem], supply.sources[attempt.source]
+        request = task.request
+        said = (request.id, request.domain.value, request.statement, task.reference_answer, request.lang)
+        made = (rollout.completion.text, source.policy, source.run.name, problem.pass_rate, rollout.tokens)
+        rows.append((*said, *made))
+    table = pl.DataFrame(rows, schema=TRACE, orient="row")
+    folder = out / TRACES
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    write_parquet(folder / "data" / "train-00000-of-00001.parquet", table)
+    atomic_write(folder / "README.md", _card(name, table, supply, settings, licences))
+    return folder
+
+
+def _card(
+    name: str, table: pl.DataFrame, supply: StoredSupply, settings: StoredSettings, licences: Sequence[str]
+) -> str:
+    teachers, counts = sorted(Counter(table["teacher"]).items()), supply.counts
+    rates = table.unique("id")["pass_rate"]
+    bars = [(f"{low:g} to {low + 0.25:g}", rates.is_between(low, low + 0.25, "left").sum()) for low in (0.0, 0.25, 0.5)]
+    bars.append(("0.75 to 1", (rates >= 0.75).sum()))
+    left_out = ", ".join(f"{count:,} {reason}" for reason, count in sorted(counts.left_out.items())) or "none"
+    header = {
+        "license": licences[0] if len(set(licences)) == 1 else "other",
+        "task_categories": ["text-generation"],
+        "configs": data_files(),
+    }
+    return page(
+        f"Traces of {name}",
+        [
+            f"{table.height:,} correct responses to {table['id'].n_unique():,} problems, {table['tokens'].sum():,} "
+            "tokens, that a cold start was trained on. The verifier judged each of them again; none that failed is "
+            "here.",
+            Table(("Policy", "Traces"), [(f"`{teacher}`", f"{count:,}") for teacher, count in teachers], "lr"),
+            f"{counts.found:,} stored attempts were found, {counts.correct:,} of them correct. Left out: {left_out}.",
+            f"A problem has up to {settings.per_problem or 'all'} traces; attempts of training runs count from step "
+            f"{settings.after_step} on; problems are drawn in proportion to (1 - pass rate) ** {settings.hardness:g}.",
+            Table(("Pass rate of the problem", "Problems"), [(words, f"{count:,}") for words, count in bars], "lr"),
+            f"Licences of the sets whose problems are solved: {', '.join(dict.fromkeys(licences)) or 'not stated'}. "
+            "Look up what a teacher's licence allows of its outputs.",
+        ],
+        header,
+    )
