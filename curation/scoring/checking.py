@@ -10,16 +10,16 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from operator import getitem
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from curation.publish.export_formats.rows import ExportedProblem, record_path
 from curation.response_formats import CHOICE, CUE, HASHES, TAG
 from curation.scoring.record import MARK, read_record
 from curation.scoring.scorer import ScoringSettings, shared_scorer
 from curation.scoring.trainers import areal_reward, slime_reward, trl_reward, verifiers_reward, verl_score, without_end
-
-if TYPE_CHECKING:
-    from curation.publish.export_formats.rows import ExportedProblem
 
 Row = Mapping[str, Any]
 Asked = Sequence[tuple[Row, str]]
@@ -44,7 +44,7 @@ def check_rows(form: str, rows: Sequence[tuple[ExportedProblem, Row]]) -> list[s
         right, wrong, strict = _program_texts(problem) if problem.program is not None else _answer_texts(problem)
         parts.append((right, wrong, strict))
         asked += [(row, text) for text in (*right, "", *wrong)]
-    rewards = iter(CALLS[form](asked))
+    rewards = iter((_FUNCTIONS.get(form) or _by_record(form))(asked))
     return [
         _failure([next(rewards) for _ in right], next(rewards), [next(rewards) for _ in wrong], strict)
         for right, wrong, strict in parts
@@ -152,31 +152,22 @@ def _verifiers(asked: Asked) -> Rewards:
     return asyncio.run(judged())
 
 
-def _by_record(place: Callable[[Row], Any]) -> Callable[[Asked], Rewards]:
+def _by_record(form: str) -> Callable[[Asked], Rewards]:
+    path = record_path(form)
 
     def call(asked: Asked) -> Rewards:
-        pairs = [(place(row), without_end(text)) for row, text in asked]
+        pairs = [(reduce(getitem, path, row), without_end(text)) for row, text in asked]
         return [score.reward for score in shared_scorer(ScoringSettings()).score(pairs)]
 
     return call
 
 
-_RECORD, _TRUTH = _by_record(lambda row: row[MARK]), _by_record(lambda row: row["ground_truth"])
-
-CALLS: Mapping[str, Callable[[Asked], Rewards]] = {
+_FUNCTIONS: Mapping[str, Callable[[Asked], Rewards]] = {
     "verl": _verl,
     "trl": _trl,
     "open-r1": _trl,
     "verifiers": _verifiers,
-    "nemo-rl": _by_record(lambda row: row["output"]),
     "areal": _areal,
-    "openrlhf": _by_record(lambda row: row["label"]),
     "slime": _slime,
-    "open-instruct": _TRUTH,
-    "nemo-gym": _RECORD,
-    "skyrl": _by_record(lambda row: row["reward_spec"]["ground_truth"]),
-    "roll": _TRUTH,
-    "tinker": _RECORD,
-    "art": _RECORD,
 }
-"""Each format's call, from rows and responses to rewards."""
+"""The calls of trainers with a reward function; others score a row's record in a class of ours."""

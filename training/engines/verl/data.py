@@ -10,7 +10,7 @@ import polars as pl
 
 from curation.prompts import Prompt
 from curation.prompts.asked import Asked
-from curation.publish.export_formats.rows import FORMATS, TYPES, ExportedProblem
+from curation.publish.export_formats.rows import TYPES, ExportedProblem, row_of
 from curation.storage.stages import write_parquet
 from training.rollouts.tasks import TrainingTask
 
@@ -30,7 +30,7 @@ def write_verl_set(tasks: Iterable[TrainingTask], prompt: Prompt, file: Path) ->
 
 
 def _row(task: TrainingTask, prompt: Prompt, number: int) -> dict[str, Any]:
-    row = FORMATS[FORMAT](_exported(task, prompt, number))
+    row = row_of(FORMAT, _exported(task, prompt, number))
     start = {"judged": task.judged, "correct": task.correct, "deferred": task.deferred}
     return {**row, "extra_info": {**row["extra_info"], START: start}}
 
