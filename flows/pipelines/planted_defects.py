@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -41,13 +40,25 @@ _FILTERS = (
     "planted in copies of rows that had passed; the recipe's filters, except stages that ask a model, ran on them next "
     "to rows without a defect; the counts show at which stage rows left and why"
 )
-_PROGRAMS = (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE)
+_LABELS = (
+    "planted three times in the run's own votes, and looked for by {}; accused besides are labels that were not "
+    "planted, some of which are wrong"
+)
+_DROPPED = pl.Schema({"source": pl.String, "row": pl.Int64, "stage": pl.String, "reason": pl.String})
 
 
 def planted_figures(run: Run, results: Results) -> list[Figure]:
     """Return the recall of each kind of planted defect."""
-    root, math = Run(run.folder, without_models(run.recipe), run.recipe_folder), run.recipe.flow == "curate-math"
-    return [*_row_figures(root, results, math=math), *([_label_figure(run, results)] if math else [])]
+    root = Run(run.folder, without_models(run.recipe), run.recipe_folder)
+    figures = list(_row_figures(root, results))
+    if run.recipe.flow == "curate-math":
+        name, title = "planted.wrong_reference", "Wrong references"
+        found = planted_labels(run, Results(results.filters), results.decisions[-1].folder.name)
+        if found is None:
+            return [*figures, share_figure(name, title, 0, 0, "too few problems have votes", Needs.RUN)]
+        counts, how = {"accused besides": found.others, "labels in all": found.problems}, _LABELS.format(found.rule)
+        figures.append(share_figure(name, title, found.hits, found.planted, how, Needs.RUN, counts))
+    return figures
 
 
 def without_models(recipe: Recipe) -> Recipe:
@@ -60,25 +71,23 @@ def without_models(recipe: Recipe) -> Recipe:
     return recipe.model_copy(update={"questions": {}, "code": code, "decontamination": overlap})
 
 
-def _row_figures(run: Run, results: Results, *, math: bool) -> Iterator[Figure]:
+def _row_figures(run: Run, results: Results) -> Iterator[Figure]:
+    math = run.recipe.flow == "curate-math"
     statements = benchmark_statements(run) if DECONTAMINATION.enabled(run) else []
     sample = plant_rows(_passed_rows(results), statements, run.recipe.seed, most=MOST, beside=BESIDE, math=math)
-    tables = {} if math else _copied_tables(results, sample)
-    with _filtered(run, sample.rows, tables) as stages:
-        dropped = [table for stage in stages if (table := read_table(stage.folder, "dropped")).width]
-    left = pl.concat([table.select("source", "row", "stage", "reason") for table in dropped]) if dropped else None
+    left = _dropped(run, sample.rows, {} if math else _copied_tables(results, sample))
     for name, kind in KINDS.items():
         if kind.math_only and not math:
             continue
         rows = sample.planted.filter(pl.col("kind") == name)
-        found = rows.join(left, on=["source", "row"]).select("stage", "reason").rows() if left is not None else []
-        ordered = sorted(Counter(found).items(), key=lambda item: (item[0][1] not in kind.reasons, -item[1], item[0]))
-        reasons = {f"{stage}: {reason}": count for (stage, reason), count in ordered}
-        gone, how = sum(reasons.values()), _FILTERS
-        if not rows.height:
+        found = Counter(rows.join(left, on=["source", "row"]).select("stage", "reason").rows())
+        ordered = sorted(found.items(), key=lambda item: (item[0][1] not in kind.reasons, -item[1], item[0]))
+        reasons, how = {f"{stage}: {reason}": count for (stage, reason), count in ordered}, _FILTERS
+        if rows.height:
+            reasons["stayed"] = rows.height - found.total()
+        else:
             how = "the recipe names no benchmark" if kind.of_benchmark else "no row of the run can carry it"
-        counts = {**reasons, **({"stayed": rows.height - gone} if rows.height else {})}
-        yield share_figure(f"planted.{name}", kind.title, gone, rows.height, how, Needs.RUN, counts)
+        yield share_figure(f"planted.{name}", kind.title, found.total(), rows.height, how, Needs.RUN, reasons)
 
 
 def _passed_rows(results: Results) -> pl.DataFrame:
@@ -94,51 +103,36 @@ def _passed_rows(results: Results) -> pl.DataFrame:
 
 
 def _copied_tables(results: Results, sample: PlantedRows) -> dict[str, pl.DataFrame]:
-    names = pl.DataFrame(
-        [*((name, name) for name in sample.rows["id"].unique()), *sample.copies.items()],
-        schema={"id": pl.String, "problem": pl.String},
-        orient="row",
-    ).unique(["id", "problem"], maintain_order=True)
-    return {
-        table: (rows := read_table(results[SOURCES].folder, table))
-        .join(names, on="problem", how="inner", maintain_order="left")
-        .with_columns(problem="id")
-        .select(rows.columns)
-        for table in _PROGRAMS
-    }
+    """Return the programs' tables for the sample's rows, copies included."""
+    copies = pl.DataFrame([*sample.copies.items()], schema={"id": pl.String, "problem": pl.String}, orient="row")
+    originals = sample.rows.select("id", problem="id")
+    names = pl.concat([originals, copies]).unique(maintain_order=True)
+    found = {}
+    for table in (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE):
+        rows = read_table(results[SOURCES].folder, table)
+        joined = rows.join(names, on="problem", maintain_order="left").with_columns(problem="id")
+        found[table] = joined.select(rows.columns)
+    return found
 
 
-@contextmanager
-def _filtered(run: Run, rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> Iterator[list[StageResult]]:
-    """Run the filters before the execution matrix on other rows, in a temporary folder during the block."""
+def _dropped(run: Run, rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return what the filters before the execution matrix drop of other rows, in a temporary folder."""
 
     def read(job: StageRun) -> StageResult:
         folder = job.open(VERSION, "")
-        work = [(rows.height, lambda: Shard(rows.height, {"kept": rows, **tables}))]
-        return job.compute(folder, work, total=rows.height)
+        return job.compute(
+            folder, [(rows.height, lambda: Shard(rows.height, {"kept": rows, **tables}))], total=rows.height
+        )
 
     scratch = ScratchFolder("planted")
     try:
-        beside = Run(Path(scratch.path), run.recipe, run.recipe_folder)
-        results = Results()
-        for stage in takewhile(
-            lambda stage: stage.name != EXECUTION_MATRIX.name, pipeline_of(run.recipe).before_attempts(beside)
-        ):
+        beside, results = Run(Path(scratch.path), run.recipe, run.recipe_folder), Results()
+        stages = pipeline_of(run.recipe).before_attempts(beside)
+        for stage in takewhile(lambda stage: stage.name != EXECUTION_MATRIX.name, stages):
             stage = replace(SOURCES, work=read) if stage.name == SOURCES.name else stage
             results = results.plus(run_stage(stage, beside, results))
-        yield [result for result in results if result.stage.kind is Kind.FILTER]
+        filters = (result for result in results if result.stage.kind is Kind.FILTER)
+        dropped = [table for result in filters if (table := read_table(result.folder, "dropped")).width]
+        return pl.concat([_DROPPED.to_frame(), *(table.select(_DROPPED.names()) for table in dropped)])
     finally:
         scratch.remove()
-
-
-def _label_figure(run: Run, results: Results) -> Figure:
-    name, title = "planted.wrong_reference", "Wrong references"
-    found = planted_labels(run, Results(results.filters), results.decisions[-1].folder.name)
-    if found is None:
-        return share_figure(name, title, 0, 0, "too few problems have votes", Needs.RUN)
-    how = (
-        f"planted three times in the run's own votes, and looked for by {found.rule}; accused besides are labels that "
-        "were not planted, some of which are wrong"
-    )
-    counts = {"accused besides": found.others, "labels in all": found.problems}
-    return share_figure(name, title, found.hits, found.planted, how, Needs.RUN, counts)
