@@ -19,7 +19,9 @@ from curation.config import LiveModel, Recipe
 from curation.prompts.asked import FILE as ASKED
 from curation.prompts.asked import asked_by
 from curation.public_urls import public_url
-from curation.publish import cards, export, review
+from curation.publish import export, review
+from curation.publish.cards import card
+from curation.publish.cards.attribution import Origin, attribution
 from curation.publish.receipts import LEFT_OUT
 from curation.records import DROPPED, StoreError
 from curation.storage.sorted_parts import write_files
@@ -95,7 +97,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     made_from = {
         EXPORT.name: exported.manifest.digest,
         "dropped": [result.manifest.digest for result in (*filters, *decided)],
-        "card": cards.VERSION,
+        "card": card.VERSION,
         "recipe": hashlib.blake2b(recipe_text(run).encode(), digest_size=8).hexdigest(),
         "settled": settled_digest(run.recipe),
         "verifier": decided[-1].folder.name,
@@ -125,8 +127,8 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     queue = disputes.find_disputes(run, results)
     disputes.write_disputes(queue, staging / "disputed")
     facts = card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run))
-    cards.write_card(facts, staging)
-    text = cards.attribution(facts.pretty_name, facts.license, facts.curated, origins_of(run, results))
+    card.write_card(facts, staging)
+    text = attribution(facts.pretty_name, facts.license, facts.curated, origins_of(run, results))
     atomic_write(staging / "ATTRIBUTION.md", text)
     if asked is not None:
         atomic_write(staging / ASKED, asked)
@@ -142,16 +144,16 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     return target
 
 
-def origins_of(run: Run, results: Results) -> list[cards.Origin]:
+def origins_of(run: Run, results: Results) -> list[Origin]:
     """Return the path and state of each source and joined table."""
     states, origins = read_states(results[SOURCES].folder), []
     for source in run.recipe.sources:
         held = states.get(source.name, {})
         place = public_url(source.url or source.path)
-        origins.append(cards.Origin(source.name, place, held.get("commit") or source.revision))
+        origins.append(Origin(source.name, place, held.get("commit") or source.revision))
         if source.join is not None:
             name, state = f"{source.name}, joined with", held.get("joined_commit") or source.join.revision
-            origins.append(cards.Origin(name, public_url(source.join.path), state))
+            origins.append(Origin(name, public_url(source.join.path), state))
     return origins
 
 
