@@ -18,11 +18,12 @@ from curation.planting import KINDS, VERSION, PlantedRows, plant_rows
 from curation.publish.receipts import Figure, Needs, share_figure
 from curation.records import PROBLEM
 from curation.storage.scratch import ScratchFolder
-from curation.storage.stages import Shard, read_shard, read_table
+from curation.storage.sorted_parts import scan_table
+from curation.storage.stages import Shard, read_table
 from flows.pipelines.by_recipe import pipeline_of
 from flows.run.pipeline import run_stage
 from flows.run.run_folder import Run
-from flows.run.stage import Kind, Results, StageResult, StageRun, shard_counts
+from flows.run.stage import Kind, Results, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
 from flows.stages.decontamination import DECONTAMINATION, benchmark_statements
 from flows.stages.execution_matrix import EXECUTION_MATRIX
@@ -96,23 +97,19 @@ def _passed_rows(results: Results) -> pl.DataFrame:
     Ids are digests, so the first in order are random.
     """
     folder = [result for result in results.filters if result.name != LANGUAGE_VARIANTS.name][-1].folder
-    first = pl.Series("id", [], pl.String)
-    for shard in range(len(shard_counts(folder))):
-        first = first.append(read_shard(folder, "kept", shard, ["id"])["id"]).sort().head(SAMPLE)
-    return read_table(folder, "kept", PROBLEM.names(), pl.col("id").is_in(first.implode())).sort("id")
+    rows = scan_table(folder, "kept").select(PROBLEM.names())
+    return rows.bottom_k(SAMPLE, by="id").collect(engine="streaming").sort("id")
 
 
 def _copied_tables(results: Results, sample: PlantedRows) -> dict[str, pl.DataFrame]:
     """Return the programs' tables for the sample's rows, copies included."""
     copies = pl.DataFrame([*sample.copies.items()], schema={"id": pl.String, "problem": pl.String}, orient="row")
-    originals = sample.rows.select("id", problem="id")
-    names = pl.concat([originals, copies]).unique(maintain_order=True)
-    found = {}
-    for table in (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE):
-        rows = read_table(results[SOURCES].folder, table)
-        joined = rows.join(names, on="problem", maintain_order="left").with_columns(problem="id")
-        found[table] = joined.select(rows.columns)
-    return found
+    names = pl.concat([sample.rows.select("id", problem="id"), copies]).unique(maintain_order=True)
+    tables = {name: read_table(results[SOURCES].folder, name) for name in (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE)}
+    return {
+        name: rows.join(names, on="problem", maintain_order="left").with_columns(problem="id").select(rows.columns)
+        for name, rows in tables.items()
+    }
 
 
 def _dropped(run: Run, rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

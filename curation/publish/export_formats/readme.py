@@ -18,17 +18,6 @@ Prefect:
     pip install polars orjson python-flint sympy
 """
 
-_NEMO_GYM_LICENSES = {
-    "apache-2.0": "Apache 2.0",
-    "mit": "MIT",
-    "cc-by-4.0": "Creative Commons Attribution 4.0 International",
-    "cc-by-sa-4.0": "Creative Commons Attribution-ShareAlike 4.0 International",
-    "cc-by-nc-3.0": "CC BY-NC 3.0",
-    "gpl-3.0": "GNU General Public License v3.0",
-    "gpl-3.0-only": "GNU General Public License v3.0",
-}
-"""NeMo Gym's licence names (`DatasetConfig.license`) by SPDX name."""
-
 
 def readme(form: str, name: str, folder: str, license: str, asked: Asked) -> str:
     """Return an exported set's README."""
@@ -53,7 +42,8 @@ def modules(form: str, domains: Set[str], license: str) -> Mapping[str, str]:
 
 
 def _of_nemo_gym(license: str) -> str:
-    return _NEMO_GYM_LICENSES.get(license.lower(), "TBD")
+    names: Mapping[str, str] = FORMATS["nemo-gym"]["licenses"]
+    return names.get(license.lower(), "TBD")
 
 
 def _how_asked(asked: Asked) -> str:
