@@ -72,21 +72,11 @@ def _answer_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]
 
 def near_misses(answer: str) -> list[str]:
     """Return two near answers, as `4/5` and `5/5` for `3/4`."""
-    numbers = len(_NUMBER.findall(answer))
-    if not numbers:
+    number = _NUMBER.search(answer)
+    if number is None:
         return [f"{answer}+1", f"2({answer})+3"]
-
-    def changed(first: int) -> str:
-        seen = 0
-
-        def larger(match: re.Match[str]) -> str:
-            nonlocal seen
-            seen += 1
-            return str(int(match[0]) + (first if seen == 1 else 1))
-
-        return _NUMBER.sub(larger, answer)
-
-    return [changed(1), changed(2)]
+    rest = _NUMBER.sub(lambda match: str(int(match[0]) + 1), answer[number.end() :])
+    return [f"{answer[: number.start()]}{int(number[0]) + by}{rest}" for by in (1, 2)]
 
 
 def _response(answer: str, form: str) -> str:

@@ -15,7 +15,7 @@ from curation.filters.statements.precision import MEASURED
 from curation.public_urls import public_url
 from curation.publish import review
 from curation.publish.cards import facts
-from curation.publish.cards.attribution import license_counts
+from curation.publish.cards.card import license_counts
 from curation.publish.cards.words import count_phrase
 from curation.publish.pages import Block, Section, Table, cell, wilson
 from curation.publish.versions import MOVED

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from curation.publish.export_formats.writing import card_license
 from curation.records import GoldilocksError, SourceError
-from flows.publish.curated_set import published_folder
-from flows.publish.mark import read_mark
+from flows.publish.curated_set import published_folder, read_mark
 from flows.run.mirroring import MARK
 
 if TYPE_CHECKING:

@@ -23,9 +23,8 @@ from curation.config import Recipe
 from curation.publish.withheld import MADE, PLACE, WITHHELD, is_withheld, restore_texts, source_texts, withhold_texts
 from curation.records import PROBLEM, SourceError
 from curation.storage.stages import atomic_write, read_table, write_parquet
-from flows.publish.curated_set import published_folder, recipe_text
+from flows.publish.curated_set import published_folder, read_mark, recipe_text, renew_mark, require_unaltered
 from flows.publish.disputes import write_disputes
-from flows.publish.mark import read_mark, renew_mark, require_unaltered
 from flows.publish.receipts import renew_contents
 from flows.publish.versions import newest_run
 from flows.run.recipe import parse_recipe

@@ -19,7 +19,7 @@ from curation.filters.statements.precision import MEASURED
 from curation.planting import VERSION as PLANTING
 from curation.publish import receipts, review
 from curation.publish.audit import estimate_audit
-from curation.publish.cards.attribution import license_counts
+from curation.publish.cards.card import license_counts
 from curation.publish.export_formats.writing import card_license
 from curation.publish.receipts import Figure, Needs, Receipt, power_of_tests, share_figure
 from curation.records import SourceError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -14,8 +14,6 @@ import polars as pl
 
 from curation.prompts.asked import Asked, read_asked
 from curation.prompts.solving import FENCE
-from curation.publish.export_formats.carried import unmet_need
-from curation.publish.export_formats.readme import modules, readme
 from curation.publish.export_formats.rows import (
     FORMATS,
     MEASURED,
@@ -27,9 +25,13 @@ from curation.publish.export_formats.rows import (
     tests_of,
 )
 from curation.records import Domain, PromptRequest, SourceError
+from curation.response_formats import ANY
 from curation.storage.scratch import ScratchFolder
 from curation.storage.sorted_parts import in_slices, write_scanned
 from curation.storage.stages import atomic_replace, atomic_write
+from curation.thinking import OPEN
+from curation.verify.own_judges import VARIABLE
+from curation.verify.programs.checkers import as_script
 from curation.verify.programs.problem import CodeLang, CodeProblem
 from curation.verify.programs.tables import set_problems
 
@@ -41,6 +43,17 @@ PROVED_AS = "verl"
 
 ROWS_AT_ONCE = 10_000
 """Rows held as objects."""
+
+OWN_SCORERS = frozenset({"open-r1"})
+"""Formats whose trainer judges programs itself: by C++ or Python, tests, and checkers in Python."""
+
+_INSTALL = """
+The judge is in the package `goldilocks-rl`. In the trainer's environment it needs four packages, and neither torch nor
+Prefect:
+
+    pip install --no-deps goldilocks-rl
+    pip install polars orjson python-flint sympy
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +112,8 @@ def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = Non
         raise SourceError(f"{curated}: {form} can carry none of its {domains.total()} problems: {why}.")
     file = _write(chain([first], rows), form, out)
     license = card_license(curated)
-    atomic_write(out / "README.md", readme(form, curated.absolute().parent.name, str(out), license, asked))
-    for name, text in modules(form, domains.keys(), license).items():
+    atomic_write(out / "README.md", _readme(form, curated.absolute().parent.name, str(out), license, asked))
+    for name, text in _modules(form, domains.keys(), license).items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         atomic_write(out / name, text)
     prompt = out / "system_prompt.txt" if form == "nemo-rl" and asked.prompt.system else None
@@ -155,6 +168,31 @@ def _proved(
                 yield row
             else:
                 failed[str(problem.row["id"])] = why
+
+
+def unmet_need(form: str, program: CodeProblem) -> str | None:
+    """Return the first need of a program's judging that a format does not carry, in words."""
+    if program.refused is not None:
+        return "no tests that judge them"
+    if form not in OWN_SCORERS:
+        return None
+    function, comparison = program.function, program.comparison
+    if function is not None and function.program is not None:
+        return "a function judged by a test program"
+    if function is not None:
+        plain = "." not in function.entry or function.entry.startswith("Solution.")
+        positional = all(call.args and not call.kwargs for call in function.calls)
+        is_plain = plain and positional and function.tolerance is None
+        return "a function" if is_plain else "a function with keywords, a tolerance, no argument or a class of its own"
+    if program.checker is not None:
+        return None if as_script(program.checker) is not None else "a checker in C++"
+    if comparison.tolerant:
+        return "numbers that may differ"
+    if comparison.space_change_sensitive:
+        return "white space that counts"
+    # where no letter is expected, a program that prints one is wrong whatever its case
+    has_letters = any(test.output.lower() != test.output.upper() for test in program.tests)
+    return "letters of either case" if has_letters and not comparison.case_sensitive else None
 
 
 def _problems(curated: Path) -> Iterator[ExportedProblem]:
@@ -240,3 +278,47 @@ def _as_table(rows: Iterator[Row], folder: Path) -> pl.LazyFrame:
         pl.DataFrame(held, schema_overrides=column_types, infer_schema_length=None).write_parquet(part)
         parts.append(pl.scan_parquet(part, glob=False))
     return pl.concat(parts, how="vertical_relaxed")  # where a part has no value of a column, its type is not known
+
+
+def _readme(form: str, name: str, folder: str, license: str, asked: Asked) -> str:
+    """Return an exported set's README."""
+    text = FORMATS[form]["readme"].replace("{folder}", folder)
+    if not asked.prompt.system:
+        text = text.replace(f"        system_prompt_file: {folder}/system_prompt.txt\n", "")
+    if form == "nemo-gym":
+        text += (
+            f"\nThe set's licence is `{license}`; its configuration has `{_of_nemo_gym(license)}`, in NeMo Gym's "
+            "own words, or TBD where it has none for it.\n"
+        )
+    return f"# {name}, for {form}\n\n{text}{_how_asked(asked)}{_INSTALL}"
+
+
+def _modules(form: str, domains: Set[str], license: str) -> Mapping[str, str]:
+    """Return the files next to a format's rows, by relative path."""
+    domain = {"math": "math", "code": "coding"}[next(iter(domains))] if len(domains) == 1 else "other"
+    return {
+        name: text.replace("{domain}", domain).replace("{license}", _of_nemo_gym(license))
+        for name, text in FORMATS[form].get("modules", {}).items()
+    }
+
+
+def _of_nemo_gym(license: str) -> str:
+    names: Mapping[str, str] = FORMATS["nemo-gym"]["licenses"]
+    return names.get(license.lower(), "TBD")
+
+
+def _how_asked(asked: Asked) -> str:
+    examples = f", with {len(asked.prompt.examples)} worked examples before it" if asked.prompt.examples else ""
+    text = f"\nRows ask as the problems were measured: by the prompt `{asked.prompt.version}`{examples}."
+    read = {"thinking": (asked.thinking, OPEN), "response_format": (asked.response_format, ANY)}
+    other = [f"`{name} = {value!r}`" for name, (value, usual) in read.items() if value != usual]
+    text += f" Their records have responses read by {' and '.join(other)}.\n" if other else "\n"
+    if not asked.judges:
+        return text
+    names = [label.partition("@")[0] for label in asked.judges]
+    return text + (
+        f"\nThey were measured with judges of its maker's own, and are not judged without: {', '.join(names)}. Get "
+        "these files from the maker, read them, for they run with your rights, and name them to the trainer's "
+        f"processes:\n\n    export {VARIABLE}={','.join('path/to/' + name for name in names)}\n\n"
+        f"The records name the digests that the files must have: {', '.join(asked.judges)}.\n"
+    )
