@@ -108,7 +108,10 @@ def changed(text: str, recipe: str, draw: random.Random, words: Sequence[str]) -
         return text.upper().replace(" ", "  ").replace(".", " .") if "\\" not in text else text.replace(" ", " \\, ")
     if recipe == "number":
         numbers = list(re.finditer(r"\d+", text))
-        return _replaced(text, number := draw.choice(numbers), str(int(number[0]) + 1)) if numbers else text + " 17"
+        if not numbers:
+            return text + " 17"
+        number = draw.choice(numbers)
+        return _replaced(text, number, str(int(number[0]) + 1))
     parts = text.split(" ")
     plain = exchangeable(parts)
     for place in draw.sample(plain, min(max(1, len(parts) // 30), len(plain))):

@@ -146,7 +146,9 @@ def withhold_texts(table: str, rows: pl.DataFrame, hidden: pl.Series, texts: pl.
     if table in ROWS:  # accepted answers show the answer, evidence the text, and the source has neither
         empty |= {"evidence": pl.lit(None), "accepted": pl.lit([], pl.List(pl.String))}
     for name in empty.keys() & set(rows.columns):
-        is_gone = hidden if table in ROWS else pl.col("_at").is_in(gone.filter(column=name)["_at"].implode())
+        is_gone: pl.Series | pl.Expr = hidden
+        if table not in ROWS:
+            is_gone = pl.col("_at").is_in(gone.filter(column=name)["_at"].implode())
         rows = rows.with_columns(pl.when(is_gone).then(empty[name]).otherwise(name).alias(name))
     is_leaving = pl.col("_at").is_in(leaving.implode())
     notes = found.filter(~is_leaving).with_columns(table=pl.lit(table))

@@ -10,8 +10,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import reduce
-from operator import getitem
 from types import SimpleNamespace
 from typing import Any
 
@@ -145,8 +143,13 @@ def _verifiers(asked: Asked) -> Rewards:
 def _by_record(form: str) -> Callable[[Asked], Rewards]:
     path = record_path(form)
 
+    def record(row: Any) -> Any:
+        for key in path:
+            row = row[key]
+        return row
+
     def call(asked: Asked) -> Rewards:
-        pairs = [(reduce(getitem, path, row), without_end(text)) for row, text in asked]
+        pairs = [(record(row), without_end(text)) for row, text in asked]
         return [score.reward for score in shared_scorer(ScoringSettings()).score(pairs)]
 
     return call

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from curation.publish.cards.facts import FunnelRow
 from flows.publish.versions import CHANGELOG
@@ -20,7 +21,7 @@ def show_in_prefect(name: str, curated: Path, funnel: Sequence[FunnelRow]) -> No
         return
     from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
 
-    def about(subject: str, title: str) -> dict[str, str]:
+    def about(subject: str, title: str) -> dict[str, Any]:
         key = f"{subject}-{name}".lower().replace(".", "-").replace("_", "-")  # Prefect's alphabet
         return {"key": key, "description": f"{title} of {name}"}
 

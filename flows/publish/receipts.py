@@ -150,7 +150,7 @@ def counterfactual_figures(run: Run, version: Version) -> list[Figure]:
 
 def keep_figures(folder: Path, name: str, figures: Iterable[Figure], **about: object) -> None:
     """Store separately measured figures with their inputs in a run's folder."""
-    table = {**about, "figures": list(map(asdict, figures))}
+    table = {**about, "figures": [asdict(figure) for figure in figures]}
     atomic_write(folder / FOLDER / name, json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 
 
