@@ -40,16 +40,8 @@ class AuditEstimate:
     wrong: int
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnPlaces:
-    """A stratum's size, and its drawn positions among all sorted ids."""
-
-    size: int
-    places: NDArray[np.int64]
-
-
-def draw_places(chances: NDArray[np.float64], size: int, seed: int) -> list[DrawnPlaces]:
-    """Draw up to ``size`` problems.
+def draw_places(chances: NDArray[np.float64], size: int, seed: int) -> list[tuple[int, NDArray[np.int64]]]:
+    """Draw up to ``size`` problems; return each stratum's size, and its drawn positions among all sorted ids.
 
     Args:
         chances: of a wrong reference; nan if unknown.
@@ -60,24 +52,20 @@ def draw_places(chances: NDArray[np.float64], size: int, seed: int) -> list[Draw
     total = float(spread[-1]) if len(spread) else 1.0
     numbers = np.minimum((spread / total * STRATA - 1e-9).astype(np.int8), STRATA - 1)
     sizes = np.bincount(numbers, minlength=STRATA).tolist()
-    rng, start, strata = np.random.default_rng(seed), 0, list[DrawnPlaces]()
+    rng, start, strata = np.random.default_rng(seed), 0, list[tuple[int, NDArray[np.int64]]]()
     for count, drawn in zip(sizes, _shared_out(sizes, size), strict=True):
         places = order[start + np.sort(rng.permutation(count)[:drawn])]
         start += count
         if count:
-            strata.append(DrawnPlaces(count, places))
+            strata.append((count, places))
     return strata
 
 
 def _shared_out(sizes: Sequence[int], size: int) -> list[int]:
     shares = [0] * len(sizes)
-    left = min(size, sum(sizes))
-    while left:
-        open_ones = [place for place, many in enumerate(sizes) if shares[place] < many]
-        for place in sorted(open_ones, key=lambda place: shares[place]):
-            if left:
-                shares[place] += 1
-                left -= 1
+    for _ in range(min(size, sum(sizes))):
+        unfilled = (place for place, many in enumerate(sizes) if shares[place] < many)
+        shares[min(unfilled, key=shares.__getitem__)] += 1
     return shares
 
 

@@ -6,6 +6,7 @@ Invariant: escaped text renders letter by letter.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -75,16 +76,9 @@ def cell(text: object) -> str:
 
 def escape_markdown(text: str) -> str:
     """Return text that Markdown renders letter by letter."""
-    escaped = "".join("\\" + c if c in "\\`*_[]<>$|~&#" else c for c in text)
-    lines = [_escape_start(line.strip()) for line in escaped.splitlines()]
-    return "\n".join(lines)
-
-
-def _escape_start(line: str) -> str:
-    digits = len(line) - len(line.lstrip("0123456789"))
-    if digits and line[digits : digits + 1] in (".", ")"):
-        return f"{line[:digits]}\\{line[digits:]}"
-    return "\\" + line if line[:1] in ("-", "+", "=") else line
+    escaped = re.sub(r"([\\`*_\[\]<>$|~&#])", r"\\\1", text)
+    lines = [line.strip() for line in escaped.splitlines()]
+    return "\n".join(re.sub(r"^([0-9]+)(?=[.)])|^(?=[-+=])", r"\1\\", line) for line in lines)
 
 
 def code_span(text: str) -> str:
@@ -97,11 +91,7 @@ def code_span(text: str) -> str:
 
 def longest_run(text: str, letter: str) -> int:
     """Return the length of a letter's longest run."""
-    longest = run = 0
-    for character in text:
-        run = run + 1 if character == letter else 0
-        longest = max(longest, run)
-    return longest
+    return max(map(len, re.findall(f"{re.escape(letter)}+", text)), default=0)
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from pydantic import TypeAdapter
 
 from curation.publish.pages import Block, Section, Table, wilson
 from curation.publish.pages import page as build_page
@@ -45,11 +46,11 @@ class Figure:
 
     name: str
     title: str
-    value: float | int | str | None
-    interval: tuple[float, float] | None
-    n: int | None
-    how: str
-    needs: Needs
+    value: float | int | str | None = None
+    interval: tuple[float, float] | None = None
+    n: int | None = None
+    how: str = ""
+    needs: Needs = Needs.RUN
     measure: str | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
 
@@ -72,6 +73,12 @@ class Figure:
     def counted(self) -> str:
         """Return its components in words."""
         return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in self.counts.items())
+
+    @property
+    def numbers(self) -> str:
+        """Return value, interval, number and components as printed."""
+        of, counts = "" if self.n is None else f" of {self.n:,}", f" [{self.counted}]" if self.counts else ""
+        return f"{self.text}{of}{counts}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,24 +107,16 @@ class Receipt:
     @property
     def digest(self) -> str:
         """Return the SHA-256 of its content."""
-        return hashlib.sha256(json.dumps(self._table(), sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps({"schema": SCHEMA, **asdict(self)}, sort_keys=True).encode()).hexdigest()
 
     def as_json(self) -> str:
         """Return the text of receipt.json."""
-        return json.dumps({**self._table(), "digest": self.digest}, indent=1, ensure_ascii=False) + "\n"
-
-    def _table(self) -> dict[str, Any]:
-        table = asdict(self)
-        return {"schema": SCHEMA, **table, "figures": [as_row(figure) for figure in self.figures]}
+        table = {"schema": SCHEMA, **asdict(self), "digest": self.digest}
+        return json.dumps(table, indent=1, ensure_ascii=False) + "\n"
 
 
-def as_row(figure: Figure) -> dict[str, Any]:
-    """Return a figure as JSON holds it."""
-    return {**asdict(figure), "interval": None if figure.interval is None else list(figure.interval)}
-
-
-def read_receipt(folder: Path) -> tuple[Receipt, str]:
-    """Return a set's receipt and the digest in its file.
+def read_receipt(folder: Path) -> Receipt:
+    """Return a set's receipt.
 
     Raises:
         SourceError: it is missing or unreadable.
@@ -127,24 +126,25 @@ def read_receipt(folder: Path) -> tuple[Receipt, str]:
         table = json.loads(path.read_text(encoding="utf-8"))
         if table["schema"] != SCHEMA:
             raise SourceError(f"{path}: schema {table['schema']}, this version reads {SCHEMA}.")
-        figures = tuple(as_figure(row) for row in table.pop("figures"))
-        digest, _ = str(table.pop("digest")), table.pop("schema")
-        return Receipt(**table, figures=figures), digest
+        return TypeAdapter(Receipt).validate_python(table)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise SourceError(
             f"{folder}: no {FILE} there; sets have one since they are published with a receipt: `goldilocks run` again."
         ) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
+        first = next(iter(str(error).splitlines()), "")
         raise SourceError(
-            f"{path} is damaged ({error}); `goldilocks publish DIR --receipt` of the run's folder writes it anew."
+            f"{path} is damaged ({first}); `goldilocks publish DIR --receipt` of the run's folder writes it anew."
         ) from error
 
 
-def as_figure(row: Mapping[str, Any]) -> Figure:
-    """Return the figure of a row from `as_row`."""
-    interval = row["interval"]
-    pair = None if interval is None else (interval[0], interval[1])
-    return Figure(**{**row, "interval": pair, "needs": Needs(row["needs"])})
+def as_figures(rows: Iterable[Mapping[str, Any]]) -> list[Figure]:
+    """Return the figures of rows as JSON holds them.
+
+    Raises:
+        ValueError: a row is none.
+    """
+    return TypeAdapter(list[Figure]).validate_python(rows)
 
 
 def share_figure(
@@ -198,12 +198,14 @@ def licence_figures(ledger: Mapping[str, Sequence[tuple[str, int, int, int]]], c
         "rows of data/train-*.parquet by source and license, and the copies in also_from; "
         "ATTRIBUTION.md names the place of each source"
     )
-    figures = [Figure("licences.card", "The card's licence", card, None, None, "the header of README.md", Needs.SET)]
+    figures = [
+        Figure("licences.card", "The card's licence", card, how="the header of README.md", needs=Needs.SET),
+    ]
     for source in sorted(ledger):
         for license, problems, changed, merged in ledger[source]:
             name, title = f"licences.{source}.{license}", f"{source}, {license}"
             counts = {"changed texts": changed, "merged copies": merged}
-            figures.append(Figure(name, title, problems, None, None, how, Needs.SET, counts=counts))
+            figures.append(Figure(name, title, problems, how=how, needs=Needs.SET, counts=counts))
     return figures
 
 
@@ -211,24 +213,16 @@ def differing_figures(stated: Receipt, computed: Receipt, names: Collection[str]
     """Return a sentence for each figure that is recomputed differently."""
     sentences = []
     for name in sorted(names):
-        said, came = stated.figure(name), computed.figure(name)
-        if said == came:
-            continue
-        if said is None or came is None:
-            words = "comes out, and is not in the receipt" if said is None else "is stated, and does not come out"
-            figure = came if said is None else said
-            assert figure is not None, name
-            sentences.append(f"{name}: {_value(figure)} {words}.")
-        elif _numbers(said) != _numbers(came):
-            sentences.append(f"{name}: the receipt states {_value(said)}, {_value(came)} comes out.")
-        else:
-            sentences.append(f"{name}: the figure is right, but its words in the receipt were changed.")
+        match stated.figure(name), computed.figure(name):
+            case None, Figure() as new:
+                sentences.append(f"{name}: {new.numbers} comes out, and is not in the receipt.")
+            case Figure() as old, None:
+                sentences.append(f"{name}: {old.numbers} is stated, and does not come out.")
+            case Figure() as old, Figure() as new if _numbers(old) != _numbers(new):
+                sentences.append(f"{name}: the receipt states {old.numbers}, {new.numbers} comes out.")
+            case old, new if old != new:
+                sentences.append(f"{name}: the figure is right, but its words in the receipt were changed.")
     return sentences
-
-
-def _value(figure: Figure) -> str:
-    n = "" if figure.n is None else f" of {figure.n:,}"
-    return f"{figure.text}{n}" + (f" [{figure.counted}]" if figure.counts else "")
 
 
 def _numbers(figure: Figure) -> tuple[object, ...]:
@@ -245,41 +239,30 @@ def power_of_tests(runs: pl.DataFrame, decisions: pl.DataFrame, made: pl.DataFra
     Args:
         made: problem and test of tests made here.
     """
-    failing = _failing(runs, decisions)
-    by_made = failing.join(made, on=["problem", "test"], how="semi")
-    by_given = failing.join(made, on=["problem", "test"], how="anti")
+    staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", wanted="output")
+    ran = runs.filter(pl.col("ended").ne_missing("skipped")).join(staying, on=["problem", "test"])
+    fails = ~pl.col("valid") | (pl.col("output") != pl.col("wanted"))
+    failing = ran.filter(fails.fill_null(True)).select("problem", "test", "solution", "right").unique()
+    of_wrong = failing.filter(~pl.col("right"))
+    by_made = of_wrong.join(made, on=["problem", "test"], how="semi")
+    by_given = of_wrong.join(made, on=["problem", "test"], how="anti")
     of_others = by_made.filter(pl.len().over("problem", "test") > 1)  # such a test had been kept without it, too
     solutions = runs.select(*_ONE, "right").unique()
     wrong, right = solutions.filter(~pl.col("right")), solutions.filter("right")
-    passed = right.join(_failing(runs, decisions, right=True), on=_ONE, how="anti").height
+    passed = right.join(failing.filter("right"), on=_ONE, how="anti").height
 
     def caught(name: str, title: str, how: str, *by: pl.DataFrame) -> Figure:
         hits = wrong.join(pl.concat(by).select(_ONE), on=_ONE, how="semi").height
         return share_figure(f"tests.{name}", title, hits, wrong.height, how, Needs.RUN)
 
     held_out = "left out: a wrong solution that only tests made against it catch counts as missed"
+    by_right = "solutions that the source calls right, on all tests of their problem; they had a vote on these tests"
     return [
-        share_figure(
-            "tests.tpr",
-            "Right solutions that pass (TPR)",
-            passed,
-            right.height,
-            "solutions that the source calls right, on all tests of their problem; they had a vote on these tests",
-            Needs.RUN,
-        ),
+        share_figure("tests.tpr", "Right solutions that pass (TPR)", passed, right.height, by_right, Needs.RUN),
         caught("tnr", "Wrong solutions caught (TNR)", "of those that the source calls wrong", by_given, by_made),
         caught("tnr.left_out", "the same, each left out of making tests", held_out, by_given, of_others),
         caught("tnr.given", "the same, by the source's own tests", "by tests of the source that stayed", by_given),
     ]
-
-
-def _failing(runs: pl.DataFrame, decisions: pl.DataFrame, *, right: bool = False) -> pl.DataFrame:
-    """Return failures of wrong (or right) solutions on kept tests."""
-    staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", wanted="output")
-    told = runs.filter(pl.col("right") == right).filter(pl.col("ended").ne_missing("skipped"))
-    joined = told.join(staying, on=["problem", "test"])
-    fails = ~pl.col("valid") | (pl.col("output") != pl.col("wanted"))
-    return joined.filter(fails.fill_null(True)).select("problem", "test", "solution").unique()
 
 
 SECTIONS = {
@@ -310,33 +293,31 @@ _AGAIN = {
 
 def page(receipt: Receipt) -> str:
     """Return the text of RECEIPT.md."""
-    sections = [
-        Section(heading, [sentence, *_blocks([figure for figure in receipt.figures if figure.section == section])])
-        for section, (heading, sentence) in SECTIONS.items()
-        if any(figure.section == section for figure in receipt.figures)
-    ]
-    files = (
-        f"`{FILE}` holds the SHA-256 of {len(receipt.files):,} files and the digests of {len(receipt.columns):,} "
-        f"columns of `data/`. Its own digest is `{receipt.digest}`: it shows an edit, it is no signature."
-    )
     opening = (
         f"Version {receipt.version} of {receipt.made_on}: {receipt.rows:,} problems, judged by `{receipt.verifier}`, "
         f"curated by Goldilocks {receipt.goldilocks}. `{FILE}` holds the same figures for programs. `goldilocks "
         "verify receipt DIR` computes again what the last column allows, and prints what differs. Intervals are 95 %."
     )
-    return build_page(f"Receipt of {_cell(receipt.name)}", [opening, *sections, Section("Files", [files])])
+    sections = []
+    for section, (heading, sentence) in SECTIONS.items():
+        if figures := [figure for figure in receipt.figures if figure.section == section]:
+            notes = dict.fromkeys(f"{figure.how[:1].upper()}{figure.how[1:]}." for figure in figures)
+            table = Table(("", "figure", "of", "computed again from"), list(map(_row, figures)), "llrl")
+            sections.append(Section(heading, [sentence, table, "\n".join(notes)]))
+    files = (
+        f"`{FILE}` holds the SHA-256 of {len(receipt.files):,} files and the digests of {len(receipt.columns):,} "
+        f"columns of `data/`. Its own digest is `{receipt.digest}`: it shows an edit, it is no signature."
+    )
+    blocks: list[Block | Section] = [opening, *sections, Section("Files", [files])]
+    return build_page(f"Receipt of {_cell(receipt.name)}", blocks)
 
 
-def _blocks(figures: list[Figure]) -> list[Block]:
-    rows = []
-    for figure in figures:
-        of = "" if figure.n is None else f"{figure.n:,}"
-        again = f"`{figure.measure}`" if figure.value is None and figure.measure else _AGAIN[figure.needs]
-        text = f"`{figure.text}`" if figure.section == "digests" and figure.value is not None else _cell(figure.text)
-        counts = f": {_cell(figure.counted)}" if figure.counts else ""
-        rows.append((_cell(figure.title), f"{text}{counts}", of, again))
-    notes = dict.fromkeys(f"{figure.how[:1].upper()}{figure.how[1:]}." for figure in figures)
-    return [Table(("", "figure", "of", "computed again from"), rows, "llrl"), "\n".join(notes)]
+def _row(figure: Figure) -> tuple[str, ...]:
+    of = "" if figure.n is None else f"{figure.n:,}"
+    again = f"`{figure.measure}`" if figure.value is None and figure.measure else _AGAIN[figure.needs]
+    text = f"`{figure.text}`" if figure.section == "digests" and figure.value is not None else _cell(figure.text)
+    counts = f": {_cell(figure.counted)}" if figure.counts else ""
+    return _cell(figure.title), f"{text}{counts}", of, again
 
 
 def _cell(text: str) -> str:

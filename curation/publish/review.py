@@ -119,18 +119,16 @@ def read_statements(folder: Path) -> dict[str, list[ReviewVerdict]]:
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        parsed = _parse_line(line)
-        if parsed is None:
+        if (parsed := _parse_line(line)) is None:
             raise StoreError(f"{path}, line {number}: {line[:80]!r} is no verdict; mend or remove the line.")
         word, verdict = parsed
-        said = statements.pop(verdict.problem, [])
-        if word == UNDO:
-            last = next((at for at in reversed(range(len(said))) if said[at].reviewer == verdict.reviewer), None)
-            said = [other for at, other in enumerate(said) if at != last]
-        else:
-            said.append(verdict)
-        if said:
-            statements[verdict.problem] = said
+        given = statements.pop(verdict.problem, [])
+        if word != UNDO:
+            given.append(verdict)
+        elif own := [at for at, other in enumerate(given) if other.reviewer == verdict.reviewer]:
+            del given[own[-1]]
+        if given:
+            statements[verdict.problem] = given
     return statements
 
 
@@ -147,19 +145,15 @@ def agreed_verdict(statements: Sequence[ReviewVerdict], reviewers: int = 1) -> R
 def _parse_line(line: bytes) -> tuple[str, ReviewVerdict] | None:
     try:
         content = json.loads(line)
-    except ValueError:
+        problem, answer, word = content["problem"], content.get("answer"), content.get("verdict")
+        verdict = ReviewVerdict(problem, answer, content.get("reviewer"), content.get("note"))
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None
-    if not isinstance(content, dict) or not isinstance(content.get("problem"), str):
-        return None
-    reviewer, note = content.get("reviewer"), content.get("note")
-    if not (isinstance(reviewer, str | None) and isinstance(note, str | None)):
-        return None
-    word, answer = content.get("verdict"), content.get("answer")
-    if word in (REJECT, UNDO) and answer is None:
-        return word, ReviewVerdict(content["problem"], None, reviewer, note)
-    if word == ACCEPT and isinstance(answer, str) and answer.strip():
-        return word, ReviewVerdict(content["problem"], answer, reviewer, note)
-    return None
+    texts = (
+        isinstance(problem, str) and isinstance(verdict.reviewer, str | None) and isinstance(verdict.note, str | None)
+    )
+    fits = isinstance(answer, str) and bool(answer.strip()) if word == ACCEPT else answer is None
+    return (word, verdict) if texts and fits and word in (ACCEPT, REJECT, UNDO) else None
 
 
 def add_verdict(folder: Path, verdict: ReviewVerdict) -> None:
@@ -173,9 +167,9 @@ def undo_verdict(folder: Path, problem: str, reviewer: str | None) -> None:
 
 
 def _append(folder: Path, word: str, verdict: ReviewVerdict) -> None:
-    told = {"reviewer": verdict.reviewer, "note": verdict.note}
+    about = {"reviewer": verdict.reviewer, "note": verdict.note}
     line = {"problem": verdict.problem, "verdict": word, "answer": verdict.answer}
-    line |= {name: text for name, text in told.items() if text is not None}
+    line |= {name: text for name, text in about.items() if text is not None}
     with (folder / FILE).open("ab+", buffering=0) as handle:
         end = _whole_lines(handle, folder / TORN)
         content = json.dumps(line, ensure_ascii=False).encode() + b"\n"

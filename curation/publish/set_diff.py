@@ -12,7 +12,6 @@ import polars as pl
 
 from curation.publish import versions
 from curation.publish.versions import VersionChange
-from curation.records import DECISION
 
 REWORDED = "reworded"
 """The class of problems with another id in each set, since one has them rewritten."""
@@ -129,13 +128,11 @@ def rate_move() -> pl.Expr:
 
 
 def _outcomes(tables: PublishedTables) -> pl.DataFrame:
-    """Return each problem's outcome (`DECISION`); a kept row, else the last dropped one."""
+    """Return each problem's outcome, what of `DECISION` is compared; a kept row, else the last dropped one."""
     kept = tables.data.select("at", problem="id", keep=True, reason=pl.lit(None, pl.String), **_measures(tables.data))
     left = tables.dropped.select("at", problem="id", keep=False, reason="reason", **_measures(tables.dropped))
     furthest = left.unique("problem", keep="last", maintain_order=True)
-    rows = pl.concat([kept, furthest]).unique("problem", keep="first", maintain_order=True)
-    rest = {name: pl.lit(None, dtype) for name, dtype in DECISION.items() if name not in rows.columns}
-    return rows.with_columns(**rest)
+    return pl.concat([kept, furthest]).unique("problem", keep="first", maintain_order=True)
 
 
 def _measures(frame: pl.DataFrame) -> dict[str, pl.Expr]:
@@ -146,20 +143,14 @@ def _measures(frame: pl.DataFrame) -> dict[str, pl.Expr]:
 
 
 def _differing(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
-    names = [
-        name
-        for name in new.data.columns
-        if name in old.data.columns and name not in MEASURED and name not in _WHERE_FOUND
-    ]
+    names = [name for name in new.data.columns if name in {*old.data.columns} - MEASURED - _WHERE_FOUND]
     both = new.data.select("id", *names).join(old.data.select("id", *names), on="id", suffix="_old")
     found = [pl.when(pl.col(name).ne_missing(pl.col(f"{name}_old"))).then(pl.lit(name)) for name in names]
     for name in old.further.keys() & new.further.keys():
-        sides = (tables.further[name].rename({"digest": digest}) for tables, digest in ((old, "was"), (new, "is")))
-        was, now = sides
-        both = both.join(was, left_on="id", right_on="problem", how="left")
-        both = both.join(now, left_on="id", right_on="problem", how="left")
-        both = both.with_columns(pl.col("was").ne_missing(pl.col("is")).alias(f"{name}_differ")).drop("was", "is")
-        found.append(pl.when(f"{name}_differ").then(pl.lit(name)))
+        for tables, side in ((old, "was"), (new, "is")):
+            digests = tables.further[name].rename({"problem": "id", "digest": f"{name}_{side}"})
+            both = both.join(digests, on="id", how="left")
+        found.append(pl.when(pl.col(f"{name}_was").ne_missing(pl.col(f"{name}_is"))).then(pl.lit(name)))
     listed = pl.concat_list(found).list.drop_nulls() if found else pl.lit([], pl.List(pl.String))
     return both.select(problem="id", differs=listed).filter(pl.col("differs").list.len() > 0)
 

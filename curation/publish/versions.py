@@ -63,38 +63,26 @@ COMPARED = ("problem", "keep", *_SHOWN)
 
 def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
     """Return a `CHANGES` row per problem, in the new version's order, then gone ones."""
-    for frame in (old, new):
-        assert set(COMPARED) <= set(frame.columns), frame.columns
-    sides = [
-        frame.select(
-            "problem",
-            pl.col("keep").alias(f"{side}_keep"),
-            *(pl.col(name).alias(f"{side}_{name}") for name in _SHOWN),
-        )
-        for side, frame in (("old", old), ("new", new))
-    ]
-    joined = sides[1].join(sides[0], on="problem", how="full", coalesce=True, maintain_order="left_right")
-    was, now = pl.col("old_keep"), pl.col("new_keep")
-    suspected = pl.lit(DropReason.SUSPECTED_WRONG_LABEL.value)
-    rules: list[tuple[pl.Expr, VersionChange]] = [
-        (now.is_null() & was, VersionChange.REMOVED),
-        (was.is_null() & now, VersionChange.ADDED),
-        (
-            (pl.col("new_reason") == suspected) & pl.col("old_reason").ne_missing(suspected),
-            VersionChange.WRONG_LABELLED,
-        ),
-        (was & now, VersionChange.KEPT),
-        (~was & now, VersionChange.PROMOTED),
-        (was & (pl.col("new_reason") == DropReason.TOO_EASY.value), VersionChange.RETIRED),
-        (was & (pl.col("new_reason") == DropReason.NEVER_SOLVED.value), VersionChange.DEFERRED),
-        (was & ~now, VersionChange.DROPPED),
-    ]
-    change_name = pl.coalesce(*(pl.when(fires).then(pl.lit(change.value)) for fires, change in rules))
-    return (
-        joined.with_columns(change_name.fill_null(VersionChange.LEFT_OUT.value).alias("change"))
-        .select(CHANGES.names())
-        .cast(CHANGES)
+    sides = (
+        frame.select("problem", pl.col("keep", *_SHOWN).name.prefix(prefix))
+        for frame, prefix in ((new, "new_"), (old, "old_"))
     )
+    joined = next(sides).join(next(sides), on="problem", how="full", coalesce=True, maintain_order="left_right")
+    was, now, reason = pl.col("old_keep"), pl.col("new_keep"), pl.col("new_reason")
+    suspected = DropReason.SUSPECTED_WRONG_LABEL.value
+    rules = {
+        VersionChange.REMOVED: now.is_null() & was,
+        VersionChange.ADDED: was.is_null() & now,
+        VersionChange.WRONG_LABELLED: (reason == suspected) & pl.col("old_reason").ne_missing(suspected),
+        VersionChange.KEPT: was & now,
+        VersionChange.PROMOTED: ~was & now,
+        VersionChange.RETIRED: was & (reason == DropReason.TOO_EASY.value),
+        VersionChange.DEFERRED: was & (reason == DropReason.NEVER_SOLVED.value),
+        VersionChange.DROPPED: was & ~now,
+        VersionChange.LEFT_OUT: pl.lit(True),
+    }
+    first = pl.coalesce(*(pl.when(holds).then(pl.lit(change.value)) for change, holds in rules.items()))
+    return joined.with_columns(change=first).select(CHANGES.names()).cast(CHANGES)
 
 
 def counts(table: pl.DataFrame) -> dict[str, int]:
@@ -119,19 +107,16 @@ def changelog(version: int, made_on: str, policy: str, number: Mapping[str, int]
     moved = first.filter(pl.col("change").is_in(MOVED))
     for change, part in moved.sort("change", maintain_order=True).group_by("change", maintain_order=True):
         lines += ["", f"### {str(change[0]).replace('_', ' ').capitalize()}", ""]
-        lines += [f"- `{row['problem']}`: {_step(row)}" for row in part.head(EXAMPLES).iter_rows(named=True)]
+        rows = part.head(EXAMPLES).iter_rows(named=True)
+        lines += [f"- `{row['problem']}`: {_side(row, 'old')} → {_side(row, 'new')}" for row in rows]
         if number[str(change[0])] > EXAMPLES:
             lines.append(f"- and {number[str(change[0])] - EXAMPLES:,} more")
     return "\n".join(lines) + "\n"
 
 
-def _step(row: dict[str, object]) -> str:
-    sides = [_side(row[f"{side}_pass_rate"], row[f"{side}_judged"], row[f"{side}_reason"]) for side in ("old", "new")]
-    return " → ".join(sides)
-
-
-def _side(rate: object, judged: object, reason: object) -> str:
+def _side(row: Mapping[str, object], side: str) -> str:
+    rate, judged = row[f"{side}_pass_rate"], row[f"{side}_judged"]
     if judged is None:
         return "not there"
     share = "nothing judged" if rate is None else f"{rate:.2f} of {judged}"
-    return f"{share} ({reason or 'kept'})"
+    return f"{share} ({row[f'{side}_reason'] or 'kept'})"

@@ -64,13 +64,15 @@ class WithheldSet:
 def is_withheld(rows: pl.DataFrame, licenses: Collection[str]) -> pl.Series:
     """Return which rows have a withheld licence, copies' included."""
     named = [name.lower() for name in licenses]
-    own = pl.col("license").fill_null(UNKNOWN).str.to_lowercase().is_in(named)
-    if "also_from" not in rows.columns:
-        return rows.select(own.alias("withheld"))["withheld"]
-    copies = pl.col("also_from").list.eval(
-        pl.element().struct.field("license").fill_null(UNKNOWN).str.to_lowercase().is_in(named)
-    )
-    return rows.select((own | copies.list.any().fill_null(False)).alias("withheld"))["withheld"]
+
+    def is_named(license: pl.Expr) -> pl.Expr:
+        return license.fill_null(UNKNOWN).str.to_lowercase().is_in(named)
+
+    hidden = is_named(pl.col("license"))
+    if "also_from" in rows.columns:
+        copies = pl.col("also_from").list.eval(is_named(pl.element().struct.field("license")))
+        hidden |= copies.list.any().fill_null(False)
+    return rows.select(withheld=hidden)["withheld"]
 
 
 def source_texts(
@@ -113,10 +115,11 @@ def _unpivoted(rows: pl.DataFrame, index: Sequence[str], columns: Sequence[str])
 
 
 def _with_digests(texts: pl.DataFrame) -> pl.DataFrame:
+    """Return texts with their digests, and those of their words, whatever is between them."""
     held = texts["text"].to_list()
+    words = [digest_of(" ".join(text.split())) for text in held]
     return texts.with_columns(
-        pl.Series("digest", [digest_of(text) for text in held], pl.String),
-        pl.Series("words", [digest_of(" ".join(text.split())) for text in held], pl.String),
+        digest=pl.Series([digest_of(text) for text in held], dtype=pl.String), words=pl.Series(words, dtype=pl.String)
     )
 
 
@@ -131,10 +134,7 @@ def withhold_texts(table: str, rows: pl.DataFrame, hidden: pl.Series, texts: pl.
     Args:
         rows: with ``source``, ``row`` and ``id``, and for tests ``index``.
     """
-    columns, keys = (
-        [name for name in TEXTS[table] if name in rows.columns],
-        [name for name in KEY if name in rows.columns],
-    )
+    columns, keys = ([name for name in names if name in rows.columns] for names in (TEXTS[table], KEY))
     rows = rows.with_row_index("_at")
     long = _with_digests(_unpivoted(rows.filter(hidden), ["_at", *keys], columns))
     found = long.join(texts, on=[*PLACE, "digest"], how="semi")
@@ -142,22 +142,18 @@ def withhold_texts(table: str, rows: pl.DataFrame, hidden: pl.Series, texts: pl.
     reworded = apart.join(texts, on=[*PLACE, "words"], how="semi")
     lost = apart.filter(pl.col("column").is_in(_NEEDED[table]))
     leaving = pl.concat([lost, reworded] if table == TESTS else [lost])["_at"].unique()
-    notes = found.filter(~pl.col("_at").is_in(leaving.implode())).with_columns(table=pl.lit(table))
-    if table in ROWS:
-        empty = [pl.when(hidden).then(None).otherwise(pl.col(name)).alias(name) for name in [*columns, "evidence"]]
-        rows = rows.with_columns(column for column in empty if column.meta.output_name() in rows.columns)
-        if "accepted" in rows.columns:  # they show the answer, and the source does not have them
-            none = pl.lit([], rows.schema["accepted"])
-            rows = rows.with_columns(accepted=pl.when(hidden).then(none).otherwise("accepted"))
-    else:
-        gone = pl.concat([found, reworded])
-        for name in columns:
-            at = gone.filter(column=name)["_at"].implode()
-            rows = rows.with_columns(pl.when(pl.col("_at").is_in(at)).then(None).otherwise(pl.col(name)).alias(name))
-    kept = rows.filter(~pl.col("_at").is_in(leaving.implode())).drop("_at")
-    return WithheldSet(
-        kept, notes.match_to_schema(WITHHELD, missing_columns="insert", extra_columns="ignore"), len(leaving)
-    )
+    gone, empty = pl.concat([found, reworded]), {name: pl.lit(None) for name in columns}
+    if table in ROWS:  # accepted answers show the answer, evidence the text, and the source has neither
+        empty |= {"evidence": pl.lit(None), "accepted": pl.lit([], pl.List(pl.String))}
+    for name in empty.keys() & set(rows.columns):
+        is_gone: pl.Series | pl.Expr = hidden
+        if table not in ROWS:
+            is_gone = pl.col("_at").is_in(gone.filter(column=name)["_at"].implode())
+        rows = rows.with_columns(pl.when(is_gone).then(empty[name]).otherwise(name).alias(name))
+    is_leaving = pl.col("_at").is_in(leaving.implode())
+    notes = found.filter(~is_leaving).with_columns(table=pl.lit(table))
+    notes = notes.match_to_schema(WITHHELD, missing_columns="insert", extra_columns="ignore")
+    return WithheldSet(rows.filter(~is_leaving).drop("_at"), notes, len(leaving))
 
 
 def restore_texts(

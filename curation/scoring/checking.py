@@ -11,15 +11,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from curation.publish.export_formats.rows import ExportedProblem, record_path
 from curation.response_formats import CHOICE, CUE, HASHES, TAG
 from curation.scoring.record import MARK, read_record
 from curation.scoring.scorer import ScoringSettings, shared_scorer
 from curation.scoring.trainers import areal_reward, slime_reward, trl_reward, verifiers_reward, verl_score, without_end
-
-if TYPE_CHECKING:
-    from curation.publish.export_formats.rows import ExportedProblem
 
 Row = Mapping[str, Any]
 Asked = Sequence[tuple[Row, str]]
@@ -44,7 +42,7 @@ def check_rows(form: str, rows: Sequence[tuple[ExportedProblem, Row]]) -> list[s
         right, wrong, strict = _program_texts(problem) if problem.program is not None else _answer_texts(problem)
         parts.append((right, wrong, strict))
         asked += [(row, text) for text in (*right, "", *wrong)]
-    rewards = iter(CALLS[form](asked))
+    rewards = iter((_FUNCTIONS.get(form) or _by_record(form))(asked))
     return [
         _failure([next(rewards) for _ in right], next(rewards), [next(rewards) for _ in wrong], strict)
         for right, wrong, strict in parts
@@ -72,21 +70,11 @@ def _answer_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]
 
 def near_misses(answer: str) -> list[str]:
     """Return two near answers, as `4/5` and `5/5` for `3/4`."""
-    numbers = len(_NUMBER.findall(answer))
-    if not numbers:
+    number = _NUMBER.search(answer)
+    if number is None:
         return [f"{answer}+1", f"2({answer})+3"]
-
-    def changed(first: int) -> str:
-        seen = 0
-
-        def larger(match: re.Match[str]) -> str:
-            nonlocal seen
-            seen += 1
-            return str(int(match[0]) + (first if seen == 1 else 1))
-
-        return _NUMBER.sub(larger, answer)
-
-    return [changed(1), changed(2)]
+    rest = _NUMBER.sub(lambda match: str(int(match[0]) + 1), answer[number.end() :])
+    return [f"{answer[: number.start()]}{int(number[0]) + by}{rest}" for by in (1, 2)]
 
 
 def _response(answer: str, form: str) -> str:
@@ -152,31 +140,27 @@ def _verifiers(asked: Asked) -> Rewards:
     return asyncio.run(judged())
 
 
-def _by_record(place: Callable[[Row], Any]) -> Callable[[Asked], Rewards]:
+def _by_record(form: str) -> Callable[[Asked], Rewards]:
+    path = record_path(form)
+
+    def record(row: Any) -> Any:
+        for key in path:
+            row = row[key]
+        return row
 
     def call(asked: Asked) -> Rewards:
-        pairs = [(place(row), without_end(text)) for row, text in asked]
+        pairs = [(record(row), without_end(text)) for row, text in asked]
         return [score.reward for score in shared_scorer(ScoringSettings()).score(pairs)]
 
     return call
 
 
-_RECORD, _TRUTH = _by_record(lambda row: row[MARK]), _by_record(lambda row: row["ground_truth"])
-
-CALLS: Mapping[str, Callable[[Asked], Rewards]] = {
+_FUNCTIONS: Mapping[str, Callable[[Asked], Rewards]] = {
     "verl": _verl,
     "trl": _trl,
     "open-r1": _trl,
     "verifiers": _verifiers,
-    "nemo-rl": _by_record(lambda row: row["output"]),
     "areal": _areal,
-    "openrlhf": _by_record(lambda row: row["label"]),
     "slime": _slime,
-    "open-instruct": _TRUTH,
-    "nemo-gym": _RECORD,
-    "skyrl": _by_record(lambda row: row["reward_spec"]["ground_truth"]),
-    "roll": _TRUTH,
-    "tinker": _RECORD,
-    "art": _RECORD,
 }
-"""Each format's call, from rows and responses to rewards."""
+"""The calls of trainers with a reward function; others score a row's record in a class of ours."""

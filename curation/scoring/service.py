@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import asdict
 from reprlib import repr as brief
@@ -40,9 +40,6 @@ MAX_BODY = 1 << 28
 
 MAX_BODIES = 1 << 30
 """Bytes of all requests being read."""
-
-Submitted = Sequence[Future[tuple[Verdict, ...]] | str]
-"""Future verdicts, or why an item is refused."""
 
 
 def reward_app(scorer: Scorer, records: Mapping[str, str] | None = None, key: str | None = None) -> KeyGuard:
@@ -81,7 +78,9 @@ class _Service:
 
     async def _scores(self, request: Request, items_of: Callable[[dict[str, Any]], list[Any]]) -> list[dict[str, Any]]:
         body = await self._body(request)
-        submitted = await run_in_threadpool(lambda: self._submit_all(items_of(_table(body))))
+        submitted = await run_in_threadpool(
+            lambda: [self._submit(item, number) for number, item in enumerate(items_of(_table(body)))]
+        )
         return [
             {"reward": None, "outcome": "refused", "answer": None, "method": "", "error": one}
             if isinstance(one, str)
@@ -124,20 +123,21 @@ class _Service:
         response = without_end(query.removeprefix(prompt)) if is_text else None
         return {"response": response, "id" if isinstance(label, str) and label in self._records else "record": label}
 
-    def _submit_all(self, items: Sequence[Any]) -> Submitted:
-        return [self._submit(item, number) for number, item in enumerate(items)]
-
     def _submit(self, item: Any, number: int) -> Future[tuple[Verdict, ...]] | str:
+        """Return an item's future verdict, or why it is refused."""
         try:
-            return self._scorer.submit(self._record(item), _response(item))
+            if not isinstance(item, dict):
+                raise SourceError(f"it is {brief(item)}; it must be an object.")
+            record, response = self._record(item), item.get("response")
+            if not isinstance(response, str):
+                raise SourceError(f"response is {brief(response)}; it must be a text.")
+            return self._scorer.submit(record, response)
         except SourceError as error:
             return f"item {number}: {error}"
         except RecursionError:
             return f"item {number}: its record is nested too deeply."
 
-    def _record(self, item: Any) -> Any:
-        if not isinstance(item, dict):
-            raise SourceError(f"it is {brief(item)}; it must be an object.")
+    def _record(self, item: Mapping[str, Any]) -> Any:
         if item.get("record") is not None:
             return item["record"]
         name = item.get("id")
@@ -147,13 +147,6 @@ class _Service:
                 "the set."
             )
         return self._records[name]
-
-
-def _response(item: Mapping[str, Any]) -> str:
-    response = item.get("response")
-    if not isinstance(response, str):
-        raise SourceError(f"response is {brief(response)}; it must be a text.")
-    return response
 
 
 def _table(body: bytes) -> dict[str, Any]:

@@ -84,20 +84,24 @@ async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float | list[
 
 async def art_reward(row: Mapping[str, Any], trajectory: Any) -> float:
     """Return a trajectory's reward, and add the outcome to its ``metadata``."""
-    pair = (row.get(MARK), last_message(trajectory.messages()))
-    (score,) = await asyncio.to_thread(_scored, [pair], {})
+    score = await awaited_score(row.get(MARK), last_message(trajectory.messages()))
     trajectory.metadata["outcome"] = score.outcome
     trajectory.metrics["verifier_failed"] = score.reward is None
     return score.reward or 0.0
 
 
-def exported_score(record: Any, response: str) -> Score:
+def exported_score(record: Any, response: Any, **settings: Any) -> Score:
     """Score a response by its record.
 
     Raises:
         SourceError: there is no record.
     """
-    return _scored([(record, response)], {})[0]
+    return _scored([(record, response)], settings)[0]
+
+
+async def awaited_score(record: Any, response: Any, **settings: Any) -> Score:
+    """Score a response in a thread, as `exported_score`."""
+    return await asyncio.to_thread(exported_score, record, response, **settings)
 
 
 def without_end(text: str) -> str:
@@ -107,8 +111,7 @@ def without_end(text: str) -> str:
 
 async def verifiers_reward(completion: Any, info: Mapping[str, Any], **_others: Any) -> float:
     """Return a rollout's reward."""
-    pair = (info.get(MARK), last_message(completion))
-    return (await asyncio.to_thread(_scored, [pair], {}))[0].reward or 0.0
+    return (await awaited_score(info.get(MARK), last_message(completion))).reward or 0.0
 
 
 def last_message(completion: Any) -> Any:

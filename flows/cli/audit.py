@@ -7,19 +7,19 @@ stratum; a rejected problem counts as a wrong label.
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import asdict
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from rich.console import Console
 
-from curation.publish.audit import draw_places, estimate_audit
+from curation.publish.audit import AuditStratum, draw_places, estimate_audit
 from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.pipelines.find_problem import filters_of
-from flows.publish.audits import FILE, Audit, as_audit, read_audit
+from flows.publish.audits import FILE, Audit, AuditRow, read_audit
 from flows.publish.curated_set import published_verifier, published_version
 from flows.publish.versions import newest_run
 from flows.run.pipeline import read_results
@@ -45,9 +45,9 @@ def audit_run(run: Run, size: int, console: Console) -> None:
     judged = audit.wrong_labels(verdicts_of_people(run))
     waiting = [name for stratum in audit.strata for name in stratum.drawn if name not in judged]
     for name in waiting[:SHOWN]:
-        statement, reference = audit.rows[name]
-        console.print(f"{name}  reference {reference}")
-        console.print(f"  statement   {' '.join(statement.split())}")
+        row = audit.rows[name]
+        console.print(f"{name}  reference {row.reference}")
+        console.print(f"  statement   {' '.join(row.statement.split())}")
     if len(waiting) > SHOWN:
         console.print(f"… and {len(waiting) - SHOWN:,} more: {run.folder / FILE}")
     _print_estimate(console, run, audit, judged, len(waiting))
@@ -76,20 +76,14 @@ def _draw(run: Run, size: int) -> Audit:
     rows = pl.scan_parquet(files, glob=False).select("statement", "answer", problem="id")
     names = rows.select("problem").collect().sort("problem")
     strata = draw_places(_chances(run, names, verifier), size, run.recipe.seed)
-    drawn = [names["problem"][stratum.places].to_list() for stratum in strata]
-    meant = pl.col("problem").is_in([name for ids in drawn for name in ids])
-    texts = {
-        name: {"statement": statement, "reference": answer}
-        for statement, answer, name in rows.filter(meant).collect(engine="streaming").iter_rows()
-    }
-    table: dict[str, Any] = {
-        "size": size,
-        "version": published_version(run),
-        "strata": [{"size": one.size, "drawn": ids} for one, ids in zip(strata, drawn, strict=True)],
-        "rows": {name: texts[name] for ids in drawn for name in ids},
-    }
-    atomic_write(run.folder / FILE, json.dumps(table, indent=1, ensure_ascii=False) + "\n")
-    return as_audit(table)
+    drawn = tuple(AuditStratum(count, tuple(names["problem"][places].to_list())) for count, places in strata)
+    meant = pl.col("problem").is_in([name for stratum in drawn for name in stratum.drawn])
+    found_rows = rows.filter(meant).collect(engine="streaming").iter_rows()
+    texts = {name: AuditRow(statement, answer) for statement, answer, name in found_rows}
+    rows_of = {name: texts[name] for stratum in drawn for name in stratum.drawn}
+    audit = Audit(size, published_version(run), drawn, rows_of)
+    atomic_write(run.folder / FILE, json.dumps(asdict(audit), indent=1, ensure_ascii=False) + "\n")
+    return audit
 
 
 def _chances(run: Run, names: pl.DataFrame, verifier: str) -> NDArray[np.float64]:

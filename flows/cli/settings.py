@@ -17,7 +17,7 @@ from pydantic.json_schema import SkipJsonSchema
 from curation.config import Pick, Recipe
 from curation.config.base import ByKind
 from curation.config.mistakes import kinds_of, tables_in
-from curation.publish.cards.words import REASON_WORDS
+from curation.publish.cards.words import reason_words
 from curation.records import ConfigError, DropReason
 from flows.run.terminal import SafeConsole
 
@@ -92,7 +92,7 @@ def find_settings(key: str, *, train: bool = False) -> list[Setting]:
     if not found and not train and key in {*DropReason}:
         found = deciding_settings(DropReason(key))
         if not found:
-            raise ConfigError(f"no setting decides which rows leave as {key} ({REASON_WORDS[DropReason(key)]}).")
+            raise ConfigError(f"no setting decides which rows leave as {key} ({reason_words(key)}).")
     if not found:
         sought = key.lower()
         found = [row for row in rows if sought in display_key(row.key) or sought in row.meaning.lower()]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -19,11 +18,12 @@ from curation.planting import KINDS, VERSION, PlantedRows, plant_rows
 from curation.publish.receipts import Figure, Needs, share_figure
 from curation.records import PROBLEM
 from curation.storage.scratch import ScratchFolder
-from curation.storage.stages import Shard, read_shard, read_table
+from curation.storage.sorted_parts import scan_table
+from curation.storage.stages import Shard, read_table
 from flows.pipelines.by_recipe import pipeline_of
 from flows.run.pipeline import run_stage
 from flows.run.run_folder import Run
-from flows.run.stage import Kind, Results, StageResult, StageRun, shard_counts
+from flows.run.stage import Kind, Results, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
 from flows.stages.decontamination import DECONTAMINATION, benchmark_statements
 from flows.stages.execution_matrix import EXECUTION_MATRIX
@@ -41,13 +41,25 @@ _FILTERS = (
     "planted in copies of rows that had passed; the recipe's filters, except stages that ask a model, ran on them next "
     "to rows without a defect; the counts show at which stage rows left and why"
 )
-_PROGRAMS = (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE)
+_LABELS = (
+    "planted three times in the run's own votes, and looked for by {}; accused besides are labels that were not "
+    "planted, some of which are wrong"
+)
+_DROPPED = pl.Schema({"source": pl.String, "row": pl.Int64, "stage": pl.String, "reason": pl.String})
 
 
 def planted_figures(run: Run, results: Results) -> list[Figure]:
     """Return the recall of each kind of planted defect."""
-    root, math = Run(run.folder, without_models(run.recipe), run.recipe_folder), run.recipe.flow == "curate-math"
-    return [*_row_figures(root, results, math=math), *([_label_figure(run, results)] if math else [])]
+    root = Run(run.folder, without_models(run.recipe), run.recipe_folder)
+    figures = list(_row_figures(root, results))
+    if run.recipe.flow == "curate-math":
+        name, title = "planted.wrong_reference", "Wrong references"
+        found = planted_labels(run, Results(results.filters), results.decisions[-1].folder.name)
+        if found is None:
+            return [*figures, share_figure(name, title, 0, 0, "too few problems have votes", Needs.RUN)]
+        counts, how = {"accused besides": found.others, "labels in all": found.problems}, _LABELS.format(found.rule)
+        figures.append(share_figure(name, title, found.hits, found.planted, how, Needs.RUN, counts))
+    return figures
 
 
 def without_models(recipe: Recipe) -> Recipe:
@@ -56,25 +68,23 @@ def without_models(recipe: Recipe) -> Recipe:
     return recipe.model_copy(update={"questions": {}, "code": code})
 
 
-def _row_figures(run: Run, results: Results, *, math: bool) -> Iterator[Figure]:
+def _row_figures(run: Run, results: Results) -> Iterator[Figure]:
+    math = run.recipe.flow == "curate-math"
     statements = benchmark_statements(run) if DECONTAMINATION.enabled(run) else []
     sample = plant_rows(_passed_rows(results), statements, run.recipe.seed, most=MOST, beside=BESIDE, math=math)
-    tables = {} if math else _copied_tables(results, sample)
-    with _filtered(run, sample.rows, tables) as stages:
-        dropped = [table for stage in stages if (table := read_table(stage.folder, "dropped")).width]
-    left = pl.concat([table.select("source", "row", "stage", "reason") for table in dropped]) if dropped else None
+    left = _dropped(run, sample.rows, {} if math else _copied_tables(results, sample))
     for name, kind in KINDS.items():
         if kind.math_only and not math:
             continue
         rows = sample.planted.filter(pl.col("kind") == name)
-        found = rows.join(left, on=["source", "row"]).select("stage", "reason").rows() if left is not None else []
-        ordered = sorted(Counter(found).items(), key=lambda item: (item[0][1] not in kind.reasons, -item[1], item[0]))
-        reasons = {f"{stage}: {reason}": count for (stage, reason), count in ordered}
-        gone, how = sum(reasons.values()), _FILTERS
-        if not rows.height:
+        found = Counter(rows.join(left, on=["source", "row"]).select("stage", "reason").rows())
+        ordered = sorted(found.items(), key=lambda item: (item[0][1] not in kind.reasons, -item[1], item[0]))
+        reasons, how = {f"{stage}: {reason}": count for (stage, reason), count in ordered}, _FILTERS
+        if rows.height:
+            reasons["stayed"] = rows.height - found.total()
+        else:
             how = "the recipe names no benchmark" if kind.of_benchmark else "no row of the run can carry it"
-        counts = {**reasons, **({"stayed": rows.height - gone} if rows.height else {})}
-        yield share_figure(f"planted.{name}", kind.title, gone, rows.height, how, Needs.RUN, counts)
+        yield share_figure(f"planted.{name}", kind.title, found.total(), rows.height, how, Needs.RUN, reasons)
 
 
 def _passed_rows(results: Results) -> pl.DataFrame:
@@ -83,58 +93,39 @@ def _passed_rows(results: Results) -> pl.DataFrame:
     Ids are digests, so the first in order are random.
     """
     folder = [result for result in results.filters if result.name != LANGUAGE_VARIANTS.name][-1].folder
-    first = pl.Series("id", [], pl.String)
-    for shard in range(len(shard_counts(folder))):
-        first = first.append(read_shard(folder, "kept", shard, ["id"])["id"]).sort().head(SAMPLE)
-    return read_table(folder, "kept", PROBLEM.names(), pl.col("id").is_in(first.implode())).sort("id")
+    rows = scan_table(folder, "kept").select(PROBLEM.names())
+    return rows.bottom_k(SAMPLE, by="id").collect(engine="streaming").sort("id")
 
 
 def _copied_tables(results: Results, sample: PlantedRows) -> dict[str, pl.DataFrame]:
-    names = pl.DataFrame(
-        [*((name, name) for name in sample.rows["id"].unique()), *sample.copies.items()],
-        schema={"id": pl.String, "problem": pl.String},
-        orient="row",
-    ).unique(["id", "problem"], maintain_order=True)
+    """Return the programs' tables for the sample's rows, copies included."""
+    copies = pl.DataFrame([*sample.copies.items()], schema={"id": pl.String, "problem": pl.String}, orient="row")
+    names = pl.concat([sample.rows.select("id", problem="id"), copies]).unique(maintain_order=True)
+    tables = {name: read_table(results[SOURCES].folder, name) for name in (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE)}
     return {
-        table: (rows := read_table(results[SOURCES].folder, table))
-        .join(names, on="problem", how="inner", maintain_order="left")
-        .with_columns(problem="id")
-        .select(rows.columns)
-        for table in _PROGRAMS
+        name: rows.join(names, on="problem", maintain_order="left").with_columns(problem="id").select(rows.columns)
+        for name, rows in tables.items()
     }
 
 
-@contextmanager
-def _filtered(run: Run, rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> Iterator[list[StageResult]]:
-    """Run the filters before the execution matrix on other rows, in a temporary folder during the block."""
+def _dropped(run: Run, rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return what the filters before the execution matrix drop of other rows, in a temporary folder."""
 
     def read(job: StageRun) -> StageResult:
         folder = job.open(VERSION, "")
-        work = [(rows.height, lambda: Shard(rows.height, {"kept": rows, **tables}))]
-        return job.compute(folder, work, total=rows.height)
+        return job.compute(
+            folder, [(rows.height, lambda: Shard(rows.height, {"kept": rows, **tables}))], total=rows.height
+        )
 
     scratch = ScratchFolder("planted")
     try:
-        beside = Run(Path(scratch.path), run.recipe, run.recipe_folder)
-        results = Results()
-        for stage in takewhile(
-            lambda stage: stage.name != EXECUTION_MATRIX.name, pipeline_of(run.recipe).before_attempts(beside)
-        ):
+        beside, results = Run(Path(scratch.path), run.recipe, run.recipe_folder), Results()
+        stages = pipeline_of(run.recipe).before_attempts(beside)
+        for stage in takewhile(lambda stage: stage.name != EXECUTION_MATRIX.name, stages):
             stage = replace(SOURCES, work=read) if stage.name == SOURCES.name else stage
             results = results.plus(run_stage(stage, beside, results))
-        yield [result for result in results if result.stage.kind is Kind.FILTER]
+        filters = (result for result in results if result.stage.kind is Kind.FILTER)
+        dropped = [table for result in filters if (table := read_table(result.folder, "dropped")).width]
+        return pl.concat([_DROPPED.to_frame(), *(table.select(_DROPPED.names()) for table in dropped)])
     finally:
         scratch.remove()
-
-
-def _label_figure(run: Run, results: Results) -> Figure:
-    name, title = "planted.wrong_reference", "Wrong references"
-    found = planted_labels(run, Results(results.filters), results.decisions[-1].folder.name)
-    if found is None:
-        return share_figure(name, title, 0, 0, "too few problems have votes", Needs.RUN)
-    how = (
-        f"planted three times in the run's own votes, and looked for by {found.rule}; accused besides are labels that "
-        "were not planted, some of which are wrong"
-    )
-    counts = {"accused besides": found.others, "labels in all": found.problems}
-    return share_figure(name, title, found.hits, found.planted, how, Needs.RUN, counts)

@@ -20,7 +20,7 @@ from flows.run.training import read_run
 from flows.run.training_status import is_training
 from training.embedded_model import EMBEDDED
 from training.embedded_model.problems import Split
-from training.recipe import CuratedData, EmbeddedData
+from training.recipe import CuratedData, DataSettings, EmbeddedData
 from training.rollouts.tasks import load_tasks
 from training.stored.general import read_chats
 
@@ -28,6 +28,8 @@ PARENTS = 3
 """Max folders from a run to its model: RUN/checkpoints/N/hf."""
 
 BATCH = 5_000
+
+_PROBLEMS = {"id": pl.String, "statement": pl.String}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,13 @@ def trained_sets(policy: ModelSettings, folder: Path, more: Sequence[Path] = ())
     Args:
         more: folders of curated sets or runs.
     """
-    sets = [found for path in more for found in _named(path)]
-    if isinstance(policy, LiveModel) and policy.loads_folder and policy.model != EMBEDDED:
-        model = folder / Path(policy.model).expanduser()
-        if model.is_dir():
-            sets += _of_model(model.resolve())
+    sets = list[TrainedSet]()
+    for path in more:
+        if not path.is_dir():
+            raise ConfigError(f"--trained-on {path}: there is no such folder; name a curated set or a training run.")
+        sets += _of_run(path) if is_training(path) else [_curated(published_folder(path).absolute())]
+    if isinstance(policy, LiveModel) and policy.loads_folder:
+        sets += _of_model(policy.model, folder)
     return sets
 
 
@@ -62,7 +66,7 @@ def refuse_trained_on(bench: str, problems: pl.DataFrame, sets: Sequence[Trained
     for trained in sets:
         hits = _shared(problems, trained)
         if hits:
-            row, how = next(iter(hits.items()))
+            row, how = min(hits.items())
             text = " ".join(problems["statement"][row].split())[:100]
             raise ConfigError(
                 f"bench {bench}: {len(hits)} of its {problems.height} problems are in {trained.name}, which this "
@@ -78,29 +82,23 @@ def _shared(problems: pl.DataFrame, trained: TrainedSet) -> dict[int, str]:
         return hits
     statements = problems.select("statement", benchmark=pl.lit("bench")).with_row_index("row")
     index = BenchmarkIndex(statements.with_columns(pl.col("row").cast(pl.Int64)), OverlapSettings())
-    batches = list(trained.problems.iter_slices(BATCH))
+    batches = [batch["statement"] for batch in trained.problems.iter_slices(BATCH)]
     for batch in batches:
-        index.count(batch["statement"])
+        index.count(batch)
     for batch in batches:
-        found = index.hits(batch["statement"]).filter(pl.col("kind") == OVERLAP)
+        found = index.hits(batch).filter(pl.col("kind") == OVERLAP)
         for row, method in found.select("benchmark_row", "method").iter_rows():
             hits.setdefault(row, f"overlap by {method}")
-    return dict(sorted(hits.items()))
+    return hits
 
 
-def _named(path: Path) -> Iterator[TrainedSet]:
-    if not path.is_dir():
-        raise ConfigError(f"--trained-on {path}: there is no such folder; name a curated set or a training run.")
-    if is_training(path):
-        yield from _of_run(path)
-    else:
-        yield _curated(published_folder(path).absolute())
-
-
-def _of_model(model: Path) -> Iterator[TrainedSet]:
-    run = next((folder for folder in (model, *model.parents[:PARENTS]) if is_training(folder)), None)
-    if run is not None:
-        yield from _of_run(run)
+def _of_model(name: str, folder: Path) -> Iterator[TrainedSet]:
+    model = folder / Path(name).expanduser()
+    if name != EMBEDDED and model.is_dir():
+        model = model.resolve()
+        for run in filter(is_training, (model, *model.parents[:PARENTS])):
+            yield from _of_run(run)
+            return
 
 
 def _of_run(folder: Path) -> Iterator[TrainedSet]:
@@ -108,23 +106,21 @@ def _of_run(folder: Path) -> Iterator[TrainedSet]:
     if isinstance(recipe.data, CuratedData):
         for name in recipe.data.folders:
             yield _curated((home / Path(name).expanduser()).absolute())
-    drawn = isinstance(recipe.data, EmbeddedData)
     if not isinstance(recipe.data, CuratedData) or recipe.data.hard:
-        tasks = load_tasks(recipe.data, Split.TRAIN, home)
-        rows = [(task.id, task.request.statement) for task in tasks.values()]
-        yield TrainedSet(f"the {recipe.data.kind} problems of {folder.name}", _frame(rows), drawn=drawn)
+        name = f"the {recipe.data.kind} problems of {folder.name}"
+        yield _tasks(name, recipe.data, home, drawn=isinstance(recipe.data, EmbeddedData))
     if recipe.stored is not None and recipe.stored.general is not None:
         path = home / Path(recipe.stored.general).expanduser()
-        said = [" ".join(one["content"] for one in chat[:-1]) for chat in read_chats(path)]
-        yield TrainedSet(f"the instruction data of {folder.name}", _frame([(text, text) for text in said]))
-    if recipe.trained.model != EMBEDDED and (before := home / Path(recipe.trained.model).expanduser()).is_dir():
-        yield from _of_model(before.resolve())
+        texts = [" ".join(message["content"] for message in chat[:-1]) for chat in read_chats(path)]
+        table = pl.DataFrame({"id": texts, "statement": texts}, schema=_PROBLEMS)
+        yield TrainedSet(f"the instruction data of {folder.name}", table)
+    yield from _of_model(recipe.trained.model, home)
 
 
 def _curated(folder: Path) -> TrainedSet:
-    tasks = load_tasks(CuratedData(kind="curated", folders=(str(folder),)), Split.TRAIN, folder)
-    return TrainedSet(str(folder), _frame([(task.id, task.request.statement) for task in tasks.values()]))
+    return _tasks(str(folder), CuratedData(kind="curated", folders=(str(folder),)), folder)
 
 
-def _frame(rows: list[tuple[str, str]]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema={"id": pl.String, "statement": pl.String}, orient="row")
+def _tasks(name: str, data: DataSettings, home: Path, *, drawn: bool = False) -> TrainedSet:
+    rows = [(task.id, task.request.statement) for task in load_tasks(data, Split.TRAIN, home).values()]
+    return TrainedSet(name, pl.DataFrame(rows, schema=_PROBLEMS, orient="row"), drawn)

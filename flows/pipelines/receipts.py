@@ -16,11 +16,10 @@ import polars as pl
 
 from curation.policies.excerpt import excerpt
 from curation.publish import receipts, review
-from curation.publish.receipts import Figure, Needs, Receipt, read_receipt
+from curation.publish.receipts import Figure, Needs, Receipt
 from curation.records import ConfigError, SourceError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.sorted_parts import in_order, scan_table
-from curation.storage.stages import read_shard
 from flows.pipelines.find_problem import filters_of
 from flows.pipelines.judged_again import judged_again
 from flows.pipelines.planted_defects import planted_figures
@@ -36,7 +35,7 @@ from flows.publish.receipts import OF_FILES, make_receipt, precision_figures, st
 from flows.publish.versions import Version, digest_of, latest, newest_run, scan_decisions
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.run.stage import Results, shard_counts
+from flows.run.stage import Results
 from flows.run.training import read_run
 from flows.stages.decisions import decisions_of as decisions_stage
 from flows.stages.export import EXPORT, PUBLISHED
@@ -101,9 +100,8 @@ def verify_receipt(place: Path, *, quick: bool) -> Verification:
         SourceError: the receipt is missing or unreadable.
     """
     folder = published_folder(place)
-    stated, digest = receipts.read_receipt(folder)
-    found = Verification(folder)
-    _check_itself(stated, digest, folder, found)
+    stated, found = receipts.read_receipt(folder), Verification(folder)
+    _check_itself(stated, folder, found)
     try:
         own = with_contents(stated, folder)
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -119,8 +117,8 @@ def verify_receipt(place: Path, *, quick: bool) -> Verification:
     return found
 
 
-def _check_itself(stated: Receipt, digest: str, folder: Path, found: Verification) -> None:
-    if stated.digest != digest:
+def _check_itself(stated: Receipt, folder: Path, found: Verification) -> None:
+    if (folder / receipts.FILE).read_text(encoding="utf-8") != stated.as_json():
         found.differing.append(f"{receipts.FILE}: its content does not have the digest that it states; it was edited.")
     try:
         page = (folder / receipts.PAGE).read_text(encoding="utf-8").splitlines()
@@ -128,13 +126,12 @@ def _check_itself(stated: Receipt, digest: str, folder: Path, found: Verificatio
         found.differing.append(f"{receipts.PAGE} is missing or cannot be read.")
         return
     wanted = receipts.page(stated).splitlines()
-    for line in (line for line in wanted if line not in page and "Its own digest" not in line):
-        found.differing.append(f"{receipts.PAGE} lacks a line of {receipts.FILE}: {line}")
-    for line in (line for line in page if line not in wanted and "Its own digest" not in line):
-        found.differing.append(f"{receipts.PAGE} has a line that {receipts.FILE} lacks: {line}")
+    lacking = [f"lacks a line of {receipts.FILE}: {line}" for line in wanted if line not in page]
+    added = [f"has a line that {receipts.FILE} lacks: {line}" for line in page if line not in wanted]
+    found.differing += [f"{receipts.PAGE} {text}" for text in (*lacking, *added) if "Its own digest" not in text]
 
 
-def _file_sentences(stated: Receipt, files: dict[str, str]) -> Iterator[str]:
+def _file_sentences(stated: Receipt, files: Mapping[str, str]) -> Iterator[str]:
     for name in sorted({*stated.files, *files}):
         if name not in files:
             yield f"{name} is in the receipt and not in the set."
@@ -145,63 +142,65 @@ def _file_sentences(stated: Receipt, files: dict[str, str]) -> Iterator[str]:
 
 
 def _check_contents(stated: Receipt, own: Receipt, found: Verification) -> None:
-    found.differing += _file_sentences(stated, dict(own.files))
+    found.differing += _file_sentences(stated, own.files)
     if own.rows != stated.rows:
         found.differing.append(f"data/: {stated.rows:,} problems are stated, {own.rows:,} are there.")
-    for name in sorted({*stated.columns, *own.columns}):
-        if stated.columns.get(name) != own.columns.get(name) and own.rows == stated.rows:
-            found.differing.append(f"data/: column {name} does not hold what was published.")
-    figures = [figure for figure in (*stated.figures, *own.figures) if figure.section in OF_FILES]
-    names = {figure.name for figure in figures}
+    else:
+        altered = {name for name, _ in stated.columns.items() ^ own.columns.items()}
+        found.differing += [f"data/: column {name} does not hold what was published." for name in sorted(altered)]
+    names = {figure.name for figure in (*stated.figures, *own.figures) if figure.section in OF_FILES}
     found.differing += receipts.differing_figures(stated, own, names)
     found.checked.append(f"{len(stated.files):,} files, {len(stated.columns):,} columns, {len(names):,} licences")
 
 
 def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:
-    rules = [figure for figure in stated.figures if figure.section == "precision"]
-    if stated.goldilocks == package_version("goldilocks-rl"):
+    rules = {figure.name for figure in stated.figures if figure.section == "precision"}
+    here = package_version("goldilocks-rl")
+    if stated.goldilocks == here:
         computed = replace(own, figures=tuple(precision_figures()))
-        found.differing += receipts.differing_figures(stated, computed, {figure.name for figure in rules})
+        found.differing += receipts.differing_figures(stated, computed, rules)
         found.checked.append(f"precision of {len(rules):,} rules")
     elif rules:
         found.unchecked.append(
-            f"precision of {len(rules):,} rules: measured with Goldilocks {stated.goldilocks}, this is "
-            f"{package_version('goldilocks-rl')}"
+            f"precision of {len(rules):,} rules: measured with Goldilocks {stated.goldilocks}, this is {here}"
         )
-    for figure in stated.figures:
-        if figure.needs in (Needs.RUN, Needs.TRAINING) and figure.value is not None:
-            needed = "the run's folder" if figure.needs is Needs.RUN else "training"
-            found.unchecked.append(f"{figure.name}: it takes {needed}")
+    needed = {Needs.RUN: "the run's folder", Needs.TRAINING: "training"}
+    found.unchecked += [
+        f"{figure.name}: it takes {needed[figure.needs]}"
+        for figure in stated.figures
+        if figure.needs in needed and figure.value is not None
+    ]
 
 
 def _check_run(stated: Receipt, published: PublishedRun, folder: Path, found: Verification, *, quick: bool) -> None:
     run, version, verifier = published.run, published.version, published.verifier
-    today = verifier_version(run)
-    mark = published_mark(run)
+    mark, today = published_mark(run), verifier_version(run)
     if mark is not None and mark["disputed"]["said"] != review.digest(verdicts_of_people(run)):
         found.unchecked.append(
             "people's verdicts since the set was published: they are applied here, so decisions may differ; "
             "`goldilocks run` publishes them"
         )
-    if version.origin != "run" or today != verifier:
-        why = (
-            "it is a refreshed version, of which only its folder's files are compared"
-            if version.origin != "run"
-            else f"verdicts are {verifier}'s, this Goldilocks judges by {today}; `goldilocks run` "
-            "judges by it, and `goldilocks diff` shows what changes"
-        )
-        found.unchecked.append(f"digests: attempts were not judged again, {why}")
-        digests = stored_digests(run, published.results, version)
-        digests["decisions"] = digest_of(scan_decisions(run.folder, version.number))
-        _compare(stated, published, published.results, digests, folder, found, quick=quick)
+    if version.origin == "run" and today == verifier:
+        with judged_again(run, Results(published.results.filters), verifier, version) as again:
+            found.differing += again.differing
+            left = f", {again.failed:,} on which the verifier failed left out" if again.failed else ""
+            found.checked.append(f"{again.verdicts:,} verdicts{left}, {again.decisions:,} decisions")
+            if run.recipe.asks("doubtful_verdicts"):
+                found.unchecked.append(
+                    "a model's votes on doubtful verdicts: those that are stored in the run's folder"
+                )
+            _compare(stated, published, again.results, again.digests, folder, found, quick=quick)
         return
-    with judged_again(run, Results(published.results.filters), verifier, version) as again:
-        found.differing += again.differing
-        left = f", {again.failed:,} on which the verifier failed left out" if again.failed else ""
-        found.checked.append(f"{again.verdicts:,} verdicts{left}, {again.decisions:,} decisions")
-        if run.recipe.asks("doubtful_verdicts"):
-            found.unchecked.append("a model's votes on doubtful verdicts: those that are stored in the run's folder")
-        _compare(stated, published, again.results, again.digests, folder, found, quick=quick)
+    why = (
+        "it is a refreshed version, of which only its folder's files are compared"
+        if version.origin != "run"
+        else f"verdicts are {verifier}'s, this Goldilocks judges by {today}; `goldilocks run` "
+        "judges by it, and `goldilocks diff` shows what changes"
+    )
+    found.unchecked.append(f"digests: attempts were not judged again, {why}")
+    digests = stored_digests(run, published.results, version)
+    digests["decisions"] = digest_of(scan_decisions(run.folder, version.number))
+    _compare(stated, published, published.results, digests, folder, found, quick=quick)
 
 
 def _compare(
@@ -220,49 +219,36 @@ def _compare(
     names = {figure.name for figure in (*stated.figures, *computed.figures) if figure.section not in OF_FILES}
     found.differing += receipts.differing_figures(stated, computed, names)
     found.differing += _differing_rows(folder, results[EXPORT].folder)
-    told = [figure for figure in stated.figures if figure.section not in OF_FILES and figure.value is not None]
-    training = [figure for figure in told if figure.needs is Needs.TRAINING]
-    found.checked.append(f"{len(told) - len(training):,} figures, {stated.rows:,} problems")
-    found.unchecked += [f"{figure.name}: compared with the run's copy; it takes training" for figure in training]
+    measured = [figure for figure in stated.figures if figure.section not in OF_FILES and figure.value is not None]
+    training = [figure.name for figure in measured if figure.needs is Needs.TRAINING]
+    found.checked.append(f"{len(measured) - len(training):,} figures, {stated.rows:,} problems")
+    found.unchecked += [f"{name}: compared with the run's copy; it takes training" for name in training]
     if is_planted and planted is None:
         found.unchecked.append("planted defects: compared with the run's copy; without --quick they are planted again")
     for name in ("name", "version", "made_on", "goldilocks", "verifier"):
-        if (said := getattr(stated, name)) != (came := getattr(computed, name)):
-            found.differing.append(f"{receipts.FILE}: {name} is {said}, the run has {came}.")
+        if (old := getattr(stated, name)) != (new := getattr(computed, name)):
+            found.differing.append(f"{receipts.FILE}: {name} is {old}, the run has {new}.")
 
 
 def _differing_rows(folder: Path, exported: Path) -> Iterator[str]:
-    files = sorted((folder / "data").glob("train-*.parquet"))
-    rows, wanted = pl.scan_parquet(files, glob=False), scan_table(exported, "kept")
+    rows = pl.scan_parquet(sorted((folder / "data").glob("train-*.parquet")), glob=False)
+    here, wanted = rows.collect_schema().names(), scan_table(exported, "kept")
     if not wanted.collect_schema().names():
         wanted = rows.clear()
-    if _same_rows(rows, exported):
-        return
-    shared = [name for name in wanted.collect_schema().names() if name in rows.collect_schema().names()]
-    tables = (table.rename({"id": "problem"}) for table in (wanted, rows))
+    columns = [name for name in wanted.collect_schema().names() if name in here and name != "id"]
+    tables = (table.select("id", *columns).rename({"id": "problem"}) for table in (wanted, rows))
     for ours, theirs in in_order(*tables):
+        if ours.equals(theirs):
+            continue
         for name in ours.join(theirs, on="problem", how="anti", maintain_order="left")["problem"]:
             yield f"problem {name} is missing from the set."
         for name in theirs.join(ours, on="problem", how="anti", maintain_order="left")["problem"]:
             yield f"problem {name} is in the set, and the run does not export it."
         both = ours.join(theirs, on="problem", suffix="_there", maintain_order="left")
-        for column in (name for name in shared if name != "id"):
+        for column in columns:
             for row in both.filter(pl.col(column).ne_missing(pl.col(f"{column}_there"))).iter_rows(named=True):
-                yield (
-                    f"problem {row['problem']}: {column} is {_short(row[f'{column}_there'])}, the run exports "
-                    f"{_short(row[column])}."
-                )
-
-
-def _same_rows(rows: pl.LazyFrame, exported: Path) -> bool:
-    counts, start = shard_counts(exported), 0
-    if rows.select(pl.len()).collect().item() != sum(counts):
-        return False
-    for shard, count in enumerate(counts):
-        if not rows.slice(start, count).collect().equals(read_shard(exported, "kept", shard)):
-            return False
-        start += count
-    return True
+                there, stated = _short(row[f"{column}_there"]), _short(row[column])
+                yield f"problem {row['problem']}: {column} is {there}, the run exports {stated}."
 
 
 def _short(value: object) -> str:
@@ -289,7 +275,7 @@ def measure_receipt(folder: Path, ablation: Path | None = None) -> Receipt:
             found = planted_figures(run, results)
             set_receipts.keep_figures(run.folder, set_receipts.PLANTED, found, made_from=made_from)
         renew_receipt(run, version, results)
-        return read_receipt(run.folder / "curated")[0]
+        return receipts.read_receipt(run.folder / "curated")
 
 
 def ablation_figures(folder: Path, published: PublishedRun) -> list[Figure]:
@@ -298,7 +284,13 @@ def ablation_figures(folder: Path, published: PublishedRun) -> list[Figure]:
     Args:
         folder: of a finished ablation with arms `curated`, trained on the set, and `random`, its base.
     """
-    rows = {(row["bench"], row["arm"]): row for row in _read(folder)["results"]}
+    path = folder / "ablation.json"
+    try:
+        rows = {(row["bench"], row["arm"]): row for row in json.loads(path.read_text(encoding="utf-8"))["results"]}
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise SourceError(f"--ablation {folder}: holds no ablation (no ablation.json); `goldilocks ablate`.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise SourceError(f"{path} is damaged ({error}); the same `goldilocks ablate` writes it again.") from error
     curated, trained = (published.run.folder / "curated").resolve(), set[Path]()
     for run in sorted((folder / "runs").glob("curated-seed-*")):
         recipe, home = read_run(run)
@@ -312,26 +304,15 @@ def ablation_figures(folder: Path, published: PublishedRun) -> list[Figure]:
     return [_counterfactual(bench, rows[bench, "curated"], rows[bench, "random"]) for bench in benches]
 
 
-def _counterfactual(bench: str, own: dict[str, Any], other: dict[str, Any]) -> Figure:
-    told = own["difference"]
-    interval = None if None in (told["low"], told["high"]) else (round(told["low"], 4), round(told["high"], 4))
+def _counterfactual(bench: str, own: Mapping[str, Any], other: Mapping[str, Any]) -> Figure:
+    difference = own["difference"]
+    low, high = difference["low"], difference["high"]
+    interval = None if low is None or high is None else (round(low, 4), round(high, 4))
     how = (
         "`goldilocks ablate`: held-out pass@1 of models trained on the set less that of models trained on other rows, "
         f"{own['seeds']} seeds, paired over seeds and problems; {own['sampled_tokens']:,.0f} and "
         f"{other['sampled_tokens']:,.0f} tokens sampled a seed"
     )
-    title, value = f"Held-out pass@1 on {bench}, the set less other rows", round(float(told["mean"]), 4)
-    return Figure(f"worth.counterfactual.{bench}", title, value, interval, int(told["count"]), how, Needs.TRAINING)
-
-
-def _read(folder: Path) -> dict[str, Any]:
-    path = folder / "ablation.json"
-    try:
-        table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(table["results"], list):
-            raise TypeError("results")
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise SourceError(f"--ablation {folder}: holds no ablation (no ablation.json); `goldilocks ablate`.") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise SourceError(f"{path} is damaged ({error}); the same `goldilocks ablate` writes it again.") from error
-    return table
+    title, value = f"Held-out pass@1 on {bench}, the set less other rows", round(float(difference["mean"]), 4)
+    count = int(difference["count"])
+    return Figure(f"worth.counterfactual.{bench}", title, value, interval, count, how, Needs.TRAINING)

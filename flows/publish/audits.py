@@ -5,10 +5,10 @@ Rejected problems and corrected references count as wrong labels.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from curation.publish.audit import AuditStratum
 from curation.publish.review import ReviewVerdicts
@@ -18,19 +18,27 @@ FILE = "audit.json"
 
 
 @dataclass(frozen=True, slots=True)
+class AuditRow:
+    """A row's statement and reference as drawn."""
+
+    statement: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
 class Audit:
-    """A draw; ``rows`` are statements and references as drawn."""
+    """A draw."""
 
     size: int
     version: int | None
     strata: tuple[AuditStratum, ...]
-    rows: dict[str, tuple[str, str]]
+    rows: dict[str, AuditRow]
 
     def wrong_labels(self, verdicts: ReviewVerdicts) -> dict[str, bool]:
         """Return whether each drawn row with a verdict had a wrong label."""
         return {
-            name: (answer := verdicts[name].answer) is None or answer != reference
-            for name, (_, reference) in self.rows.items()
+            name: (answer := verdicts[name].answer) is None or answer != row.reference
+            for name, row in self.rows.items()
             if name in verdicts
         }
 
@@ -43,15 +51,9 @@ def read_audit(folder: Path) -> Audit | None:
     """
     path = folder / FILE
     try:
-        return as_audit(json.loads(path.read_text(encoding="utf-8")))
+        return TypeAdapter(Audit).validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path} is damaged ({error}); remove it, and the rows are drawn again.") from error
-
-
-def as_audit(table: dict[str, Any]) -> Audit:
-    """Return a table's draw."""
-    strata = tuple(AuditStratum(stratum["size"], tuple(stratum["drawn"])) for stratum in table["strata"])
-    rows = {name: (row["statement"], row["reference"]) for name, row in table["rows"].items()}
-    return Audit(table["size"], table["version"], strata, rows)
+    except ValueError as error:
+        first = next(iter(str(error).splitlines()), "")
+        raise StoreError(f"{path} is damaged ({first}); remove it, and the rows are drawn again.") from error

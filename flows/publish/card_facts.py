@@ -13,7 +13,9 @@ from curation.config.sources import Made
 from curation.filters.decontamination import OVERLAP
 from curation.filters.statements.precision import MEASURED
 from curation.public_urls import public_url
-from curation.publish import cards, review
+from curation.publish import review
+from curation.publish.cards import facts
+from curation.publish.cards.card import license_counts
 from curation.publish.cards.words import count_phrase
 from curation.publish.pages import Block, Section, Table, cell, wilson
 from curation.publish.versions import MOVED
@@ -41,12 +43,12 @@ def card_facts(
     results: Results,
     disputed: Mapping[str, int],
     recipe_toml: str,
-) -> cards.CardFacts:
+) -> facts.CardFacts:
     """Return the data card's facts."""
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
     curated = scan_table(exported.folder, "kept")
     suspicion, label_notes = _suspicion(run, results)
-    return cards.CardFacts(
+    return facts.CardFacts(
         name=recipe.name,
         pretty_name=recipe.export.pretty_name or recipe.name,
         description=recipe.description,
@@ -82,7 +84,7 @@ def card_facts(
 
 def _origins(run: Run, results: Results, curated: pl.LazyFrame) -> Iterator[Block]:
     states, recipe, rows, notes = read_states(results[SOURCES].folder), run.recipe, [], []
-    ledger = cards.license_counts(curated) if results[EXPORT].manifest.kept else {}
+    ledger = license_counts(curated) if results[EXPORT].manifest.kept else {}
     rows_read = scan_table(results[SOURCES].folder, "kept").group_by("source").len()
     read = dict(rows_read.collect(engine="streaming").iter_rows())
     for source in recipe.sources:
@@ -140,30 +142,30 @@ def _with_published(decided: StageResult, exported: StageResult) -> Iterator[tup
 
 def _stage_facts(
     run: Run, part: str, decided: StageResult, exported: StageResult, version: Version
-) -> cards.StageFacts:
+) -> facts.StageFacts:
     band, policy = difficulty_stage(run.recipe, part).band, version.policy
     if part != run.parts[-1]:
         policy = attempt_key(attempts_of(part).folder_in(run, version.verifier)).policy
     rates = _pass_rates(decided, exported)
-    return cards.StageFacts(decided.stage.title, policy, band.min_correct, band.max_pass_rate, band.attempts, rates)
+    return facts.StageFacts(decided.stage.title, policy, band.min_correct, band.max_pass_rate, band.attempts, rates)
 
 
 def _pass_rates(decided: StageResult, exported: StageResult) -> pl.DataFrame:
     inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
     is_told = pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)
     shards = (
-        cards.as_rates(decisions.filter(is_told).with_columns(foreseen_inside=inside), published)
+        facts.as_rates(decisions.filter(is_told).with_columns(foreseen_inside=inside), published)
         for decisions, published in _with_published(decided, exported)
     )
-    return cards.add_counts(cards.RATES, shards)
+    return facts.add_counts(facts.RATES, shards)
 
 
-def _compared(first: StageResult, last: StageResult, exported: StageResult) -> cards.StageComparison:
+def _compared(first: StageResult, last: StageResult, exported: StageResult) -> facts.StageComparison:
     shards = (
-        cards.compare_stages(read_shard(first.folder, "decisions", shard, ["problem", "reason"]), decisions, published)
+        facts.compare_stages(read_shard(first.folder, "decisions", shard, ["problem", "reason"]), decisions, published)
         for shard, (decisions, published) in enumerate(_with_published(last, exported))
     )
-    return cards.StageComparison(cards.add_counts(cards.FATES, shards))
+    return facts.comparison_of(facts.add_counts(facts.FATES, shards))
 
 
 def _limits(recipe: Recipe) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """Publish a run: the curated set, dropped rows, disputed labels and the data card.
 
+A mark in the set's folder has its inputs, the hashes of its files, and its own hash.
+
 Invariant: `DIR/curated` is replaced whole; after a kill, `restore` brings one back.
 """
 
@@ -8,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
@@ -19,15 +21,15 @@ from curation.config import LiveModel, Recipe
 from curation.prompts.asked import FILE as ASKED
 from curation.prompts.asked import asked_by
 from curation.public_urls import public_url
-from curation.publish import cards, export, review
+from curation.publish import export, review
+from curation.publish.cards import card
 from curation.publish.receipts import LEFT_OUT
 from curation.records import DROPPED, StoreError
 from curation.storage.sorted_parts import write_files
-from curation.storage.stages import atomic_write, table_files
+from curation.storage.stages import atomic_write, file_digest, read_json, table_files, write_json
 from curation.verify.own_judges import NEEDED
 from flows.publish import code_publish, disputes, receipts, versions
 from flows.publish.card_facts import card_facts
-from flows.publish.mark import altered_files, read_mark, write_mark
 from flows.run import mirroring, retries
 from flows.run.mirroring import CURATED, MARK
 from flows.run.pipeline import run_pipeline
@@ -95,7 +97,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     made_from = {
         EXPORT.name: exported.manifest.digest,
         "dropped": [result.manifest.digest for result in (*filters, *decided)],
-        "card": cards.VERSION,
+        "card": card.VERSION,
         "recipe": hashlib.blake2b(recipe_text(run).encode(), digest_size=8).hexdigest(),
         "settled": settled_digest(run.recipe),
         "verifier": decided[-1].folder.name,
@@ -125,8 +127,8 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     queue = disputes.find_disputes(run, results)
     disputes.write_disputes(queue, staging / "disputed")
     facts = card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run))
-    cards.write_card(facts, staging)
-    text = cards.attribution(facts.pretty_name, facts.license, facts.curated, origins_of(run, results))
+    card.write_card(facts, staging)
+    text = card.attribution(facts.pretty_name, facts.license, facts.curated, origins_of(run, results))
     atomic_write(staging / "ATTRIBUTION.md", text)
     if asked is not None:
         atomic_write(staging / ASKED, asked)
@@ -142,16 +144,16 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     return target
 
 
-def origins_of(run: Run, results: Results) -> list[cards.Origin]:
+def origins_of(run: Run, results: Results) -> list[card.Origin]:
     """Return the path and state of each source and joined table."""
     states, origins = read_states(results[SOURCES].folder), []
     for source in run.recipe.sources:
         held = states.get(source.name, {})
         place = public_url(source.url or source.path)
-        origins.append(cards.Origin(source.name, place, held.get("commit") or source.revision))
+        origins.append(card.Origin(source.name, place, held.get("commit") or source.revision))
         if source.join is not None:
             name, state = f"{source.name}, joined with", held.get("joined_commit") or source.join.revision
-            origins.append(cards.Origin(name, public_url(source.join.path), state))
+            origins.append(card.Origin(name, public_url(source.join.path), state))
     return origins
 
 
@@ -253,6 +255,50 @@ def published_mark(run: Run) -> dict[str, Any] | None:
     except StoreError:
         return None
     return mark if mark is not None and {"verifier", "files"} <= mark.keys() else None
+
+
+def read_mark(folder: Path) -> dict[str, Any] | None:
+    """Return a set's mark, or None.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    return read_json(folder / MARK)
+
+
+def write_mark(folder: Path, made_from: Mapping[str, Any]) -> None:
+    """Write a set's mark, with its current files."""
+    write_json(folder / MARK, {**made_from, "files": _digests(folder)})
+
+
+def renew_mark(folder: Path) -> None:
+    """Update the files in a set's mark, if any."""
+    if (mark := read_mark(folder)) is not None:
+        write_mark(folder, mark)
+
+
+def altered_files(folder: Path, mark: Mapping[str, Any]) -> list[str]:
+    """Return the paths of added, removed and changed files."""
+    stated, here = mark["files"], _digests(folder)
+    return sorted(name for name in {*stated, *here} if stated.get(name) != here.get(name))
+
+
+def require_unaltered(folder: Path) -> None:
+    """Refuse a set with a mark whose files have changed.
+
+    Raises:
+        StoreError: a file has changed, or the mark is damaged.
+    """
+    mark = read_mark(folder)
+    if mark is not None and (others := altered_files(folder, mark)):
+        raise StoreError(
+            f"{folder / others[0]} is not what was published (its hash differs); `goldilocks run` writes the set again."
+        )
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MARK)
+    return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}
 
 
 def _write_table(folder: Path, name: str, stages: Sequence[StageResult], table: str, schema: pl.Schema) -> None:

@@ -20,7 +20,7 @@ from curation.verify.math_judge import Judge
 from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.run.stage import Results, StageResult, shard_counts
+from flows.run.stage import Results, Stage, StageResult, shard_counts
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.judging import open_judge
 from flows.stages.labels import deciding_shards
@@ -34,12 +34,16 @@ VERSION = "disputes@1"
 
 def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     """Return a finished run's disputed labels as `review.DISPUTE` rows."""
-    in_conflict = pl.col("reason") == DropReason.CONFLICTING_ANSWERS
-    parts = [review.exact_conflicts(_table(results[EXACT_DEDUP], "dropped", in_conflict))]
+
+    def dropped(stage: Stage, reason: DropReason) -> pl.DataFrame:
+        return read_table(results[stage].folder, "dropped", where=pl.col("reason") == reason)
+
+    parts = [review.exact_conflicts(dropped(EXACT_DEDUP, DropReason.CONFLICTING_ANSWERS))]
     if (near := results.get(NEAR_DEDUP)) is not None:
-        parts.append(review.near_conflicts(_table(near, "dropped", in_conflict), _table(near, "members")))
+        members = read_table(near.folder, "members")
+        parts.append(review.near_conflicts(dropped(NEAR_DEDUP, DropReason.CONFLICTING_ANSWERS), members))
     if (checked := results.get(REFERENCES)) is not None:
-        unproven = _table(checked, "dropped", pl.col("reason") == DropReason.UNPROVEN_REWRITING)
+        unproven = dropped(REFERENCES, DropReason.UNPROVEN_REWRITING)
         parts.append(review.unproven_rewritings(unproven.with_columns(rewritten=without_layout(unproven["answer"]))))
     finders: list[Callable[[pl.DataFrame], pl.DataFrame]] = []
     queue_above = run.recipe.labels.queue_above
@@ -49,11 +53,11 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
         finders.append(partial(review.doubted_labels, labels=labels, queue_above=queue_above))
     else:
         suspected = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL
-        decisions = _table(results.decisions[-1], "decisions", suspected)
+        decisions = read_table(results.decisions[-1].folder, "decisions", where=suspected)
         finders.append(partial(review.wrong_labels, decisions=decisions))
-    verdicts = _verdicts(run, results)
-    if verdicts is not None:
-        finders.append(partial(review.doubtful_verdicts, verdicts=_table(verdicts, "verdicts", review.IS_DOUBTFUL)))
+    if (verdicts := _verdicts(run, results)) is not None:
+        doubtful = read_table(verdicts.folder, "verdicts", where=review.IS_DOUBTFUL)
+        finders.append(partial(review.doubtful_verdicts, verdicts=doubtful))
     parts.extend(_among_problems(results.problems.folder, finders))
     queue = review.dispute_queue(parts, verdicts_of_people(run))
     return queue if checked is None else review.offer_readable(queue, _unreadable(run, queue))
@@ -69,10 +73,9 @@ def _unreadable(run: Run, queue: pl.DataFrame) -> set[tuple[str, str]]:
 def made_from(run: Run, results: Results) -> Mapping[str, str]:
     """Return digests of the queue's inputs, without filters and decisions."""
     verdicts = _verdicts(run, results)
-    verdicts_digest = review.digest(verdicts_of_people(run))
     return {
         "verdicts": verdicts.manifest.digest if verdicts is not None else "",
-        "said": verdicts_digest,
+        "said": review.digest(verdicts_of_people(run)),
         **({"labels": run.recipe.labels.digest()} if run.recipe.weighs_labels else {}),
         "as": f"{VERSION} {review.VERSION}",
     }
@@ -98,10 +101,6 @@ def published_queue(run: Run) -> pl.DataFrame | None:
     """Return the published set's queue, or None."""
     files = sorted((run.folder / "curated" / "disputed").glob("*.parquet"))
     return pl.concat([pl.read_parquet(file, glob=False) for file in files]) if files else None
-
-
-def _table(result: StageResult, table: str, where: pl.Expr | None = None) -> pl.DataFrame:
-    return read_table(result.folder, table, where=where)
 
 
 def _among_problems(folder: Path, finders: Sequence[Callable[[pl.DataFrame], pl.DataFrame]]) -> list[pl.DataFrame]:

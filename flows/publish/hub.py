@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from curation.publish.export_formats.writing import card_license
 from curation.records import GoldilocksError, SourceError
-from flows.publish.curated_set import published_folder
-from flows.publish.mark import read_mark
+from flows.publish.curated_set import published_folder, read_mark
 from flows.run.mirroring import MARK
 
 if TYPE_CHECKING:
@@ -106,15 +105,14 @@ def _is_there(api: HfApi, planned: Push) -> bool:
     from huggingface_hub.utils.sha import git_hash
 
     tree = api.list_repo_tree(planned.name, repo_type="dataset", revision=planned.tag, recursive=True)
-    there = {one.path: one for one in tree if isinstance(one, RepoFile) and one.path != ".gitattributes"}
-    if there.keys() != {path for path, _ in planned.files}:
-        return False
-    for path, one in there.items():
+    files = [one for one in tree if isinstance(one, RepoFile) and one.path != ".gitattributes"]
+    there = {one.path: one.blob_id if one.lfs is None else one.lfs.sha256 for one in files}
+
+    def is_same(path: str) -> bool:
         content = (planned.folder / path).read_bytes()
-        digest = git_hash(content) if one.lfs is None else hashlib.sha256(content).hexdigest()
-        if digest != (one.blob_id if one.lfs is None else one.lfs.sha256):
-            return False
-    return True
+        return there[path] in (git_hash(content), hashlib.sha256(content).hexdigest())
+
+    return there.keys() == {path for path, _ in planned.files} and all(map(is_same, there))
 
 
 @contextmanager

@@ -22,22 +22,20 @@ import polars as pl
 from curation.config import Recipe
 from curation.publish.withheld import MADE, PLACE, WITHHELD, is_withheld, restore_texts, source_texts, withhold_texts
 from curation.records import PROBLEM, SourceError
-from curation.storage.stages import atomic_write, read_shard, read_table, write_parquet
-from flows.publish.curated_set import published_folder, recipe_text
+from curation.storage.stages import atomic_write, read_table, write_parquet
+from flows.publish.curated_set import published_folder, read_mark, recipe_text, renew_mark, require_unaltered
 from flows.publish.disputes import write_disputes
-from flows.publish.mark import read_mark, renew_mark, require_unaltered
 from flows.publish.receipts import renew_contents
 from flows.publish.versions import newest_run
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
-from flows.run.stage import shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.sources import SOURCES, read_again
 
 FOLDER, DIGESTS, RECIPE = "public", "withheld/digests.parquet", "withheld/recipe.toml"
 TABLES = ("data", "dropped")
 BESIDE = (TESTS_TABLE, JUDGING_TABLE)
-_STATE = re.compile(r"(?m)^(  description: rows [0-9a-f]+)(?:, texts \w+)?$")
+_STATE = re.compile(r"(?m)^(  description: rows )([0-9a-f]+)(?:, texts \w+)?$")
 """The card's state of the files, by which `datasets` distinguishes sets."""
 
 
@@ -66,27 +64,21 @@ def make_public(run: Run, failing: Mapping[str, str]) -> Path:
 
 
 def _leave_out(aside: Path, failing: Mapping[str, str]) -> None:
-    for table, name in (("data", "id"), *((table, "problem") for table in BESIDE)):
-        for path in sorted((aside / table).glob("*.parquet")):
+    for table, path in _files(aside):
+        if table != "dropped":
+            name = "problem" if table in BESIDE else "id"
             write_parquet(path, pl.read_parquet(path, glob=False).filter(~pl.col(name).is_in([*failing])))
     _leave_undisputed(aside, [*failing])
-    card = aside / "README.md"
     named = "".join(f"\n- `{name}`: {why}" for name, why in failing.items())
     section = (
         f"\n## Rows Left Out\n\n{len(failing):,} problems fail their proof and are not here. The reference of a "
         f"problem must earn a reward; an empty answer and a near miss must not.\n{named}\n"
     )
-    atomic_write(card, _other_state(card.read_text(encoding="utf-8"), failing) + section)
-
-
-def _other_state(card: str, failing: Mapping[str, str]) -> str:
-    """Return the card with a state hash that includes the failing ids."""
-
-    def named(match: re.Match[str]) -> str:
-        state = f"{match[2]} {sorted(failing)}"
-        return f"{match[1]}{hashlib.blake2b(state.encode(), digest_size=8).hexdigest()}"
-
-    return re.sub(r"(?m)^(  description: rows )([0-9a-f]+)", named, card, count=1)
+    card = (aside / "README.md").read_text(encoding="utf-8")
+    if (state := _STATE.search(card)) is not None:  # other rows have another hash
+        rows = hashlib.blake2b(f"{state[2]} {sorted(failing)}".encode(), digest_size=8).hexdigest()
+        card = _STATE.sub(rf"\g<1>{rows}", card, count=1)
+    atomic_write(aside / "README.md", card + section)
 
 
 def _leave_undisputed(aside: Path, problems: Collection[str]) -> None:
@@ -96,12 +88,14 @@ def _leave_undisputed(aside: Path, problems: Collection[str]) -> None:
 
 
 def _withhold(aside: Path, run: Run) -> None:
-    hidden = _withheld_ids(aside, run.recipe.export.withhold)
-    members, lost = (_places(aside, table).filter(pl.col("id").is_in(hidden)) for table in TABLES)
-    named = pl.concat([members, lost]).select(PLACE).unique()
+    hidden, is_code = _withheld_ids(aside, run.recipe.export.withhold), _is_code(run.recipe)
+    places = {table: _scan(aside, table).select(*PLACE, "id").filter(pl.col("id").is_in(hidden)) for table in TABLES}
+    members = places["data"].collect()
+    named = pl.concat(places.values()).select(PLACE).unique().collect()
     sources = read_table(SOURCES.folder_in(run), "kept").join(named, on=PLACE, how="semi")
-    given = [_given(run, table, sources["id"]) for table in BESIDE] if _is_code(run.recipe) else []
-    texts = source_texts(sources, None if _is_code(run.recipe) else run.recipe.statements, given)
+    is_of = pl.col("problem").is_in(sources["id"].implode())
+    given = [read_table(SOURCES.folder_in(run), table, where=is_of) for table in BESIDE] if is_code else []
+    texts = source_texts(sources, None if is_code else run.recipe.statements, given)
     notes, left_out = [WITHHELD.to_frame()], Counter[str]()
     for table, path in _files(aside):
         rows = pl.read_parquet(path, glob=False)
@@ -109,17 +103,16 @@ def _withhold(aside: Path, run: Run) -> None:
             split = withhold_texts(table, rows, rows["id"].is_in(hidden), texts)
         else:
             own = rows.rename({"problem": "id"}).join(members, on="id", how="left", maintain_order="left")
-            is_given = pl.col("source").is_not_null() & (
-                ~pl.col("origin").is_in(MADE) if table == TESTS_TABLE else True
-            )
-            split = withhold_texts(table, own, own.select(is_given).to_series(), texts)
+            is_made = pl.col("origin").is_in(MADE) if table == TESTS_TABLE else pl.lit(False)
+            is_given = own.select(given=pl.col("source").is_not_null() & ~is_made)["given"]
+            split = withhold_texts(table, own, is_given, texts)
         write_parquet(path, split.rows.rename({} if table in TABLES else {"id": "problem"}).select(rows.columns))
         notes.append(split.withheld)
         left_out[table] += split.left_out
     _leave_undisputed(aside, hidden)
     write_parquet(aside / DIGESTS, pl.concat(notes))
     atomic_write(aside / RECIPE, recipe_text(run))
-    _add_section(aside, pl.concat(notes), left_out, is_code=_is_code(run.recipe))
+    _add_section(aside, pl.concat(notes), left_out, is_code=is_code)
 
 
 def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
@@ -142,22 +135,12 @@ def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
         write_parquet(path, filled.rename({"id": "problem"} if table in BESIDE else {}))
         absent.append(missing)
     card = folder / "README.md"
-    atomic_write(card, _STATE.sub(r"\1, texts restored", card.read_text(encoding="utf-8"), count=1))
+    atomic_write(card, _STATE.sub(r"\1\2, texts restored", card.read_text(encoding="utf-8"), count=1))
     renew_contents(folder)
     renew_mark(folder)
     gone = pl.concat(absent).select(PLACE).unique(maintain_order=True)
     by_source = gone.group_by("source", maintain_order=True).agg(pl.col("row").sort())
     return Restored(notes.height, {source: tuple(at) for source, at in by_source.iter_rows()})
-
-
-def holds_withheld_texts(folder: Path) -> bool:
-    """Return whether a set still holds texts that `export.withhold` names."""
-    named = (read_mark(folder) or {}).get("withhold")
-    if not named:
-        return False
-    files = sorted((folder / "data").glob("*.parquet"))
-    rows = pl.concat([pl.read_parquet(file, glob=False).select("license", "also_from", "statement") for file in files])
-    return bool((is_withheld(rows, named) & rows["statement"].is_not_null()).any())
 
 
 def lacks_texts(folder: Path) -> bool:
@@ -178,22 +161,21 @@ def sendable(place: Path, failing: Mapping[str, str]) -> Path:
     """
     folder = published_folder(place)
     require_unaltered(folder)
-    withholds = holds_withheld_texts(folder)
-    if not withholds and not failing:
+    withheld, holds = (read_mark(folder) or {}).get("withhold"), ""
+    if failing:
+        name, why = next(iter(failing.items()))
+        holds = f"problems that fail their proof ({len(failing):,}, the first is {name}: {why})"
+    if withheld:
+        rows = _scan(folder, "data").select("license", "also_from", "statement").collect()
+        if (is_withheld(rows, withheld) & rows["statement"].is_not_null()).any():
+            holds = "texts that `export.withhold` names"
+    if not holds:
         return folder
     if folder.name != "curated" or not (folder.absolute().parent / "run.json").is_file():
-        holds = (
-            "texts that `export.withhold` names" if withholds else f"problems that fail their proof ({_first(failing)})"
-        )
         raise SourceError(
             f"{folder}: it holds {holds}, and no run's folder is there to take them out by; give the folder of the run."
         )
     return make_public(newest_run(folder.absolute().parent), failing)
-
-
-def _first(failing: Mapping[str, str]) -> str:
-    name, why = next(iter(failing.items()))
-    return f"{len(failing):,}, the first is {name}: {why}"
 
 
 def _withheld_ids(curated: Path, licenses: tuple[str, ...]) -> list[str]:
@@ -213,19 +195,12 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
             yield table, path
 
 
-def _places(folder: Path, table: str) -> pl.DataFrame:
-    files = sorted((folder / table).glob("*.parquet"))
-    return pl.concat(pl.read_parquet(path, columns=[*PLACE, "id"], glob=False) for path in files)
+def _scan(folder: Path, table: str) -> pl.LazyFrame:
+    return pl.scan_parquet([path for name, path in _files(folder) if name == table], glob=False)
 
 
 def _is_code(recipe: Recipe) -> bool:
     return recipe.flow == "curate-code"
-
-
-def _given(run: Run, table: str, problems: pl.Series) -> pl.DataFrame:
-    folder = SOURCES.folder_in(run)
-    wanted = pl.col("problem").is_in(problems.implode())
-    return pl.concat(read_shard(folder, table, index).filter(wanted) for index in range(len(shard_counts(folder))))
 
 
 def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.DataFrame) -> pl.DataFrame:
@@ -233,8 +208,7 @@ def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.
     named = [source.name for source in recipe.sources]
     if unknown := sorted(places.keys() - set(named)):
         raise SourceError(f"--source {unknown[0]}=…: the set has no such source; it has {', '.join(named)}.")
-    beside = (*BESIDE,) if _is_code(recipe) else ()
-    found = {"kept": [PROBLEM.to_frame()], **{table: list[pl.DataFrame]() for table in beside}}
+    found: dict[str, list[pl.DataFrame]] = {"kept": [PROBLEM.to_frame()], **{table: [] for table in BESIDE}}
     for source in recipe.sources:
         wanted = notes.filter(source=source.name).select(PLACE).unique()
         if wanted.is_empty():
@@ -250,12 +224,10 @@ def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.
         for tables in read_again(moved, Run(folder, recipe, home)):
             rows = tables["kept"].join(wanted, on=PLACE, how="semi")
             found["kept"].append(rows)
-            for table in beside:
+            for table in BESIDE if _is_code(recipe) else ():
                 found[table].append(tables[table].filter(pl.col("problem").is_in(rows["id"].implode())))
-    settings = None if _is_code(recipe) else recipe.statements
-    return source_texts(
-        pl.concat(found["kept"]), settings, [pl.concat(found[table]) for table in beside if found[table]]
-    )
+    kept, *beside = (pl.concat(frames) for frames in found.values() if frames)
+    return source_texts(kept, None if _is_code(recipe) else recipe.statements, beside)
 
 
 def _add_section(folder: Path, notes: pl.DataFrame, left_out: Mapping[str, int], *, is_code: bool) -> None:
@@ -272,10 +244,5 @@ def _add_section(folder: Path, notes: pl.DataFrame, left_out: Mapping[str, int],
         f"`{RECIPE}`, restores the texts, and checks each by its digest.\n"
     )
     card = folder / "README.md"
-    text = card.read_text(encoding="utf-8")
-    atomic_write(card, _STATE.sub(r"\1, texts withheld", _without_examples(text), count=1) + section)
-
-
-def _without_examples(card: str) -> str:
-    before, heading, rest = card.partition("\n## Examples\n")
-    return before + "\n## " + rest.partition("\n## ")[2] if heading else card
+    text = re.sub(r"(?s)\n## Examples\n.*?(?=\n## )", "", card.read_text(encoding="utf-8"), count=1)
+    atomic_write(card, _STATE.sub(r"\1\2, texts withheld", text, count=1) + section)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,19 @@ import polars as pl
 
 from curation.filters.statements.precision import MEASURED
 from curation.planting import VERSION as PLANTING
-from curation.publish import cards, receipts, review
+from curation.publish import receipts, review
 from curation.publish.audit import estimate_audit
+from curation.publish.cards.card import license_counts
 from curation.publish.export_formats.writing import card_license
 from curation.publish.receipts import Figure, Needs, Receipt, power_of_tests, share_figure
 from curation.records import SourceError
 from curation.storage.sorted_parts import digest_in_order, in_order, scan_table
 from curation.storage.stages import atomic_write, file_digest, read_shard, read_table
 from flows.publish.audits import FILE as AUDIT
-from flows.publish.audits import Audit, read_audit
+from flows.publish.audits import read_audit
 from flows.publish.versions import Version, scan_decisions
 from flows.run.run_folder import Run, as_written, verdicts_of_people
-from flows.run.stage import Results, StageResult
+from flows.run.stage import Results
 from flows.stages.base import TESTS_TABLE
 from flows.stages.export import EXPORT
 from flows.stages.labels import label_shards
@@ -48,28 +49,22 @@ _LEDGER = ["source", "license", "raw_statement", "raw_answer", "also_from"]
 
 _AUDIT = "goldilocks review DIR --audit 60"
 
+_NOT_OF_ROWS = {
+    *("name", "description", "workers", "runner", "refresh", "schedule", "costs", "export"),
+    *("monitor", "storage", "translation"),
+}
+"""Tables of a recipe that cannot change a row or its decision."""
+
 _NOT_MEASURED = (
     Figure(
         "worth.counterfactual",
         "Held-out pass@1, the set less as many random rows",
-        None,
-        None,
-        None,
-        "an ablation of two arms, the curated set and as many random rows of its sources, measures it (`goldilocks "
+        how="an ablation of two arms, the curated set and as many random rows of its sources, measures it (`goldilocks "
         "ablate counterfactual`); none was named",
-        Needs.TRAINING,
-        "goldilocks publish DIR --receipt --ablation FOLDER",
+        needs=Needs.TRAINING,
+        measure="goldilocks publish DIR --receipt --ablation FOLDER",
     ),
-    Figure(
-        "planted.defects",
-        "All kinds",
-        None,
-        None,
-        None,
-        "nothing was planted yet",
-        Needs.RUN,
-        "goldilocks publish DIR --receipt",
-    ),
+    Figure("planted.defects", "All kinds", how="nothing was planted yet", measure="goldilocks publish DIR --receipt"),
 )
 """Placeholders of figures that need their own command."""
 
@@ -88,23 +83,19 @@ def make_receipt(
         folder: of the otherwise complete set.
         digests, planted: recomputed; by default the stored ones.
     """
-    found = planted_figures(run, results) if planted is None else planted
-    measured = {"worth": counterfactual_figures(run, version), "planted": list(found)}
+    found = planted_figures(run, results) if planted is None else list(planted)
+    worth, nothing_planted = counterfactual_figures(run, version), _NOT_MEASURED[1]
+    figures = [*(worth or _NOT_MEASURED[:1]), *(found or [nothing_planted])]
     if run.recipe.flow == "curate-code":
-        own = _test_figures(results)
+        figures += _test_figures(results)
     else:
         off = {f"precision.{rule}" for rule in run.recipe.statements.disabled}
-        rules = (figure for figure in precision_figures() if figure.name not in off)
-        own = [*_label_figures(run, results, version), *rules]
-    figures = (
-        *(figure for absent in _NOT_MEASURED for figure in measured[absent.section] or [absent]),
-        *own,
-        *_digest_figures(version, digests or stored_digests(run, results, version)),
-    )
+        figures += _label_figures(run, results, version)
+        figures += [figure for figure in precision_figures() if figure.name not in off]
+    figures += _digest_figures(version, digests or stored_digests(run, results, version))
     goldilocks, verifier = package_version("goldilocks-rl"), results.decisions[-1].folder.name
-    return with_contents(
-        Receipt(run.recipe.name, version.number, version.made_on, goldilocks, verifier, 0, figures), folder
-    )
+    about = (run.recipe.name, version.number, version.made_on, goldilocks, verifier)
+    return with_contents(Receipt(*about, 0, tuple(figures)), folder)
 
 
 def with_contents(receipt: Receipt, folder: Path) -> Receipt:
@@ -112,7 +103,7 @@ def with_contents(receipt: Receipt, folder: Path) -> Receipt:
     files = sorted((folder / "data").glob("train-*.parquet"))
     rows, columns = receipts.column_digests(files)
     tables = (pl.scan_parquet(file, glob=False).select(_LEDGER) for file in files)
-    ledger = receipts.licence_figures(cards.license_counts(*tables), card_license(folder))
+    ledger = receipts.licence_figures(license_counts(*tables), card_license(folder))
     others = [figure for figure in receipt.figures if figure.section not in OF_FILES]
     place = next((at for at, figure in enumerate(others) if figure.section == "digests"), len(others))
     figures = (*others[:place], *ledger, *others[place:])
@@ -128,14 +119,14 @@ def write_receipt(receipt: Receipt, folder: Path) -> None:
 def renew_contents(folder: Path) -> None:
     """Update a changed set's receipt, if any; its run's figures stay."""
     if (folder / receipts.FILE).is_file():
-        receipt, _ = receipts.read_receipt(folder)
-        write_receipt(with_contents(receipt, folder), folder)
+        write_receipt(with_contents(receipts.read_receipt(folder), folder), folder)
 
 
 def made_from(run: Run, results: Results) -> str:
     """Return the hash of a receipt's inputs that are not the set's."""
+    files = [run.folder / name for name in (AUDIT, f"{FOLDER}/{PLANTED}", f"{FOLDER}/{COUNTERFACTUAL}")]
     contents = [
-        *(_digest(run.folder / name) for name in (AUDIT, f"{FOLDER}/{PLANTED}", f"{FOLDER}/{COUNTERFACTUAL}")),
+        *(file_digest(path) if path.is_file() else "" for path in files),
         review.digest(verdicts_of_people(run)),
         VERSION,
         planted_from(run, results),
@@ -145,44 +136,34 @@ def made_from(run: Run, results: Results) -> str:
 
 def planted_figures(run: Run, results: Results) -> list[Figure]:
     """Return figures on planted defects, unless recipe or rows have changed."""
-    kept = _kept(run.folder, PLANTED)
-    if kept is None or kept["made_from"] != planted_from(run, results):
-        return []
-    return [receipts.as_figure(row) for row in kept["figures"]]
+    about, figures = _kept(run.folder, PLANTED)
+    return figures if figures and about["made_from"] == planted_from(run, results) else []
 
 
 def counterfactual_figures(run: Run, version: Version) -> list[Figure]:
     """Return the figures of an ablation; titles name an earlier version."""
-    kept = _kept(run.folder, COUNTERFACTUAL)
-    if kept is None:
-        return []
-    figures = [receipts.as_figure(row) for row in kept["figures"]]
-    if kept["decisions"] == version.digest:
+    about, figures = _kept(run.folder, COUNTERFACTUAL)
+    if not figures or about["decisions"] == version.digest:
         return figures
-    return [replace(figure, title=f"{figure.title} (of version {kept['version']})") for figure in figures]
+    return [replace(figure, title=f"{figure.title} (of version {about['version']})") for figure in figures]
 
 
 def keep_figures(folder: Path, name: str, figures: Iterable[Figure], **about: object) -> None:
     """Store separately measured figures with their inputs in a run's folder."""
-    table = {**about, "figures": [receipts.as_row(figure) for figure in figures]}
+    table = {**about, "figures": [asdict(figure) for figure in figures]}
     atomic_write(folder / FOLDER / name, json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 
 
-def _kept(folder: Path, name: str) -> Mapping[str, Any] | None:
+def _kept(folder: Path, name: str) -> tuple[dict[str, Any], list[Figure]]:
     path = folder / FOLDER / name
     try:
-        table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(table["figures"], list):
-            raise TypeError("figures")
+        about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return about, receipts.as_figures(about.pop("figures"))
     except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError) as error:
-        raise SourceError(f"{path} is damaged ({error}); remove it, and measure it again.") from error
-    return table
-
-
-def _digest(path: Path) -> str:
-    return file_digest(path) if path.is_file() else ""
+        return {}, []
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        first = next(iter(str(error).splitlines()), "")
+        raise SourceError(f"{path} is damaged ({first}); remove it, and measure it again.") from error
 
 
 def stored_digests(run: Run, results: Results, version: Version) -> dict[str, str]:
@@ -203,21 +184,10 @@ def verdicts_digest(verdicts: pl.LazyFrame) -> str:
 
 def planted_from(run: Run, results: Results) -> str:
     """Return the hash of what planted defects depend on."""
-    recipe = as_written(run.recipe).model_dump(
-        mode="json",
-        exclude={
-            *("name", "description", "workers", "runner", "refresh", "schedule", "costs", "export"),
-            *("monitor", "storage", "translation"),
-        },
-    )
-    rows = results[SOURCES]
-    stages = [
-        (
-            None if result is rows else result.manifest.fingerprint,
-            result.manifest.digest,
-        )  # files that hold the same rows
-        for result in (*results.filters, *results.decisions)
-    ]
+    recipe = as_written(run.recipe).model_dump(mode="json", exclude=_NOT_OF_ROWS)
+    results_of_rows = (*results.filters, *results.decisions)
+    rows = results[SOURCES]  # files that hold the same rows
+    stages = [(None if one is rows else one.manifest.fingerprint, one.manifest.digest) for one in results_of_rows]
     text = json.dumps([recipe, stages, VERSION, PLANTING], sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -225,77 +195,55 @@ def planted_from(run: Run, results: Results) -> str:
 def _label_figures(run: Run, results: Results, version: Version) -> Iterator[Figure]:
     if (audited := _audited(run, version, results)) is not None:
         yield audited
-    count, share = _expected_wrong(run, results)
-    words = "Expected by a model of everyone's answers, not measured" if audited is None else "The model's expectation"
-    yield Figure(
-        "labels.expected",
-        words,
-        round(share, 4) if count else None,
-        None,
-        count,
-        "the mean over the set of the probability that a reference is wrong, given the answers of all policies; it is "
-        f"as good as that model, so it has no interval; `{_AUDIT}` measures the share on rows that people judge",
-        Needs.RUN,
-        None if count else _AUDIT,
-    )
-
-
-def _expected_wrong(run: Run, results: Results) -> tuple[int, float]:
-    exported = results[EXPORT].folder
     count, total = 0, list[float]()
     with label_shards(run, Results(results.filters), results.decisions[-1].folder.name) as labels:
         for shard in range(labels.count):
-            published = read_shard(exported, "kept", shard, ["id"])["id"]
+            published = read_shard(results[EXPORT].folder, "kept", shard, ["id"])["id"]
             rows = labels.read(shard).filter(pl.col("problem").is_in(published.implode()))["wrong_label"].drop_nulls()
             count += len(rows)
             total.append(float(rows.sum()))
-    return count, sum(total) / max(1, count)
+    yield Figure(
+        "labels.expected",
+        "Expected by a model of everyone's answers, not measured" if audited is None else "The model's expectation",
+        round(sum(total) / count, 4) if count else None,
+        n=count,
+        how="the mean over the set of the probability that a reference is wrong, given the answers of all policies; it "
+        f"is as good as that model, so it has no interval; `{_AUDIT}` measures the share on rows that people judge",
+        measure=None if count else _AUDIT,
+    )
 
 
 def _audited(run: Run, version: Version, results: Results) -> Figure | None:
     audit = read_audit(run.folder)
     if audit is None or audit.version is None:
         return None
-    verdicts = verdicts_of_people(run)
+    verdicts, exported = verdicts_of_people(run), results[EXPORT].folder
     judged = audit.wrong_labels(verdicts)
-    is_judged = pl.col("id").is_in(list(judged))
-    answers = dict(read_table(results[EXPORT].folder, "kept", ["id", "answer"], is_judged).iter_rows())
-    came, left = _moved(run, audit, version, results[EXPORT])
-    is_carried = not came and left <= judged.keys()
-    gone = {name for name in judged if name not in answers} if is_carried else set()
-    corrected = {name for name, wrong in judged.items() if wrong and answers.get(name) == verdicts[name].answer}
-    estimate = estimate_audit(audit.strata, judged, corrected if is_carried else (), gone)
-    if estimate is None:
-        return None
-    how = (
-        "rows drawn with known probabilities and judged by people, each verdict counting for the rows it stood for "
-        "(Horvitz and Thompson); what they found wrong and was corrected or taken out since no longer counts"
-        if is_carried
-        else f"measured on version {audit.version} of the set, from which {len(left):,} problems left and to which "
-        f"{came:,} came that no audit has seen"
-    )
-    return Figure(
-        "labels.audited",
-        "Measured by an audit" if is_carried else f"Measured by an audit of version {audit.version}",
-        round(estimate.share, 4),
-        (round(estimate.low, 4), round(estimate.high, 4)),
-        estimate.judged,
-        how,
-        Needs.RUN,
-        counts={"found wrong": estimate.wrong, "drawn": len(audit.rows)},
-    )
-
-
-def _moved(run: Run, audit: Audit, version: Version, exported: StageResult) -> tuple[int, set[str]]:
-    assert audit.version is not None
+    answers = dict(read_table(exported, "kept", ["id", "answer"], pl.col("id").is_in(list(judged))).iter_rows())
     came, left = 0, set[str]()
     if audit.version != version.number:
-        audited = scan_decisions(run.folder, audit.version).filter("published").select("problem")
-        present = scan_table(exported.folder, "kept").select(problem="id")
-        for before, now in in_order(audited, present):
-            came += now.join(before, on="problem", how="anti").height
-            left.update(before.join(now, on="problem", how="anti")["problem"])
-    return came, left
+        before = scan_decisions(run.folder, audit.version).filter("published").select("problem")
+        for old, new in in_order(before, scan_table(exported, "kept").select(problem="id")):
+            came += new.join(old, on="problem", how="anti").height
+            left.update(old.join(new, on="problem", how="anti")["problem"])
+    title, mended, gone = f"Measured by an audit of version {audit.version}", set[str](), set[str]()
+    how = (
+        f"measured on version {audit.version} of the set, from which {len(left):,} problems left and to which "
+        f"{came:,} came that no audit has seen"
+    )
+    if not came and left <= judged.keys():
+        title, gone = "Measured by an audit", judged.keys() - answers.keys()
+        mended = {name for name, wrong in judged.items() if wrong and answers.get(name) == verdicts[name].answer}
+        how = (
+            "rows drawn with known probabilities and judged by people, each verdict counting for the rows it stood for "
+            "(Horvitz and Thompson); what they found wrong and was corrected or taken out since no longer counts"
+        )
+    estimate = estimate_audit(audit.strata, judged, mended, gone)
+    if estimate is None:
+        return None
+    value, interval = round(estimate.share, 4), (round(estimate.low, 4), round(estimate.high, 4))
+    counts = {"found wrong": estimate.wrong, "drawn": len(audit.rows)}
+    return Figure("labels.audited", title, value, interval, estimate.judged, how, counts=counts)
 
 
 def _test_figures(results: Results) -> list[Figure]:
@@ -329,4 +277,4 @@ def _digest_figures(version: Version, digests: Mapping[str, str]) -> Iterator[Fi
         title = f"Verdicts of {name.removeprefix('verdicts.').replace('stage', 'stage ')}"
         if name == "decisions":
             title = "Decisions" if version.origin == "run" else "Decisions, refreshed"
-        yield Figure(f"digests.{name}", title, digest, None, None, how, Needs.RUN)
+        yield Figure(f"digests.{name}", title, digest, how=how)

@@ -240,13 +240,10 @@ def cost_phrase(cost: Mapping[str, int]) -> str:
 
 def summary(version: Version) -> str:
     """Return a version in one line."""
-    changed = ", ".join(
-        f"{name.replace('_', ' ')} {version.counts[name]:,}" for name in versions.MOVED if version.counts[name]
-    )
-    kept = version.counts["kept"]
-    return f"version {version.number} of {version.made_on}, judged by {version.policy}: {changed or 'no change'}" + (
-        f", unchanged {kept:,}" if kept else ""
-    )
+    counts = [(name.replace("_", " "), version.counts[name]) for name in versions.MOVED if version.counts[name]]
+    changed = ", ".join(f"{name} {count:,}" for name, count in counts) or "no change"
+    unchanged = f", unchanged {version.counts['kept']:,}" if version.counts["kept"] else ""
+    return f"version {version.number} of {version.made_on}, judged by {version.policy}: {changed}{unchanged}"
 
 
 def digest_of(table: pl.LazyFrame) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from curation.publish.cards import FunnelRow
+from curation.publish.cards.facts import FunnelRow
 from curation.storage.stages import add_counts, finished_shards, stage_inputs
 from flows.run.pipeline import Pipeline, read_result
 from flows.run.run_folder import Run

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from curation.config import Recipe
-from curation.publish.cards import FunnelRow
+from curation.publish.cards.facts import FunnelRow
 from curation.records import Domain, StoreError
 from curation.storage.stages import Manifest, Shard, StageFolder, finished_shards
 from flows.run.progress import bar

@@ -19,7 +19,7 @@ from typer.main import get_command
 
 from curation import records
 from curation.publish import export, merged_copies, review
-from curation.publish.cards.words import COLUMN_WORDS, REASON_WORDS
+from curation.publish.cards.words import COLUMN_WORDS, reason_words
 from flows.cli import app
 from flows.cli.settings import deciding_settings
 from tests.places import ROOT
@@ -97,7 +97,7 @@ def reasons_page() -> str:
         if reason := re.fullmatch(r'    [A-Z_]+ = "(\w+)"(?:  # (.+))?', line):
             name = records.DropReason(reason[1])
             settings = ", ".join(f"`{setting.key}`" for setting in deciding_settings(name))
-            rows.append((f"`{reason[1]}`", REASON_WORDS[name], reason[2] or "", settings))
+            rows.append((f"`{reason[1]}`", reason_words(name), reason[2] or "", settings))
     return _page([*parts, *_reasons(rows)])
 
 

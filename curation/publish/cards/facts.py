@@ -56,50 +56,41 @@ FATES = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class StageComparison:
-    """What the second stage changed (`FATES`)."""
+    """What the second stage changed, in problems.
 
-    fates: pl.DataFrame
+    Args:
+        never_solved, rescued, dropped: those that stage 1 never solved, in the set, and why the others are not.
+        alone, both: those that stage 1 keeps, and those of them in the set.
+        lost: problems of the set that stage 1 alone would drop, by reason.
+    """
 
-    @property
-    def never_solved(self) -> int:
-        """Return how many problems stage 1 never solved."""
-        return self._count(_NEVER)
+    never_solved: int
+    rescued: int
+    dropped: Mapping[str, int]
+    alone: int
+    both: int
+    lost: Mapping[str, int]
 
-    @property
-    def rescued(self) -> int:
-        """Return how many never solved problems are in the set."""
-        return self._count(_NEVER & pl.col("stands"))
 
-    @property
-    def dropped(self) -> Mapping[str, int]:
-        """Return why never solved problems are not in the set."""
-        later = pl.col("later").fill_null(DropReason.OVER_QUOTA.value)
-        return self._reasons(_NEVER & ~pl.col("stands"), later)
+def comparison_of(fates: pl.DataFrame) -> StageComparison:
+    """Return what `FATES` come to."""
+    never, kept = pl.col("reason").eq_missing(DropReason.NEVER_SOLVED.value), pl.col("reason").is_null()
 
-    @property
-    def alone(self) -> int:
-        """Return how many problems stage 1 alone keeps."""
-        return self._count(pl.col("reason").is_null())
+    def count(where: pl.Expr) -> int:
+        return int(fates.filter(where)["problems"].sum())
 
-    @property
-    def both(self) -> int:
-        """Return how many of stage 1's problems are in the set."""
-        return self._count(pl.col("reason").is_null() & pl.col("stands"))
-
-    @property
-    def lost(self) -> Mapping[str, int]:
-        """Count the set's problems that stage 1 alone would drop, by reason."""
-        return self._reasons(pl.col("reason").is_not_null() & pl.col("stands"), pl.col("reason"))
-
-    def _count(self, where: pl.Expr) -> int:
-        return int(self.fates.filter(where)["problems"].sum())
-
-    def _reasons(self, where: pl.Expr, reason: pl.Expr) -> dict[str, int]:
-        counts = self.fates.filter(where).group_by(reason.alias("reason")).agg(pl.col("problems").sum())
+    def by_reason(where: pl.Expr, reason: pl.Expr) -> dict[str, int]:
+        counts = fates.filter(where).group_by(reason.alias("reason")).agg(pl.col("problems").sum())
         return dict(counts.sort("reason").iter_rows())
 
-
-_NEVER = pl.col("reason").eq_missing(DropReason.NEVER_SOLVED.value)
+    return StageComparison(
+        never_solved=count(never),
+        rescued=count(never & pl.col("stands")),
+        dropped=by_reason(never & ~pl.col("stands"), pl.col("later").fill_null(DropReason.OVER_QUOTA.value)),
+        alone=count(kept),
+        both=count(kept & pl.col("stands")),
+        lost=by_reason(~kept & pl.col("stands"), pl.col("reason")),
+    )
 
 
 def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> pl.DataFrame:

@@ -1,7 +1,4 @@
-"""A data card's words.
-
-Invariant: every `DropReason` has its words.
-"""
+"""A data card's words."""
 
 from __future__ import annotations
 
@@ -26,33 +23,23 @@ REASON_WORDS: Mapping[str, str] = {
     DropReason.WRONG_LANGUAGE: "another language",
     DropReason.OWN_RULE: "a rule of the set's maker",
     DropReason.UNUSABLE: "cannot be used as it is, by a model's votes",
-    DropReason.MULTIPLE_CHOICE: "multiple choice",
     DropReason.UNVERIFIABLE_ANSWER: "answer the verifier cannot read",
     DropReason.UNPROVEN_REWRITING: "answer that only a rewriting makes readable",
-    DropReason.VERIFIER_FAILED: "verifier failed",
-    DropReason.DUPLICATE: "duplicate",
     DropReason.CONFLICTING_ANSWERS: "copies with conflicting answers",
-    DropReason.NEAR_DUPLICATE: "near duplicate",
     DropReason.CONTAMINATED: "overlaps with a benchmark",
     DropReason.FAULTY_PREMISES: "premises missing or contradictory, by a model's votes",
     DropReason.REJECTED: "rejected by a person",
     DropReason.RESERVED: "made for a later refresh, not measured yet",
     DropReason.SAMPLING_FAILED: "refused by the model's servers",
-    DropReason.TOO_FEW_ATTEMPTS: "too few attempts",
-    DropReason.SUSPECTED_WRONG_LABEL: "suspected wrong label",
-    DropReason.NEVER_SOLVED: "never solved",
-    DropReason.TOO_EASY: "too easy",
     DropReason.INTERACTIVE: "program that talks with a judge",
     DropReason.ASKS_FUNCTION: "function instead of a program",
     DropReason.NEEDS_FILES: "program that needs files",
-    DropReason.NO_SOLUTION: "no solution",
-    DropReason.TOO_FEW_TESTS: "too few tests",
     DropReason.SEVERAL_OUTPUTS: "several right outputs",
     DropReason.UNTRANSLATED: "no translation was accepted; the problem itself stays",
     DropReason.NO_VARIANT: "no variant was accepted; the problem itself stays",
     DropReason.OVER_QUOTA: "over the size asked for",
 }
-"""Drop reasons in a card reader's words."""
+"""Words of drop reasons whose name is not clear by itself."""
 
 COLUMN_WORDS: Mapping[str, str] = {
     "id": "the problem's name: a hash of its normalised content, the same in every run and from every source",

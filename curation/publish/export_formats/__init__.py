@@ -1,12 +1,11 @@
 """Curated sets in other trainers' schemas, with judging records (`curation.scoring`).
 
-Problems with a `Need` that a format does not carry (`CARRIES`) are left out and counted.
+Programs whose judging a format cannot carry are left out and counted.
 
 Invariants: rows keep the set's order; in = written + left out, or an error names the row.
 """
 
-from curation.publish.export_formats.needs import CARRIES, Need
 from curation.publish.export_formats.rows import FORMATS
 from curation.publish.export_formats.writing import ExportResult, export_set, set_records
 
-__all__ = ["CARRIES", "FORMATS", "ExportResult", "Need", "export_set", "set_records"]
+__all__ = ["FORMATS", "ExportResult", "export_set", "set_records"]

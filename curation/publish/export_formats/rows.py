@@ -1,10 +1,12 @@
-"""Rows of problems in each format."""
+"""Rows of problems in each format, made by the templates of trainers.toml."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -16,6 +18,9 @@ from curation.verify.programs.files import row_of_problem
 from curation.verify.programs.problem import CodeProblem
 
 Row = dict[str, Any]
+
+FORMATS: Mapping[str, Row] = tomllib.loads(Path(__file__).with_name("trainers.toml").read_text(encoding="utf-8"))
+"""Tables of trainers.toml, by the names for ``goldilocks export --format``."""
 
 MEASURED = ("pass_rate", "correct", "judged")
 """Columns that state a problem's difficulty."""
@@ -33,24 +38,9 @@ class ExportedProblem:
     asked: Asked
 
     @property
-    def statement(self) -> str:
-        """Return the problem's text."""
-        return str(self.row["statement"])
-
-    @property
     def answer(self) -> str:
         """Return the reference answer."""
         return str(self.row["answer"])
-
-    @property
-    def about(self) -> Row:
-        """Return the problem's ids, origin and measured columns."""
-        return {name: self.row[name] for name in ("id", "group", "source", "lang", *MEASURED)}
-
-    @property
-    def columns(self) -> Row:
-        """Return `about`, with ``group`` as ``problem_group``."""
-        return {("problem_group" if name == "group" else name): value for name, value in self.about.items()}
 
     @property
     def record(self) -> str:
@@ -58,183 +48,107 @@ class ExportedProblem:
         return record_of(self.row, self.program, self.asked)
 
     @property
-    def judging(self) -> Row | None:
-        """Return how a program is judged, without tests, or None."""
-        if self.program is None:
-            return None
-        return {name: value for name, value in row_of_problem(self.program).items() if name not in ("id", "tests")}
-
-    def in_and_out(self) -> Row:
-        """Return the tests in verl's form."""
-        tests = self.tests or []
-        return {"inputs": [test["input"] for test in tests], "outputs": [test["output"] for test in tests]}
+    def about(self) -> Row:
+        """Return the problem's ids, origin and measured columns."""
+        return {name: self.row[name] for name in ("id", "group", "source", "lang", *MEASURED)}
 
 
-def _verl(problem: ExportedProblem) -> Row:
-    # verl knows no scorer of this name, so it stops if `custom_reward_function` is forgotten
-    code = problem.tests is not None
-    truth = as_json(problem.in_and_out()) if code else problem.answer
-    return {
-        "data_source": MARK,
-        "prompt": problem.messages,
-        "ability": "code" if code else "math",
-        "reward_model": {"style": "rule", "ground_truth": truth},
-        "extra_info": {"split": "train", "index": problem.number, **problem.about, MARK: problem.record},
-    }
+def row_of(form: str, problem: ExportedProblem) -> Row:
+    """Return a problem's row in a format."""
+    return dict(_filled(FORMATS[form]["row"], problem))
 
 
-def _trl(problem: ExportedProblem) -> Row:
-    # its accuracy_reward reads the solution as LaTeX; the columns of programs are for a reward function of yours
-    code = problem.tests is not None
-    return {
-        "prompt": problem.messages,
-        "solution": None if code else _boxed(problem.answer),
-        "tests": as_json(problem.in_and_out()) if code else None,
-        "judging": as_json(problem.judging) if code else None,
-        MARK: problem.record,
-        **problem.columns,
-    }
+def record_path(form: str) -> list[str]:
+    """Return the keys that lead to a row's judging record, if a column or a field is one."""
+    return next(_paths(FORMATS[form]["row"]), [])
 
 
-def _open_r1(problem: ExportedProblem) -> Row:
-    # code_reward compares outputs; cf_code_reward runs generated_checker with three files where there is one
-    program = problem.program
-    script = as_script(program.checker) if program is not None and program.checker is not None else None
-    verification = None
-    if program is not None and script is None:
-        cases = [{**test, "type": "stdin_stdout"} for test in problem.tests or ()]
-        verification = {"language": str(program.lang), "test_cases": cases}
-    return {
-        "problem": problem.statement,
-        "prompt": problem.messages,
-        "solution": None if program is not None else _boxed(problem.answer),
-        "verification_info": verification,
-        "language": None if program is None else str(program.lang),
-        "official_tests": problem.tests,
-        "generated_checker": script,
-        "time_limit": None if program is None else program.cpu_s,
-        "memory_limit": None if program is None else float(program.memory_mb),
-        "input_mode": None if program is None else "stdio",
-        MARK: problem.record,
-        **problem.columns,
-    }
+def _filled(template: Row, problem: ExportedProblem) -> Iterator[tuple[str, Any]]:
+    for name, content in template.items():
+        value = content
+        if isinstance(content, dict):
+            value = dict(_filled(content, problem))
+        elif content.startswith("$"):
+            value = VALUES[content[1:]](problem)
+        yield from value.items() if name == "*" else [(name, value)]
 
 
-def _verifiers(problem: ExportedProblem) -> Row:
-    code = problem.tests is not None
-    about = {**problem.about, MARK: problem.record}
-    return {
-        "prompt": problem.messages,
-        "answer": "" if code else problem.answer,
-        "info": as_json(about),
-        "task": "code" if code else "math",
-    }
+def _paths(template: Row) -> Iterator[list[str]]:
+    for name, content in template.items():
+        if content == "$record":
+            yield [name]
+        elif isinstance(content, dict):
+            yield from ([name, *path] for path in _paths(content))
 
 
-def _nemo_rl(problem: ExportedProblem) -> Row:
-    # its data processors hand `output` on to the environment, as ground truth
-    return {"input": problem.messages[-1]["content"], "output": problem.record, **problem.columns}
+def _in_and_out(problem: ExportedProblem) -> str | None:
+    if problem.tests is None:
+        return None
+    tests = {f"{side}s": [test[side] for test in problem.tests] for side in ("input", "output")}
+    return as_json(tests)
 
 
-def _nemo_gym(problem: ExportedProblem) -> Row:
-    agent = {"type": "responses_api_agents", "name": "goldilocks_simple_agent"}
-    params = {"input": problem.messages}
-    return {"responses_create_params": params, MARK: problem.record, "agent_ref": agent, **problem.columns}
+def _judging(problem: ExportedProblem) -> str | None:
+    if problem.program is None:
+        return None
+    table = row_of_problem(problem.program).items()
+    return as_json({name: value for name, value in table if name not in ("id", "tests")})
 
 
-def _skyrl(problem: ExportedProblem) -> Row:
-    return {
-        "data_source": MARK,
-        "prompt": problem.messages,
-        "env_class": MARK,
-        "reward_spec": {"method": "rule", "ground_truth": problem.record},
-        "extra_info": {"index": problem.number, **problem.about},
-    }
+def _checker(problem: ExportedProblem) -> str | None:
+    checker = problem.program.checker if problem.program is not None else None
+    return as_script(checker) if checker is not None else None
 
 
-def _roll(problem: ExportedProblem) -> Row:
-    # `domain` chooses the reward worker, `tag` is what its settings list
-    labels = {"domain": MARK, "tag": MARK, "ground_truth": problem.record}
-    return {**problem.columns, "messages": as_json(problem.messages), **labels}
+def _verification(problem: ExportedProblem) -> Row | None:
+    if problem.program is None or _checker(problem) is not None:
+        return None
+    cases = [{**test, "type": "stdin_stdout"} for test in problem.tests or ()]
+    return {"language": str(problem.program.lang), "test_cases": cases}
 
 
-def _messages(problem: ExportedProblem) -> Row:
-    # for tinker-cookbook and ART, which leave the shape of a row to their user
-    return {"messages": problem.messages, MARK: problem.record, **problem.columns}
+def _of_program(value: Callable[[CodeProblem], Any]) -> Callable[[ExportedProblem], Any]:
+    return lambda problem: None if problem.program is None else value(problem.program)
 
 
-def _areal(problem: ExportedProblem) -> Row:
-    code = problem.tests is not None
-    return {
-        "messages": problem.messages,
-        "answer": None if code else problem.answer,
-        "tests": as_json(problem.in_and_out()) if code else None,
-        "judging": as_json(problem.judging) if code else None,
-        MARK: problem.record,
-        **problem.columns,
-    }
-
-
-def _openrlhf(problem: ExportedProblem) -> Row:
-    # the label goes to the remote reward model as it is
-    return {"input": problem.messages, "label": problem.record, **problem.columns}
-
-
-def _slime(problem: ExportedProblem) -> Row:
-    label = "" if problem.tests is not None else problem.answer
-    return {"prompt": problem.messages, "label": label, "metadata": {**problem.about, MARK: problem.record}}
-
-
-def _open_instruct(problem: ExportedProblem) -> Row:
-    # `dataset` names the verifier, which is ours
-    return {"messages": problem.messages, "ground_truth": problem.record, "dataset": MARK, **problem.columns}
-
-
-FORMATS: Mapping[str, Callable[[ExportedProblem], Row]] = {
-    "verl": _verl,
-    "trl": _trl,
-    "open-r1": _open_r1,
-    "verifiers": _verifiers,
-    "nemo-rl": _nemo_rl,
-    "areal": _areal,
-    "openrlhf": _openrlhf,
-    "slime": _slime,
-    "open-instruct": _open_instruct,
-    "nemo-gym": _nemo_gym,
-    "skyrl": _skyrl,
-    "roll": _roll,
-    "tinker": _messages,
-    "art": _messages,
+VALUES: Mapping[str, Callable[[ExportedProblem], Any]] = {
+    "messages": lambda problem: problem.messages,
+    "messages_json": lambda problem: as_json(problem.messages),
+    "question": lambda problem: problem.messages[-1]["content"],
+    "statement": lambda problem: str(problem.row["statement"]),
+    "answer": lambda problem: problem.answer if problem.tests is None else None,
+    "label": lambda problem: problem.answer if problem.tests is None else "",
+    "boxed": lambda problem: f"\\boxed{{{problem.answer}}}" if problem.tests is None else None,
+    "truth": lambda problem: _in_and_out(problem) or problem.answer,
+    "domain": lambda problem: "math" if problem.tests is None else "code",
+    "number": lambda problem: problem.number,
+    "record": lambda problem: problem.record,
+    "about": lambda problem: problem.about,
+    "columns": lambda problem: {"problem_group" if name == "group" else name: v for name, v in problem.about.items()},
+    "info": lambda problem: as_json({**problem.about, MARK: problem.record}),
+    "tests": _in_and_out,
+    "judging": _judging,
+    "test_list": lambda problem: problem.tests,
+    "checker": _checker,
+    "verification": _verification,
+    "language": _of_program(lambda program: str(program.lang)),
+    "time_limit": _of_program(lambda program: program.cpu_s),
+    "memory_limit": _of_program(lambda program: float(program.memory_mb)),
+    "input_mode": _of_program(lambda _: "stdio"),
 }
-"""Names for ``goldilocks export --format``."""
+"""What a template names with ``$``; null for a problem of the other domain."""
 
-_MESSAGES = pl.List(pl.Struct({"role": pl.String, "content": pl.String}))
-_TESTS = pl.List(pl.Struct({"input": pl.String, "output": pl.String}))
-_VERIFICATION = pl.Struct(
-    {
-        "language": pl.String,
-        "test_cases": pl.List(pl.Struct({"input": pl.String, "output": pl.String, "type": pl.String})),
-    }
-)
+_MESSAGES = pl.List(pl.Struct(dict.fromkeys(("role", "content"), pl.String)))
+_TESTS = pl.List(pl.Struct(dict.fromkeys(("input", "output"), pl.String)))
+_CASES = pl.List(pl.Struct(dict.fromkeys(("input", "output", "type"), pl.String)))
 TYPES: Mapping[str, Any] = {
-    "prompt": _MESSAGES,
-    "messages": _MESSAGES,
-    "verification_info": _VERIFICATION,
+    **dict.fromkeys(("prompt", "messages"), _MESSAGES),
+    "verification_info": pl.Struct({"language": pl.String, "test_cases": _CASES}),
     "official_tests": _TESTS,
-    "language": pl.String,
-    "generated_checker": pl.String,
-    "time_limit": pl.Float64,
-    "memory_limit": pl.Float64,
-    "input_mode": pl.String,
-    "judging": pl.String,
-    "solution": pl.String,
-    "tests": pl.String,
-    "answer": pl.String,
-    "pass_rate": pl.Float64,
-    "correct": pl.Int32,
-    "judged": pl.Int32,
-    "source": pl.String,
-    "lang": pl.String,
+    **dict.fromkeys(("language", "generated_checker", "input_mode", "judging", "solution", "tests"), pl.String),
+    **dict.fromkeys(("answer", "source", "lang"), pl.String),
+    **dict.fromkeys(("time_limit", "memory_limit", "pass_rate"), pl.Float64),
+    **dict.fromkeys(("correct", "judged"), pl.Int32),
 }
 """Types of columns that rows may not determine."""
 
@@ -247,10 +161,6 @@ def tests_of(program: CodeProblem) -> list[dict[str, str]]:
         {"input": "\n".join(map(as_json, call.args)), "output": as_json(call.expected)}
         for call in program.function.calls
     ]
-
-
-def _boxed(answer: str) -> str:
-    return f"\\boxed{{{answer}}}"
 
 
 def as_json(value: Any) -> str:

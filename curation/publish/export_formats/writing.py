@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -14,14 +14,24 @@ import polars as pl
 
 from curation.prompts.asked import Asked, read_asked
 from curation.prompts.solving import FENCE
-from curation.publish.export_formats.instructions import instructions
-from curation.publish.export_formats.modules import modules_beside
-from curation.publish.export_formats.needs import ANYTHING, CARRIES, Need, needs_of
-from curation.publish.export_formats.rows import FORMATS, MEASURED, TYPES, ExportedProblem, Row, as_json, tests_of
+from curation.publish.export_formats.rows import (
+    FORMATS,
+    MEASURED,
+    TYPES,
+    ExportedProblem,
+    Row,
+    as_json,
+    row_of,
+    tests_of,
+)
 from curation.records import Domain, PromptRequest, SourceError
+from curation.response_formats import ANY
 from curation.storage.scratch import ScratchFolder
-from curation.storage.sorted_parts import write_scanned
-from curation.storage.stages import atomic_replace, atomic_write, write_parquet
+from curation.storage.sorted_parts import in_slices, write_scanned
+from curation.storage.stages import atomic_replace, atomic_write
+from curation.thinking import OPEN
+from curation.verify.own_judges import VARIABLE
+from curation.verify.programs.checkers import as_script
 from curation.verify.programs.problem import CodeLang, CodeProblem
 from curation.verify.programs.tables import set_problems
 
@@ -34,9 +44,16 @@ PROVED_AS = "verl"
 ROWS_AT_ONCE = 10_000
 """Rows held as objects."""
 
-LINES = frozenset({"art", "nemo-gym", "nemo-rl", "openrlhf", "roll", "slime", "tinker"})
-ON_DISK = frozenset({"areal"})
-"""Formats written as a folder that `datasets` loads."""
+OWN_SCORERS = frozenset({"open-r1"})
+"""Formats whose trainer judges programs itself: by C++ or Python, tests, and checkers in Python."""
+
+_INSTALL = """
+The judge is in the package `goldilocks-rl`. In the trainer's environment it needs four packages, and neither torch nor
+Prefect:
+
+    pip install --no-deps goldilocks-rl
+    pip install polars orjson python-flint sympy
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,49 +93,33 @@ def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = Non
             f"{curated}: its problems were asked with {len(asked.prompt.examples)} worked examples before them, and a "
             "row of nemo-rl holds one message; take another format."
         )
-    domains, count, carried = set[str](), 0, CARRIES.get(form, ANYTHING)
+    domains = Counter[str]()
 
-    def rows() -> Iterator[tuple[ExportedProblem, Row]]:
-        nonlocal count
+    def carried() -> Iterator[ExportedProblem]:
         for problem in _problems(curated):
-            count += 1
-            domains.add(str(problem.row["domain"]))
-            unmet_needs = needs_of(problem.program) - carried if problem.program is not None else set()
-            if unmet_needs:
-                left_out[next(need for need in Need if need in unmet_needs).value] += 1
+            domains[problem.row["domain"]] += 1
+            need = unmet_need(form, problem.program) if problem.program is not None else None
+            if need is None:
+                yield problem
             else:
-                yield problem, FORMATS[form](problem)
+                left_out[need] += 1
 
-    made = _proved(rows(), form, check, failed)
-    if (first := next(made, None)) is None:
+    rows = _proved(carried(), form, check, failed)
+    first = next(rows, None)
+    if first is None:
         reasons = left_out + Counter(failed.values())
         why = ", ".join(f"{reason} ({number})" for reason, number in reasons.items())
-        raise SourceError(f"{curated}: {form} can carry none of its {count} problems: {why}.")
-    file = _write(chain([first], made), form, out)
+        raise SourceError(f"{curated}: {form} can carry none of its {domains.total()} problems: {why}.")
+    file = _write(chain([first], rows), form, out)
     license = card_license(curated)
-    readme = instructions(form, curated.absolute().parent.name, str(out), license, asked)
-    atomic_write(out / "README.md", readme)
-    for name, text in modules_beside(form, domains, license).items():
+    atomic_write(out / "README.md", _readme(form, curated.absolute().parent.name, str(out), license, asked))
+    for name, text in _modules(form, domains.keys(), license).items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         atomic_write(out / name, text)
     prompt = out / "system_prompt.txt" if form == "nemo-rl" and asked.prompt.system else None
     if prompt is not None:
         atomic_write(prompt, asked.prompt.system)
-    return ExportResult(file, count - left_out.total() - len(failed), prompt, left_out, failed)
-
-
-def _proved(
-    rows: Iterator[tuple[ExportedProblem, Row]], form: str, check: RowCheck | None, failed: dict[str, str]
-) -> Iterator[Row]:
-    if check is None:
-        yield from (row for _, row in rows)
-        return
-    while held := list(islice(rows, CHECKED_AT_ONCE)):
-        for (problem, row), why in zip(held, check(form, held), strict=True):
-            if why is None:
-                yield row
-            else:
-                failed[str(problem.row["id"])] = why
+    return ExportResult(file, domains.total() - left_out.total() - len(failed), prompt, left_out, failed)
 
 
 def failing_rows(curated: Path, check: RowCheck) -> dict[str, str]:
@@ -128,9 +129,8 @@ def failing_rows(curated: Path, check: RowCheck) -> dict[str, str]:
         SourceError: as `export_set`.
     """
     failed: dict[str, str] = {}
-    judged = (one for one in _problems(curated) if one.program is None or needs_of(one.program) <= ANYTHING)
-    rows = ((problem, FORMATS[PROVED_AS](problem)) for problem in judged)
-    for _ in _proved(rows, PROVED_AS, check, failed):
+    judged = (one for one in _problems(curated) if one.program is None or unmet_need(PROVED_AS, one.program) is None)
+    for _ in _proved(judged, PROVED_AS, check, failed):
         pass
     return failed
 
@@ -142,31 +142,6 @@ def set_records(curated: Path) -> dict[str, str]:
         SourceError: there is no set, or a problem cannot be judged.
     """
     return {str(problem.row["id"]): problem.record for problem in _problems(curated)}
-
-
-def _problems(curated: Path) -> Iterator[ExportedProblem]:
-    """Yield a set's problems; all programs' tests are in memory."""
-    files = sorted((curated / "data").glob("*.parquet"))
-    if not files:
-        raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
-    languages: dict[str, tuple[str, CodeLang]] = {}
-    number = 0
-    for file in files:
-        frame = _read(file)
-        languages |= _languages(frame, curated)
-        for place, (name, statement) in enumerate(frame.select("id", "statement").iter_rows(), number):
-            if statement is None:
-                where = f"{curated}, row {place}, problem {name}"
-                raise SourceError(
-                    f"{where}: has no statement; withheld texts are put back by `goldilocks publish DIR --restore`."
-                )
-        number += frame.height
-    if not number:
-        raise SourceError(f"{curated}: the set holds no problems; there is nothing to export.")
-    programs, asked = set_problems(curated, languages), read_asked(curated)
-    rows = (row for file in files for row in _read(file).iter_rows(named=True))
-    for number, row in enumerate(rows):
-        yield _problem(row, number, programs, curated, asked)
 
 
 def card_license(curated: Path) -> str:
@@ -183,57 +158,72 @@ def card_license(curated: Path) -> str:
     return str(named) if named else "unknown"
 
 
-def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
-    if form in LINES:
-        file = out / "train.jsonl"
-        with atomic_replace(file) as handle:
-            handle.writelines((as_json(row) + "\n").encode() for row in rows)
-        return file
-    scratch = ScratchFolder("export")
+def _proved(
+    problems: Iterator[ExportedProblem], form: str, check: RowCheck | None, failed: dict[str, str]
+) -> Iterator[Row]:
+    rows = ((problem, row_of(form, problem)) for problem in problems)
+    while held := list(islice(rows, CHECKED_AT_ONCE)):
+        for (problem, row), why in zip(held, check(form, held) if check else [None] * len(held), strict=True):
+            if why is None:
+                yield row
+            else:
+                failed[str(problem.row["id"])] = why
+
+
+def unmet_need(form: str, program: CodeProblem) -> str | None:
+    """Return the first need of a program's judging that a format does not carry, in words."""
+    if program.refused is not None:
+        return "no tests that judge them"
+    if form not in OWN_SCORERS:
+        return None
+    function, comparison = program.function, program.comparison
+    if function is not None and function.program is not None:
+        return "a function judged by a test program"
+    if function is not None:
+        plain = "." not in function.entry or function.entry.startswith("Solution.")
+        positional = all(call.args and not call.kwargs for call in function.calls)
+        is_plain = plain and positional and function.tolerance is None
+        return "a function" if is_plain else "a function with keywords, a tolerance, no argument or a class of its own"
+    if program.checker is not None:
+        return None if as_script(program.checker) is not None else "a checker in C++"
+    if comparison.tolerant:
+        return "numbers that may differ"
+    if comparison.space_change_sensitive:
+        return "white space that counts"
+    # where no letter is expected, a program that prints one is wrong whatever its case
+    has_letters = any(test.output.lower() != test.output.upper() for test in program.tests)
+    return "letters of either case" if has_letters and not comparison.case_sensitive else None
+
+
+def _problems(curated: Path) -> Iterator[ExportedProblem]:
+    """Yield a set's problems; all programs' tests are in memory."""
+    files = sorted((curated / "data").glob("*.parquet"))
+    if not files:
+        raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
+    columns = [*NEEDED, "raw_answer", "accepted", "solution", "meta"]
+    table = pl.scan_parquet(files, glob=False).select(columns).with_row_index("number")
     try:
-        table = _as_table(rows, Path(scratch.path))
-        if form in ON_DISK:
-            from datasets import Dataset, disable_progress_bars
-
-            disable_progress_bars()
-            shutil.rmtree(out / "train", ignore_errors=True)
-            Dataset(table.lazy().collect().to_arrow()).save_to_disk(out / "train")
-            atomic_write(out / "dataset_dict.json", json.dumps({"splits": ["train"]}))  # `load_from_disk(out)` too
-            return out / "train"
-        file = out / "train.parquet"
-        if isinstance(table, pl.DataFrame):
-            write_parquet(file, table)
-        else:
-            write_scanned(file, table)
-        return file
-    finally:
-        scratch.remove()
-
-
-def _as_table(rows: Iterator[Row], folder: Path) -> pl.DataFrame | pl.LazyFrame:
-    parts = list[pl.LazyFrame]()
-    while held := list(islice(rows, ROWS_AT_ONCE)):
-        column_types = {name: dtype for name, dtype in TYPES.items() if name in held[0]}
-        frame = pl.DataFrame(held, schema_overrides=column_types, infer_schema_length=None)
-        if len(held) < ROWS_AT_ONCE and not parts:
-            return frame
-        part = folder / f"{len(parts):05}.parquet"
-        frame.write_parquet(part)
-        parts.append(pl.scan_parquet(part, glob=False))
-    return pl.concat(parts, how="vertical_relaxed")  # where a part has no value of a column, its type is not known
-
-
-def _read(file: Path) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(file, columns=[*NEEDED, "raw_answer", "accepted", "solution", "meta"], glob=False)
+        empty = table.filter(pl.col("statement").is_null()).select("number", "id").head(1).collect()
+        code = table.filter(pl.col("domain") == Domain.CODE).select("id", "group", "meta").collect()
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
-        raise SourceError(f"{file}: no table of a curated set ({error}); publish the set again.") from error
+        raise SourceError(f"{curated}/data: no table of a curated set ({error}); publish the set again.") from error
+    for number, name in empty.iter_rows():
+        raise SourceError(
+            f"{curated}, row {number}, problem {name}: has no statement; withheld texts are put back by `goldilocks "
+            "publish DIR --restore`."
+        )
+    programs, asked, is_empty = set_problems(curated, _languages(code, curated)), read_asked(curated), True
+    for rows in in_slices(table):
+        for row in rows.iter_rows(named=True):
+            is_empty = False
+            yield _problem(row, programs, curated, asked)
+    if is_empty:
+        raise SourceError(f"{curated}: the set holds no problems; there is nothing to export.")
 
 
-def _languages(frame: pl.DataFrame, curated: Path) -> dict[str, tuple[str, CodeLang]]:
+def _languages(code: pl.DataFrame, curated: Path) -> dict[str, tuple[str, CodeLang]]:
     languages = {}
-    code = frame.filter(pl.col("domain") == Domain.CODE)
-    for name, group, meta in code.select("id", "group", "meta").iter_rows():
+    for name, group, meta in code.iter_rows():
         try:
             languages[name] = group or name, CodeLang(str(json.loads(meta or "{}").get(FENCE, "python")))
         except ValueError as error:
@@ -241,20 +231,94 @@ def _languages(frame: pl.DataFrame, curated: Path) -> dict[str, tuple[str, CodeL
     return languages
 
 
-def _problem(
-    row: Row, number: int, programs: Mapping[str, CodeProblem], curated: Path, asked: Asked
-) -> ExportedProblem:
-    code = row["domain"] == Domain.CODE
+def _problem(row: Row, programs: Mapping[str, CodeProblem], curated: Path, asked: Asked) -> ExportedProblem:
+    number, is_code = row.pop("number"), row["domain"] == Domain.CODE
     where = f"{curated}, row {number}, problem {row['id']}"
-    if code and row["id"] not in programs:
+    if is_code and row["id"] not in programs:
         raise SourceError(
             f"{where}: a code problem without tests in {curated / 'tests'}; publish its tests next to data."
         )
-    if not code and row["answer"] is None:
+    if not is_code and row["answer"] is None:
         raise SourceError(f"{where}: has no reference answer, which every trainer needs.")
-    program = programs[row["id"]] if code else None
+    program = programs[row["id"]] if is_code else None
     details = {FENCE: str(program.lang)} if program is not None else {}
     request = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
     messages = [{"role": message["role"], "content": message["content"]} for message in asked.prompt.messages(request)]
-    tests = tests_of(program) if program is not None else None
-    return ExportedProblem(row, number, messages, program, tests, asked)
+    return ExportedProblem(row, number, messages, program, tests_of(program) if program is not None else None, asked)
+
+
+def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
+    file = out / FORMATS[form]["file"]
+    if file.suffix == ".jsonl":
+        with atomic_replace(file) as handle:
+            handle.writelines((as_json(row) + "\n").encode() for row in rows)
+        return file
+    scratch = ScratchFolder("export")
+    try:
+        table = _as_table(rows, Path(scratch.path))
+        if file.suffix == ".parquet":
+            write_scanned(file, table)
+            return file
+        from datasets import Dataset, disable_progress_bars
+
+        disable_progress_bars()
+        shutil.rmtree(file, ignore_errors=True)
+        Dataset(table.collect().to_arrow()).save_to_disk(file)
+        atomic_write(out / "dataset_dict.json", json.dumps({"splits": ["train"]}))  # `load_from_disk(out)` too
+        return file
+    finally:
+        scratch.remove()
+
+
+def _as_table(rows: Iterator[Row], folder: Path) -> pl.LazyFrame:
+    parts = list[pl.LazyFrame]()
+    while held := list(islice(rows, ROWS_AT_ONCE)):
+        column_types = {name: dtype for name, dtype in TYPES.items() if name in held[0]}
+        part = folder / f"{len(parts):05}.parquet"
+        pl.DataFrame(held, schema_overrides=column_types, infer_schema_length=None).write_parquet(part)
+        parts.append(pl.scan_parquet(part, glob=False))
+    return pl.concat(parts, how="vertical_relaxed")  # where a part has no value of a column, its type is not known
+
+
+def _readme(form: str, name: str, folder: str, license: str, asked: Asked) -> str:
+    """Return an exported set's README."""
+    text = FORMATS[form]["readme"].replace("{folder}", folder)
+    if not asked.prompt.system:
+        text = text.replace(f"        system_prompt_file: {folder}/system_prompt.txt\n", "")
+    if form == "nemo-gym":
+        text += (
+            f"\nThe set's licence is `{license}`; its configuration has `{_of_nemo_gym(license)}`, in NeMo Gym's "
+            "own words, or TBD where it has none for it.\n"
+        )
+    return f"# {name}, for {form}\n\n{text}{_how_asked(asked)}{_INSTALL}"
+
+
+def _modules(form: str, domains: Set[str], license: str) -> Mapping[str, str]:
+    """Return the files next to a format's rows, by relative path."""
+    domain = {"math": "math", "code": "coding"}[next(iter(domains))] if len(domains) == 1 else "other"
+    return {
+        name: text.replace("{domain}", domain).replace("{license}", _of_nemo_gym(license))
+        for name, text in FORMATS[form].get("modules", {}).items()
+    }
+
+
+def _of_nemo_gym(license: str) -> str:
+    names: Mapping[str, str] = FORMATS["nemo-gym"]["licenses"]
+    return names.get(license.lower(), "TBD")
+
+
+def _how_asked(asked: Asked) -> str:
+    examples = f", with {len(asked.prompt.examples)} worked examples before it" if asked.prompt.examples else ""
+    text = f"\nRows ask as the problems were measured: by the prompt `{asked.prompt.version}`{examples}."
+    read = {"thinking": (asked.thinking, OPEN), "response_format": (asked.response_format, ANY)}
+    other = [f"`{name} = {value!r}`" for name, (value, usual) in read.items() if value != usual]
+    text += f" Their records have responses read by {' and '.join(other)}.\n" if other else "\n"
+    if not asked.judges:
+        return text
+    names = [label.partition("@")[0] for label in asked.judges]
+    return text + (
+        f"\nThey were measured with judges of its maker's own, and are not judged without: {', '.join(names)}. Get "
+        "these files from the maker, read them, for they run with your rights, and name them to the trainer's "
+        f"processes:\n\n    export {VARIABLE}={','.join('path/to/' + name for name in names)}\n\n"
+        f"The records name the digests that the files must have: {', '.join(asked.judges)}.\n"
+    )

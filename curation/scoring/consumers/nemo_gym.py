@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from nemo_gym.base_resources_server import (
     BaseResourcesServerConfig,
     BaseRunRequest,
@@ -12,7 +10,7 @@ from nemo_gym.base_resources_server import (
     SimpleResourcesServer,
 )
 
-from curation.scoring.scorer import ScoringSettings, shared_scorer
+from curation.scoring.trainers import awaited_score
 
 
 class GoldilocksConfig(BaseResourcesServerConfig):
@@ -54,8 +52,7 @@ class GoldilocksResourcesServer(SimpleResourcesServer):
             for content in item.content
             if content.type == "output_text"
         ]
-        scorer = shared_scorer(ScoringSettings(thinking=self.config.thinking))
-        (score,) = await asyncio.to_thread(scorer.score, [(body.goldilocks, "".join(texts))])
+        score = await awaited_score(body.goldilocks, "".join(texts), thinking=self.config.thinking)
         return GoldilocksVerifyResponse(
             **body.model_dump(),
             reward=score.reward or 0.0,

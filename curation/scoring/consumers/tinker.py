@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import random
@@ -18,7 +17,7 @@ from tinker_cookbook.rl.problem_env import ProblemGroupBuilder
 from tinker_cookbook.rl.types import Env, EnvGroupBuilder, RLDataset, RLDatasetBuilder, StepResult
 from tinker_cookbook.tokenizer_utils import get_tokenizer
 
-from curation.scoring.scorer import ScoringSettings, shared_scorer
+from curation.scoring.trainers import awaited_score
 
 
 class GoldilocksEnv(Env):
@@ -34,7 +33,7 @@ class GoldilocksEnv(Env):
     async def step(self, action: list[int], *, extra: Any = None) -> StepResult:  # noqa: ARG002 - its signature
         """Return a response's reward; the episode ends."""
         message, _ = self.renderer.parse_response(action)
-        (score,) = await asyncio.to_thread(shared_scorer(ScoringSettings()).score, [(self.record, message["content"])])
+        score = await awaited_score(self.record, message["content"])
         return StepResult(
             reward=score.reward or 0.0,
             episode_done=True,

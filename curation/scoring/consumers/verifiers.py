@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +10,7 @@ import polars as pl
 import verifiers.v1 as vf
 
 from curation.records import SourceError
-from curation.scoring.scorer import ScoringSettings, shared_scorer
+from curation.scoring.trainers import awaited_score
 
 
 class GoldilocksData(vf.TaskData):
@@ -36,8 +35,7 @@ class GoldilocksTask(vf.Task[GoldilocksData]):
         content = trace.last_reply
         thoughts = messages[-1].reasoning_content if messages and trace.root_reply is None else None
         message = {"content": content, "reasoning_content": thoughts}
-        scorer = shared_scorer(ScoringSettings())
-        (score,) = await asyncio.to_thread(scorer.score, [(self.data.goldilocks, message)])
+        score = await awaited_score(self.data.goldilocks, message)
         trace.record_metric("verifier_failed", float(score.reward is None))
         return score.reward or 0.0
 

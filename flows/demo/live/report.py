@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 from rich.console import Console
 
-from curation.publish.cards import StageComparison, compare_stages
+from curation.publish.cards.facts import compare_stages, comparison_of
 from curation.publish.cards.words import by_reason
 from curation.records import DropReason
 
@@ -54,7 +54,7 @@ def show(run: Path, console: Console) -> None:
 
 def _print_rescued(run: Path, first: pl.DataFrame, second: pl.DataFrame, print_line: Callable[[str], None]) -> None:
     published = pl.read_parquet(run / "curated" / "data" / "*.parquet")["id"]
-    two, wrong = StageComparison(compare_stages(first, second, published)), _planted_ids(run)
+    two, wrong = comparison_of(compare_stages(first, second, published)), _planted_ids(run)
     never = set(first.filter(pl.col("reason") == DropReason.NEVER_SOLVED.value)["problem"])
     sound = (never & set(published)) - wrong
     print_line(

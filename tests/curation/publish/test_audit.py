@@ -27,7 +27,7 @@ def draw_audit(labels: pl.DataFrame, size: int, seed: int) -> tuple[AuditStratum
     """
     ordered = labels.sort("problem")
     names, strata = ordered["problem"], draw_places(ordered["wrong_label"].to_numpy(), size, seed)
-    return tuple(AuditStratum(stratum.size, tuple(names[stratum.places])) for stratum in strata)
+    return tuple(AuditStratum(count, tuple(names[places])) for count, places in strata)
 
 
 def test_there_is_no_share_before_each_stratum_has_a_verdict() -> None:

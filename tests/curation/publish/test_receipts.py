@@ -41,7 +41,7 @@ RECEIPT = Receipt(
 
 def test_a_receipt_is_read_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(RECEIPT.as_json(), encoding="utf-8")
-    assert read_receipt(tmp_path) == (RECEIPT, RECEIPT.digest)
+    assert read_receipt(tmp_path) == RECEIPT
     assert replace(RECEIPT, rows=8).digest != RECEIPT.digest
     (tmp_path / FILE).write_text(json.dumps({"schema": "goldilocks-receipt@9"}))
     with pytest.raises(SourceError, match="this version reads goldilocks-receipt@1"):

@@ -12,7 +12,7 @@ import pytest
 from huggingface_hub import constants
 
 from curation.storage.stages import write_parquet
-from flows.publish.mark import renew_mark
+from flows.publish.curated_set import renew_mark
 from flows.publish.receipts import renew_contents
 from tests.flows.conftest import Tiny, goldilocks
 from tests.flows.publish.hub_double import TOKEN, HubDouble

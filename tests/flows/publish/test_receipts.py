@@ -35,8 +35,7 @@ def test_a_receipt_holds_and_says_what_was_computed_again(tiny_run: Tiny) -> Non
     assert files(tiny_run.folder) == before
     card = (tiny_run.folder / "curated" / "README.md").read_text()
     assert "(RECEIPT.md)" in card
-    receipt, digest = read_receipt(tiny_run.folder / "curated")
-    assert receipt.digest == digest
+    receipt = read_receipt(tiny_run.folder / "curated")
     assert receipt.rows == tiny_run.table("data").height
 
 
@@ -148,7 +147,7 @@ def test_planted_defects_are_measured_once_and_stay(tiny_copy: Tiny) -> None:
     curated = tiny_copy.folder / "curated"
     tables = files(curated / "data")
     assert "planted.wrong_reference" in goldilocks("-q", "publish", "--receipt", tiny_copy.folder).out
-    receipt, _ = read_receipt(curated)
+    receipt = read_receipt(curated)
     assert receipt.figure("planted.defects") is None
     copies = receipt.figure("planted.refers_elsewhere")
     assert copies is not None
@@ -175,7 +174,7 @@ def test_an_audits_share_is_of_what_is_left(tiny_copy: Tiny) -> None:
     for name, answer in rows[1:]:
         assert goldilocks("review", tiny_copy.folder, "--accept", name, "--answer", answer).status == 0
     assert tiny_copy.run().status == 0
-    receipt, _ = read_receipt(tiny_copy.folder / "curated")
+    receipt = read_receipt(tiny_copy.folder / "curated")
     assert (receipt.version, receipt.rows) == (2, len(rows) - 1)
     figure = receipt.figure("labels.audited")
     assert figure is not None
@@ -207,7 +206,7 @@ def ablation(folder: Path, curated: Path) -> Path:
 def test_an_ablation_of_the_set_tells_what_it_was_worth(tiny_copy: Tiny, tmp_path: Path) -> None:
     place = ablation(tmp_path / "ablation", tiny_copy.folder / "curated")
     assert goldilocks("-q", "publish", "--receipt", tiny_copy.folder, "--ablation", place).status == 0
-    figure = read_receipt(tiny_copy.folder / "curated")[0].figure("worth.counterfactual.few")
+    figure = read_receipt(tiny_copy.folder / "curated").figure("worth.counterfactual.few")
     assert figure is not None
     assert (figure.value, figure.n) == (0.04, 50)
     assert figure.interval == (0.01, 0.07)

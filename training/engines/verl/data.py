@@ -9,7 +9,7 @@ import polars as pl
 
 from curation.prompts import Prompt
 from curation.prompts.asked import Asked
-from curation.publish.export_formats.rows import FORMATS, TYPES, ExportedProblem
+from curation.publish.export_formats.rows import TYPES, ExportedProblem, row_of
 from curation.storage.stages import write_parquet
 from training.rollouts.tasks import TrainingTask
 
@@ -18,7 +18,7 @@ FORMAT = "verl"
 
 def write_verl_set(tasks: Iterable[TrainingTask], prompt: Prompt, file: Path) -> int:
     """Write the tasks for verl in order; return their number."""
-    rows = [FORMATS[FORMAT](_exported(task, prompt, number)) for number, task in enumerate(tasks)]
+    rows = [row_of(FORMAT, _exported(task, prompt, number)) for number, task in enumerate(tasks)]
     types = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
     file.parent.mkdir(parents=True, exist_ok=True)
     write_parquet(file, pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from curation.publish.cards import Origin, attribution
+from curation.publish.cards.card import Origin, attribution
 from curation.publish.export import CURATED
 
 

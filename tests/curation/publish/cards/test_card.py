@@ -17,11 +17,11 @@ from curation.publish.cards.facts import (
     RATES,
     CardFacts,
     FunnelRow,
-    StageComparison,
     StageFacts,
     add_counts,
     as_rates,
     compare_stages,
+    comparison_of,
 )
 from curation.publish.export import CURATED
 from curation.records import PASS_RATE, StoreError
@@ -130,7 +130,7 @@ def test_stages_are_compared_problem_by_problem_and_in_parts_as_in_whole() -> No
     parts = [(first[at : at + 3], last[at : at + 3]) for at in (6, 0, 3)]
     fates = add_counts(FATES, (compare_stages(*part, published) for part in parts))
     assert fates.equals(compare_stages(first, last, published))
-    summed = StageComparison(fates)
+    summed = comparison_of(fates)
     assert (summed.never_solved, summed.rescued, summed.alone, summed.both) == (4, 1, 2, 1)
     assert dict(summed.dropped) == {never: 1, wrong: 1, "over_quota": 1}  # g is over the size asked for
     assert dict(summed.lost) == {never: 1, wrong: 1}
