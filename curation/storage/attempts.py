@@ -68,31 +68,27 @@ class KeyedStore:
         self.key = key
         text = json.dumps(asdict(key), sort_keys=True)
         self.folder = folder / hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        about_file = self.folder / "key.json"
         if create:
-            self._create(about or {})
-        elif not (self.folder / "key.json").exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for leftover in self.folder.glob(".aside-*"):
+                leftover.unlink()
+            if not about_file.exists():
+                content = json.dumps({**asdict(key), **(about or {})}, indent=1, ensure_ascii=False)
+                atomic_write(about_file, content + "\n")
+        elif not about_file.exists():
             raise StoreError(f"{self.folder}: the attempts of {key.policy} are not there; run the recipe again.")
         self._journal = Journal(self.folder / "journal.jsonl", writable=create)
         self._part_of_problem = self._index(sorted(self.folder.glob("part-*.parquet")))
-        self._also_in_parts = self._in_parts(self._journal.names())
-        if create:
-            self._journal.drop(self._also_in_parts)
-            self._also_in_parts = set()
+        problems = pl.DataFrame({"problem": [problem for problem, _ in self._journal.names()]}, {"problem": pl.String})
+        self._journal.drop(set(self._read_parts(problems.unique(), ["problem", "index"]).iter_rows()))
         self._synced = time.monotonic()
         self._same_in_all: dict[str, str] = asdict(key)
-
-    def _create(self, about: Mapping[str, Any]) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for leftover in self.folder.glob(".aside-*"):
-            leftover.unlink()
-        if not (self.folder / "key.json").exists():
-            content = json.dumps({**asdict(self.key), **about}, indent=1, ensure_ascii=False)
-            atomic_write(self.folder / "key.json", content + "\n")
 
     @property
     def height(self) -> int:
         """Return the number of attempts."""
-        return int(self._part_of_problem["attempts"].sum()) + len(self._journal) - len(self._also_in_parts)
+        return int(self._part_of_problem["attempts"].sum()) + len(self._journal)
 
     @property
     def journal_bytes(self) -> int:
@@ -131,16 +127,10 @@ class KeyedStore:
         """Write attempts as a part.
 
         Raises:
-            StoreError: columns or key differ, or an attempt exists.
+            StoreError: an attempt exists.
         """
         if attempts.is_empty():
             return
-        if attempts.schema != self.schema:
-            raise StoreError(f"attempts have the columns {attempts.schema}, the store takes {self.schema}.")
-        own_key = (self.key.policy, self.key.prompt, self.key.sampling)
-        keys = attempts.select("policy", "prompt", "sampling").unique().rows()
-        if keys != [own_key]:
-            raise StoreError(f"attempts of {keys} do not belong into the store of {own_key} in {self.folder}.")
         new = attempts.select("problem", "index")
         stored = self._read_parts(new.select("problem").unique(), ["problem", "index"])
         duplicates = pl.concat([stored, new]).filter(pl.struct("problem", "index").is_duplicated())
@@ -167,7 +157,7 @@ class KeyedStore:
         attempts = self._read_parts(problem_frame, columns)
         if len(self._journal):
             requested = set(problems)
-            names = [name for name in self._journal.names() if name[0] in requested and name not in self._also_in_parts]
+            names = [name for name in self._journal.names() if name[0] in requested]
             attempts = pl.concat([attempts, self._frame(names).select(columns)])
         return attempts.sort("problem", "index")
 
@@ -178,7 +168,7 @@ class KeyedStore:
             columns: must include problem and index.
         """
         columns = columns or self.schema.names()
-        journal = dict(self._journal.snapshot())  # first: what moves meanwhile is in both, and counts once
+        journal = self._journal.snapshot()  # first: what moves meanwhile is in both, and counts once
         for path in sorted(self.folder.glob("part-*.parquet")):
             frame = self._part(path.name, columns)
             for name in frame.select("problem", "index").iter_rows():
@@ -196,11 +186,6 @@ class KeyedStore:
             stored.setdefault(problem, set()).add(index)
         missing = {p: [i for i in range(attempts) if i not in stored.get(p, ())] for p in problems}
         return {problem: indices for problem, indices in missing.items() if indices}
-
-    def _in_parts(self, names: Iterator[Name]) -> set[Name]:
-        requested = set(names)
-        problems = pl.DataFrame({"problem": [problem for problem, _ in requested]}, schema={"problem": pl.String})
-        return requested.intersection(self._read_parts(problems.unique(), ["problem", "index"]).iter_rows())
 
     def _batches(self, names: Sequence[Name]) -> Iterator[list[Name]]:
         batch: list[Name] = []

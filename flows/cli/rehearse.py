@@ -202,7 +202,7 @@ def _check_grader(recipe: Recipe, home: Path) -> None:
 def _small_recipe(
     recipe: Recipe, sources: Sequence[Source], benchmarks: Sequence[dict[str, Any]], home: Path
 ) -> dict[str, Any]:
-    left_out = {"left_out", "costs", "schedule", "refresh", "monitor", "storage"}
+    left_out = {"left_out", "costs", "schedule", "refresh", "storage"}
     table = recipe.model_dump(exclude_none=True, exclude=left_out)
     table["name"] = f"{recipe.name}-rehearsal"
     table.update(sources=[_source_table(source, home) for source in sources])

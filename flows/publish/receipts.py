@@ -207,7 +207,7 @@ def planted_from(run: Run, results: Results) -> str:
         mode="json",
         exclude={
             *("name", "description", "workers", "runner", "refresh", "schedule", "costs", "export"),
-            *("monitor", "storage", "translation"),
+            *("storage", "translation"),
         },
     )
     rows = results[SOURCES]

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
-from pathlib import Path
 
 from curation.records import StoreError
 from curation.storage.mirror import Finished, Mirror
@@ -23,14 +20,21 @@ MARK = ".published.json"
 LOGS = ("run.json", "history.jsonl", METRICS, "plan.json", "review.jsonl")
 
 
-def claim(run: Run) -> None:
-    """Claim the run's mirror.
+@contextmanager
+def mirrored(run: Run) -> Iterator[None]:
+    """Claim the run's mirror, and complete it when the block ends.
 
     Raises:
-        StoreError: it cannot be written, or holds another run.
+        StoreError: it cannot be written, holds another run, or is incomplete after a successful block.
     """
-    if (mirror := _mirror_of(run)) is not None:
-        mirror.claim()
+    if run.recipe.storage.mirror is not None:
+        Mirror(run.recipe.storage.mirror, run.recipe.name).claim()
+    try:
+        yield
+    except BaseException:
+        copy(run)
+        raise
+    _copy(run)
 
 
 def copy(run: Run) -> None:
@@ -41,39 +45,12 @@ def copy(run: Run) -> None:
         note(f"not copied: {error}")
 
 
-@contextmanager
-def completed(run: Run) -> Iterator[None]:
-    """Complete the mirror when the block ends.
-
-    Raises:
-        StoreError: this fails after a successful block.
-    """
-    try:
-        yield
-    finally:
-        if sys.exception() is None:
-            _copy(run)
-        else:
-            copy(run)
-
-
 def _copy(run: Run) -> None:
-    mirror = _mirror_of(run)
-    if mirror is None:
+    if run.recipe.storage.mirror is None:
         return
+    mirror = Mirror(run.recipe.storage.mirror, run.recipe.name)
     mirror.copy_logs(run.folder, LOGS)
     mark = run.folder / CURATED / MARK
     if mark.is_file():
         name = hashlib.blake2b(mark.read_bytes(), digest_size=8).hexdigest()
         mirror.copy_folders(CURATED, [Finished(name, run.folder / CURATED)])
-
-
-def _mirror_of(run: Run) -> Mirror | None:
-    url = run.recipe.storage.mirror
-    return None if url is None else _opened(url, run.recipe.name, run.folder)
-
-
-@lru_cache(maxsize=8)
-def _opened(url: str, name: str, _folder: Path) -> Mirror:
-    """Return a run's mirror, cached to remember its copies."""
-    return Mirror(url, name)

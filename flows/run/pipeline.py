@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from curation.records import Domain, StoreError
 from curation.storage.stages import read_manifest
-from flows.run import mirroring, monitoring
+from flows.run import mirroring
 from flows.run.history import timed
 from flows.run.policy_session import keep_open, kept_models, model_key
 from flows.run.run_folder import Run
@@ -64,9 +64,6 @@ def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None
         for number, item in enumerate(enabled):
             result = as_task(item, timed(run.folder, item, _work_of(item, run, results)))()
             results = results.plus(result) if result is not None else results
-            if result is not None and not result.reused:
-                row = result.manifest
-                monitoring.show(f"funnel/{item.name}", {"in": row.rows_in, "kept": row.kept, "dropped": row.dropped})
             mirroring.copy(run)
             if is_outermost:
                 models.end_except(_models_of(run, enabled[number + 1 :]))

@@ -53,7 +53,7 @@ def unused_lines(recipe: Recipe) -> list[str]:
 
 
 def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
-    """Return the recipe as TOML for publication, without servers, names of keys, storage and monitor.
+    """Return the recipe as TOML for publication, without servers, names of keys and storage.
 
     Absolute paths become relative to the recipe's folder or `RUN/`, or only a name.
     """
@@ -80,4 +80,4 @@ def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
 
     import tomli_w
 
-    return tomli_w.dumps(walk(recipe.model_dump(mode="json", exclude_none=True, exclude={"storage", "monitor"}), ""))
+    return tomli_w.dumps(walk(recipe.model_dump(mode="json", exclude_none=True, exclude={"storage"}), ""))

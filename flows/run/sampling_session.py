@@ -34,9 +34,9 @@ from curation.storage.attempts import AttemptStore
 from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard
 from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge
-from flows.run import monitoring, retries
+from flows.run import retries
 from flows.run.policy_session import ModelSession, warn_of_responses
-from flows.run.progress import METRICS, note, warn
+from flows.run.progress import METRICS, add_line, note, warn
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Stage, StageResult, shard_counts
 from flows.run.stage_priors import PriorLearner
@@ -73,7 +73,6 @@ class SamplingSession:
         self._session, self._store, self._judge = session, store, judge
         self._rule, self._learner, self._limit = rule, learner, limit
         self._priors: pl.DataFrame | None = None
-        self._metrics = run.folder / METRICS
         self._sampled: AsyncGenerator[SampledProblem, None] | None = None
         self._working: asyncio.Task[None] | None = None
         self._waiting: dict[str, SampledProblem] = {}
@@ -88,7 +87,7 @@ class SamplingSession:
 
     def __exit__(self, kind: object, *_: object) -> None:
         try:
-            if self._session.is_open or self._sampled is not None:
+            if self._working is not None or self._sampled is not None:
                 self._session.run(self._end())
             if kind is None and self._sampled is not None:
                 self._store.compact()
@@ -281,10 +280,7 @@ class SamplingSession:
                 yield replace(item, rule=rule.of(item.request.id), limit=self._limit)
 
     def _report(self, progress: SamplingProgress) -> None:
-        row = {"at": round(time.time(), 2), "stage": self._stage.name, **progress.row()}
-        with self._metrics.open("a", encoding="utf-8") as out:
-            out.write(json.dumps(row) + "\n")
-        monitoring.show(self._stage.name, progress.row())
+        add_line(self._run.folder / METRICS, {"stage": self._stage.name, **progress.row()})
         note(progress_phrase(progress), None if progress.total is None else progress.total - progress.problems)
 
     def _warn(self, responses: ResponseTally, example: str | None) -> None:

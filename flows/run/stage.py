@@ -297,11 +297,15 @@ class StageRun:
             return result
         counts = shard_counts(self.problems.folder)
         folder.prepare()
-        unfinished = [index for index in range(len(counts)) if not folder.is_finished(index)]
-        places = _grouped([counts[index] for index in unfinished], rows)
-        groups = [[unfinished[place] for place in group] for group in places]
+        groups: list[list[int]] = []
         with bar(self.stage.title, sum(counts)) as advance:
-            advance(sum(counts) - sum(counts[index] for index in unfinished))
+            for index, count in enumerate(counts):
+                if folder.is_finished(index):
+                    advance(count)
+                elif groups and sum(counts[member] for member in groups[-1]) < rows:
+                    groups[-1].append(index)
+                else:
+                    groups.append([index])
             works = ((number, partial(work, group)) for number, group in enumerate(groups))
             for number, shards in current_runner(self.stage.runs_anywhere).map(works):
                 for index, shard in zip(groups[number], shards, strict=True):
@@ -328,24 +332,21 @@ class StageRun:
         if (result := self.finished(folder)) is not None:
             return result
         folder.prepare()
-        count = 0
-        rows_of: dict[int, int] = {}
+        rows_of: list[int] = []
         with bar(title or self.stage.title, total) as advance:
 
             def unfinished() -> Iterator[tuple[int, Work]]:
-                nonlocal count
                 for index, (rows, work) in enumerate(shards):
-                    count = index + 1
+                    rows_of.append(rows)
                     if folder.is_finished(index):
                         advance(rows)
                     else:
-                        rows_of[index] = rows
                         yield index, work
 
             for index, shard in current_runner(self.stage.runs_anywhere).map(unfinished()):
                 folder.write(index, shard)
-                advance(rows_of.pop(index))
-        return StageResult(self.stage, folder.folder, folder.close(count, rows_in))
+                advance(rows_of[index])
+        return StageResult(self.stage, folder.folder, folder.close(len(rows_of), rows_in))
 
     def remake(self, folder: StageFolder, shards: Iterable[tuple[int, Work]]) -> StageResult:
         """Rewrite (number, work) shards of a finished stage."""
@@ -354,23 +355,6 @@ class StageRun:
         for index, shard in current_runner(self.stage.runs_anywhere).map(shards):
             folder.write(index, shard)
         return StageResult(self.stage, folder.folder, folder.close(count, rows_in))
-
-
-def _grouped(counts: Sequence[int], rows: int) -> list[list[int]]:
-    """Return shard numbers in consecutive groups of at least ``rows``, but the last.
-
-    >>> _grouped([3, 3, 3, 9, 1], 6)
-    [[0, 1], [2, 3], [4]]
-    """
-    groups: list[list[int]] = []
-    held = rows
-    for index, count in enumerate(counts):
-        if held >= rows:
-            groups.append([])
-            held = 0
-        groups[-1].append(index)
-        held += count
-    return groups
 
 
 def shard_counts(folder: Path, table: str = "kept") -> list[int]:

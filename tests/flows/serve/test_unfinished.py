@@ -97,7 +97,10 @@ def test_lost_runs_are_closed_and_started_again(tmp_path: Path, under_prefect: s
     from flows.serve.schedule import deployments
 
     folder = announced(tmp_path, 1)
-    known = [one.for_prefect().apply() for one in deployments(scheduled(tmp_path / "in"), folder)]
+    made: list[Any] = [
+        flow.to_deployment(**settings) for flow, settings in deployments(scheduled(tmp_path / "in"), folder)
+    ]
+    known = [one.apply() for one in made]
     served = ServedSet("tiny", folder, SCHEDULE)
     with get_client(sync_client=True) as client:
         assert start_unfinished(client, served, datetime.now(UTC)) is not None
