@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.priors import LearntPriors, as_priors
+from curation.difficulty.priors import as_priors
 from curation.difficulty.sampling import (
     SampledProblem,
     Sampler,
@@ -31,7 +31,7 @@ from curation.policies.failure_budget import FailureBudget
 from curation.prompts.solving import FENCE
 from curation.records import Domain, PromptRequest
 from curation.storage.attempts import AttemptStore
-from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard
+from curation.storage.stages import Shard, StageFolder, read_shard
 from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge
 from flows.run import retries
@@ -43,9 +43,6 @@ from flows.run.stage_priors import PriorLearner
 
 REFUSED_TABLE = "refused"
 """`curation.storage.attempts.REFUSAL` rows of shards with refused problems."""
-
-LEARNT = "priors.json"
-"""Next to the manifest: a summary of learnt priors."""
 
 
 def read_priors(folder: Path, index: int) -> pl.DataFrame | None:
@@ -80,7 +77,7 @@ class SamplingSession:
         self._of_anchor: dict[str, tuple[int, int]] = {}  # attempts and tokens of the anchor's sampling, by problem
         self._anchor_progress: SamplingProgress | None = None
         self._round = 0
-        self._budget: FailureBudget | None = None
+        self._budget = self._failure_budget(folder.note(retries.REFUSED))
 
     def __enter__(self) -> SamplingSession:
         return self
@@ -145,7 +142,7 @@ class SamplingSession:
 
     def begin_round(self, round_number: int, shards: Sequence[int]) -> None:
         """Prepare to sample these shards' refused problems again."""
-        self._round = round_number
+        self._round, self._budget = round_number, self._failure_budget(0)
         if self._sampled is not None:
             self._session.run(self._end())
         if shards:
@@ -177,23 +174,9 @@ class SamplingSession:
             return
         learnt = learner.learn(sampled)
         self._priors = learner.table(learnt)
-        self._store_learnt(learnt)
-
-    def _store_learnt(self, learnt: LearntPriors) -> None:
         note(f"{self._stage.title}: {learnt.sentence}")
         if not learnt.hold:
             warn(self._run.folder, self._stage.name, learnt.sentence)
-        content = {
-            "used": learnt.hold,
-            "sentence": learnt.sentence,
-            "error_rate": learnt.replay.error_rate,
-            "problems": learnt.replay.problems,
-            "lost": learnt.replay.lost,
-            "attempts": learnt.replay.attempts,
-            "attempts_without": learnt.replay.attempts_without,
-            "tenths": learnt.calibration.tenths.to_dicts(),
-        }
-        atomic_write(self._folder.folder / LEARNT, json.dumps(content, indent=1) + "\n")
 
     def _priors_of(self, index: int) -> pl.DataFrame | None:
         if self._round:  # the shard is made again, by the priors that it was made with
@@ -225,14 +208,9 @@ class SamplingSession:
         count = len(shard_counts(self._problems.folder))
         return [index for index in range(count) if not self._folder.is_finished(index)]
 
-    def _failure_budget(self) -> FailureBudget:
-        if self._budget is None:
-            settings, before = difficulty_stage(self._run.recipe, self._stage.part).sampling, 0
-            if not self._round:
-                before = self._folder.note(retries.REFUSED)
-            problems, setting = self._problems.manifest.kept, f"{self._stage.part}.sampling.max_failed"
-            self._budget = FailureBudget(settings.max_failed, problems, setting, before)
-        return self._budget
+    def _failure_budget(self, refused: int) -> FailureBudget:
+        most, setting = difficulty_stage(self._run.recipe, self._stage.part).sampling.max_failed, self._stage.part
+        return FailureBudget(most, self._problems.manifest.kept, f"{setting}.sampling.max_failed", refused)
 
     def _sampler(self, rule: StoppingRule, total: int, expected: float) -> Sampler:
         return Sampler(
@@ -244,7 +222,7 @@ class SamplingSession:
             expected=expected,
             watch=self._report,
             alarm=self._warn,
-            budget=self._failure_budget(),
+            budget=self._budget,
             doubtful_is_open=self._run.recipe.asks_doubtful_verdicts,
         )
 
