@@ -121,10 +121,11 @@ class StageFolder:
 
     def is_finished(self, index: int) -> bool:
         """Return whether the shard is complete."""
-        mark = read_json(self._mark(index))
+        mark = read_json(_mark_of(self.folder, index))
         if mark is None or mark["fingerprint"] != self.fingerprint:
             return False
-        return all(_size(self.folder / entry["file"]) == entry["bytes"] for entry in mark["tables"].values())
+        files = [(self.folder / entry["file"], entry["bytes"]) for entry in mark["tables"].values()]
+        return all(file.is_file() and file.stat().st_size == size for file, size in files)
 
     def write(self, index: int, shard: Shard) -> None:
         """Write a shard.
@@ -141,7 +142,7 @@ class StageFolder:
         for table, frame in shard.tables.items():
             file = f"{table}/{index:05}.parquet"
             tables[table] = {"file": file, "rows": frame.height, **write_parquet(self.folder / file, frame)}
-        for table in (read_json(self._mark(index)) or {"tables": {}})["tables"].keys() - tables.keys():
+        for table in (read_json(_mark_of(self.folder, index)) or {"tables": {}})["tables"].keys() - tables.keys():
             (self.folder / table / f"{index:05}.parquet").unlink(missing_ok=True)  # of the shard as it was before
         mark = {
             "fingerprint": self.fingerprint,
@@ -152,7 +153,7 @@ class StageFolder:
             "notes": dict(sorted(shard.notes.items())),
             "tables": tables,
         }
-        write_json(self._mark(index), mark)
+        write_json(_mark_of(self.folder, index), mark)
 
     def close(self, shards: int, rows_in: int | None = None) -> Manifest:
         """Write the manifest.
@@ -160,7 +161,7 @@ class StageFolder:
         Raises:
             StoreError: a shard or rows are missing.
         """
-        marks = [read_json(self._mark(index)) for index in range(shards)]
+        marks = [read_json(_mark_of(self.folder, index)) for index in range(shards)]
         missing = [index for index, mark in enumerate(marks) if mark is None]
         if missing:
             raise StoreError(f"stage {self.name} in {self.folder}: shards {missing[:5]} have no mark; run again.")
@@ -182,9 +183,6 @@ class StageFolder:
         }
         write_json(self.folder / "DONE.json", manifest)
         return _as_manifest(manifest)
-
-    def _mark(self, index: int) -> Path:
-        return _mark_of(self.folder, index)
 
 
 def _mark_of(folder: Path, index: int) -> Path:
@@ -286,12 +284,6 @@ def _as_manifest(content: Mapping[str, Any]) -> Manifest:
     return Manifest(**{name: content["in" if name == "rows_in" else name] for name in Manifest.__slots__})
 
 
-def stage_inputs(folder: Path) -> Mapping[str, str]:
-    """Return a stage's inputs' digests."""
-    identity = read_json(folder / "stage.json")
-    return identity.get("inputs", {}) if identity is not None else {}
-
-
 def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield a stage's marks, even before its end."""
     for file in sorted((folder / "shards").glob("[0-9]*.json")):
@@ -373,13 +365,6 @@ def file_digest(path: Path) -> str:
 
 def _digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
-
-
-def _size(path: Path) -> int | None:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return None
 
 
 _HASH = "hash of this file"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from curation.publish.cards import FunnelRow
 from flows.publish.versions import CHANGELOG
-from flows.run.tasks import in_flow_run
+from flows.run.pipeline import in_flow_run
 
 PLOTS = ("funnel", "pass_rates")
 

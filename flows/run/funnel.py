@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from curation.publish.cards import FunnelRow
-from curation.storage.stages import add_counts, finished_shards, stage_inputs
+from curation.storage.stages import add_counts, finished_shards, read_json
 from flows.run.pipeline import Pipeline, read_result
 from flows.run.run_folder import Run
 from flows.run.stage import Kind, Stage
@@ -52,7 +52,8 @@ def status(run: Run, pipeline: Pipeline, verifier: str) -> list[StageStatus]:
 
 
 def _is_current(folder: Path, digests: Mapping[str, str]) -> bool:
-    return all(digests.get(name, digest) == digest for name, digest in stage_inputs(folder).items())
+    inputs = (read_json(folder / "stage.json") or {}).get("inputs", {})
+    return all(digests.get(name, digest) == digest for name, digest in inputs.items())
 
 
 def _unfinished(stage: Stage, folder: Path, total: int | None) -> StageStatus:

@@ -17,7 +17,6 @@ from curation.public_urls import public_text
 from curation.storage.locks import is_locked
 from flows.run.progress import add_line, print_detail, read_lines
 from flows.run.stage import StageResult
-from flows.run.tasks import Item, Work
 
 FILE = "history.jsonl"
 FINISHED, FAILED = "finished", "failed"
@@ -46,27 +45,17 @@ def recorded(folder: Path, command: str) -> Iterator[None]:
         add_line(folder / FILE, {"command": command, **end, "seconds": _since(begun), **counts})
 
 
-def timed(folder: Path, item: Item, work: Work) -> Work:
-    """Return an item's work, timed within `recorded`."""
-
-    def run() -> StageResult | None:
-        counts, begun = _reused.get(), time.monotonic()
-        result = work()
-        if counts is None:
-            return result
-        if result is not None and result.reused:
-            counts["reused"] += 1
-            print_detail(
-                f"{result.stage.title:<24} was finished before: {result.manifest.kept:,} rows in {result.folder}"
-            )
-            return result
-        line: dict[str, Any] = {"stage": item.name, "state": FINISHED, "seconds": _since(begun)}
-        if result is not None:
-            line |= {"in": result.manifest.rows_in, "kept": result.manifest.kept}
-        add_line(folder / FILE, line)
-        return result
-
-    return run
+def record_item(folder: Path, name: str, result: StageResult | None, begun: float) -> None:
+    """Record a stage's or step's end within `recorded`, and its time since ``begun``."""
+    counts = _reused.get()
+    if counts is None:
+        return
+    if result is not None and result.reused:
+        counts["reused"] += 1
+        print_detail(f"{result.stage.title:<24} was finished before: {result.manifest.kept:,} rows in {result.folder}")
+        return
+    rows = {} if result is None else {"in": result.manifest.rows_in, "kept": result.manifest.kept}
+    add_line(folder / FILE, {"stage": name, "state": FINISHED, "seconds": _since(begun), **rows})
 
 
 def last_command(folder: Path) -> str | None:

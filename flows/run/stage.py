@@ -112,9 +112,6 @@ class Stage:
     part: str = ""
     """A difficulty stage's table: stage1 or stage2."""
 
-    task: str = ""
-    """Its name in Prefect, if not the title."""
-
     def folder_in(self, run: Run, verifier: str = "") -> Path:
         """Return the stage's folder in a run or refreshed version."""
         place = run.folder / self.folder
@@ -122,16 +119,6 @@ class Stage:
         if run.version_folder is not None and is_refreshed:
             place = run.version_folder / self.name.rpartition(".")[2]
         return place / verifier if self.by_verifier else place
-
-    @property
-    def task_name(self) -> str:
-        """Return its task's name in Prefect."""
-        return self.task or self.title
-
-    @property
-    def task_run_name(self) -> str:
-        """Return its task run's name in Prefect."""
-        return f"{self.part}: {self.task_name}" if self.part else self.task_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,13 +130,6 @@ class Step:
     domains: frozenset[Domain] = EVERY_DOMAIN
     enabled: Callable[[Run], bool] = lambda _run: True
     check: Callable[[Run], None] = lambda _run: None
-
-    @property
-    def task_name(self) -> str:
-        """Return its name in Prefect."""
-        return self.name
-
-    task_run_name = task_name
 
 
 @dataclass(frozen=True, slots=True)

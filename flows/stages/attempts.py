@@ -419,7 +419,6 @@ def attempts_of(part: str) -> Stage:
         retries=RETRIES,
         by_verifier=True,
         part=part,
-        task="attempts",
     )
 
 
