@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
@@ -248,11 +248,8 @@ class PolicySession:
             notes = retries.failure_notes(len(self.refused), round_number, retries.REFUSED)
             return replace(shard, notes={**shard.notes, **notes})
 
-        @contextmanager
-        def again(round_number: int) -> Iterator[Callable[[int], Shard]]:
-            yield partial(noting, round_number)
-
-        return retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, partial(noting, 0)), again)
+        first = partial(job.shard_by_shard, folder, partial(noting, 0))
+        return retries.retry_failed(job, folder, first, lambda number: nullcontext(partial(noting, number)))
 
     def ask(self, requests: Sequence[PromptRequest], each: int) -> pl.DataFrame:
         """Return `ATTEMPT` rows of indices below ``each``; fewer if the policy has fewer.

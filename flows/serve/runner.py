@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from prefect.exceptions import ObjectNotFound, PrefectException
 from prefect.runner import Runner
 from prefect.states import Crashed
 
-from curation.config.schedule import ScheduleSettings
+from curation.config import Recipe
 from curation.records import GoldilocksError
 from flows.run.recipe import load_recipe
 from flows.serve.pins import foreign_code
@@ -41,15 +40,6 @@ SEEN_RUNS = 50
 """Newest runs of a deployment that are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServedSet:
-    """A served recipe's name, run folder and schedule."""
-
-    name: str
-    folder: Path
-    schedule: ScheduleSettings
-
-
 def close_lost_runs(client: SyncPrefectClient, deployments: Sequence[Any]) -> int:
     """Mark an earlier service's runs as crashed; return their number."""
     begun = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
@@ -60,12 +50,12 @@ def close_lost_runs(client: SyncPrefectClient, deployments: Sequence[Any]) -> in
     return len(lost)
 
 
-def start_unfinished(client: SyncPrefectClient, served: ServedSet, now: datetime) -> Work | None:
-    """Start and return a set's missing run, if any."""
-    work = unfinished(served.folder, served.schedule)
+def start_unfinished(client: SyncPrefectClient, recipe: Recipe, folder: Path, now: datetime) -> Work | None:
+    """Start and return the missing run of a set in a folder, if any."""
+    work = unfinished(folder, recipe.schedule)
     if work is None:
         return None
-    deployment = client.read_deployment_by_name(f"{work.flow}/{served.name}")
+    deployment = client.read_deployment_by_name(f"{work.flow}/{recipe.name}")
     if not may_start(_runs_of(client, deployment.id, work), now):
         return None
     client.create_flow_run_from_deployment(deployment.id, parameters={**deployment.parameters, **work.parameters})
@@ -95,16 +85,16 @@ def _runs_of(client: SyncPrefectClient, deployment: Any, work: Work) -> list[Flo
     return [run for run in runs if work.parameters.items() <= run.parameters.items()]
 
 
-def _look(sets: Sequence[ServedSet]) -> None:
+def _look(sets: Sequence[tuple[Recipe, Path]]) -> None:
     said = ""
     while True:
         time.sleep(LOOK_S)
         try:
             with get_client(sync_client=True) as client:
-                for served in sets:
-                    work = start_unfinished(client, served, datetime.now(UTC))
+                for recipe, folder in sets:
+                    work = start_unfinished(client, recipe, folder, datetime.now(UTC))
                     if work is not None:
-                        print(f"{served.name}: {work.flow} was not finished; it is started", flush=True)
+                        print(f"{recipe.name}: {work.flow} was not finished; it is started", flush=True)
             said = ""
         except (httpx.HTTPError, PrefectException, OSError) as error:
             if str(error) != said:
@@ -123,7 +113,6 @@ def _drop_foreign(client: SyncPrefectClient, name: str) -> None:
 
 def serve_deployments(paths: Sequence[Path], out: Path | None) -> None:
     """Register the deployments, and run what is due."""
-    recipes = [load_recipe(path) for path in paths]
     registered = [deployment for path in paths for deployment in deployments(path, out)]
     print(f"serving at {os.environ['PREFECT_API_URL'].removesuffix('/api')}; Ctrl-C ends it", flush=True)
     for flow, settings in registered:
@@ -135,7 +124,7 @@ def serve_deployments(paths: Sequence[Path], out: Path | None) -> None:
         known: list[Any] = [runner.add_flow(flow, **settings) for flow, settings in registered]
         if lost := close_lost_runs(client, known):
             print(f"  runs that an earlier service did not finish: {lost}; the next ones resume them", flush=True)
-    sets = [ServedSet(recipe.name, set_folder(recipe, out), recipe.schedule) for recipe in recipes]
+    sets = [(recipe, set_folder(recipe, out)) for recipe in map(load_recipe, paths)]
     threading.Thread(target=_look, args=(sets,), daemon=True).start()
     with suppress(KeyboardInterrupt):
         asyncio.run(runner.start())
