@@ -38,8 +38,8 @@ def recipe_warnings(recipe: Recipe, folder: Path) -> list[str]:
     tables += [(f"source {one.name}, joined table", one.join) for one in recipe.read_sources if one.join is not None]
     unpinned = [
         f"{name}: {one.path} is not pinned: "
-        f"{f'`{one.revision}` is no commit' if one.revision else 'no revision is named'}, so it may be another tomorrow; the card names "
-        "the commit that is read. Pin it by `revision`."
+        f"{f'`{one.revision}` is no commit' if one.revision else 'no revision is named'}, "
+        "so it may be another tomorrow; the card names the commit that is read. Pin it by `revision`."
         for name, one in tables
         if one.kind == "dataset" and not COMMIT.fullmatch(one.revision or "")
         if not one.path.startswith((".", "/", "~")) and not (folder / one.path).exists()
