@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -24,7 +23,7 @@ import polars as pl
 
 from curation.records import ATTEMPT, VERDICT, AttemptKey, Completion, RequestRefused, StoreError
 from curation.storage.journal import Journal, Name
-from curation.storage.stages import atomic_write, file_digest, note_hash, require_hash
+from curation.storage.stages import atomic_write, note_hash, require_hash, write_parquet
 
 REFUSAL = pl.Schema(
     {
@@ -137,11 +136,8 @@ class KeyedStore:
         if not duplicates.is_empty():
             raise StoreError(f"attempt {duplicates.row(0)} of {self.key.policy} would be twice in {self.folder}.")
         aside = self.folder / ".aside-part"
-        attempts.rechunk().write_parquet(aside, compression="zstd", compression_level=3)
-        digest = file_digest(aside)[:16]
+        digest = str(write_parquet(aside, attempts)["hash"])[:16]
         path = self.folder / f"part-{digest}.parquet"
-        with aside.open("rb") as handle:
-            os.fsync(handle.fileno())
         aside.rename(path)
         note_hash(path, digest)
         self._part_of_problem = pl.concat([self._part_of_problem, self._index([path])])
@@ -178,13 +174,10 @@ class KeyedStore:
             names = sorted(journal)
             yield self._as_frame(names, [journal[name] for name in names]).select(columns)
 
-    def missing_indices(self, problems: Iterable[str], attempts: int) -> dict[str, list[int]]:
+    def missing_indices(self, problems: Sequence[str], attempts: int) -> dict[str, list[int]]:
         """Return each problem's missing indices."""
-        problems = list(problems)
-        stored: dict[str, set[int]] = {}
-        for problem, index in self.read(problems, ["problem", "index"]).iter_rows():
-            stored.setdefault(problem, set()).add(index)
-        missing = {p: [i for i in range(attempts) if i not in stored.get(p, ())] for p in problems}
+        stored = set(self.read(problems, ["problem", "index"]).iter_rows())
+        missing = {p: [i for i in range(attempts) if (p, i) not in stored] for p in problems}
         return {problem: indices for problem, indices in missing.items() if indices}
 
     def _batches(self, names: Sequence[Name]) -> Iterator[list[Name]]:

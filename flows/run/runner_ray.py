@@ -16,12 +16,10 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from curation.config import Recipe
-from curation.records import AttemptKey, ConfigError
-from curation.storage.attempts import AttemptStore
+from curation.records import ConfigError
 from curation.verify.math_judge import Judge, JudgeTask, MathJudge, Verdict
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
@@ -173,14 +171,8 @@ def _programs(find: Callable[[str], CodeProblem], seed: int, tests: int | None, 
     return ProgramJudge(find, seed, tests=tests, runner=runner)
 
 
-def _store(folder: str, key: AttemptKey, _height: int) -> AttemptStore:
-    """Return a readable attempt store; another height is one that has grown."""
-    return AttemptStore(Path(folder), key, create=False)
-
-
 _REDUCED: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     MathJudge: lambda it: (_made, (MathJudge, 1, it.limits.step_s, it.limits.memory_mb, it.response_format, it.judges)),
-    AttemptStore: lambda it: (_made, (_store, str(it.folder.parent), it.key, it.height)),
     Runner: lambda it: (_made, (_runner, it.rung, it.allow_none)),
     ProgramJudge: lambda it: (_programs, (it.find, it.seed, it.tests, it.runner)),
 }

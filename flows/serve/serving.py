@@ -41,6 +41,9 @@ DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
 SERVICE = "service"
 """The service's folder in the run folder."""
 
+RUNNER = {"PREFECT_RUNNER_SERVER_ENABLE": "false", "PREFECT_CLIENT_METRICS_ENABLED": "false"}
+"""Variables of the runner, which opens no port."""
+
 START_S = 600.0
 """Seconds until the server must answer; a first start creates a database."""
 
@@ -96,22 +99,17 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
         for folder in runs:
             stack.enter_context(_served_once(folder / SERVICE, service.token, service.keys.page))
         stack.callback(end_processes, service.token)
-        print("starting: Prefect's page and the recipes' schedules", file=sys.stderr, flush=True)
-        for line in _access_lines(service):
-            print(line, file=sys.stderr, flush=True)
+        access = (
+            f"the runs' own page: http://127.0.0.1:{service.port}{PAGE}/\n"
+            f"both pages ask for the key in {runs[0] / SERVICE / KEY_FILE}, which only you can read"
+        )
+        if os.environ.get("PREFECT_API_URL"):
+            access = (
+                "PREFECT_API_URL names your own server: its access rules hold, this service's key does not protect "
+                "it. Only the flows and parameters of these recipes are run."
+            )
+        print(f"starting: Prefect's page and the recipes' schedules\n{access}", file=sys.stderr, flush=True)
         _keep_serving(service)
-
-
-def _access_lines(service: Service) -> list[str]:
-    if os.environ.get("PREFECT_API_URL"):
-        return [
-            "PREFECT_API_URL names your own server: its access rules hold, this service's key does not protect it. "
-            "Only the flows and parameters of these recipes are run."
-        ]
-    return [
-        f"the runs' own page: http://127.0.0.1:{service.port}{PAGE}/",
-        f"both pages ask for the key in {service.folders[0] / SERVICE / KEY_FILE}, which only you can read",
-    ]
 
 
 @contextmanager
@@ -159,10 +157,14 @@ def _serve_once(service: Service, is_first: bool) -> str:
     """
     with ExitStack() as stack:
         address, server = stack.enter_context(serving_api(service.port, service.keys, service.token, service.folders))
+        environment = {**os.environ, **RUNNER, "PREFECT_API_URL": address, TOKEN: service.token}
+        if server is not None:
+            environment[CLIENT_KEY] = service.keys.service
+            environment.pop("PREFECT_API_KEY", None)
         runner = subprocess.Popen(
             [sys.executable, "-m", "flows.serve.runner", str(service.out or ""), *map(str, service.paths)],
             stdin=subprocess.PIPE,
-            env={**_client_environment(service), "PREFECT_API_URL": address, TOKEN: service.token},
+            env=environment,
             start_new_session=True,
         )
         stack.callback(stop, runner)
@@ -174,14 +176,6 @@ def _serve_once(service: Service, is_first: bool) -> str:
             raise GoldilocksError(f"nothing is served: the runner ended with status {runner.returncode} as it began.")
         name, process = ("Prefect's server", server) if runner.returncode is None else ("the runner", runner)
         return f"{name} ended with status {process.returncode if process is not None else '?'}"
-
-
-def _client_environment(service: Service) -> dict[str, str]:
-    closed = {**os.environ, "PREFECT_RUNNER_SERVER_ENABLE": "false", "PREFECT_CLIENT_METRICS_ENABLED": "false"}
-    if os.environ.get("PREFECT_API_URL"):
-        return closed
-    closed.pop("PREFECT_API_KEY", None)
-    return {**closed, CLIENT_KEY: service.keys.service}
 
 
 @contextmanager
