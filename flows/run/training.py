@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.config.loading import load_settings, parse_settings
 from curation.records import ConfigError, StoreError
+from flows.run.progress import print_line
 
 if TYPE_CHECKING:
     from training.engines.placement import EmbeddedPlacement
@@ -64,11 +64,6 @@ def train_apart(
     Args:
         gpus: by default all visible ones.
         placement: replaces ``gpus`` and ``trainers``.
-
-    Raises:
-        ConfigError, StoreError: as `train`.
-        PolicyError: generator servers do not start.
-        EngineError: a process failed.
     """
     from curation.policies.vllm.placement import visible_gpus
     from training.engines.embedded.servers import generator_servers
@@ -83,21 +78,17 @@ def train_apart(
     changes = [part for override in overrides for part in ("--set", override)]
     folder.mkdir(parents=True, exist_ok=True)
     if placement.why:
-        _say(placement.why)
-    with generator_servers(settings, recipe_folder, placement.generators, _say) as urls:
+        print_line(placement.why)
+    with generator_servers(settings, recipe_folder, placement.generators, print_line) as urls:
         asked = [part for url in urls for part in ("--server", url)]
-        train_in_ranks(placement, RANK_MODULE, [*arguments, *changes, *asked], folder, _say)
+        train_in_ranks(placement, RANK_MODULE, [*arguments, *changes, *asked], folder, print_line)
     return folder / "model"
 
 
 def placed(
     settings: TrainRecipe, recipe_folder: Path, gpus: Sequence[str], trainers: int | None = None
 ) -> EmbeddedPlacement:
-    """Return the embedded engine's placement on these GPUs.
-
-    Raises:
-        ConfigError: there is none, or model sizes are unreadable.
-    """
+    """Return the embedded engine's placement on these GPUs; raise `ConfigError` if there is none."""
     from training.engines.placement import model_shape, place_embedded
 
     costs, several = settings.costs, settings.compute.device == "cuda" and len(gpus) > 1
@@ -106,11 +97,7 @@ def placed(
 
 
 def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return warnings about collector sizes.
-
-    Raises:
-        ConfigError: the recipe is invalid.
-    """
+    """Return warnings about collector sizes."""
     settings = load_train_recipe(recipe, overrides)
     return settings.warnings() if settings.engine == "embedded" else ()
 
@@ -127,12 +114,7 @@ def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str],
 
 
 def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), *, resume: bool = False) -> list[str]:
-    """Check a model without training; return a table of results.
-
-    Raises:
-        ConfigError, StoreError: as `train`.
-        ModelCheckError: a check failed.
-    """
+    """Check a model without training; return a table of results, or raise `ModelCheckError`."""
     from training.checks.results import ModelCheckError, format_results
     from training.engines.embedded import run
 
@@ -173,10 +155,6 @@ def _require_verl(settings: TrainRecipe) -> Path:
     return require_interpreter()
 
 
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 def _opened(
     recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool
 ) -> tuple[TrainRecipe, Path, Path]:
@@ -193,11 +171,7 @@ def _opened(
 
 
 def default_folder(recipe: Path | None, overrides: Sequence[str] = ()) -> Path:
-    """Return the folder runs/NAME.
-
-    Raises:
-        ConfigError: the recipe is invalid or missing.
-    """
+    """Return the folder runs/NAME."""
     return Path("runs") / _opened(recipe, None, overrides, resume=False)[0].name
 
 
