@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from curation.config.recipe import GRADER
 from curation.publish import review
 from curation.records import StoreError
 from curation.sources.procedural import made_meta
-from curation.storage.stages import atomic_write, damaged, table_digest
+from curation.storage.stages import damaged, read_json, write_json
 from flows.run.recipe import load_recipe, parse_recipe
 
 PARTS = ("stage1", "stage2")
@@ -76,8 +75,7 @@ class Run:
     def save(self) -> None:
         """Write run.json."""
         recipe = as_written(self.recipe).model_dump(mode="json")
-        table = {"recipe_folder": str(self.recipe_folder), "recipe": recipe, "recipe_hash": table_digest(recipe)}
-        atomic_write(self.folder / "run.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+        write_json(self.folder / "run.json", {"recipe_folder": str(self.recipe_folder), "recipe": recipe})
 
 
 def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
@@ -153,16 +151,9 @@ def code_folder(run: Run) -> Path:
 
 
 def _read_run_file(folder: Path) -> tuple[dict[str, Any], Path]:
-    path = folder / "run.json"
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        table, recipe_folder = {"name": stored["recipe"]["name"], **stored["recipe"]}, Path(stored["recipe_folder"])
-        if stored.get("recipe_hash", digest := table_digest(stored["recipe"])) != digest:
-            raise ValueError("its recipe is not what was written: the hash differs")
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise StoreError(
-            f"{folder} holds no run (no run.json); start one with `goldilocks run RECIPE --out {folder}`."
-        ) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise damaged(path, str(error)) from error
-    return table, recipe_folder
+    stored = read_json(folder / "run.json")
+    if stored is None:
+        raise StoreError(f"{folder} holds no run (no run.json); start one with `goldilocks run RECIPE --out {folder}`.")
+    if not stored.keys() >= {"recipe", "recipe_folder"}:
+        raise damaged(folder / "run.json", "it names no recipe")
+    return stored["recipe"], Path(stored["recipe_folder"])
