@@ -12,12 +12,12 @@ from rich.text import Text
 class Bar(Progress):
     """A bar over ``total`` rows, if known."""
 
-    def __init__(self, console: Console, title: str, total: int | None, finished: int) -> None:
-        self._rows, self._note = finished, ""
+    def __init__(self, console: Console, title: str, total: int | None) -> None:
+        self._rows, self._note = 0, ""
         count = TextColumn("{task.completed:,.0f}/{task.fields[of]}")
         columns = (TextColumn("{task.description:<24}"), BarColumn(bar_width=16), count, TimeElapsedColumn())
         super().__init__(*columns, TimeRemainingColumn(), console=console)
-        self._task = self.add_task(title, total=total, completed=finished, of="?" if total is None else f"{total:,}")
+        self._task = self.add_task(title, total=total, of="?" if total is None else f"{total:,}")
         self.start()
 
     def get_renderables(self) -> Iterable[RenderableType]:

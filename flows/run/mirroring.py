@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from curation.records import StoreError
 from curation.storage.mirror import Finished, Mirror
-from flows.run.progress import METRICS, note
+from flows.run.progress import METRICS, print_line
 from flows.run.run_folder import Run
 
 CURATED = "curated"
@@ -42,7 +42,7 @@ def copy(run: Run) -> None:
     try:
         _copy(run)
     except StoreError as error:
-        note(f"not copied: {error}")
+        print_line(f"not copied: {error}")
 
 
 def _copy(run: Run) -> None:

@@ -77,8 +77,8 @@ NOTE_S = 60.0
 class _Lines:
     """Progress without a terminal: a note at times, and a line at the end."""
 
-    def __init__(self, title: str, rows: int) -> None:
-        self._title, self._rows, self._begun = title, rows, time.monotonic()
+    def __init__(self, title: str) -> None:
+        self._title, self._rows, self._begun = title, 0, time.monotonic()
         self._noted = self._begun
 
     def count(self, rows: int) -> None:
@@ -147,8 +147,8 @@ def note(text: str, left: int | None = None) -> None:
 
 
 @contextmanager
-def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = False) -> Iterator[Advance]:
-    """Show a bar over ``total`` rows, ``finished`` of them earlier; yield ``advance(rows)``.
+def bar(title: str, total: int | None, *, is_part: bool = False) -> Iterator[Advance]:
+    """Show a bar over ``total`` rows, if known; yield ``advance(rows)``.
 
     Args:
         is_part: it is within another bar's work.
@@ -159,11 +159,11 @@ def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = Fal
     from flows.run.terminal import SafeConsole
 
     console = SafeConsole(stderr=True, highlight=True, markup=True, soft_wrap=False)
-    shown: Shown = _Lines(title, finished)
+    shown: Shown = _Lines(title)
     if console.is_terminal:
         from flows.run.bars import Bar
 
-        shown = Bar(console, title, total, finished)
+        shown = Bar(console, title, total)
     _shown.append(shown)
     try:
         yield shown.count
