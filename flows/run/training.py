@@ -55,7 +55,6 @@ def train_apart(
     resume: bool = False,
     gpus: Sequence[str] | None = None,
     trainers: int | None = None,
-    placement: EmbeddedPlacement | None = None,
 ) -> Path:
     """Train in child processes on placed GPUs; with verl as `train`.
 
@@ -63,7 +62,6 @@ def train_apart(
 
     Args:
         gpus: by default all visible ones.
-        placement: replaces ``gpus`` and ``trainers``.
     """
     from curation.policies.vllm.placement import visible_gpus
     from training.engines.embedded.servers import generator_servers
@@ -72,8 +70,7 @@ def train_apart(
     settings, recipe_folder, folder = _opened(recipe, out, overrides, resume=resume)
     if settings.engine == "verl":
         return train(recipe, folder, overrides, resume=resume)
-    if placement is None:
-        placement = placed(settings, recipe_folder, visible_gpus() if gpus is None else gpus, trainers)
+    placement = placed(settings, recipe_folder, visible_gpus() if gpus is None else gpus, trainers)
     arguments = ["--resume", str(folder)] if resume else [str(recipe), "--out", str(folder)]
     changes = [part for override in overrides for part in ("--set", override)]
     folder.mkdir(parents=True, exist_ok=True)

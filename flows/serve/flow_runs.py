@@ -15,8 +15,8 @@ from prefect import get_run_logger
 from prefect.events import emit_event
 from prefect.runtime import deployment, flow_run
 
-from curation.records import GoldilocksError, StoreError
-from curation.storage.locks import lock_folder
+from curation.records import GoldilocksError
+from curation.storage.locks import is_locked
 from curation.storage.stages import atomic_write
 from flows.pipelines.curating import open_curation
 from flows.publish.versions import Version, latest, published_rows, stored_versions, summary
@@ -59,7 +59,8 @@ def version_name(name: str, folder: Path) -> str:
 def curation_run(recipe: Path, out: Path | None, overrides: list[str] | None) -> Iterator[Run | None]:
     """Open a run within the block; None if a deployment's folder is in use."""
     run = new_run(recipe, overrides or [], out)
-    if deployment.id is not None and is_in_use(run.folder):
+    if deployment.id is not None and is_locked(run.folder):
+        get_run_logger().info("passed over: %s is in use by another run", run.folder)
         yield None
         return
     with open_curation(run):
@@ -70,16 +71,6 @@ def curation_run(recipe: Path, out: Path | None, overrides: list[str] | None) ->
         # also what an earlier run published and was killed before it announced; a refresh announces its own
         if newest is not None and newest.origin == "run" and announce_version(run, newest):
             get_run_logger().info(summary(newest))
-
-
-def is_in_use(folder: Path) -> bool:
-    """Return whether another process holds a folder."""
-    try:
-        with lock_folder(folder):
-            return False
-    except StoreError as busy:
-        get_run_logger().info("passed over: %s", busy)
-        return True
 
 
 def gpus(run: Run) -> AbstractContextManager[int]:
