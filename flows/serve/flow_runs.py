@@ -51,8 +51,13 @@ def run_name() -> str:
 
 def version_name(name: str, folder: Path) -> str:
     """Return a set's name and version, as in ``my-math v3``."""
+    return f"{name} v{newest_number(folder)}"
+
+
+def newest_number(folder: Path) -> int:
+    """Return the number of a set's newest version, or 0."""
     newest = latest(folder)
-    return f"{name} v{newest.number if newest is not None else 0}"
+    return newest.number if newest is not None else 0
 
 
 @contextmanager
@@ -64,8 +69,11 @@ def curation_run(recipe: Path, out: Path | None, overrides: list[str] | None) ->
         yield None
         return
     with open_curation(run):
-        _begin_announcing(run)
-        with gpus(run) if needs_gpus(run) else nullcontext():
+        if not (run.folder / ANNOUNCED).exists():
+            for mark in (FIRST, ANNOUNCED):
+                atomic_write(run.folder / mark, f"{newest_number(run.folder)}\n")
+        uses_gpus = any(stage_model(run.recipe, part).kind == "vllm" for part in run.parts)
+        with gpus(run) if uses_gpus else nullcontext():
             yield run
         newest = latest(run.folder)
         # also what an earlier run published and was killed before it announced; a refresh announces its own
@@ -78,11 +86,6 @@ def gpus(run: Run) -> AbstractContextManager[int]:
     return gpu_slot(run.recipe.schedule.gpus, get_run_logger().info)
 
 
-def needs_gpus(run: Run) -> bool:
-    """Return whether a difficulty stage uses local vLLM."""
-    return any(stage_model(run.recipe, part).kind == "vllm" for part in run.parts)
-
-
 def announce_version(run: Run, version: Version) -> bool:
     """Emit a version's event once; return whether emitted now."""
     if announced_version(run.folder) >= version.number:
@@ -93,8 +96,8 @@ def announce_version(run: Run, version: Version) -> bool:
     return True
 
 
-def announce_exhausted(run: Run, version: int, rows: int | None = None) -> bool:
-    """Emit an event if few rows are left in the band; return whether it did.
+def announce_exhausted(run: Run, version: int, rows: int | None = None) -> None:
+    """Emit an event if few rows are left in the band.
 
     Args:
         rows: by default the version's.
@@ -102,11 +105,10 @@ def announce_exhausted(run: Run, version: int, rows: int | None = None) -> bool:
     first = published_rows(run.folder, stored_versions(run.folder)[0].number)
     now = published_rows(run.folder, version) if rows is None else rows
     if now >= EXHAUSTED_SHARE * first:
-        return False
+        return
     payload = {"folder": str(run.folder), "version": version, "rows": now, "first_rows": first}
     emit_event(event=EXHAUSTED, resource=resource("set", run.recipe.name), payload=payload)
     get_run_logger().warning("the set is exhausted: %d rows are in the band, %d were at first", now, first)
-    return True
 
 
 def announce_checkpoint(folder: Path, version: int) -> None:
@@ -118,11 +120,3 @@ def announce_checkpoint(folder: Path, version: int) -> None:
 def resource(kind: str, name: str) -> dict[str, str]:
     """Return the resource of an event."""
     return {"prefect.resource.id": f"goldilocks.{kind}.{name}", "prefect.resource.name": name}
-
-
-def _begin_announcing(run: Run) -> None:
-    """Mark earlier versions as announced."""
-    if not (run.folder / ANNOUNCED).exists():
-        newest = latest(run.folder)
-        for mark in (FIRST, ANNOUNCED):
-            atomic_write(run.folder / mark, f"{newest.number if newest is not None else 0}\n")
