@@ -44,7 +44,6 @@ SYNC_S = 1.0
 """Seconds until added attempts outlast a power cut; they outlast any kill."""
 
 
-_REFUSED = "refused.jsonl"
 _REASON_LETTERS = 400
 
 
@@ -241,25 +240,13 @@ class AttemptStore(KeyedStore):
 
     def add_refusals(self, refusals: Iterable[tuple[str, int, RequestRefused]]) -> None:
         """Record refused attempts."""
-        lines = [[problem, index, refused.kind, _excerpt(refused.reason)] for problem, index, refused in refusals]
+        lines = [
+            [problem, index, refused.kind, (without_surrogates(refused.reason) or "")[:_REASON_LETTERS]]
+            for problem, index, refused in refusals
+        ]
         content = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-        with (self.folder / _REFUSED).open("ab") as out:
+        with (self.folder / "refused.jsonl").open("ab") as out:
             out.write(content)
-
-    def refusals(self) -> pl.DataFrame:
-        """Return refused attempts that have not succeeded since."""
-        path = self.folder / _REFUSED
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        try:
-            rows = [json.loads(line) for line in lines if line.endswith(b"]\n")]  # a kill may have torn one
-            frame = pl.DataFrame(rows, schema=REFUSAL, orient="row")
-        except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
-            raise StoreError(
-                f"{path} is damaged; delete it and run again, and what it names is asked again."
-            ) from error
-        made = self.read(frame["problem"].unique().to_list(), ["problem", "index"])
-        last = frame.unique(["problem", "index"], keep="last", maintain_order=True)
-        return last.join(made, on=["problem", "index"], how="anti").sort("problem", "index")
 
 
 class VerdictStore(KeyedStore):
@@ -278,10 +265,6 @@ class VerdictStore(KeyedStore):
     ) -> None:
         super().__init__(folder, key, about, create=create)
         self._same_in_all["verifier"] = verifier
-
-
-def _excerpt(reason: str) -> str:
-    return (without_surrogates(reason) or "")[:_REASON_LETTERS]
 
 
 def _journal_line(completion: Completion) -> dict[str, Any]:
