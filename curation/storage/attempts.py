@@ -241,12 +241,10 @@ class AttemptStore(KeyedStore):
     def add_refusals(self, refusals: Iterable[tuple[str, int, RequestRefused]]) -> None:
         """Record refused attempts."""
         lines = [
-            [problem, index, refused.kind, (without_surrogates(refused.reason) or "")[:_REASON_LETTERS]]
-            for problem, index, refused in refusals
+            [problem, index, refused.kind, refused.reason[:_REASON_LETTERS]] for problem, index, refused in refusals
         ]
-        content = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-        with (self.folder / "refused.jsonl").open("ab") as out:
-            out.write(content)
+        with (self.folder / "refused.jsonl").open("a") as out:
+            out.write("".join(json.dumps(line) + "\n" for line in lines))
 
 
 class VerdictStore(KeyedStore):

@@ -12,13 +12,13 @@ from curation.config.mistakes import did_you_mean
 from curation.records import ConfigError
 
 
-def load_model(spec: str | Path, option: str = "--policy") -> tuple[ModelSettings, Path]:
-    """Return an option's model, and the base of its paths.
+def load_model(spec: str | Path) -> tuple[ModelSettings, Path]:
+    """Return the model of ``--policy``, and the base of its paths.
 
     Raises:
         ConfigError: file or model is missing, or none of several is named.
     """
-    subject = f"{option} {spec}"
+    subject = f"--policy {spec}"
     path, name = Path(spec).expanduser(), ""
     if not path.exists() and ":" in str(spec):
         before, _, name = str(spec).rpartition(":")
@@ -37,10 +37,10 @@ def load_model(spec: str | Path, option: str = "--policy") -> tuple[ModelSetting
     return models[name], folder
 
 
-def parse_model(table: Mapping[str, Any], subject: str, folder: Path = Path()) -> ModelSettings:
+def parse_model(table: Mapping[str, Any], subject: str) -> ModelSettings:
     """Return a table's model; ``subject`` begins error messages.
 
     Raises:
         ConfigError: it is invalid.
     """
-    return parse_settings(ModelFile, {"models": {"model": table}}, subject, folder=folder).models["model"]
+    return parse_settings(ModelFile, {"models": {"model": table}}, subject, folder=Path()).models["model"]
