@@ -102,7 +102,8 @@ class SamplingSession:
                     self._session.open()
                 if self._learner is not None:
                     self._session.run(self._learn(self._learner))
-                self._begin(self._unfinished())
+                shards = range(len(shard_counts(self._problems.folder)))
+                self._begin([number for number in shards if not self._folder.is_finished(number)])
             self._session.run(self._until(names))
         sampled = [self._waiting.pop(name) for name in names]
         attempts = sum(self._stored_counts.pop(sample.problem) + sample.new_attempts for sample in sampled)
@@ -203,10 +204,6 @@ class SamplingSession:
             expected += sum(rule.of(name).expectation().attempts for name in known)
             expected += (rows[index] - len(known)) * self._rule.expectation().attempts
         return expected
-
-    def _unfinished(self) -> list[int]:
-        count = len(shard_counts(self._problems.folder))
-        return [index for index in range(count) if not self._folder.is_finished(index)]
 
     def _failure_budget(self, refused: int) -> FailureBudget:
         most, setting = difficulty_stage(self._run.recipe, self._stage.part).sampling.max_failed, self._stage.part
