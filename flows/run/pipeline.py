@@ -81,7 +81,8 @@ def _models_of(run: Run, items: Iterable[Item]) -> set[str]:
 def _run_item(item: Item, run: Run, results: Results) -> StageResult | None:
 
     def work() -> StageResult | None:
-        begun, result = time.monotonic(), None
+        begun = time.monotonic()
+        result: StageResult | None = None
         if isinstance(item, Stage):
             result = run_stage(item, run, results)
         else:
