@@ -205,22 +205,14 @@ def table_files(folder: Path, table: str) -> list[Path]:
 
 
 def sound_table(file: Path) -> Path:
-    """Return a table's file after checking its hash.
-
-    Raises:
-        StoreError: it is damaged or missing.
-    """
+    """Return a table's file after checking its hash."""
     mark = read_json(_mark_of(file.parents[1], int(file.stem)))
     require_hash(file, None if mark is None else mark["tables"].get(file.parent.name, {}).get("hash"))
     return file
 
 
 def require_hash(file: Path, digest: str | None) -> None:
-    """Check a file's hash, or its first letters, once per process; without one, its existence.
-
-    Raises:
-        StoreError: it is damaged or missing.
-    """
+    """Check a file's hash, or its first letters, once per process; without one, its existence."""
     try:
         state = _state_of(file)
         if digest is None or _sound.get(file, (None,)) == (digest, *state):
@@ -342,11 +334,7 @@ def atomic_replace(path: Path) -> Iterator[BinaryIO]:
 
 
 def require_outside(out: Path, *inputs: Path) -> None:
-    """Refuse an output that is an input, or in an input folder.
-
-    Raises:
-        StoreError: it is.
-    """
+    """Refuse an output that is an input, or in an input folder."""
     for path in inputs:
         if out.resolve().is_relative_to(path.resolve()):
             raise StoreError(f"{out} would write into {path}, which is read by this command; give another --out.")

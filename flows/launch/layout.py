@@ -7,11 +7,7 @@ from curation.records import ConfigError
 
 
 def copies_overrides(recipe: Recipe, gpus: int) -> list[str]:
-    """Return settings by which vLLM policies use all GPUs; a given `data_parallel` stays.
-
-    Raises:
-        ConfigError: a policy needs more GPUs than there are.
-    """
+    """Return settings by which vLLM policies use all GPUs, if they are enough; a given `data_parallel` stays."""
     changes = []
     for name, policy in recipe.models.items():
         if not isinstance(policy, VllmModel):

@@ -34,11 +34,7 @@ def ready_benches() -> list[str]:
 
 
 def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) -> tuple[Bench, Path]:
-    """Return a bench by name or path, and the base of its paths.
-
-    Raises:
-        ConfigError: it is missing or invalid.
-    """
+    """Return a bench by name or path, and the base of its paths."""
     path = READY / f"{name}.toml"
     if "/" in name or not path.is_file():
         path = folder / Path(name).expanduser()

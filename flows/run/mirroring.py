@@ -22,11 +22,7 @@ LOGS = ("run.json", "history.jsonl", METRICS, "plan.json", "review.jsonl")
 
 @contextmanager
 def mirrored(run: Run) -> Iterator[None]:
-    """Claim the run's mirror, and complete it when the block ends.
-
-    Raises:
-        StoreError: it cannot be written, holds another run, or is incomplete after a successful block.
-    """
+    """Claim the run's mirror, and complete it when the block ends; a failure ends the run."""
     if run.recipe.storage.mirror is not None:
         Mirror(run.recipe.storage.mirror, run.recipe.name).claim()
     try:

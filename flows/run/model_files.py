@@ -13,11 +13,7 @@ from curation.records import ConfigError
 
 
 def load_model(spec: str | Path) -> tuple[ModelSettings, Path]:
-    """Return the model of ``--policy``, and the base of its paths.
-
-    Raises:
-        ConfigError: file or model is missing, or none of several is named.
-    """
+    """Return the model of ``--policy``, and the base of its paths."""
     subject = f"--policy {spec}"
     path, name = Path(spec).expanduser(), ""
     if not path.exists() and ":" in str(spec):
@@ -38,9 +34,5 @@ def load_model(spec: str | Path) -> tuple[ModelSettings, Path]:
 
 
 def parse_model(table: Mapping[str, Any], subject: str) -> ModelSettings:
-    """Return a table's model; ``subject`` begins error messages.
-
-    Raises:
-        ConfigError: it is invalid.
-    """
+    """Return a table's model; ``subject`` begins error messages."""
     return parse_settings(ModelFile, {"models": {"model": table}}, subject, folder=Path()).models["model"]

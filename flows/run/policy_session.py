@@ -89,11 +89,7 @@ class ModelSession:
         self.policy: Policy = self._started.asking(prompt) if self._started else open_policy(settings, folder, prompt)
 
     def open(self) -> None:
-        """Start the model unless it runs.
-
-        Raises:
-            ConfigError: no model may be asked.
-        """
+        """Start the model unless it runs; refuse if no model may be asked."""
         if not isinstance(self._settings, RecordedModel):
             refuse_offline(f"this needs answers of {self.policy.key.policy}")
         running = self._models.running(self._settings, self._folder)

@@ -60,11 +60,7 @@ class Run:
         return problems.filter(~made_meta(self.made_sources).struct.field("reserved").fill_null(False))
 
     def check_owner(self) -> None:
-        """Refuse the folder of a recipe with another name.
-
-        Raises:
-            StoreError: it is another recipe's, or damaged.
-        """
+        """Refuse the folder of a recipe with another name."""
         if (self.folder / "run.json").exists():
             owner = _read_run_file(self.folder)[0]["name"]
             if owner != self.recipe.name:
@@ -135,12 +131,7 @@ def new_run(path: Path, overrides: Sequence[str], out: Path | None) -> Run:
 
 
 def open_run(folder: Path) -> Run:
-    """Return a folder's run.
-
-    Raises:
-        StoreError: there is none, or it is damaged.
-        ConfigError: its recipe is invalid.
-    """
+    """Return a folder's run; raise `StoreError` if there is none."""
     table, recipe_folder = _read_run_file(folder)
     return Run(folder, with_grader(parse_recipe(table, str(folder / "run.json")), folder), recipe_folder)
 

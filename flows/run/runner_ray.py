@@ -113,11 +113,7 @@ def _compute(work: Callable[[], Made]) -> Made:
 
 @contextmanager
 def runner_of(recipe: Recipe) -> Iterator[None]:
-    """Compute shards on the recipe's runner within the block.
-
-    Raises:
-        ConfigError: it is not installed or does not answer.
-    """
+    """Compute shards on the recipe's runner within the block."""
     if recipe.runner == "local":
         yield
         return

@@ -163,11 +163,7 @@ class Results:
         return iter(self.stage_results)
 
     def __getitem__(self, stage: Stage) -> StageResult:
-        """Return a stage's result.
-
-        Raises:
-            StoreError: it is not finished.
-        """
+        """Return a stage's result; raise `StoreError` if it is not finished."""
         result = self.get(stage)
         if result is None:
             raise StoreError(f"stage {stage.name} is not finished; finish the run with `goldilocks run`.")

@@ -32,10 +32,6 @@ def train(
 
     Args:
         servers: addresses of generating vLLM servers.
-
-    Raises:
-        ConfigError: the recipe is invalid or missing.
-        StoreError: ``out`` holds no run to resume, or an unexpected one.
     """
     settings, recipe_folder, folder = _opened(recipe, out, overrides, resume=resume)
     if settings.engine == "verl":
@@ -206,11 +202,7 @@ def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:
 
 
 def check_train_recipe(path: Path, overrides: Sequence[str] = ()) -> None:
-    """Check a recipe without its data.
-
-    Raises:
-        ConfigError: it is invalid, or its engine cannot run it.
-    """
+    """Check a recipe and its engine, without its data."""
     settings = load_train_recipe(path, overrides)
     if settings.engine == "verl":
         _require_verl(settings)

@@ -73,11 +73,7 @@ def keys_of_environment() -> Keys:
 
 
 def write_key(folder: Path, key: str) -> Path:
-    """Write the page key's file, readable only by its owner.
-
-    Raises:
-        StoreError: this fails.
-    """
+    """Write the page key's file, readable only by its owner."""
     path = folder / KEY_FILE
     try:
         folder.chmod(0o700)

@@ -37,11 +37,7 @@ def set_folder(recipe: Recipe, out: Path | None) -> Path:
 
 
 def deployments(path: Path, out: Path | None = None) -> list[Deployment]:
-    """Return the deployments of a recipe, whose run folder is ``out`` or runs/NAME.
-
-    Raises:
-        ConfigError: the recipe is invalid, or its trainer's is missing or invalid.
-    """
+    """Return the deployments of a recipe, whose run folder is ``out`` or runs/NAME."""
     recipe = load_recipe(path)
     folder, schedule = set_folder(recipe, out), recipe.schedule
 

@@ -42,11 +42,7 @@ def quiet(defaults: Mapping[str, str] = QUIET) -> None:
 
 
 def user_api() -> str | None:
-    """Return the user's Prefect API, if any, and make Prefect `quiet`.
-
-    Raises:
-        GoldilocksError: it does not answer.
-    """
+    """Return the user's Prefect API, if any, once it has answered; make Prefect `quiet`."""
     address = os.environ.get("PREFECT_API_URL") or None
     if address is None:
         return None

@@ -150,11 +150,7 @@ def _keep_serving(service: Service) -> None:
 
 
 def _serve_once(service: Service, is_first: bool) -> str:
-    """Run the children until one ends; return how it ended.
-
-    Raises:
-        GoldilocksError: the server does not start, or the first runner fails at once.
-    """
+    """Run the children until one ends; return how it ended, or raise why the first ones did not start."""
     with ExitStack() as stack:
         address, server = stack.enter_context(serving_api(service.port, service.keys, service.token, service.folders))
         environment = {**os.environ, **RUNNER, "PREFECT_API_URL": address, TOKEN: service.token}
@@ -187,9 +183,6 @@ def serving_api(
     Args:
         keys, token: of a local server and the service.
         folders: run folders on the page, in one folder.
-
-    Raises:
-        GoldilocksError: the port is taken, or the server does not start.
     """
     user_api = os.environ.get("PREFECT_API_URL")
     if user_api:
