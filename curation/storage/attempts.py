@@ -53,6 +53,7 @@ class KeyedStore:
     Args:
         about: for a new key.json.
         create: make a missing store, and write.
+        same_in_all: further columns with one value, such as a verifier.
 
     Raises:
         StoreError: the store is missing or damaged.
@@ -61,7 +62,13 @@ class KeyedStore:
     schema: ClassVar[pl.Schema]
 
     def __init__(
-        self, folder: Path, key: AttemptKey, about: Mapping[str, Any] | None = None, *, create: bool = True
+        self,
+        folder: Path,
+        key: AttemptKey,
+        about: Mapping[str, Any] | None = None,
+        *,
+        create: bool = True,
+        **same_in_all: str,
     ) -> None:
         self.key = key
         text = json.dumps(asdict(key), sort_keys=True)
@@ -81,7 +88,7 @@ class KeyedStore:
         problems = pl.DataFrame({"problem": [problem for problem, _ in self._journal.names()]}, {"problem": pl.String})
         self._journal.drop(set(self._read_parts(problems.unique(), ["problem", "index"]).iter_rows()))
         self._synced = time.monotonic()
-        self._same_in_all: dict[str, str] = asdict(key)
+        self._same_in_all = {**asdict(key), **same_in_all}
 
     @property
     def height(self) -> int:
@@ -251,18 +258,6 @@ class VerdictStore(KeyedStore):
     """One verifier's verdicts; a null ``outcome``: not asked."""
 
     schema = VERDICT
-
-    def __init__(
-        self,
-        folder: Path,
-        key: AttemptKey,
-        verifier: str,
-        about: Mapping[str, Any] | None = None,
-        *,
-        create: bool = True,
-    ) -> None:
-        super().__init__(folder, key, about, create=create)
-        self._same_in_all["verifier"] = verifier
 
 
 def _journal_line(completion: Completion) -> dict[str, Any]:

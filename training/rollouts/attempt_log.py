@@ -157,7 +157,7 @@ class AttemptLog:
         store = self._verdict_stores.get((purpose.name, verifier))
         if store is None:
             folder = self._run / VERDICTS / verifier
-            store = VerdictStore(folder, self._key(purpose), verifier, {**purpose.about, "verifier": verifier})
+            store = VerdictStore(folder, self._key(purpose), {**purpose.about, "verifier": verifier}, verifier=verifier)
             self._verdict_stores[purpose.name, verifier] = store
         return store
 
@@ -229,7 +229,7 @@ def verdict_tables(run: Path) -> Iterator[pl.DataFrame]:
     """Yield each verdict once, in `VERDICT`; unjudged rollouts have a null ``outcome``."""
     for folder in _folders(run, VERDICTS):
         verifier = str(json.loads((folder / "key.json").read_text(encoding="utf-8"))["verifier"])
-        yield from VerdictStore(folder.parent, _read_key(folder), verifier, create=False).tables()
+        yield from VerdictStore(folder.parent, _read_key(folder), create=False, verifier=verifier).tables()
 
 
 def count_attempts(run: Path) -> dict[str, int]:
