@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from curation.public_urls import public_text
+
+if TYPE_CHECKING:
+    from flows.run.bars import Bar
 
 Advance = Callable[[int], None]
 
@@ -51,25 +54,6 @@ def print_line(text: str) -> None:
         _print(text)
 
 
-class Shown(Protocol):
-    """A stage's progress on standard error."""
-
-    def count(self, rows: int) -> None:
-        """Count finished rows."""
-
-    def note(self, text: str, left: int | None) -> None:
-        """Show a text; a bar counts all but ``left`` rows as done."""
-
-    def print_line(self, line: str) -> None:
-        """Print a line above."""
-
-    def finish(self) -> None:
-        """Show that all is done."""
-
-    def stop(self) -> None:
-        """Leave the terminal to others."""
-
-
 NOTE_S = 60.0
 """Seconds between notes without a terminal."""
 
@@ -99,7 +83,7 @@ class _Lines:
         pass
 
 
-_shown: list[Shown] = []
+_shown: list[_Lines | Bar] = []
 """The shown bars, innermost last."""
 
 METRICS = "metrics.jsonl"
@@ -159,7 +143,7 @@ def bar(title: str, total: int | None, *, is_part: bool = False) -> Iterator[Adv
     from flows.run.terminal import SafeConsole
 
     console = SafeConsole(stderr=True, highlight=True, markup=True, soft_wrap=False)
-    shown: Shown = _Lines(title)
+    shown: _Lines | Bar = _Lines(title)
     if console.is_terminal:
         from flows.run.bars import Bar
 
