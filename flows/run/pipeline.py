@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 
 from curation.records import Domain, StoreError
 from curation.storage.stages import read_manifest
@@ -52,8 +53,7 @@ class Pipeline:
 
     def before_attempts(self, run: Run) -> tuple[Stage, ...]:
         """Return a run's enabled stages before any attempt."""
-        first = next(number for number, stage in enumerate(self.stages) if stage.part)
-        return tuple(stage for stage in self.stages[:first] if stage.enabled(run))
+        return tuple(takewhile(lambda stage: not stage.part, self.stages_of(run)))
 
 
 def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None) -> Results:
@@ -131,16 +131,11 @@ def read_results(run: Run, stages: Iterable[Stage], verifier: str = "") -> Resul
     Raises:
         StoreError: another stage is not finished.
     """
-
-    def read() -> Iterator[StageResult]:
-        for stage in stages:
-            result = read_result(stage, run, verifier)
-            if result is None and stage.comes_later:
-                continue
-            if result is None:
-                raise StoreError(
-                    f"{stage.folder_in(run, verifier)} is not finished; finish the run with `goldilocks run`."
-                )
-            yield result
-
-    return Results(tuple(read()))
+    results = Results()
+    for stage in stages:
+        result = read_result(stage, run, verifier)
+        if result is not None:
+            results = results.plus(result)
+        elif not stage.comes_later:
+            raise StoreError(f"{stage.folder_in(run, verifier)} is not finished; finish the run with `goldilocks run`.")
+    return results
