@@ -249,10 +249,12 @@ def read_optional_shard(
     return read_shard(folder, table, index, columns) if (folder / table / f"{index:05}.parquet").exists() else None
 
 
-def read_table(folder: Path, table: str, columns: list[str] | None = None) -> pl.DataFrame:
+def read_table(
+    folder: Path, table: str, columns: list[str] | None = None, where: pl.Expr | None = None
+) -> pl.DataFrame:
     """Return a whole table, or an empty frame."""
-    files = table_files(folder, table)
-    return pl.concat([pl.read_parquet(file, columns=columns, glob=False) for file in files] or [pl.DataFrame()])
+    frames = (pl.read_parquet(file, columns=columns, glob=False) for file in table_files(folder, table))
+    return pl.concat([frame if where is None else frame.filter(where) for frame in frames] or [pl.DataFrame()])
 
 
 def read_manifest(folder: Path) -> Manifest | None:

@@ -12,9 +12,9 @@ from curation.config.mistakes import did_you_mean
 from curation.records import ConfigError
 
 
-def load_model(spec: str | Path) -> tuple[ModelSettings, Path]:
-    """Return the model of ``--policy``, and the base of its paths."""
-    subject = f"--policy {spec}"
+def load_model(spec: str | Path, option: str = "--policy") -> tuple[ModelSettings, Path]:
+    """Return an option's model, and the base of its paths."""
+    subject = f"{option} {spec}"
     path, name = Path(spec).expanduser(), ""
     if not path.exists() and ":" in str(spec):
         before, _, name = str(spec).rpartition(":")

@@ -61,6 +61,7 @@ def test_a_finished_stage_in_numbers(tmp_path: Path) -> None:
     assert manifest.reasons == {"debris": 1, "proof": 1}
     assert manifest.notes == {"seen": 4}
     assert read_table(tmp_path / "s", "kept")["id"].to_list() == ["a", "b", "c"]
+    assert read_table(tmp_path / "s", "kept", where=pl.col("id") > "a")["id"].to_list() == ["b", "c"]
     assert read_table(tmp_path / "s", "dropped", ["id"]).to_dicts() == [{"id": "z"}, {"id": "d"}]
     assert read_shard(tmp_path / "s", "kept", 1)["id"].to_list() == ["c"]
     assert [mark["in"] for mark in finished_shards(tmp_path / "s")] == [3, 2]
