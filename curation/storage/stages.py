@@ -84,7 +84,7 @@ class StageFolder:
             "settings": settings,
             "inputs": dict(sorted(inputs.items())),
         }
-        self.fingerprint = _table_digest(self._identity)
+        self.fingerprint = table_digest(self._identity)
 
     def prepare(self) -> None:
         """Remove half-written files, and another fingerprint's."""
@@ -357,7 +357,7 @@ _HASH = "hash of this file"
 
 def write_json(path: Path, table: Mapping[str, Any]) -> None:
     """Write a table with its hash."""
-    sealed = {**table, _HASH: _table_digest(json.loads(json.dumps(table)))}  # of the table as it is read again
+    sealed = {**table, _HASH: table_digest(json.loads(json.dumps(table)))}  # of the table as it is read again
     atomic_write(path, json.dumps(sealed, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -379,12 +379,13 @@ def read_json(path: Path, remedy: Path | None = None) -> dict[str, Any] | None:
     if not isinstance(content, dict):
         raise damaged(path, "not a JSON object", remedy)
     digest = content.pop(_HASH, None)
-    if digest is not None and digest != _table_digest(content):
+    if digest is not None and digest != table_digest(content):
         raise damaged(path, "it is not what was written: the hash differs", remedy)
     return content
 
 
-def _table_digest(table: Mapping[str, Any]) -> str:
+def table_digest(table: Mapping[str, Any]) -> str:
+    """Return a table's hash, whatever its order."""
     return _digest(json.dumps(table, sort_keys=True).encode())
 
 

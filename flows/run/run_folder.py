@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from curation.config.recipe import GRADER
 from curation.publish import review
 from curation.records import StoreError
 from curation.sources.procedural import made_meta
-from curation.storage.stages import damaged, read_json, write_json
+from curation.storage.stages import atomic_write, damaged, read_json, table_digest
 from flows.run.recipe import load_recipe, parse_recipe
 
 PARTS = ("stage1", "stage2")
@@ -71,7 +72,8 @@ class Run:
     def save(self) -> None:
         """Write run.json."""
         recipe = as_written(self.recipe).model_dump(mode="json")
-        write_json(self.folder / "run.json", {"recipe_folder": str(self.recipe_folder), "recipe": recipe})
+        table = {"recipe_folder": str(self.recipe_folder), "recipe": recipe, "recipe_hash": table_digest(recipe)}
+        atomic_write(self.folder / "run.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 
 
 def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
@@ -147,4 +149,6 @@ def _read_run_file(folder: Path) -> tuple[dict[str, Any], Path]:
         raise StoreError(f"{folder} holds no run (no run.json); start one with `goldilocks run RECIPE --out {folder}`.")
     if not stored.keys() >= {"recipe", "recipe_folder"}:
         raise damaged(folder / "run.json", "it names no recipe")
+    if stored.get("recipe_hash", digest := table_digest(stored["recipe"])) != digest:
+        raise damaged(folder / "run.json", "its recipe is not what was written: the hash differs")
     return stored["recipe"], Path(stored["recipe_folder"])

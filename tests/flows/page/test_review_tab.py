@@ -95,7 +95,7 @@ def test_two_people_get_two_problems_and_nobody_the_same_one_again(planted_copy:
 def test_where_two_must_agree_the_second_does_not_see_the_first(planted_copy: Path) -> None:
     told = json.loads((planted_copy / "run.json").read_text())
     told["recipe"]["labels"]["reviewers"] = 2
-    del told["hash of this file"]
+    del told["recipe_hash"]
     (planted_copy / "run.json").write_text(json.dumps(told))
     ada, bob = Visitor(planted_copy), Visitor(planted_copy)
     name = ada.next("Ada")

@@ -17,7 +17,7 @@ def test_a_folder_of_before_a_renaming_is_still_that_of_its_recipe(tiny_recipe: 
     run.save()
     file = run.folder / "run.json"
     stored = json.loads(file.read_text())
-    del stored["hash of this file"]  # as a run of before it was noted
+    del stored["recipe_hash"]  # as a run of before it was noted
     stored["recipe"]["near_duplicates"] = stored["recipe"].pop("near_dedup")
     file.write_text(json.dumps(stored))
     with pytest.raises(ConfigError, match="unknown key `near_duplicates`; did you mean `near_dedup`"):
@@ -29,7 +29,7 @@ def test_a_folder_of_before_a_renaming_is_still_that_of_its_recipe(tiny_recipe: 
         run.check_owner()
     run.save()
     file.write_text(file.read_text().replace('"seed": 0', '"seed": 1', 1))
-    with pytest.raises(StoreError, match=r"run\.json is damaged \(it is not what was written"):
+    with pytest.raises(StoreError, match=r"run\.json is damaged \(its recipe is not what was written"):
         open_run(run.folder)
     file.write_text("{}")
     with pytest.raises(StoreError, match="is damaged"):
