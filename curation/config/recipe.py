@@ -22,7 +22,7 @@ from curation.config.filters import DecontaminationSettings, NearDedupSettings, 
 from curation.config.languages import TranslationSettings
 from curation.config.mistakes import did_you_mean
 from curation.config.policies import ModelName, NamedModels
-from curation.config.schedule import CurationCosts, MonitorSettings, ScheduleSettings, StorageSettings
+from curation.config.schedule import CurationCosts, ScheduleSettings, StorageSettings
 from curation.config.sources import License, Source
 from curation.licenses import OTHER
 from curation.questions import QUESTIONS
@@ -109,8 +109,6 @@ class Recipe(NamedModels):
     """Judging again with a new checkpoint."""
     schedule: ScheduleSettings = ScheduleSettings()
     """When the recipe runs by itself."""
-    monitor: MonitorSettings = MonitorSettings()
-    """Other places for metrics."""
     storage: StorageSettings = StorageSettings()
     """Copies of results and logs."""
     costs: CurationCosts | None = None

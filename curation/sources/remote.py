@@ -80,8 +80,6 @@ def _copy(fs: Any, path: str, url: str, archive: str) -> TableFile:
             shutil.rmtree(older, ignore_errors=True)
     with fs.open(path, "rb") as there, atomic_replace(copy) as here:
         shutil.copyfileobj(there, here, 1 << 22)
-        here.flush()
-        os.fsync(here.fileno())
         if size not in (None, here.tell()):
             raise OSError(f"{here.tell():,} bytes came of {size:,}")
     return TableFile(copy, url)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -24,7 +23,7 @@ import polars as pl
 
 from curation.records import ATTEMPT, VERDICT, AttemptKey, Completion, RequestRefused, StoreError
 from curation.storage.journal import Journal, Name
-from curation.storage.stages import atomic_write, file_digest, note_hash, require_hash
+from curation.storage.stages import atomic_write, note_hash, require_hash, write_parquet
 
 REFUSAL = pl.Schema(
     {
@@ -45,7 +44,6 @@ SYNC_S = 1.0
 """Seconds until added attempts outlast a power cut; they outlast any kill."""
 
 
-_REFUSED = "refused.jsonl"
 _REASON_LETTERS = 400
 
 
@@ -55,6 +53,7 @@ class KeyedStore:
     Args:
         about: for a new key.json.
         create: make a missing store, and write.
+        same_in_all: further columns with one value, such as a verifier.
 
     Raises:
         StoreError: the store is missing or damaged.
@@ -63,36 +62,38 @@ class KeyedStore:
     schema: ClassVar[pl.Schema]
 
     def __init__(
-        self, folder: Path, key: AttemptKey, about: Mapping[str, Any] | None = None, *, create: bool = True
+        self,
+        folder: Path,
+        key: AttemptKey,
+        about: Mapping[str, Any] | None = None,
+        *,
+        create: bool = True,
+        **same_in_all: str,
     ) -> None:
         self.key = key
         text = json.dumps(asdict(key), sort_keys=True)
         self.folder = folder / hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        about_file = self.folder / "key.json"
         if create:
-            self._create(about or {})
-        elif not (self.folder / "key.json").exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for leftover in self.folder.glob(".aside-*"):
+                leftover.unlink()
+            if not about_file.exists():
+                content = json.dumps({**asdict(key), **(about or {})}, indent=1, ensure_ascii=False)
+                atomic_write(about_file, content + "\n")
+        elif not about_file.exists():
             raise StoreError(f"{self.folder}: the attempts of {key.policy} are not there; run the recipe again.")
         self._journal = Journal(self.folder / "journal.jsonl", writable=create)
         self._part_of_problem = self._index(sorted(self.folder.glob("part-*.parquet")))
-        self._also_in_parts = self._in_parts(self._journal.names())
-        if create:
-            self._journal.drop(self._also_in_parts)
-            self._also_in_parts = set()
+        problems = pl.DataFrame({"problem": [problem for problem, _ in self._journal.names()]}, {"problem": pl.String})
+        self._journal.drop(set(self._read_parts(problems.unique(), ["problem", "index"]).iter_rows()))
         self._synced = time.monotonic()
-        self._same_in_all: dict[str, str] = asdict(key)
-
-    def _create(self, about: Mapping[str, Any]) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for leftover in self.folder.glob(".aside-*"):
-            leftover.unlink()
-        if not (self.folder / "key.json").exists():
-            content = json.dumps({**asdict(self.key), **about}, indent=1, ensure_ascii=False)
-            atomic_write(self.folder / "key.json", content + "\n")
+        self._same_in_all = {**asdict(key), **same_in_all}
 
     @property
     def height(self) -> int:
         """Return the number of attempts."""
-        return int(self._part_of_problem["attempts"].sum()) + len(self._journal) - len(self._also_in_parts)
+        return int(self._part_of_problem["attempts"].sum()) + len(self._journal)
 
     @property
     def journal_bytes(self) -> int:
@@ -131,27 +132,18 @@ class KeyedStore:
         """Write attempts as a part.
 
         Raises:
-            StoreError: columns or key differ, or an attempt exists.
+            StoreError: an attempt exists.
         """
         if attempts.is_empty():
             return
-        if attempts.schema != self.schema:
-            raise StoreError(f"attempts have the columns {attempts.schema}, the store takes {self.schema}.")
-        own_key = (self.key.policy, self.key.prompt, self.key.sampling)
-        keys = attempts.select("policy", "prompt", "sampling").unique().rows()
-        if keys != [own_key]:
-            raise StoreError(f"attempts of {keys} do not belong into the store of {own_key} in {self.folder}.")
         new = attempts.select("problem", "index")
         stored = self._read_parts(new.select("problem").unique(), ["problem", "index"])
         duplicates = pl.concat([stored, new]).filter(pl.struct("problem", "index").is_duplicated())
         if not duplicates.is_empty():
             raise StoreError(f"attempt {duplicates.row(0)} of {self.key.policy} would be twice in {self.folder}.")
         aside = self.folder / ".aside-part"
-        attempts.rechunk().write_parquet(aside, compression="zstd", compression_level=3)
-        digest = file_digest(aside)[:16]
+        digest = str(write_parquet(aside, attempts)["hash"])[:16]
         path = self.folder / f"part-{digest}.parquet"
-        with aside.open("rb") as handle:
-            os.fsync(handle.fileno())
         aside.rename(path)
         note_hash(path, digest)
         self._part_of_problem = pl.concat([self._part_of_problem, self._index([path])])
@@ -167,7 +159,7 @@ class KeyedStore:
         attempts = self._read_parts(problem_frame, columns)
         if len(self._journal):
             requested = set(problems)
-            names = [name for name in self._journal.names() if name[0] in requested and name not in self._also_in_parts]
+            names = [name for name in self._journal.names() if name[0] in requested]
             attempts = pl.concat([attempts, self._frame(names).select(columns)])
         return attempts.sort("problem", "index")
 
@@ -178,7 +170,7 @@ class KeyedStore:
             columns: must include problem and index.
         """
         columns = columns or self.schema.names()
-        journal = dict(self._journal.snapshot())  # first: what moves meanwhile is in both, and counts once
+        journal = self._journal.snapshot()  # first: what moves meanwhile is in both, and counts once
         for path in sorted(self.folder.glob("part-*.parquet")):
             frame = self._part(path.name, columns)
             for name in frame.select("problem", "index").iter_rows():
@@ -188,19 +180,11 @@ class KeyedStore:
             names = sorted(journal)
             yield self._as_frame(names, [journal[name] for name in names]).select(columns)
 
-    def missing_indices(self, problems: Iterable[str], attempts: int) -> dict[str, list[int]]:
+    def missing_indices(self, problems: Sequence[str], attempts: int) -> dict[str, list[int]]:
         """Return each problem's missing indices."""
-        problems = list(problems)
-        stored: dict[str, set[int]] = {}
-        for problem, index in self.read(problems, ["problem", "index"]).iter_rows():
-            stored.setdefault(problem, set()).add(index)
-        missing = {p: [i for i in range(attempts) if i not in stored.get(p, ())] for p in problems}
+        stored = set(self.read(problems, ["problem", "index"]).iter_rows())
+        missing = {p: [i for i in range(attempts) if (p, i) not in stored] for p in problems}
         return {problem: indices for problem, indices in missing.items() if indices}
-
-    def _in_parts(self, names: Iterator[Name]) -> set[Name]:
-        requested = set(names)
-        problems = pl.DataFrame({"problem": [problem for problem, _ in requested]}, schema={"problem": pl.String})
-        return requested.intersection(self._read_parts(problems.unique(), ["problem", "index"]).iter_rows())
 
     def _batches(self, names: Sequence[Name]) -> Iterator[list[Name]]:
         batch: list[Name] = []
@@ -263,47 +247,17 @@ class AttemptStore(KeyedStore):
 
     def add_refusals(self, refusals: Iterable[tuple[str, int, RequestRefused]]) -> None:
         """Record refused attempts."""
-        lines = [[problem, index, refused.kind, _excerpt(refused.reason)] for problem, index, refused in refusals]
-        content = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-        with (self.folder / _REFUSED).open("ab") as out:
-            out.write(content)
-
-    def refusals(self) -> pl.DataFrame:
-        """Return refused attempts that have not succeeded since."""
-        path = self.folder / _REFUSED
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        try:
-            rows = [json.loads(line) for line in lines if line.endswith(b"]\n")]  # a kill may have torn one
-            frame = pl.DataFrame(rows, schema=REFUSAL, orient="row")
-        except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
-            raise StoreError(
-                f"{path} is damaged; delete it and run again, and what it names is asked again."
-            ) from error
-        made = self.read(frame["problem"].unique().to_list(), ["problem", "index"])
-        last = frame.unique(["problem", "index"], keep="last", maintain_order=True)
-        return last.join(made, on=["problem", "index"], how="anti").sort("problem", "index")
+        lines = [
+            [problem, index, refused.kind, refused.reason[:_REASON_LETTERS]] for problem, index, refused in refusals
+        ]
+        with (self.folder / "refused.jsonl").open("a") as out:
+            out.write("".join(json.dumps(line) + "\n" for line in lines))
 
 
 class VerdictStore(KeyedStore):
     """One verifier's verdicts; a null ``outcome``: not asked."""
 
     schema = VERDICT
-
-    def __init__(
-        self,
-        folder: Path,
-        key: AttemptKey,
-        verifier: str,
-        about: Mapping[str, Any] | None = None,
-        *,
-        create: bool = True,
-    ) -> None:
-        super().__init__(folder, key, about, create=create)
-        self._same_in_all["verifier"] = verifier
-
-
-def _excerpt(reason: str) -> str:
-    return (without_surrogates(reason) or "")[:_REASON_LETTERS]
 
 
 def _journal_line(completion: Completion) -> dict[str, Any]:

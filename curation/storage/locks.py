@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ def lock_folder(folder: Path, patience_s: float = 0.0, say: Callable[[str], None
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = (folder / ".lock").open("w")
+        handle = (folder / ".lock").open("a")
     except OSError as error:
         raise StoreError(f"{folder} cannot be made or written ({error.strerror}); give another --out.") from error
     ends, reported = time.monotonic() + patience_s, False
@@ -43,7 +44,15 @@ def lock_folder(folder: Path, patience_s: float = 0.0, say: Callable[[str], None
                 say(f"{folder} is in use by another process; waiting for it, {patience_s:g} s at most.")
                 reported = True
             time.sleep(_LOOK_S)
+        handle.truncate(0)
+        handle.write(f"{os.getpid()}\n")
+        handle.flush()
         yield
+
+
+def lock_holder(folder: Path) -> str:
+    """Return the process that last locked a folder."""
+    return (folder / ".lock").read_text(encoding="utf-8").strip() or "?"
 
 
 def is_locked(folder: Path) -> bool:

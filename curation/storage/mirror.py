@@ -44,7 +44,6 @@ class Mirror:
 
     def __init__(self, url: str, name: str) -> None:
         self.url, self._name = url.rstrip("/"), name
-        self._written: dict[str, bytes] = {}
         with self._errors():
             self._fs, self._root = file_system(self.url)
 
@@ -60,14 +59,11 @@ class Mirror:
             self._write(OWNER, json.dumps({"recipe": self._name}).encode())
 
     def copy_logs(self, folder: Path, names: Sequence[str]) -> None:
-        """Copy the named files that changed."""
+        """Copy the named files that exist."""
         with self._errors():
             for name in names:
-                file = folder / name
-                content = file.read_bytes() if file.is_file() else None
-                if content is not None and self._written.get(name) != content:
-                    self._write(name, content)
-                    self._written[name] = content
+                if (folder / name).is_file():
+                    self._write(name, (folder / name).read_bytes())
 
     def copy_folders(self, kind: str, folders: Sequence[Finished]) -> None:
         """Copy a kind's missing folders, oldest first; remove all others."""
@@ -121,7 +117,8 @@ class Mirror:
             self._fs.pipe_file(path, content)
 
     def _make_room(self, path: str) -> None:
-        if not BUCKETS.intersection(_protocols(self._fs)):
+        protocol = self._fs.protocol
+        if not BUCKETS.intersection((protocol,) if isinstance(protocol, str) else protocol):
             self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
 
     def _read(self, name: str) -> dict[str, Any] | None:
@@ -140,10 +137,6 @@ class Mirror:
     def _errors(self) -> Iterator[None]:
         with remote_errors(lambda reason: StoreError(f"storage.mirror = {self.url!r} {reason}")):
             yield
-
-
-def _protocols(fs: Any) -> tuple[str, ...]:
-    return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
 
 
 def _files(folder: Path) -> dict[str, list[int]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -73,8 +72,6 @@ def write_scanned(path: Path, table: pl.LazyFrame) -> None:
     """Write a table aside and rename it."""
     with atomic_replace(path) as file:
         table.sink_parquet(file, compression="zstd", compression_level=3, statistics=True, row_group_size=ROWS_AT_ONCE)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def digest_in_order(table: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> str:

@@ -12,7 +12,7 @@ from flows.pipelines.by_recipe import check_inputs, pipeline_of
 from flows.pipelines.curating import curate
 from flows.run.offline import offline
 from flows.run.pipeline import read_result
-from flows.run.recipe import unpinned_lines, unused_lines
+from flows.run.recipe import recipe_warnings
 from flows.run.run_folder import Run, new_run
 from flows.run.terminal import SafeConsole
 from flows.serve.server import user_api
@@ -34,7 +34,7 @@ def run_recipe(
     """
     run = new_run(path, overrides, out)
     run.check_owner()
-    for line in [*unpinned_lines(run.recipe, run.recipe_folder), *unused_lines(run.recipe)]:
+    for line in recipe_warnings(run.recipe, run.recipe_folder):
         print(f"warning: {line}", file=sys.stderr)
     if dry:
         _print_plan(run)

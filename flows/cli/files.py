@@ -21,7 +21,7 @@ from curation.sources.problems import read_choices, read_texts
 from curation.sources.reading import QUARANTINE, read_parts
 from curation.sources.rows import Row, require_path
 from curation.sources.selection import FIRST_ROWS
-from curation.storage.stages import atomic_replace, require_other_place, require_outside, write_parquet
+from curation.storage.stages import atomic_replace, require_outside, write_parquet
 from curation.thinking import OPEN, ThinkingTags
 from curation.verify.own_judges import judge_at
 from curation.verify.pairs import verify_pairs
@@ -42,8 +42,8 @@ def classify_file(path: Path, out: Path, columns: Sequence[str], bad_rows: int =
     and its bytes are in a parquet file next to ``out``.
     """
     aside = out.parent / f"{out.name}.quarantine.parquet"
-    require_other_place(out, path)
-    require_other_place(aside, path)
+    require_outside(out, path)
+    require_outside(aside, path)
     kept = total = 0
     quarantined = []
     with atomic_replace(out) as handle, bar("classify", None) as advance:
@@ -106,7 +106,7 @@ def verify_file(
     Raises:
         ConfigError: there are no such tags, or no such format or judge, or the output is the input.
     """
-    require_other_place(out, path)
+    require_outside(out, path)
     tags = tags_of(thinking)
     try:
         checked_format(response_format)
@@ -137,7 +137,7 @@ def verify_code_file(
     from curation.verify.programs.files import verify_programs
     from curation.verify.programs.tools import Runner
 
-    require_other_place(out, problems, submissions)
+    require_outside(out, problems, submissions)
     tags = tags_of(thinking)
     with Runner(workers, rung=rung, allow_none=allow_none) as runner:
         echo(runner.description)
@@ -166,7 +166,7 @@ def decontaminate_file(
     if "embedding" in methods:
         require_embeddings()
     settings = OverlapSettings(methods=tuple(methods)) if methods else OverlapSettings()
-    require_other_place(out, path, *against)
+    require_outside(out, path, *against)
     report = contamination_file(path, against, out, settings, field=field, benchmark_field=benchmark_field)
     by_method = ", ".join(f"{method} {hits:,}" for method, hits in report.hits.items())
     made = f", {report.template_rows:,} have a benchmark's template with other figures" if report.template_rows else ""

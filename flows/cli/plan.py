@@ -30,7 +30,7 @@ from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.planned_costs import PLAN, stored_plan
 from flows.run.pipeline import run_pipeline
 from flows.run.policies import open_policy, policy_name
-from flows.run.recipe import load_recipe, unpinned_lines, unused_lines
+from flows.run.recipe import load_recipe, recipe_warnings
 from flows.run.run_folder import PARTS, Run, difficulty_stage, new_run, stage_model, with_grader
 from flows.run.sampling_session import sampling_requests
 from flows.run.training import load_train_recipe, training_warnings
@@ -197,7 +197,7 @@ def _stated_lines(path: Path, recipe: Recipe, plans: Sequence[StagePlan]) -> Ite
                 f"{plan.stage}: its model keeps {plan.devices} of the {recipe.costs.gpus} stated GPUs busy; set "
                 f"models.{model}.data_parallel."
             )
-    for line in (*unpinned_lines(recipe, path.parent), *unused_lines(recipe)):
+    for line in recipe_warnings(recipe, path.parent):
         yield f"warning: {line}"
 
 

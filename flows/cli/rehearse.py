@@ -205,7 +205,7 @@ def _check_grader(recipe: Recipe, home: Path) -> None:
 def _small_recipe(
     recipe: Recipe, sources: Sequence[Source], benchmarks: dict[str, list[Any]], folder: Path
 ) -> dict[str, Any]:
-    left_out = {"left_out", "costs", "schedule", "refresh", "monitor", "storage"}
+    left_out = {"left_out", "costs", "schedule", "refresh", "storage"}
     table = recipe.model_dump(exclude_none=True, exclude=left_out)
     table["name"] = f"{recipe.name}-rehearsal"
     table["sources"] = [source.model_dump(exclude_none=True) for source in sources]

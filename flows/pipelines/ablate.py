@@ -22,7 +22,7 @@ from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.pipelines.evaluate import FOLDER, evaluate
 from flows.pipelines.refresh_inputs import checkpoint_table
-from flows.run.benches import bench_path, load_bench
+from flows.run.benches import load_bench
 from flows.run.model_files import parse_model
 from flows.run.progress import print_line
 from flows.run.training import load_train_recipe, start_from, train
@@ -93,7 +93,7 @@ def ablate(path: Path, out: Path | None = None, overrides: Sequence[str] = ()) -
 def _benches(ablation: Ablation, folder: Path) -> dict[str, tuple[Bench, Path]]:
     found = {}
     for name in ablation.benches:
-        bench, home = load_bench(str(bench_path(name, folder)), ablation.bench_set)
+        bench, home = load_bench(name, ablation.bench_set, folder)
         found[bench.name] = (bench, home)
     return found
 

@@ -10,7 +10,7 @@ from curation.storage.locks import lock_folder
 from flows.pipelines.by_recipe import check_inputs, pipeline_of
 from flows.publish.artifacts import show_in_prefect
 from flows.publish.curated_set import publish, published_mark
-from flows.run import mirroring, monitoring
+from flows.run import mirroring
 from flows.run.history import recorded
 from flows.run.pipeline import run_pipeline
 from flows.run.run_folder import Run, new_run
@@ -41,8 +41,7 @@ def open_curation(run: Run) -> Iterator[Run]:
     check_inputs(run)
     with lock_folder(run.folder):
         run.save()
-        mirroring.claim(run)
-        with runner_of(run.recipe), mirroring.completed(run), monitoring.monitored(run), recorded(run.folder, "run"):
+        with mirroring.mirrored(run), runner_of(run.recipe), recorded(run.folder, "run"):
             yield run
 
 

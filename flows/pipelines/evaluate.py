@@ -28,11 +28,10 @@ from curation.thinking import ThinkingTags
 from flows.pipelines.provenance import refuse_trained_on, trained_sets
 from flows.run.benches import BenchRun, bench_run
 from flows.run.history import recorded
-from flows.run.pipeline import run_pipeline
+from flows.run.pipeline import Item, run_pipeline
 from flows.run.policies import check_models, policy_name
 from flows.run.run_folder import stage_model
 from flows.run.stage import Results, shard_counts
-from flows.run.tasks import Item
 from flows.stages.attempts import attempt_key, attempt_store, attempts_of
 from flows.stages.bench import BENCH_LANGUAGE, BENCH_ROWS, BENCH_TESTS
 from flows.stages.sources import SOURCES

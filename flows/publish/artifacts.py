@@ -9,7 +9,7 @@ from typing import Any
 
 from curation.publish.cards.facts import FunnelRow
 from flows.publish.versions import CHANGELOG
-from flows.run.tasks import in_flow_run
+from flows.run.pipeline import in_flow_run
 
 PAGES = {"card": ("README.md", "Data card"), "changelog": (CHANGELOG, "Changelog")}
 PLOTS = {"funnel": "Funnel", "pass_rates": "Pass rates"}

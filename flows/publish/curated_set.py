@@ -205,7 +205,7 @@ def settled_digest(recipe: Recipe) -> str:
     """Return the hash of a recipe without verifier, labels, thresholds and what cannot change a row."""
     table = as_written(recipe).model_dump(
         mode="json",
-        exclude={"verify", "labels", "workers", "runner", "refresh", "schedule", "monitor", "storage", "costs"},
+        exclude={"verify", "labels", "workers", "runner", "refresh", "schedule", "storage", "costs"},
     )
     for part in (*PARTS, "grader"):
         if table[part] is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from curation.languages.identification import UNDETERMINED, identify_many
 from curation.sources.files import read_rows
 from curation.sources.rows import require_path
-from curation.storage.stages import atomic_replace, require_other_place
+from curation.storage.stages import atomic_replace, require_outside
 from flows.run.progress import bar
 
 BATCH = 20_000
@@ -30,7 +30,7 @@ def detect_language_file(
     Raises:
         SourceError: the file is missing or unreadable, or lacks the field.
     """
-    require_other_place(out, path)
+    require_outside(out, path)
     rows = read_rows(path)
     counts: Counter[str] = Counter()
     first = True

@@ -51,7 +51,7 @@ _AUDIT = "goldilocks review DIR --audit 60"
 
 _NOT_OF_ROWS = {
     *("name", "description", "workers", "runner", "refresh", "schedule", "costs", "export"),
-    *("monitor", "storage", "translation"),
+    *("storage", "translation"),
 }
 """Tables of a recipe that cannot change a row or its decision."""
 

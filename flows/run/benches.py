@@ -33,31 +33,16 @@ def ready_benches() -> list[str]:
     return sorted(path.stem for path in READY.glob("*.toml"))
 
 
-def bench_path(name: str, folder: Path = Path()) -> Path:
-    """Return a bench's file, by name or path.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    ready = READY / f"{name}.toml"
-    if "/" not in name and ready.is_file():
-        return ready
-    path = folder / Path(name).expanduser()
+def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) -> tuple[Bench, Path]:
+    """Return a bench by name or path, and the base of its paths."""
+    path = READY / f"{name}.toml"
+    if "/" in name or not path.is_file():
+        path = folder / Path(name).expanduser()
     if not path.is_file():
         raise ConfigError(
             f"bench {name}: there is no such file, and no ready bench of this name; there are: "
             f"{', '.join(ready_benches())}."
         )
-    return path
-
-
-def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) -> tuple[Bench, Path]:
-    """Return a bench, and the base of its paths.
-
-    Raises:
-        ConfigError: it is missing or invalid.
-    """
-    path = bench_path(name, folder)
     return load_settings(Bench, path, overrides), path.parent.absolute()
 
 

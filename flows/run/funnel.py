@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from curation.publish.cards.facts import FunnelRow
-from curation.storage.stages import add_counts, finished_shards, stage_inputs
+from curation.storage.stages import add_counts, finished_shards, read_json
 from flows.run.pipeline import Pipeline, read_result
 from flows.run.run_folder import Run
 from flows.run.stage import Kind, Stage
@@ -37,27 +36,16 @@ def status(run: Run, pipeline: Pipeline, verifier: str) -> list[StageStatus]:
     total: int | None = None
     for stage in pipeline.stages_of(run):
         folder = stage.folder_in(run, verifier)
-        if statuses and not _is_current(folder, digests):
-            statuses.append(StageStatus(stage, FunnelRow(stage.name, stage.title, 0, 0, {}), False, 0, total))
+        inputs = (read_json(folder / "stage.json") or {}).get("inputs", {})
+        is_current = not statuses or all(digests.get(name, digest) == digest for name, digest in inputs.items())
+        result = read_result(stage, run, verifier) if is_current else None
+        if result is not None:
+            made = result.manifest
+            digests[stage.name], total = made.digest, made.shards
+            statuses.append(StageStatus(stage, result.funnel_row, True, made.shards, total, made.notes))
             continue
-        result = read_result(stage, run, verifier)
-        if result is None:
-            statuses.append(_unfinished(stage, folder, total))
-            continue
-        digests[stage.name], total = result.manifest.digest, result.manifest.shards
-        statuses.append(
-            StageStatus(stage, result.funnel_row, True, result.manifest.shards, total, result.manifest.notes)
-        )
+        marks = list(finished_shards(folder)) if is_current else []
+        rows_in, kept = sum(mark["in"] for mark in marks), sum(mark["kept"] for mark in marks)
+        row = FunnelRow(stage.name, stage.title, rows_in, kept, add_counts(mark["reasons"] for mark in marks))
+        statuses.append(StageStatus(stage, row, False, len(marks), total))
     return statuses
-
-
-def _is_current(folder: Path, digests: Mapping[str, str]) -> bool:
-    return all(digests.get(name, digest) == digest for name, digest in stage_inputs(folder).items())
-
-
-def _unfinished(stage: Stage, folder: Path, total: int | None) -> StageStatus:
-    marks = list(finished_shards(folder))
-    reasons = add_counts(mark["reasons"] for mark in marks)
-    rows_in = sum(mark["in"] for mark in marks)
-    kept = sum(mark["kept"] for mark in marks)
-    return StageStatus(stage, FunnelRow(stage.name, stage.title, rows_in, kept, reasons), False, len(marks), total)

@@ -1,14 +1,10 @@
 """Record times of commands and stages in `DIR/history.jsonl`.
 
-A command without an end line was killed, or still runs. ``at`` is a Unix time; ``cpu_s`` includes child processes,
-``peak_mb`` does not.
+A command without an end line was killed, or still runs. ``at`` is a Unix time.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -19,9 +15,8 @@ from typing import Any
 
 from curation.public_urls import public_text
 from curation.storage.locks import is_locked
-from flows.run.progress import print_detail
+from flows.run.progress import add_line, print_detail, read_lines
 from flows.run.stage import StageResult
-from flows.run.tasks import Item, Work
 
 FILE = "history.jsonl"
 FINISHED, FAILED = "finished", "failed"
@@ -36,7 +31,7 @@ def recorded(folder: Path, command: str) -> Iterator[None]:
     """Record a command's begin and end."""
     begun = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder, {"command": command, "state": "begun"})
+    add_line(folder / FILE, {"command": command, "state": "begun"})
     counts = {"reused": 0}
     token = _reused.set(counts)
     try:
@@ -47,31 +42,20 @@ def recorded(folder: Path, command: str) -> Iterator[None]:
         if error is not None:
             end = {"state": FAILED, "error": public_text(f"{type(error).__name__}: {error}")}
         _reused.reset(token)
-        _write(folder, {"command": command, **end, "seconds": _since(begun), **counts})
+        add_line(folder / FILE, {"command": command, **end, "seconds": _since(begun), **counts})
 
 
-def timed(folder: Path, item: Item, work: Work) -> Work:
-    """Return an item's work, timed within `recorded`."""
-
-    def run() -> StageResult | None:
-        counts, begun, busy = _reused.get(), time.monotonic(), _cpu_s()
-        result = work()
-        if counts is None:
-            return result
-        if result is not None and result.reused:
-            counts["reused"] += 1
-            print_detail(
-                f"{result.stage.title:<24} was finished before: {result.manifest.kept:,} rows in {result.folder}"
-            )
-            return result
-        line: dict[str, Any] = {"stage": item.name, "state": FINISHED, "seconds": _since(begun)}
-        line |= {"cpu_s": round(_cpu_s() - busy, 2), "peak_mb": _peak_mb()}
-        if result is not None:
-            line |= {"in": result.manifest.rows_in, "kept": result.manifest.kept}
-        _write(folder, line)
-        return result
-
-    return run
+def record_item(folder: Path, name: str, result: StageResult | None, begun: float) -> None:
+    """Record a stage's or step's end within `recorded`, and its time since ``begun``."""
+    counts = _reused.get()
+    if counts is None:
+        return
+    if result is not None and result.reused:
+        counts["reused"] += 1
+        print_detail(f"{result.stage.title:<24} was finished before: {result.manifest.kept:,} rows in {result.folder}")
+        return
+    rows = {} if result is None else {"in": result.manifest.rows_in, "kept": result.manifest.kept}
+    add_line(folder / FILE, {"stage": name, "state": FINISHED, "seconds": _since(begun), **rows})
 
 
 def last_command(folder: Path) -> str | None:
@@ -98,42 +82,15 @@ def last_command(folder: Path) -> str | None:
 
 def stage_seconds(folder: Path) -> dict[str, float]:
     """Return each stage's last wall seconds."""
-    return {line["stage"]: line["seconds"] for line in _lines(folder) if "stage" in line}
+    return {line["stage"]: line["seconds"] for line in read_lines(folder / FILE) if "stage" in line}
 
 
 def last_lines(folder: Path) -> list[dict[str, Any]]:
     """Return the last command's lines."""
-    lines = _lines(folder)
+    lines = read_lines(folder / FILE)
     first = next((at for at in reversed(range(len(lines))) if lines[at]["state"] == "begun"), None)
     return lines[first:] if first is not None else []
 
 
 def _since(begun: float) -> float:
     return round(time.monotonic() - begun, 3)
-
-
-def _cpu_s() -> float:
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
-
-
-def _peak_mb() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1 << 10)  # KiB on Linux
-
-
-def _write(folder: Path, line: dict[str, Any]) -> None:
-    with (folder / FILE).open("a", encoding="utf-8") as out:
-        out.write(json.dumps({"at": round(time.time(), 2), **line}, ensure_ascii=False) + "\n")
-
-
-def _lines(folder: Path) -> list[dict[str, Any]]:
-    path = folder / FILE
-    if not path.exists():
-        return []
-    lines: list[dict[str, Any]] = []
-    for text in path.read_text(encoding="utf-8").splitlines():
-        try:
-            lines.append(json.loads(text))
-        except ValueError:
-            continue
-    return lines

@@ -6,12 +6,10 @@ import hashlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
-from pathlib import Path
 
 from curation.records import StoreError
 from curation.storage.mirror import Finished, Mirror
-from flows.run.progress import METRICS, note
+from flows.run.progress import METRICS, print_line
 from flows.run.run_folder import Run
 
 CURATED = "curated"
@@ -23,31 +21,11 @@ MARK = ".published.json"
 LOGS = ("run.json", "history.jsonl", METRICS, "plan.json", "review.jsonl")
 
 
-def claim(run: Run) -> None:
-    """Claim the run's mirror.
-
-    Raises:
-        StoreError: it cannot be written, or holds another run.
-    """
-    if (mirror := _mirror_of(run)) is not None:
-        mirror.claim()
-
-
-def copy(run: Run) -> None:
-    """Copy what is new; only report a failure."""
-    try:
-        _copy(run)
-    except StoreError as error:
-        note(f"not copied: {error}")
-
-
 @contextmanager
-def completed(run: Run) -> Iterator[None]:
-    """Complete the mirror when the block ends.
-
-    Raises:
-        StoreError: this fails after a successful block.
-    """
+def mirrored(run: Run) -> Iterator[None]:
+    """Claim the run's mirror, and complete it when the block ends; a failure ends the run."""
+    if run.recipe.storage.mirror is not None:
+        Mirror(run.recipe.storage.mirror, run.recipe.name).claim()
     try:
         yield
     finally:
@@ -57,23 +35,20 @@ def completed(run: Run) -> Iterator[None]:
             copy(run)
 
 
+def copy(run: Run) -> None:
+    """Copy what is new; only report a failure."""
+    try:
+        _copy(run)
+    except StoreError as error:
+        print_line(f"not copied: {error}")
+
+
 def _copy(run: Run) -> None:
-    mirror = _mirror_of(run)
-    if mirror is None:
+    if run.recipe.storage.mirror is None:
         return
+    mirror = Mirror(run.recipe.storage.mirror, run.recipe.name)
     mirror.copy_logs(run.folder, LOGS)
     mark = run.folder / CURATED / MARK
     if mark.is_file():
         name = hashlib.blake2b(mark.read_bytes(), digest_size=8).hexdigest()
         mirror.copy_folders(CURATED, [Finished(name, run.folder / CURATED)])
-
-
-def _mirror_of(run: Run) -> Mirror | None:
-    url = run.recipe.storage.mirror
-    return None if url is None else _opened(url, run.recipe.name, run.folder)
-
-
-@lru_cache(maxsize=8)
-def _opened(url: str, name: str, _folder: Path) -> Mirror:
-    """Return a run's mirror, cached to remember its copies."""
-    return Mirror(url, name)

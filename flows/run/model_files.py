@@ -13,11 +13,7 @@ from curation.records import ConfigError
 
 
 def load_model(spec: str | Path, option: str = "--policy") -> tuple[ModelSettings, Path]:
-    """Return an option's model, and the base of its paths.
-
-    Raises:
-        ConfigError: file or model is missing, or none of several is named.
-    """
+    """Return an option's model, and the base of its paths."""
     subject = f"{option} {spec}"
     path, name = Path(spec).expanduser(), ""
     if not path.exists() and ":" in str(spec):
@@ -37,10 +33,6 @@ def load_model(spec: str | Path, option: str = "--policy") -> tuple[ModelSetting
     return models[name], folder
 
 
-def parse_model(table: Mapping[str, Any], subject: str, folder: Path = Path()) -> ModelSettings:
-    """Return a table's model; ``subject`` begins error messages.
-
-    Raises:
-        ConfigError: it is invalid.
-    """
-    return parse_settings(ModelFile, {"models": {"model": table}}, subject, folder=folder).models["model"]
+def parse_model(table: Mapping[str, Any], subject: str) -> ModelSettings:
+    """Return a table's model; ``subject`` begins error messages."""
+    return parse_settings(ModelFile, {"models": {"model": table}}, subject, folder=Path()).models["model"]

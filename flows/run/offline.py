@@ -27,10 +27,6 @@ def is_offline() -> bool:
 
 
 def refuse_offline(needs: str) -> None:
-    """Refuse work that needs a model, as in `the model small answers 40 questions`.
-
-    Raises:
-        ConfigError: no model may be asked.
-    """
+    """Refuse work that needs a model, as in `the model small answers 40 questions`."""
     if is_offline():
         raise ConfigError(f"--offline asks no model, and {needs}; run the recipe without --offline.")

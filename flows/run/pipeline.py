@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 
 from curation.records import Domain, StoreError
 from curation.storage.stages import read_manifest
-from flows.run import mirroring, monitoring
-from flows.run.history import timed
+from flows.run import mirroring
+from flows.run.history import record_item
 from flows.run.policy_session import keep_open, kept_models, model_key
 from flows.run.run_folder import Run
-from flows.run.stage import Results, Stage, StageResult, StageRun
-from flows.run.tasks import Item, Work, as_task
+from flows.run.stage import Results, Stage, StageResult, StageRun, Step
+
+Item = Stage | Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,7 @@ class Pipeline:
 
     def before_attempts(self, run: Run) -> tuple[Stage, ...]:
         """Return a run's enabled stages before any attempt."""
-        first = next(number for number, stage in enumerate(self.stages) if stage.part)
-        return tuple(stage for stage in self.stages[:first] if stage.enabled(run))
+        return tuple(takewhile(lambda stage: not stage.part, self.stages_of(run)))
 
 
 def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None) -> Results:
@@ -62,11 +65,8 @@ def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None
     enabled, is_outermost = [item for item in items if item.enabled(run)], kept_models() is None
     with keep_open() as models:
         for number, item in enumerate(enabled):
-            result = as_task(item, timed(run.folder, item, _work_of(item, run, results)))()
+            result = _run_item(item, run, results)
             results = results.plus(result) if result is not None else results
-            if result is not None and not result.reused:
-                row = result.manifest
-                monitoring.show(f"funnel/{item.name}", {"in": row.rows_in, "kept": row.kept, "dropped": row.dropped})
             mirroring.copy(run)
             if is_outermost:
                 models.end_except(_models_of(run, enabled[number + 1 :]))
@@ -78,10 +78,39 @@ def _models_of(run: Run, items: Iterable[Item]) -> set[str]:
     return {model_key(run.recipe.models[name], run.recipe_folder) for name in names if name is not None}
 
 
-def _work_of(item: Item, run: Run, results: Results) -> Work:
-    if isinstance(item, Stage):
-        return lambda: run_stage(item, run, results)
-    return lambda: item.work(run, results)
+def _run_item(item: Item, run: Run, results: Results) -> StageResult | None:
+
+    def work() -> StageResult | None:
+        begun = time.monotonic()
+        result: StageResult | None = None
+        if isinstance(item, Stage):
+            result = run_stage(item, run, results)
+        else:
+            item.work(run, results)
+        record_item(run.folder, item.name, result, begun)
+        return result
+
+    return as_task(item, work)()
+
+
+def as_task(item: Item, work: Callable[[], StageResult | None]) -> Callable[[], StageResult | None]:
+    """Return an item's work, a task in a Prefect flow run."""
+    if not in_flow_run():
+        return work
+    from prefect import task
+    from prefect.cache_policies import NO_CACHE
+
+    title = item.title if isinstance(item, Stage) else item.name
+    return task(name=title, task_run_name=title, cache_policy=NO_CACHE, persist_result=False)(work)
+
+
+def in_flow_run() -> bool:
+    """Return whether a Prefect flow runs."""
+    if "prefect" not in sys.modules:
+        return False
+    from prefect.context import FlowRunContext
+
+    return FlowRunContext.get() is not None
 
 
 def run_stage(stage: Stage, run: Run, results: Results) -> StageResult:
@@ -102,16 +131,11 @@ def read_results(run: Run, stages: Iterable[Stage], verifier: str = "") -> Resul
     Raises:
         StoreError: another stage is not finished.
     """
-
-    def read() -> Iterator[StageResult]:
-        for stage in stages:
-            result = read_result(stage, run, verifier)
-            if result is None and stage.comes_later:
-                continue
-            if result is None:
-                raise StoreError(
-                    f"{stage.folder_in(run, verifier)} is not finished; finish the run with `goldilocks run`."
-                )
-            yield result
-
-    return Results(tuple(read()))
+    results = Results()
+    for stage in stages:
+        result = read_result(stage, run, verifier)
+        if result is not None:
+            results = results.plus(result)
+        elif not stage.comes_later:
+            raise StoreError(f"{stage.folder_in(run, verifier)} is not finished; finish the run with `goldilocks run`.")
+    return results

@@ -53,10 +53,6 @@ def check_models(run: Run, models: Collection[str] | None = None) -> None:
 
     Args:
         models: names, whose failures are all errors; by default the run's.
-
-    Raises:
-        ConfigError: a name is not in the recipe.
-        GoldilocksError: a model cannot be asked.
     """
     may_ask_nothing = models is None and any((run.folder / "attempts").glob("*"))
     names = dict.fromkeys(run.recipe.asked.values() if models is None else models)

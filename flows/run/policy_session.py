@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
@@ -42,13 +42,14 @@ class OpenModels:
         self._running: dict[str, Policy] = {}
         self._local: set[str] = set()
 
-    def running(self, name: str) -> Policy | None:
+    def running(self, settings: ModelSettings, folder: Path) -> Any:
         """Return a model's running policy, or None."""
-        return self._running.get(name)
+        return self._running.get(model_key(settings, folder))
 
-    def start(self, name: str, policy: Policy, *, is_local: bool) -> None:
-        """Start a model; a local one ends other local ones."""
-        if is_local:
+    def start(self, settings: ModelSettings, folder: Path, policy: Policy) -> None:
+        """Start a model's policy; a local one ends other local ones."""
+        name = model_key(settings, folder)
+        if isinstance(settings, VllmModel | TorchModel):
             self.end_local()
             self._local.add(name)
         self.run(policy.__aenter__())
@@ -83,34 +84,22 @@ class ModelSession:
     """A model with one prompt; `open` may replace ``policy``."""
 
     def __init__(self, models: OpenModels, settings: ModelSettings, folder: Path, prompt: Prompt | None) -> None:
-        self._models, self._is_local = models, isinstance(settings, VllmModel | TorchModel)
-        self._opens = settings, folder, prompt
-        self._name = model_key(settings, folder)
-        running: Any = models.running(self._name)
-        self._started: Policy | None = running
-        self.policy: Policy = running.asking(prompt) if running is not None else open_policy(*self._opens)
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether the session's model runs."""
-        return self._started is not None and self._models.running(self._name) is self._started
+        self._models, self._settings, self._folder, self._prompt = models, settings, folder, prompt
+        self._started: Any = models.running(settings, folder)
+        self.policy: Policy = self._started.asking(prompt) if self._started else open_policy(settings, folder, prompt)
 
     def open(self) -> None:
-        """Start the model unless it runs.
-
-        Raises:
-            ConfigError: no model may be asked.
-        """
-        if not isinstance(self._opens[0], RecordedModel):
+        """Start the model unless it runs; refuse if no model may be asked."""
+        if not isinstance(self._settings, RecordedModel):
             refuse_offline(f"this needs answers of {self.policy.key.policy}")
-        running: Any = self._models.running(self._name)
+        running = self._models.running(self._settings, self._folder)
         if running is None:
             if self._started is not None:  # it has ended since
-                self.policy = open_policy(*self._opens)
-            self._models.start(self._name, self.policy, is_local=self._is_local)
+                self.policy = open_policy(self._settings, self._folder, self._prompt)
+            self._models.start(self._settings, self._folder, self.policy)
             self._started = self.policy
         elif running is not self._started:
-            self._started, self.policy = running, running.asking(self._opens[2])
+            self._started, self.policy = running, running.asking(self._prompt)
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run work in the model's event loop."""
@@ -255,11 +244,8 @@ class PolicySession:
             notes = retries.failure_notes(len(self.refused), round_number, retries.REFUSED)
             return replace(shard, notes={**shard.notes, **notes})
 
-        @contextmanager
-        def again(round_number: int) -> Iterator[Callable[[int], Shard]]:
-            yield partial(noting, round_number)
-
-        return retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, partial(noting, 0)), again)
+        first = partial(job.shard_by_shard, folder, partial(noting, 0))
+        return retries.retry_failed(job, folder, first, lambda number: nullcontext(partial(noting, number)))
 
     def ask(self, requests: Sequence[PromptRequest], each: int) -> pl.DataFrame:
         """Return `ATTEMPT` rows of indices below ``each``; fewer if the policy has fewer.

@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from curation.public_urls import public_text
+
+if TYPE_CHECKING:
+    from flows.run.bars import Bar
 
 Advance = Callable[[int], None]
 
@@ -54,19 +57,46 @@ def print_line(text: str) -> None:
 NOTE_S = 60.0
 """Seconds between notes without a terminal."""
 
-_notes: list[Callable[[str, int | None], None]] = []
-"""Each shown bar's note printer, innermost last."""
+
+class _Lines:
+    """Progress without a terminal: a note at times, and a line at the end."""
+
+    def __init__(self, title: str) -> None:
+        self._title, self._rows, self._begun = title, 0, time.monotonic()
+        self._noted = self._begun
+
+    def count(self, rows: int) -> None:
+        self._rows += rows
+
+    def note(self, text: str, _left: int | None) -> None:
+        if time.monotonic() - self._noted > NOTE_S:
+            self._noted = time.monotonic()
+            _print(f"{self._title:<24} {text}")
+
+    def print_line(self, line: str) -> None:
+        _print(line)
+
+    def finish(self) -> None:
+        _print(f"{self._title:<24} {self._rows:>9,} rows  {time.monotonic() - self._begun:6.1f} s")
+
+    def stop(self) -> None:
+        pass
+
+
+_shown: list[_Lines | Bar] = []
+"""The shown bars, innermost last."""
 
 METRICS = "metrics.jsonl"
 """In the run folder: progress and warnings of all stages."""
 
-_printers: list[Callable[[str], None]] = []
-"""Each terminal bar's line printer, innermost last."""
-
 
 def read_metrics(run: Path) -> list[dict[str, Any]]:
     """Read a run's `METRICS`, even while written."""
-    path = run / METRICS
+    return read_lines(run / METRICS)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Read a file's JSON lines, if any, without those that are cut off."""
     rows: list[dict[str, Any]] = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         try:
@@ -76,17 +106,18 @@ def read_metrics(run: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def add_line(path: Path, row: dict[str, Any]) -> None:
+    """Append a JSON line with the time."""
+    with path.open("a", encoding="utf-8") as out:
+        out.write(json.dumps({"at": round(time.time(), 2), **row}, ensure_ascii=False) + "\n")
+
+
 def warn(run: Path, stage: str, text: str) -> None:
     """Print a warning and log it in the run's `METRICS`, without secrets in URLs."""
     text = public_text(text)
-    row = {"at": round(time.time(), 2), "stage": stage, "warning": text}
-    with (run / METRICS).open("a", encoding="utf-8") as out:
-        out.write(json.dumps(row) + "\n")
-    line = f"warning: {stage}: {text}"
-    if _printers:
-        _printers[-1](line)
-    else:
-        _print(line)
+    add_line(run / METRICS, {"stage": stage, "warning": text})
+    show_line = _shown[-1].print_line if _shown else _print
+    show_line(f"warning: {stage}: {text}")
 
 
 def note(text: str, left: int | None = None) -> None:
@@ -95,75 +126,33 @@ def note(text: str, left: int | None = None) -> None:
     Args:
         left: undecided rows; the bar counts the others as done.
     """
-    if _notes:
-        _notes[-1](text, left)
+    if _shown:
+        _shown[-1].note(text, left)
 
 
 @contextmanager
-def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = False) -> Iterator[Advance]:
-    """Show a bar over ``total`` rows, ``finished`` of them earlier; yield ``advance(rows)``.
+def bar(title: str, total: int | None, *, is_part: bool = False) -> Iterator[Advance]:
+    """Show a bar over ``total`` rows, if known; yield ``advance(rows)``.
 
     Args:
         is_part: it is within another bar's work.
     """
-    if _verbosity is Verbosity.QUIET or (_notes and not is_part):  # the outer bar is shown
+    if _verbosity is Verbosity.QUIET or (_shown and not is_part):  # the outer bar is shown
         yield lambda _more: None
         return
     from flows.run.terminal import SafeConsole
 
     console = SafeConsole(stderr=True, highlight=True, markup=True, soft_wrap=False)
-    begun = time.monotonic()
-    rows = finished
-    if not console.is_terminal:
+    shown: _Lines | Bar = _Lines(title)
+    if console.is_terminal:
+        from flows.run.bars import Bar
 
-        def count(more: int) -> None:
-            nonlocal rows
-            rows += more
-
-        last_note = begun
-
-        def print_note(text: str, _left: int | None) -> None:
-            nonlocal last_note
-            if time.monotonic() - last_note > NOTE_S:
-                last_note = time.monotonic()
-                _print(f"{title:<24} {text}")
-
-        with _noting(print_note):
-            yield count
-        if not is_part:
-            _print(f"{title:<24} {rows:>9,} rows  {time.monotonic() - begun:6.1f} s")
-        return
-    from flows.run.bars import Bars
-
-    with Bars(console) as bars:
-        task = bars.add_task(title, total=total, completed=finished, note="")
-
-        def show(done: int) -> None:
-            bars.update(task, completed=max(bars.tasks[0].completed, done))
-
-        def show_note(text: str, left: int | None) -> None:
-            bars.update(task, note=text)
-            show(0 if left is None or total is None else total - left)
-
-        def advance(more: int) -> None:
-            nonlocal rows
-            rows += more
-            show(rows)
-
-        with _noting(show_note):
-            _printers.append(lambda text: bars.console.print(text, markup=False, highlight=False, soft_wrap=True))
-            try:
-                yield advance
-            finally:
-                _printers.pop()
-        if total is None:
-            bars.update(task, total=bars.tasks[0].completed)
-
-
-@contextmanager
-def _noting(write: Callable[[str, int | None], None]) -> Iterator[None]:
-    _notes.append(write)
+        shown = Bar(console, title, total)
+    _shown.append(shown)
     try:
-        yield
+        yield shown.count
+        if not is_part:
+            shown.finish()
     finally:
-        _notes.pop()
+        _shown.remove(shown)
+        shown.stop()

@@ -32,28 +32,24 @@ def override_recipe(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
     return parse_settings(Recipe, recipe.model_dump(), f"recipe {recipe.name}", overrides)
 
 
-def unpinned_lines(recipe: Recipe, folder: Path) -> list[str]:
-    """Return a sentence for each unpinned hub set."""
-    places = [(f"source {one.name}", one.kind, one.path, one.revision) for one in recipe.read_sources]
-    for one in recipe.read_sources:
-        if one.join is not None:
-            places.append((f"source {one.name}, joined table", one.join.kind, one.join.path, one.join.revision))
-    return [
-        f"{name}: {path} is not pinned: {f'`{revision}` is no commit' if revision else 'no revision is named'}, so it "
-        "may be another tomorrow; the card names the commit that is read. Pin it by `revision`."
-        for name, kind, path, revision in places
-        if kind == "dataset" and not COMMIT.fullmatch(revision or "")
-        if not path.startswith((".", "/", "~")) and not (folder / path).exists()
+def recipe_warnings(recipe: Recipe, folder: Path) -> list[str]:
+    """Return a warning for each unpinned hub set and each unused model."""
+    tables: list[tuple[str, Any]] = [(f"source {one.name}", one) for one in recipe.read_sources]
+    tables += [(f"source {one.name}, joined table", one.join) for one in recipe.read_sources if one.join is not None]
+    unpinned = [
+        f"{name}: {one.path} is not pinned: "
+        f"{f'`{one.revision}` is no commit' if one.revision else 'no revision is named'}, "
+        "so it may be another tomorrow; the card names the commit that is read. Pin it by `revision`."
+        for name, one in tables
+        if one.kind == "dataset" and not COMMIT.fullmatch(one.revision or "")
+        if not one.path.startswith((".", "/", "~")) and not (folder / one.path).exists()
     ]
-
-
-def unused_lines(recipe: Recipe) -> list[str]:
-    """Return a warning for each unused model."""
-    return [f"[models.{name}]: no setting names this model, so a run never asks it." for name in recipe.unused_models]
+    unused = [f"[models.{name}]: no setting names this model, so a run never asks it." for name in recipe.unused_models]
+    return unpinned + unused
 
 
 def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
-    """Return the recipe as TOML for publication, without servers, names of keys, storage and monitor.
+    """Return the recipe as TOML for publication, without servers, names of keys and storage.
 
     Absolute paths become relative to the recipe's folder or `RUN/`, or only a name.
     """
@@ -80,4 +76,4 @@ def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
 
     import tomli_w
 
-    return tomli_w.dumps(walk(recipe.model_dump(mode="json", exclude_none=True, exclude={"storage", "monitor"}), ""))
+    return tomli_w.dumps(walk(recipe.model_dump(mode="json", exclude_none=True, exclude={"storage"}), ""))

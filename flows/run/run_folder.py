@@ -23,7 +23,7 @@ from curation.config.recipe import GRADER
 from curation.publish import review
 from curation.records import StoreError
 from curation.sources.procedural import made_meta
-from curation.storage.stages import atomic_write, damaged, table_digest
+from curation.storage.stages import atomic_write, damaged, read_json, table_digest
 from flows.run.recipe import load_recipe, parse_recipe
 
 PARTS = ("stage1", "stage2")
@@ -61,11 +61,7 @@ class Run:
         return problems.filter(~made_meta(self.made_sources).struct.field("reserved").fill_null(False))
 
     def check_owner(self) -> None:
-        """Refuse the folder of a recipe with another name.
-
-        Raises:
-            StoreError: it is another recipe's, or damaged.
-        """
+        """Refuse the folder of a recipe with another name."""
         if (self.folder / "run.json").exists():
             owner = _read_run_file(self.folder)[0]["name"]
             if owner != self.recipe.name:
@@ -137,12 +133,7 @@ def new_run(path: Path, overrides: Sequence[str], out: Path | None) -> Run:
 
 
 def open_run(folder: Path) -> Run:
-    """Return a folder's run.
-
-    Raises:
-        StoreError: there is none, or it is damaged.
-        ConfigError: its recipe is invalid.
-    """
+    """Return a folder's run; raise `StoreError` if there is none."""
     table, recipe_folder = _read_run_file(folder)
     return Run(folder, with_grader(parse_recipe(table, str(folder / "run.json")), folder), recipe_folder)
 
@@ -153,16 +144,11 @@ def code_folder(run: Run) -> Path:
 
 
 def _read_run_file(folder: Path) -> tuple[dict[str, Any], Path]:
-    path = folder / "run.json"
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        table, recipe_folder = {"name": stored["recipe"]["name"], **stored["recipe"]}, Path(stored["recipe_folder"])
-        if stored.get("recipe_hash", digest := table_digest(stored["recipe"])) != digest:
-            raise ValueError("its recipe is not what was written: the hash differs")
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise StoreError(
-            f"{folder} holds no run (no run.json); start one with `goldilocks run RECIPE --out {folder}`."
-        ) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise damaged(path, str(error)) from error
-    return table, recipe_folder
+    stored = read_json(folder / "run.json")
+    if stored is None:
+        raise StoreError(f"{folder} holds no run (no run.json); start one with `goldilocks run RECIPE --out {folder}`.")
+    if not stored.keys() >= {"recipe", "recipe_folder"}:
+        raise damaged(folder / "run.json", "it names no recipe")
+    if stored.get("recipe_hash", digest := table_digest(stored["recipe"])) != digest:
+        raise damaged(folder / "run.json", "its recipe is not what was written: the hash differs")
+    return stored["recipe"], Path(stored["recipe_folder"])

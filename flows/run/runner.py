@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from curation.storage.stages import Shard
 from curation.verify.math_judge import Judge
@@ -18,41 +18,30 @@ Made = TypeVar("Made")
 """A shard, or a group's shards."""
 
 
-class ShardRunner(Protocol):
-    """Computes shards, and verdicts of sampling."""
-
-    def spread_judge(self, judge: Judge) -> Judge:
-        """Return an equal verifier whose `submit` may judge elsewhere."""
-        ...
-
-    def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
-        """Yield (number, result) in order; work may run repeatedly, as a copy."""
-        ...
-
-
 class LocalRunner:
-    """Computes shards in this process."""
+    """Computes shards, and verdicts of sampling, in this process."""
 
     def spread_judge(self, judge: Judge) -> Judge:
-        """Return the verifier as it is."""
+        """Return an equal verifier, whose `submit` may judge elsewhere."""
         return judge
 
     def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
+        """Yield (number, result) in order; elsewhere, work may run repeatedly, as a copy."""
         for index, work in works:
             yield index, work()
 
 
-_running: ContextVar[ShardRunner | None] = ContextVar("runner", default=None)
+_running: ContextVar[LocalRunner | None] = ContextVar("runner", default=None)
 
 
-def current_runner(runs_anywhere: bool) -> ShardRunner:
+def current_runner(runs_anywhere: bool) -> LocalRunner:
     """Return `computing_on`'s runner, or this process for dependent shards."""
     runner = _running.get()
     return runner if runner is not None and runs_anywhere else LocalRunner()
 
 
 @contextmanager
-def computing_on(runner: ShardRunner) -> Iterator[None]:
+def computing_on(runner: LocalRunner) -> Iterator[None]:
     """Compute shards on a runner within the block."""
     token = _running.set(runner)
     try:

@@ -15,29 +15,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache, lru_cache
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from functools import lru_cache
+from typing import Any
 
 from curation.config import Recipe
-from curation.plugins import PluginRef
-from curation.records import AttemptKey, ConfigError, Outcome
-from curation.storage.attempts import AttemptStore
-from curation.verify.math_judge import (
-    Judge,
-    JudgeResult,
-    JudgeTask,
-    MathJudge,
-    Reference,
-    ReferenceCheck,
-    Response,
-    Verdict,
-)
+from curation.records import ConfigError
+from curation.verify.math_judge import Judge, JudgeTask, MathJudge, Verdict
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tools import Runner
-from flows.run.runner import Made, computing_on
+from flows.run.runner import LocalRunner, Made, computing_on
 
 AHEAD = 2
 """Shards sent per core: one in work, one waiting."""
@@ -46,10 +33,10 @@ HERE = "local"
 """Without an address, Ray joins this machine's last cluster, even a dead one."""
 
 RETRIES = -1
-"""Repetitions of a shard whose node died: unlimited."""
+"""Repetitions of a task whose node died: unlimited."""
 
 
-class RayRunner:
+class RayRunner(LocalRunner):
     """Computes shards with a running Ray."""
 
     def __init__(self) -> None:
@@ -61,29 +48,25 @@ class RayRunner:
     def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
         """Yield (number, result) in order."""
         sent: deque[tuple[int, Any]] = deque()
+        cores = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         for index, work in works:
             sent.append((index, self._compute.remote(work)))
-            if len(sent) >= AHEAD * self.cores:
+            if len(sent) >= AHEAD * cores:
                 yield self._next(sent)
         while sent:
             yield self._next(sent)
 
-    @property
-    def cores(self) -> int:
-        """Return the cluster's cores."""
-        return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-
     def spread_judge(self, judge: Judge) -> Judge:
         """Return a verifier with slow verdicts on the cluster."""
-        return SpreadJudge(judge, self._ray)
+        spread: Any = SpreadJudge(judge, self._ray)
+        return spread  # type: ignore[no-any-return]
 
     def _next(self, sent: deque[tuple[int, Any]]) -> tuple[int, Any]:
         index, reference = sent.popleft()
         try:
-            made = self._ray.get(reference)
+            return index, self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
-            raise error.as_instanceof_cause() from error
-        return index, made
+            raise error.cause from error
 
 
 class SpreadJudge:
@@ -91,82 +74,37 @@ class SpreadJudge:
 
     def __init__(self, judge: Judge, ray: Any) -> None:
         self._judge, self._ray = judge, ray
-        self.version = judge.version
         self._shared: Any = None
-        self._submit = ray.remote(num_cpus=1, max_retries=-1)(_verdicts)
+        self._submit = ray.remote(num_cpus=1, max_retries=RETRIES)(_verdicts)
 
-    def __enter__(self) -> Self:
-        self._judge.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._judge.__exit__(kind, error, trace)
-
-    def final_answer(self, response: Response) -> str | None:
-        """Return a response's final answer."""
-        return self._judge.final_answer(response)
-
-    def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
-        """Yield each task's verdicts in order."""
-        return self._judge.judge(tasks)
-
-    def check(self, references: Iterable[Reference]) -> Iterator[ReferenceCheck]:
-        """Yield whether each (reference, language) is usable."""
-        return self._judge.check(references)
-
-    def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
-        """Yield each (reference, answer)'s outcome."""
-        return self._judge.compare_pairs(pairs)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._judge, name)
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
         """Return a future with a task's verdicts, on responses or final answers."""
-        found = [self.final_answer(one) for one in task.responses] if final_answers is None else list(final_answers)
-        quick = self._judge.at_once(task, found) if isinstance(self._judge, MathJudge) else None
+        judge = self._judge
+        found = [judge.final_answer(one) for one in task.responses] if final_answers is None else list(final_answers)
+        quick = judge.at_once(task, found) if isinstance(judge, MathJudge) else None
         if quick is not None or all(answer is None for answer in found):
-            return self._judge.submit(task, found)
-        if self._shared is None:
-            self._shared = self._ray.put(self._judge)
-        asked = self._submit.remote(_Shared(self._shared), replace(task, responses=()), found)
-        answer: Future[tuple[Verdict, ...]] = Future()
-
-        def finish(done: Future[Any]) -> None:
-            if not answer.set_running_or_notify_cancel():
-                return
-            error = done.exception()
-            if error is None:
-                answer.set_result(done.result())
-            else:
-                answer.set_exception(getattr(error, "as_instanceof_cause", lambda: error)())
-
-        asked.future().add_done_callback(finish)
-        return answer
+            return judge.submit(task, found)
+        self._shared = self._shared or (self._ray.put(judge),)
+        slow: Future[tuple[Verdict, ...]] = self._submit.remote(
+            self._shared, replace(task, responses=()), found
+        ).future()
+        return slow
 
 
-class _Shared:
-    """A verifier in Ray's store, fetched once per worker."""
-
-    def __init__(self, reference: Any) -> None:
-        self.reference = reference
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Shared) and self.reference == other.reference
-
-    def __hash__(self) -> int:
-        return hash(self.reference)
+def _verdicts(shared: tuple[Any], task: JudgeTask, final_answers: list[str | None]) -> tuple[Verdict, ...]:
+    """Judge in a worker; Ray would fetch a judge that is not in a tuple for every task."""
+    return _fetched(*shared).submit(task, final_answers).result()
 
 
 @lru_cache(maxsize=4)
-def _fetched(shared: _Shared) -> Judge:
+def _fetched(reference: Any) -> Judge:
     import ray
 
-    judge: Judge = ray.get(shared.reference)
-    return judge.__enter__()
-
-
-def _verdicts(shared: _Shared, task: JudgeTask, final_answers: list[str | None]) -> tuple[Verdict, ...]:
-    return _fetched(shared).submit(task, final_answers).result()
+    judge: Judge = ray.get(reference)
+    return judge
 
 
 def _compute(work: Callable[[], Made]) -> Made:
@@ -175,11 +113,7 @@ def _compute(work: Callable[[], Made]) -> Made:
 
 @contextmanager
 def runner_of(recipe: Recipe) -> Iterator[None]:
-    """Compute shards on the recipe's runner within the block.
-
-    Raises:
-        ConfigError: it is not installed or does not answer.
-    """
+    """Compute shards on the recipe's runner within the block."""
     if recipe.runner == "local":
         yield
         return
@@ -207,10 +141,8 @@ def ray_runner() -> Iterator[RayRunner]:
             ray.init(address=address, include_dashboard=False, log_to_driver=False, configure_logging=False)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise ConfigError(f"the Ray cluster at {address} does not answer ({error}).") from error
-    copyreg.pickle(MathJudge, _reduce_judge)
-    copyreg.pickle(AttemptStore, _reduce_store)
-    copyreg.pickle(Runner, lambda runner: (_runner, (runner.rung, runner.allow_none)))
-    copyreg.pickle(ProgramJudge, _reduce_programs)
+    for kind, reduced in _REDUCED.items():
+        copyreg.pickle(kind, reduced)
     try:
         yield RayRunner()
     finally:
@@ -218,36 +150,26 @@ def ray_runner() -> Iterator[RayRunner]:
             ray.shutdown()
 
 
-def _reduce_judge(judge: MathJudge) -> tuple[Any, ...]:
-    return _judge, (judge.limits.step_s, judge.limits.memory_mb, judge.response_format, judge.judges)
+@lru_cache(maxsize=16)
+def _made(kind: Callable[..., Any], *arguments: Any) -> Any:
+    """Make a worker's copy of an object once."""
+    made = kind(*arguments)
+    if isinstance(made, Runner):
+        atexit.register(made.__exit__, None, None, None)
+    return made
 
 
-@lru_cache(maxsize=4)
-def _judge(limit_s: float, memory_mb: int, response_format: str, judges: tuple[PluginRef, ...]) -> MathJudge:
-    return MathJudge(1, limit_s, memory_mb, response_format, judges)
-
-
-@cache
 def _runner(rung: str | None, allow_none: bool) -> Runner:
-    runner = Runner(1, rung=rung, allow_none=allow_none)
-    atexit.register(runner.__exit__, None, None, None)
-    return runner
+    return Runner(1, rung=rung, allow_none=allow_none)
 
 
-def _reduce_programs(judge: ProgramJudge) -> tuple[Any, ...]:
-    return _programs, (judge.find, judge.seed, judge.tests, judge.runner)
-
-
-def _programs(find: Callable[[str], CodeProblem], seed: int, tests: int, runner: Runner) -> ProgramJudge:
+def _programs(find: Callable[[str], CodeProblem], seed: int, tests: int | None, runner: Runner) -> ProgramJudge:
     return ProgramJudge(find, seed, tests=tests, runner=runner)
 
 
-def _reduce_store(store: AttemptStore) -> tuple[Any, ...]:
-    return _store, (str(store.folder.parent), store.key, store.height)
-
-
-@lru_cache(maxsize=4)
-def _store(folder: str, key: AttemptKey, height: int) -> AttemptStore:
-    """Return a readable attempt store, opened again after growth."""
-    assert height >= 0
-    return AttemptStore(Path(folder), key, create=False)
+_REDUCED: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    MathJudge: lambda it: (_made, (MathJudge, 1, it.limits.step_s, it.limits.memory_mb, it.response_format, it.judges)),
+    Runner: lambda it: (_made, (_runner, it.rung, it.allow_none)),
+    ProgramJudge: lambda it: (_programs, (it.find, it.seed, it.tests, it.runner)),
+}
+"""How objects with processes or files of their own travel to workers."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.priors import LearntPriors, as_priors
+from curation.difficulty.priors import as_priors
 from curation.difficulty.sampling import (
     SampledProblem,
     Sampler,
@@ -31,21 +31,18 @@ from curation.policies.failure_budget import FailureBudget
 from curation.prompts.solving import FENCE
 from curation.records import Domain, PromptRequest
 from curation.storage.attempts import AttemptStore
-from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard
+from curation.storage.stages import Shard, StageFolder, read_shard
 from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge
-from flows.run import monitoring, retries
+from flows.run import retries
 from flows.run.policy_session import ModelSession, warn_of_responses
-from flows.run.progress import METRICS, note, warn
+from flows.run.progress import METRICS, add_line, note, warn
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Stage, StageResult, shard_counts
 from flows.run.stage_priors import PriorLearner
 
 REFUSED_TABLE = "refused"
 """`curation.storage.attempts.REFUSAL` rows of shards with refused problems."""
-
-LEARNT = "priors.json"
-"""Next to the manifest: a summary of learnt priors."""
 
 
 def read_priors(folder: Path, index: int) -> pl.DataFrame | None:
@@ -73,7 +70,6 @@ class SamplingSession:
         self._session, self._store, self._judge = session, store, judge
         self._rule, self._learner, self._limit = rule, learner, limit
         self._priors: pl.DataFrame | None = None
-        self._metrics = run.folder / METRICS
         self._sampled: AsyncGenerator[SampledProblem, None] | None = None
         self._working: asyncio.Task[None] | None = None
         self._waiting: dict[str, SampledProblem] = {}
@@ -81,14 +77,14 @@ class SamplingSession:
         self._of_anchor: dict[str, tuple[int, int]] = {}  # attempts and tokens of the anchor's sampling, by problem
         self._anchor_progress: SamplingProgress | None = None
         self._round = 0
-        self._budget: FailureBudget | None = None
+        self._budget = self._failure_budget(folder.note(retries.REFUSED))
 
     def __enter__(self) -> SamplingSession:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         try:
-            if self._session.is_open or self._sampled is not None:
+            if self._working is not None or self._sampled is not None:
                 self._session.run(self._end())
             if kind is None and self._sampled is not None:
                 self._store.compact()
@@ -106,7 +102,8 @@ class SamplingSession:
                     self._session.open()
                 if self._learner is not None:
                     self._session.run(self._learn(self._learner))
-                self._begin(self._unfinished())
+                shards = range(len(shard_counts(self._problems.folder)))
+                self._begin([number for number in shards if not self._folder.is_finished(number)])
             self._session.run(self._until(names))
         sampled = [self._waiting.pop(name) for name in names]
         attempts = sum(self._stored_counts.pop(sample.problem) + sample.new_attempts for sample in sampled)
@@ -146,7 +143,7 @@ class SamplingSession:
 
     def begin_round(self, round_number: int, shards: Sequence[int]) -> None:
         """Prepare to sample these shards' refused problems again."""
-        self._round = round_number
+        self._round, self._budget = round_number, self._failure_budget(0)
         if self._sampled is not None:
             self._session.run(self._end())
         if shards:
@@ -178,23 +175,9 @@ class SamplingSession:
             return
         learnt = learner.learn(sampled)
         self._priors = learner.table(learnt)
-        self._store_learnt(learnt)
-
-    def _store_learnt(self, learnt: LearntPriors) -> None:
         note(f"{self._stage.title}: {learnt.sentence}")
         if not learnt.hold:
             warn(self._run.folder, self._stage.name, learnt.sentence)
-        content = {
-            "used": learnt.hold,
-            "sentence": learnt.sentence,
-            "error_rate": learnt.replay.error_rate,
-            "problems": learnt.replay.problems,
-            "lost": learnt.replay.lost,
-            "attempts": learnt.replay.attempts,
-            "attempts_without": learnt.replay.attempts_without,
-            "tenths": learnt.calibration.tenths.to_dicts(),
-        }
-        atomic_write(self._folder.folder / LEARNT, json.dumps(content, indent=1) + "\n")
 
     def _priors_of(self, index: int) -> pl.DataFrame | None:
         if self._round:  # the shard is made again, by the priors that it was made with
@@ -222,18 +205,9 @@ class SamplingSession:
             expected += (rows[index] - len(known)) * self._rule.expectation().attempts
         return expected
 
-    def _unfinished(self) -> list[int]:
-        count = len(shard_counts(self._problems.folder))
-        return [index for index in range(count) if not self._folder.is_finished(index)]
-
-    def _failure_budget(self) -> FailureBudget:
-        if self._budget is None:
-            settings, before = difficulty_stage(self._run.recipe, self._stage.part).sampling, 0
-            if not self._round:
-                before = self._folder.note(retries.REFUSED)
-            problems, setting = self._problems.manifest.kept, f"{self._stage.part}.sampling.max_failed"
-            self._budget = FailureBudget(settings.max_failed, problems, setting, before)
-        return self._budget
+    def _failure_budget(self, refused: int) -> FailureBudget:
+        most, setting = difficulty_stage(self._run.recipe, self._stage.part).sampling.max_failed, self._stage.part
+        return FailureBudget(most, self._problems.manifest.kept, f"{setting}.sampling.max_failed", refused)
 
     def _sampler(self, rule: StoppingRule, total: int, expected: float) -> Sampler:
         return Sampler(
@@ -245,7 +219,7 @@ class SamplingSession:
             expected=expected,
             watch=self._report,
             alarm=self._warn,
-            budget=self._failure_budget(),
+            budget=self._budget,
             doubtful_is_open=self._run.recipe.asks("doubtful_verdicts"),
         )
 
@@ -281,10 +255,7 @@ class SamplingSession:
                 yield replace(item, rule=rule.of(item.request.id), limit=self._limit)
 
     def _report(self, progress: SamplingProgress) -> None:
-        row = {"at": round(time.time(), 2), "stage": self._stage.name, **progress.row()}
-        with self._metrics.open("a", encoding="utf-8") as out:
-            out.write(json.dumps(row) + "\n")
-        monitoring.show(self._stage.name, progress.row())
+        add_line(self._run.folder / METRICS, {"stage": self._stage.name, **progress.row()})
         note(progress_phrase(progress), None if progress.total is None else progress.total - progress.problems)
 
     def _warn(self, responses: ResponseTally, example: str | None) -> None:

@@ -112,9 +112,6 @@ class Stage:
     part: str = ""
     """A difficulty stage's table: stage1 or stage2."""
 
-    task: str = ""
-    """Its name in Prefect, if not the title."""
-
     def folder_in(self, run: Run, verifier: str = "") -> Path:
         """Return the stage's folder in a run or refreshed version."""
         place = run.folder / self.folder
@@ -122,16 +119,6 @@ class Stage:
         if run.version_folder is not None and is_refreshed:
             place = run.version_folder / self.name.rpartition(".")[2]
         return place / verifier if self.by_verifier else place
-
-    @property
-    def task_name(self) -> str:
-        """Return its task's name in Prefect."""
-        return self.task or self.title
-
-    @property
-    def task_run_name(self) -> str:
-        """Return its task run's name in Prefect."""
-        return f"{self.part}: {self.task_name}" if self.part else self.task_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,13 +130,6 @@ class Step:
     domains: frozenset[Domain] = EVERY_DOMAIN
     enabled: Callable[[Run], bool] = lambda _run: True
     check: Callable[[Run], None] = lambda _run: None
-
-    @property
-    def task_name(self) -> str:
-        """Return its name in Prefect."""
-        return self.name
-
-    task_run_name = task_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +163,7 @@ class Results:
         return iter(self.stage_results)
 
     def __getitem__(self, stage: Stage) -> StageResult:
-        """Return a stage's result.
-
-        Raises:
-            StoreError: it is not finished.
-        """
+        """Return a stage's result; raise `StoreError` if it is not finished."""
         result = self.get(stage)
         if result is None:
             raise StoreError(f"stage {stage.name} is not finished; finish the run with `goldilocks run`.")
@@ -297,11 +273,15 @@ class StageRun:
             return result
         counts = shard_counts(self.problems.folder)
         folder.prepare()
-        unfinished = [index for index in range(len(counts)) if not folder.is_finished(index)]
-        places = _grouped([counts[index] for index in unfinished], rows)
-        groups = [[unfinished[place] for place in group] for group in places]
+        groups: list[list[int]] = []
         with bar(self.stage.title, sum(counts)) as advance:
-            advance(sum(counts) - sum(counts[index] for index in unfinished))
+            for index, count in enumerate(counts):
+                if folder.is_finished(index):
+                    advance(count)
+                elif groups and sum(counts[member] for member in groups[-1]) < rows:
+                    groups[-1].append(index)
+                else:
+                    groups.append([index])
             works = ((number, partial(work, group)) for number, group in enumerate(groups))
             for number, shards in current_runner(self.stage.runs_anywhere).map(works):
                 for index, shard in zip(groups[number], shards, strict=True):
@@ -328,24 +308,21 @@ class StageRun:
         if (result := self.finished(folder)) is not None:
             return result
         folder.prepare()
-        count = 0
-        rows_of: dict[int, int] = {}
+        rows_of: list[int] = []
         with bar(title or self.stage.title, total) as advance:
 
             def unfinished() -> Iterator[tuple[int, Work]]:
-                nonlocal count
                 for index, (rows, work) in enumerate(shards):
-                    count = index + 1
+                    rows_of.append(rows)
                     if folder.is_finished(index):
                         advance(rows)
                     else:
-                        rows_of[index] = rows
                         yield index, work
 
             for index, shard in current_runner(self.stage.runs_anywhere).map(unfinished()):
                 folder.write(index, shard)
-                advance(rows_of.pop(index))
-        return StageResult(self.stage, folder.folder, folder.close(count, rows_in))
+                advance(rows_of[index])
+        return StageResult(self.stage, folder.folder, folder.close(len(rows_of), rows_in))
 
     def remake(self, folder: StageFolder, shards: Iterable[tuple[int, Work]]) -> StageResult:
         """Rewrite (number, work) shards of a finished stage."""
@@ -354,23 +331,6 @@ class StageRun:
         for index, shard in current_runner(self.stage.runs_anywhere).map(shards):
             folder.write(index, shard)
         return StageResult(self.stage, folder.folder, folder.close(count, rows_in))
-
-
-def _grouped(counts: Sequence[int], rows: int) -> list[list[int]]:
-    """Return shard numbers in consecutive groups of at least ``rows``, but the last.
-
-    >>> _grouped([3, 3, 3, 9, 1], 6)
-    [[0, 1], [2, 3], [4]]
-    """
-    groups: list[list[int]] = []
-    held = rows
-    for index, count in enumerate(counts):
-        if held >= rows:
-            groups.append([])
-            held = 0
-        groups[-1].append(index)
-        held += count
-    return groups
 
 
 def shard_counts(folder: Path, table: str = "kept") -> list[int]:

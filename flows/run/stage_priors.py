@@ -5,6 +5,7 @@ A problem's prior never uses its own attempts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -84,17 +85,13 @@ class PriorLearner:
         outcomes: list[AttemptOutcome] = []
         for index in range(max(verdicts, default=-1) + 1):
             verdict = verdicts.get(index)
-            is_open = verdict is not None and self.doubtful_is_open and verdict.is_doubtful
             if verdict is None:
                 outcomes.append((None, None))
+            elif self.doubtful_is_open and verdict.is_doubtful:
+                outcomes.append((Outcome.BROKEN, None))
             else:
-                outcomes.append((Outcome.BROKEN, None) if is_open else (verdict.outcome, verdict.answer_class))
+                outcomes.append((verdict.outcome, verdict.answer_class))
         return outcomes
-
-
-def wants_learner(rule: StoppingRule) -> bool:
-    """Return whether the rule uses learnt priors."""
-    return rule.error_rate != 0
 
 
 def prior_learner(
@@ -108,10 +105,8 @@ def prior_learner(
     domains: pl.DataFrame | None = None,
 ) -> PriorLearner | None:
     """Return a stage's learner; None if unwanted or the anchor would exceed half."""
-    if not wants_learner(rule):
-        return None
     size = max(ceil(ANCHOR_SHARE * len(problems)), ANCHOR_LEAST)
-    if 2 * size > len(problems):
+    if rule.error_rate == 0 or 2 * size > len(problems):
         return None
     counts, rates = (frame.filter(pl.col("policy") != policy) for frame in (counts, rates))
     seen = counts.group_by("problem").agg(rate=pl.col("correct").sum() / pl.col("judged").sum().clip(1))
@@ -135,10 +130,7 @@ def exact_priors(problems: Sequence[str]) -> pl.DataFrame:
 
 
 def _counts(outcomes: Sequence[AttemptOutcome]) -> tuple[int, int, int]:
-    votes: dict[int, int] = {}
-    for _, answer_class in outcomes:
-        if answer_class:
-            votes[answer_class] = votes.get(answer_class, 0) + 1
+    votes = Counter(answer_class for _, answer_class in outcomes if answer_class)
     correct = sum(outcome is Outcome.CORRECT for outcome, _ in outcomes)
     judged = sum(outcome in COUNTED_OUTCOMES for outcome, _ in outcomes)
     return correct, judged, max(votes.values(), default=0)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.config.loading import load_settings, parse_settings
 from curation.records import ConfigError, StoreError
+from flows.run.progress import print_line
 
 if TYPE_CHECKING:
     from training.engines.placement import EmbeddedPlacement
@@ -32,10 +32,6 @@ def train(
 
     Args:
         servers: addresses of generating vLLM servers.
-
-    Raises:
-        ConfigError: the recipe is invalid or missing.
-        StoreError: ``out`` holds no run to resume, or an unexpected one.
     """
     settings, recipe_folder, folder = _opened(recipe, out, overrides, resume=resume)
     if settings.engine == "verl":
@@ -55,7 +51,6 @@ def train_apart(
     resume: bool = False,
     gpus: Sequence[str] | None = None,
     trainers: int | None = None,
-    placement: EmbeddedPlacement | None = None,
 ) -> Path:
     """Train in child processes on placed GPUs; with verl as `train`.
 
@@ -63,12 +58,6 @@ def train_apart(
 
     Args:
         gpus: by default all visible ones.
-        placement: replaces ``gpus`` and ``trainers``.
-
-    Raises:
-        ConfigError, StoreError: as `train`.
-        PolicyError: generator servers do not start.
-        EngineError: a process failed.
     """
     from curation.policies.vllm.placement import visible_gpus
     from training.engines.embedded.servers import generator_servers
@@ -77,38 +66,29 @@ def train_apart(
     settings, recipe_folder, folder = _opened(recipe, out, overrides, resume=resume)
     if settings.engine == "verl":
         return train(recipe, folder, overrides, resume=resume)
-    if placement is None:
-        placement = placed(settings, recipe_folder, visible_gpus() if gpus is None else gpus, trainers)
+    placement = placed(settings, recipe_folder, visible_gpus() if gpus is None else gpus, trainers)
     arguments = ["--resume", str(folder)] if resume else [str(recipe), "--out", str(folder)]
     changes = [part for override in overrides for part in ("--set", override)]
     folder.mkdir(parents=True, exist_ok=True)
     if placement.why:
-        _say(placement.why)
+        print_line(placement.why)
     with generator_servers(settings, recipe_folder, placement.generators) as urls:
         asked = [part for url in urls for part in ("--server", url)]
-        train_in_ranks(placement, RANK_MODULE, [*arguments, *changes, *asked], folder, _say)
+        train_in_ranks(placement, RANK_MODULE, [*arguments, *changes, *asked], folder, print_line)
     return folder / "model"
 
 
 def placed(
     settings: TrainRecipe, recipe_folder: Path, gpus: Sequence[str], trainers: int | None = None
 ) -> EmbeddedPlacement:
-    """Return the embedded engine's placement on these GPUs.
-
-    Raises:
-        ConfigError: there is none, or model sizes are unreadable.
-    """
+    """Return the embedded engine's placement on these GPUs; raise `ConfigError` if there is none."""
     from training.engines.placement import place_embedded
 
     return place_embedded(settings, gpus, recipe_folder, trainers=trainers)
 
 
 def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return warnings about collector sizes.
-
-    Raises:
-        ConfigError: the recipe is invalid.
-    """
+    """Return warnings about collector sizes."""
     settings = load_train_recipe(recipe, overrides)
     return settings.warnings() if settings.engine == "embedded" else ()
 
@@ -125,12 +105,7 @@ def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str],
 
 
 def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), *, resume: bool = False) -> list[str]:
-    """Check a model without training; return a table of results.
-
-    Raises:
-        ConfigError, StoreError: as `train`.
-        ModelCheckError: a check failed.
-    """
+    """Check a model without training; return a table of results, or raise `ModelCheckError`."""
     from training.checks.results import ModelCheckError, format_results
     from training.engines.embedded import run
 
@@ -171,10 +146,6 @@ def _require_verl(settings: TrainRecipe) -> Path:
     return require_interpreter()
 
 
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 def _opened(
     recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool
 ) -> tuple[TrainRecipe, Path, Path]:
@@ -191,11 +162,7 @@ def _opened(
 
 
 def default_folder(recipe: Path | None, overrides: Sequence[str] = ()) -> Path:
-    """Return the folder runs/NAME.
-
-    Raises:
-        ConfigError: the recipe is invalid or missing.
-    """
+    """Return the folder runs/NAME."""
     return Path("runs") / _opened(recipe, None, overrides, resume=False)[0].name
 
 
@@ -233,11 +200,7 @@ def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:
 
 
 def check_train_recipe(path: Path, overrides: Sequence[str] = ()) -> None:
-    """Check a recipe without its data.
-
-    Raises:
-        ConfigError: it is invalid, or its engine cannot run it.
-    """
+    """Check a recipe and its engine, without its data."""
     settings = load_train_recipe(path, overrides)
     if settings.engine == "verl":
         _require_verl(settings)

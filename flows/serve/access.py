@@ -58,14 +58,6 @@ class Keys:
     service: str = field(repr=False)
     page: str = field(repr=False)
 
-    def of_server(self) -> dict[str, str]:
-        """Return the server's variables."""
-        return {SERVER_KEY: self.service, PAGE_KEY: self.page}
-
-    def of_client(self) -> dict[str, str]:
-        """Return the runner's variables."""
-        return {CLIENT_KEY: self.service}
-
 
 def new_keys() -> Keys:
     """Return random keys."""
@@ -81,11 +73,7 @@ def keys_of_environment() -> Keys:
 
 
 def write_key(folder: Path, key: str) -> Path:
-    """Write the page key's file, readable only by its owner.
-
-    Raises:
-        StoreError: this fails.
-    """
+    """Write the page key's file, readable only by its owner."""
     path = folder / KEY_FILE
     try:
         folder.chmod(0o700)
@@ -128,9 +116,8 @@ class Guard:
         return None
 
     async def _answer(self, request: Request, send: Send) -> None:
-        path, headers = str(request.scope["path"]), request.headers
+        path, headers, receive = str(request.scope["path"]), request.headers, request.receive
         refusal: Response | None = None
-        body: bytes | None = None
         if (why := self._foreign(headers)) is not None:
             refusal = PlainTextResponse(why, 403)
         elif path.startswith("/api/") and request.method != "OPTIONS" and path != "/api/health":
@@ -140,12 +127,10 @@ class Guard:
                 if body is None or not visitor_may(request.method, path, body):
                     refusal = _refusal("the page's key shows and starts runs; it changes nothing else.", 403, headers)
                 _set_key(request.scope, self._keys.service)
+                receive = _replayed(body or b"", request.receive)
             elif not is_same(given, self._keys.service):
                 refusal = _refusal("a key is needed.", 401, headers)
-        if refusal is not None:
-            await refusal(request.scope, request.receive, send)
-        else:
-            await self._app(request.scope, request.receive if body is None else _replayed(request, body), send)
+        await (refusal or self._app)(request.scope, receive, send)
 
     def _translated(self, path: str, receive: Receive) -> Receive:
         """Exchange the page key on sockets that only send."""
@@ -207,10 +192,10 @@ async def _body(request: Request) -> bytes | None:
     return body
 
 
-def _replayed(request: Request, body: bytes) -> Receive:
+def _replayed(body: bytes, receive: Receive) -> Receive:
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def replayed() -> Message:
-        return next(messages, None) or await request.receive()
+        return next(messages, None) or await receive()
 
     return replayed

@@ -15,8 +15,8 @@ from prefect import get_run_logger
 from prefect.events import emit_event
 from prefect.runtime import deployment, flow_run
 
-from curation.records import GoldilocksError, StoreError
-from curation.storage.locks import lock_folder
+from curation.records import GoldilocksError
+from curation.storage.locks import is_locked
 from curation.storage.stages import atomic_write
 from flows.pipelines.curating import open_curation
 from flows.publish.versions import Version, latest, published_rows, stored_versions, summary
@@ -51,20 +51,29 @@ def run_name() -> str:
 
 def version_name(name: str, folder: Path) -> str:
     """Return a set's name and version, as in ``my-math v3``."""
+    return f"{name} v{newest_number(folder)}"
+
+
+def newest_number(folder: Path) -> int:
+    """Return the number of a set's newest version, or 0."""
     newest = latest(folder)
-    return f"{name} v{newest.number if newest is not None else 0}"
+    return newest.number if newest is not None else 0
 
 
 @contextmanager
 def curation_run(recipe: Path, out: Path | None, overrides: list[str] | None) -> Iterator[Run | None]:
     """Open a run within the block; None if a deployment's folder is in use."""
     run = new_run(recipe, overrides or [], out)
-    if deployment.id is not None and is_in_use(run.folder):
+    if deployment.id is not None and is_locked(run.folder):
+        get_run_logger().info("passed over: %s is in use by another run", run.folder)
         yield None
         return
     with open_curation(run):
-        _begin_announcing(run)
-        with gpus(run) if needs_gpus(run) else nullcontext():
+        if not (run.folder / ANNOUNCED).exists():
+            for mark in (FIRST, ANNOUNCED):
+                atomic_write(run.folder / mark, f"{newest_number(run.folder)}\n")
+        uses_gpus = any(stage_model(run.recipe, part).kind == "vllm" for part in run.parts)
+        with gpus(run) if uses_gpus else nullcontext():
             yield run
         newest = latest(run.folder)
         # also what an earlier run published and was killed before it announced; a refresh announces its own
@@ -72,24 +81,9 @@ def curation_run(recipe: Path, out: Path | None, overrides: list[str] | None) ->
             get_run_logger().info(summary(newest))
 
 
-def is_in_use(folder: Path) -> bool:
-    """Return whether another process holds a folder."""
-    try:
-        with lock_folder(folder):
-            return False
-    except StoreError as busy:
-        get_run_logger().info("passed over: %s", busy)
-        return True
-
-
 def gpus(run: Run) -> AbstractContextManager[int]:
     """Hold a GPU slot, waiting if needed."""
     return gpu_slot(run.recipe.schedule.gpus, get_run_logger().info)
-
-
-def needs_gpus(run: Run) -> bool:
-    """Return whether a difficulty stage uses local vLLM."""
-    return any(stage_model(run.recipe, part).kind == "vllm" for part in run.parts)
 
 
 def announce_version(run: Run, version: Version) -> bool:
@@ -102,8 +96,8 @@ def announce_version(run: Run, version: Version) -> bool:
     return True
 
 
-def announce_exhausted(run: Run, version: int, rows: int | None = None) -> bool:
-    """Emit an event if few rows are left in the band; return whether it did.
+def announce_exhausted(run: Run, version: int, rows: int | None = None) -> None:
+    """Emit an event if few rows are left in the band.
 
     Args:
         rows: by default the version's.
@@ -111,11 +105,10 @@ def announce_exhausted(run: Run, version: int, rows: int | None = None) -> bool:
     first = published_rows(run.folder, stored_versions(run.folder)[0].number)
     now = published_rows(run.folder, version) if rows is None else rows
     if now >= EXHAUSTED_SHARE * first:
-        return False
+        return
     payload = {"folder": str(run.folder), "version": version, "rows": now, "first_rows": first}
     emit_event(event=EXHAUSTED, resource=resource("set", run.recipe.name), payload=payload)
     get_run_logger().warning("the set is exhausted: %d rows are in the band, %d were at first", now, first)
-    return True
 
 
 def announce_checkpoint(folder: Path, version: int) -> None:
@@ -127,11 +120,3 @@ def announce_checkpoint(folder: Path, version: int) -> None:
 def resource(kind: str, name: str) -> dict[str, str]:
     """Return the resource of an event."""
     return {"prefect.resource.id": f"goldilocks.{kind}.{name}", "prefect.resource.name": name}
-
-
-def _begin_announcing(run: Run) -> None:
-    """Mark earlier versions as announced."""
-    if not (run.folder / ANNOUNCED).exists():
-        newest = latest(run.folder)
-        for mark in (FIRST, ANNOUNCED):
-            atomic_write(run.folder / mark, f"{newest.number if newest is not None else 0}\n")

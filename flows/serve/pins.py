@@ -11,18 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 from prefect import Flow, get_run_logger
-from prefect.types.entrypoint import EntrypointType
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import State
+from prefect.client.schemas.responses import DeploymentResponse
+from prefect.runtime import deployment as current
+from prefect.states import Cancelled
 
 from flows.publish.versions import latest
-
-if TYPE_CHECKING:
-    from prefect.client.schemas.objects import State
-    from prefect.client.schemas.responses import DeploymentResponse
-    from prefect.deployments.runner import RunnerDeployment
-    from prefect.runner import Runner
 
 CODE = ("pull_steps", "storage_document_id", "infrastructure_document_id", "job_variables", "work_pool_name", "path")
 """Fields for code or its environment, empty in registered deployments."""
@@ -59,29 +57,6 @@ class Pins:
         return None
 
 
-@dataclass(frozen=True)
-class PinnedDeployment:
-    """A pinned flow with its settings in Prefect."""
-
-    flow: Flow[Any, Any]
-    name: str
-    parameters: dict[str, Any]
-    arguments: dict[str, Any] = field(default_factory=dict)
-
-    def for_prefect(self) -> RunnerDeployment:
-        """Return the deployment as Prefect describes it."""
-        made: RunnerDeployment = self.flow.to_deployment(**self._arguments())  # type: ignore[assignment] # not awaited
-        return made
-
-    def add_to(self, runner: Runner) -> Any:
-        """Register the deployment with the runner; return its id."""
-        return runner.add_flow(self.flow, **self._arguments())
-
-    def _arguments(self) -> dict[str, Any]:
-        module = EntrypointType.MODULE_PATH
-        return {"name": self.name, "parameters": self.parameters, "entrypoint_type": module, **self.arguments}
-
-
 def pinned(flow: Flow[Any, Any], pins: Pins, run_name: Callable[[], str]) -> Flow[Any, Any]:
     """Return a flow that runs with pinned parameters only.
 
@@ -92,13 +67,15 @@ def pinned(flow: Flow[Any, Any], pins: Pins, run_name: Callable[[], str]) -> Flo
     entrypoint, signature = f"{original.__module__}.{original.__name__}", inspect.signature(original, eval_str=True)
 
     @wraps(original)
-    def run(*arguments: Any, **named: Any) -> None:
+    def run(*arguments: Any, **named: Any) -> State[None] | None:
         bound = signature.bind(*arguments, **named)
         bound.apply_defaults()
         why = pins.refusal(bound.arguments) or _changed_code(entrypoint)
         if why is not None:
-            _refuse(why)
+            get_run_logger().error("refused: %s", why)
+            return Cancelled(message=f"refused: {why}")
         original(*bound.args, **bound.kwargs)
+        return None
 
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = inspect.get_annotations(original, eval_str=True)  # Prefect looks names up in this module
@@ -118,32 +95,10 @@ def foreign_code(deployment: DeploymentResponse) -> list[str]:
 
 
 def _changed_code(entrypoint: str) -> str | None:
-    from prefect.client.orchestration import get_client
-    from prefect.runtime import deployment as current
-
     with get_client(sync_client=True) as client:
         held = client.read_deployment(current.id)
     foreign = foreign_code(held) + (["entrypoint"] if held.entrypoint != entrypoint else [])
     return f"{', '.join(foreign)} of the deployment changed since this service registered it" if foreign else None
-
-
-def _refuse(why: str) -> NoReturn:
-    """End this run as cancelled, without a retry.
-
-    Raises:
-        Abort: always, to end the process.
-    """
-    from prefect.client.orchestration import get_client
-    from prefect.exceptions import Abort
-    from prefect.runtime import flow_run
-    from prefect.states import Cancelled
-
-    get_run_logger().error("refused: %s", why)
-    end = Abort(why)
-    with get_client(sync_client=True) as client:
-        state: State[Any] = Cancelled(message=f"refused: {why}")
-        end.state = client.set_flow_run_state(flow_run.id, state, force=True).state  # type: ignore[attr-defined]
-    raise end
 
 
 def _has_version(folder: Path, version: Any) -> bool:

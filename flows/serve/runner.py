@@ -5,25 +5,33 @@ A child of `flows.serve.serving`; every `LOOK_S` it starts missing work that did
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from curation.config.schedule import ScheduleSettings
+import httpx
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import FlowRunFilter
+from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.client.schemas.sorting import FlowRunSort
+from prefect.exceptions import ObjectNotFound, PrefectException
+from prefect.runner import Runner
+from prefect.states import Crashed
+
+from curation.config import Recipe
 from curation.records import GoldilocksError
+from flows.run.recipe import load_recipe
+from flows.serve.pins import foreign_code
 from flows.serve.processes import TOKEN, end_with_parent
+from flows.serve.schedule import deployments, set_folder, start_phrase
 from flows.serve.unfinished import Work, unfinished, wait_before
-
-if TYPE_CHECKING:
-    from prefect.client.orchestration import SyncPrefectClient
-    from prefect.client.schemas.objects import FlowRun
 
 LOOK_S = 10.0
 """Seconds between searches for missing work."""
@@ -32,39 +40,22 @@ SEEN_RUNS = 50
 """Newest runs of a deployment that are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServedSet:
-    """A served recipe's name, run folder and schedule."""
-
-    name: str
-    folder: Path
-    schedule: ScheduleSettings
-
-
 def close_lost_runs(client: SyncPrefectClient, deployments: Sequence[Any]) -> int:
     """Mark an earlier service's runs as crashed; return their number."""
-    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId, FlowRunFilterState
-    from prefect.client.schemas.objects import StateType
-    from prefect.states import Crashed
-
     begun = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
-    lost = client.read_flow_runs(
-        flow_run_filter=FlowRunFilter(
-            deployment_id=FlowRunFilterDeploymentId(any_=list(deployments)),
-            state=FlowRunFilterState.model_validate({"type": {"any_": begun}}),
-        )
-    )
+    wanted = {"deployment_id": {"any_": list(deployments)}, "state": {"type": {"any_": begun}}}
+    lost = client.read_flow_runs(flow_run_filter=FlowRunFilter.model_validate(wanted))
     for run in lost:
         client.set_flow_run_state(run.id, Crashed(message="The service that ran it ended."), force=True)
     return len(lost)
 
 
-def start_unfinished(client: SyncPrefectClient, served: ServedSet, now: datetime) -> Work | None:
-    """Start and return a set's missing run, if any."""
-    work = unfinished(served.folder, served.schedule)
+def start_unfinished(client: SyncPrefectClient, recipe: Recipe, folder: Path, now: datetime) -> Work | None:
+    """Start and return the missing run of a set in a folder, if any."""
+    work = unfinished(folder, recipe.schedule)
     if work is None:
         return None
-    deployment = client.read_deployment_by_name(f"{work.flow}/{served.name}")
+    deployment = client.read_deployment_by_name(f"{work.flow}/{recipe.name}")
     if not may_start(_runs_of(client, deployment.id, work), now):
         return None
     client.create_flow_run_from_deployment(deployment.id, parameters={**deployment.parameters, **work.parameters})
@@ -76,8 +67,6 @@ def may_start(runs: Sequence[FlowRun], now: datetime) -> bool:
 
     Not if the newest is unfinished or failed by itself; else after `wait_before`.
     """
-    from prefect.client.schemas.objects import StateType
-
     if not runs:
         return True
     newest = runs[0]
@@ -88,31 +77,24 @@ def may_start(runs: Sequence[FlowRun], now: datetime) -> bool:
 
 
 def _runs_of(client: SyncPrefectClient, deployment: Any, work: Work) -> list[FlowRun]:
-    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId
-    from prefect.client.schemas.sorting import FlowRunSort
-
     runs = client.read_flow_runs(
-        flow_run_filter=FlowRunFilter(deployment_id=FlowRunFilterDeploymentId(any_=[deployment])),
+        flow_run_filter=FlowRunFilter.model_validate({"deployment_id": {"any_": [deployment]}}),
         sort=FlowRunSort.EXPECTED_START_TIME_DESC,
         limit=SEEN_RUNS,
     )
     return [run for run in runs if work.parameters.items() <= run.parameters.items()]
 
 
-def _look(sets: Sequence[ServedSet]) -> None:
-    import httpx
-    from prefect.client.orchestration import get_client
-    from prefect.exceptions import PrefectException
-
+def _look(sets: Sequence[tuple[Recipe, Path]]) -> None:
     said = ""
     while True:
         time.sleep(LOOK_S)
         try:
             with get_client(sync_client=True) as client:
-                for served in sets:
-                    work = start_unfinished(client, served, datetime.now(UTC))
+                for recipe, folder in sets:
+                    work = start_unfinished(client, recipe, folder, datetime.now(UTC))
                     if work is not None:
-                        print(f"{served.name}: {work.flow} was not finished; it is started", flush=True)
+                        print(f"{recipe.name}: {work.flow} was not finished; it is started", flush=True)
             said = ""
         except (httpx.HTTPError, PrefectException, OSError) as error:
             if str(error) != said:
@@ -122,10 +104,6 @@ def _look(sets: Sequence[ServedSet]) -> None:
 
 def _drop_foreign(client: SyncPrefectClient, name: str) -> None:
     """Delete this name's deployment if it names code."""
-    from prefect.exceptions import ObjectNotFound
-
-    from flows.serve.pins import foreign_code
-
     with suppress(ObjectNotFound):
         held = client.read_deployment_by_name(name)
         if foreign := foreign_code(held):
@@ -135,34 +113,18 @@ def _drop_foreign(client: SyncPrefectClient, name: str) -> None:
 
 def serve_deployments(paths: Sequence[Path], out: Path | None) -> None:
     """Register the deployments, and run what is due."""
-    import asyncio
-
-    from prefect.client.orchestration import get_client
-    from prefect.runner import Runner
-
-    from flows.run.recipe import load_recipe
-    from flows.serve.schedule import deployments, schedule_phrase, set_folder
-
-    class CrashOnlyRunner(Runner):
-        """Ends on SIGTERM as on Ctrl-C; Prefect's handler does not await its `stop`."""
-
-        def handle_sigterm(self, *_: Any) -> None:
-            raise KeyboardInterrupt
-
-    recipes = [load_recipe(path) for path in paths]
     registered = [deployment for path in paths for deployment in deployments(path, out)]
     print(f"serving at {os.environ['PREFECT_API_URL'].removesuffix('/api')}; Ctrl-C ends it", flush=True)
-    for deployment in (one.for_prefect() for one in registered):
-        starts = ", ".join(schedule_phrase(deployment))
-        print(f"  {deployment.flow_name}/{deployment.name}: {starts or 'when it is asked for'}", flush=True)
-    runner = CrashOnlyRunner(pause_on_shutdown=False)  # else it would serve nothing next time
+    for flow, settings in registered:
+        print(f"  {flow.name}/{settings['name']}: {start_phrase(settings)}", flush=True)
+    runner = Runner(pause_on_shutdown=False)  # else it would serve nothing next time
     with get_client(sync_client=True) as client:
-        for one in registered:
-            _drop_foreign(client, f"{one.flow.name}/{one.name}")
-        known = [one.add_to(runner) for one in registered]
+        for flow, settings in registered:
+            _drop_foreign(client, f"{flow.name}/{settings['name']}")
+        known: list[Any] = [runner.add_flow(flow, **settings) for flow, settings in registered]
         if lost := close_lost_runs(client, known):
             print(f"  runs that an earlier service did not finish: {lost}; the next ones resume them", flush=True)
-    sets = [ServedSet(recipe.name, set_folder(recipe, out), recipe.schedule) for recipe in recipes]
+    sets = [(recipe, set_folder(recipe, out)) for recipe in map(load_recipe, paths)]
     threading.Thread(target=_look, args=(sets,), daemon=True).start()
     with suppress(KeyboardInterrupt):
         asyncio.run(runner.start())

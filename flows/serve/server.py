@@ -6,56 +6,43 @@ Call `quiet` before importing Prefect.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curation.extras import require_extra
+from curation.extras import has_extra
 from curation.records import GoldilocksError
 from flows.serve.processes import TOKEN, end_with_parent
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.applications import Starlette
 
 PAGE = "/goldilocks"
 """The page's path on Prefect's server."""
 
-START_S = 600.0
-"""Seconds until it must answer; a first start creates a database."""
-
 HEALTH_S = 10.0
 """Seconds for one answer about its health."""
 
-STOP_S = 10.0
-"""Seconds until it is killed; it holds no run's state."""
-
+NO_TELEMETRY = {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_CLI_PROMPT": "false", "DO_NOT_TRACK": "1"}
 QUIET = {
+    **NO_TELEMETRY,
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_TO_API_ENABLED": "false",
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "PREFECT_CLI_PROMPT": "false",
-    "DO_NOT_TRACK": "1",
 }
 
 
-def quiet() -> None:
+def quiet(defaults: Mapping[str, str] = QUIET) -> None:
     """Disable Prefect's log noise and telemetry by default."""
-    for name, value in QUIET.items():
+    for name, value in defaults.items():
         os.environ.setdefault(name, value)
 
 
 def user_api() -> str | None:
-    """Return the user's Prefect API, if any, and make Prefect `quiet`.
-
-    Raises:
-        GoldilocksError: it does not answer.
-    """
+    """Return the user's Prefect API, if any, once it has answered; make Prefect `quiet`."""
     address = os.environ.get("PREFECT_API_URL") or None
     if address is None:
         return None
@@ -64,70 +51,13 @@ def user_api() -> str | None:
         with urllib.request.urlopen(f"{address.rstrip('/')}/health", timeout=HEALTH_S):
             pass
     except urllib.error.HTTPError:
-        pass  # somebody answers, and may want a key
+        pass  # a server answers, and may want a key
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise GoldilocksError(
             f"PREFECT_API_URL = {address}: no Prefect API answers there ({reason}); start it, or unset the variable."
         ) from error
     return address
-
-
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a server; kill it after `STOP_S`."""
-    process.terminate()
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        process.wait(timeout=STOP_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def wait_for_server(process: subprocess.Popen[bytes], address: str, name: str, *, ended: str, silent: str) -> None:
-    """Wait until the server answers.
-
-    Raises:
-        GoldilocksError: it ended or stays silent, with advice ``ended`` or ``silent``.
-    """
-    end = time.monotonic() + START_S
-    while time.monotonic() < end:
-        if process.poll() is not None:
-            raise GoldilocksError(f"{name} ended with status {process.returncode}; {ended}.")
-        try:
-            with urllib.request.urlopen(f"{address}/health", timeout=HEALTH_S):
-                return
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.1)
-    raise GoldilocksError(f"{name} did not answer at {address} within {START_S:.0f} s; {silent}.")
-
-
-class ServerWithPage:
-    """Prefect's server with the page below `PAGE`, as an ASGI application.
-
-    Args:
-        token: the page's key.
-    """
-
-    def __init__(self, server: ASGIApp, folders: Sequence[Path], token: str) -> None:
-        self._server, self._folders, self._token = server, folders, token
-        self._page: ASGIApp | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        path = scope.get("path", "")
-        if not self._folders or not (path == PAGE or path.startswith(f"{PAGE}/")):
-            await self._server(scope, receive, send)
-            return
-        if self._page is None:
-            require_extra("page", "the page")
-            from flows.page.app import make_app
-
-            parents = {folder.parent for folder in self._folders}
-            names = [folder.name for folder in self._folders]
-            self._page = make_app(parents.pop(), self._token, prefix=PAGE, only=names)
-        await self._page(scope, receive, send)
 
 
 def unblock_automations() -> None:
@@ -150,6 +80,22 @@ def unblock_automations() -> None:
     vars(automations)["run_coro_as_sync"] = note
 
 
+def add_page(server: Starlette, folders: Sequence[Path], token: str) -> None:
+    """Add the page of run folders, which are in one folder, below `PAGE`, if its extra is installed.
+
+    Args:
+        token: the page's key.
+    """
+    if not folders or not has_extra("page"):
+        return
+    from starlette.routing import Mount
+
+    from flows.page.app import make_app
+
+    page = make_app(folders[0].parent, token, only=[folder.name for folder in folders])
+    server.router.routes.insert(0, Mount(PAGE, page))
+
+
 def _serve(port: int, folders: Sequence[Path]) -> None:
     import threading
 
@@ -165,8 +111,9 @@ def _serve(port: int, folders: Sequence[Path]) -> None:
     from prefect.server.api.server import create_app
 
     unblock_automations()
-    app = Guard(ServerWithPage(create_app(), folders, keys.page), keys, origins)
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error")
+    app = create_app()
+    add_page(app, folders, keys.page)
+    uvicorn.run(Guard(app, keys, origins), host="127.0.0.1", port=port, log_level="error")
 
 
 if __name__ == "__main__":

@@ -12,40 +12,43 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from curation.records import ConfigError, GoldilocksError, StoreError
-from curation.storage.locks import lock_folder
+from curation.storage.locks import lock_folder, lock_holder
 from curation.storage.stages import atomic_write
 from flows.run.recipe import load_recipe
 from flows.run.terminal import SafeConsole
-from flows.serve.access import KEY_FILE, Keys, new_keys, write_key
+from flows.serve.access import CLIENT_KEY, KEY_FILE, PAGE_KEY, SERVER_KEY, Keys, new_keys, write_key
 from flows.serve.processes import TOKEN, end_processes
-from flows.serve.server import PAGE, stop, wait_for_server
+from flows.serve.server import HEALTH_S, NO_TELEMETRY, PAGE, quiet
 from flows.serve.unfinished import trainer_of
 
 PORT = 4200
 """The default, as Prefect's."""
 
-SERVED = {
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "PREFECT_CLI_PROMPT": "false",
-    "DO_NOT_TRACK": "1",
-}
-
 DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
 
 SERVICE = "service"
 """The service's folder in the run folder."""
+
+RUNNER = {"PREFECT_RUNNER_SERVER_ENABLE": "false", "PREFECT_CLIENT_METRICS_ENABLED": "false"}
+"""Variables of the runner, which opens no port."""
+
+START_S = 600.0
+"""Seconds until the server must answer; a first start creates a database."""
+
+STOP_S = 10.0
+"""Seconds until a child is killed."""
 
 RESTART_S = 2.0
 """Seconds until the children are restarted."""
@@ -91,29 +94,22 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
         trainer_of(path, recipe.schedule, run)
     absolute = tuple(path.absolute() for path in paths)
     service = Service(absolute, out, port or PORT, secrets.token_hex(8), runs, new_keys())
-    for name, value in SERVED.items():
-        os.environ.setdefault(name, value)
+    quiet(NO_TELEMETRY)
     with ExitStack() as stack:
         for folder in runs:
             stack.enter_context(_served_once(folder / SERVICE, service.token, service.keys.page))
         stack.callback(end_processes, service.token)
-        stack.enter_context(_ends_on_sigterm())
-        print("starting: Prefect's page and the recipes' schedules", file=sys.stderr, flush=True)
-        for line in _access_lines(service):
-            print(line, file=sys.stderr, flush=True)
+        access = (
+            f"the runs' own page: http://127.0.0.1:{service.port}{PAGE}/\n"
+            f"both pages ask for the key in {runs[0] / SERVICE / KEY_FILE}, which only you can read"
+        )
+        if os.environ.get("PREFECT_API_URL"):
+            access = (
+                "PREFECT_API_URL names your own server: its access rules hold, this service's key does not protect "
+                "it. Only the flows and parameters of these recipes are run."
+            )
+        print(f"starting: Prefect's page and the recipes' schedules\n{access}", file=sys.stderr, flush=True)
         _keep_serving(service)
-
-
-def _access_lines(service: Service) -> list[str]:
-    if os.environ.get("PREFECT_API_URL"):
-        return [
-            "PREFECT_API_URL names your own server: its access rules hold, this service's key does not protect it. "
-            "Only the flows and parameters of these recipes are run."
-        ]
-    return [
-        f"the runs' own page: http://127.0.0.1:{service.port}{PAGE}/",
-        f"both pages ask for the key in {service.folders[0] / SERVICE / KEY_FILE}, which only you can read",
-    ]
 
 
 @contextmanager
@@ -126,28 +122,15 @@ def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
         except StoreError as error:
             if not mark.exists():
                 raise
-            holder = json.loads(mark.read_text(encoding="utf-8"))["process"]
             raise StoreError(
-                f"{folder.parent} is served already, by process {holder}; end that one, or give another --out."
+                f"{folder.parent} is served already, by process {lock_holder(folder)}; end that one, or give another "
+                "--out."
             ) from error
         if mark.exists():
             end_processes(str(json.loads(mark.read_text(encoding="utf-8"))["token"]))
-        atomic_write(mark, json.dumps({"token": token, "process": os.getpid()}) + "\n")
+        atomic_write(mark, json.dumps({"token": token}) + "\n")
         stack.callback(write_key(folder, key).unlink, missing_ok=True)
         yield
-
-
-@contextmanager
-def _ends_on_sigterm() -> Iterator[None]:
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _keep_serving(service: Service) -> None:
@@ -167,17 +150,17 @@ def _keep_serving(service: Service) -> None:
 
 
 def _serve_once(service: Service, is_first: bool) -> str:
-    """Run the children until one ends; return how it ended.
-
-    Raises:
-        GoldilocksError: the server does not start, or the first runner fails at once.
-    """
+    """Run the children until one ends; return how it ended, or raise why the first ones did not start."""
     with ExitStack() as stack:
         address, server = stack.enter_context(serving_api(service.port, service.keys, service.token, service.folders))
+        environment = {**os.environ, **RUNNER, "PREFECT_API_URL": address, TOKEN: service.token}
+        if server is not None:
+            environment[CLIENT_KEY] = service.keys.service
+            environment.pop("PREFECT_API_KEY", None)
         runner = subprocess.Popen(
             [sys.executable, "-m", "flows.serve.runner", str(service.out or ""), *map(str, service.paths)],
             stdin=subprocess.PIPE,
-            env={**_client_environment(service), "PREFECT_API_URL": address, TOKEN: service.token},
+            env=environment,
             start_new_session=True,
         )
         stack.callback(stop, runner)
@@ -191,14 +174,6 @@ def _serve_once(service: Service, is_first: bool) -> str:
         return f"{name} ended with status {process.returncode if process is not None else '?'}"
 
 
-def _client_environment(service: Service) -> dict[str, str]:
-    closed = {**os.environ, "PREFECT_RUNNER_SERVER_ENABLE": "false", "PREFECT_CLIENT_METRICS_ENABLED": "false"}
-    if os.environ.get("PREFECT_API_URL"):
-        return closed
-    closed.pop("PREFECT_API_KEY", None)
-    return {**closed, **service.keys.of_client()}
-
-
 @contextmanager
 def serving_api(
     port: int, keys: Keys, token: str = "", folders: Sequence[Path] = ()
@@ -208,9 +183,6 @@ def serving_api(
     Args:
         keys, token: of a local server and the service.
         folders: run folders on the page, in one folder.
-
-    Raises:
-        GoldilocksError: the port is taken, or the server does not start.
     """
     user_api = os.environ.get("PREFECT_API_URL")
     if user_api:
@@ -226,7 +198,8 @@ def serving_api(
         env={
             **os.environ,
             **({TOKEN: token} if token else {}),
-            **keys.of_server(),
+            SERVER_KEY: keys.service,
+            PAGE_KEY: keys.page,
             "PREFECT_SERVER_API_HOST": "127.0.0.1",
             "PREFECT_SERVER_API_PORT": str(port),
             "PREFECT_SERVER_API_BASE_PATH": "/api",
@@ -235,11 +208,37 @@ def serving_api(
         start_new_session=True,
     )
     try:
-        ended = f"run `python -m flows.serve.server 4200` to see why, and look at {DATABASE} if you set it"
-        wait_for_server(process, address, "Prefect's server", ended=ended, silent="start it again")
+        _wait_for(process, address)
         yield address, process
     finally:
         stop(process)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a child, and what it has started, by closing its standard input."""
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(timeout=STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _wait_for(process: subprocess.Popen[bytes], address: str) -> None:
+    end = time.monotonic() + START_S
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            raise GoldilocksError(
+                f"Prefect's server ended with status {process.returncode}; run `python -m flows.serve.server 4200` to "
+                f"see why, and look at {DATABASE} if you set it."
+            )
+        try:
+            with urllib.request.urlopen(f"{address}/health", timeout=HEALTH_S):
+                return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.1)
+    raise GoldilocksError(f"Prefect's server did not answer at {address} within {START_S:.0f} s; start it again.")
 
 
 def _require_free(port: int) -> None:

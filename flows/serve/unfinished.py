@@ -44,11 +44,7 @@ def training_data(folder: Path) -> str:
 
 
 def trainer_of(path: Path, schedule: ScheduleSettings, folder: Path) -> Path | None:
-    """Return the schedule's checked training recipe, if any.
-
-    Raises:
-        ConfigError: it is missing or invalid.
-    """
+    """Return the schedule's checked training recipe, if any."""
     if schedule.train is None:
         return None
     trainer = (path.parent / schedule.train).absolute()

@@ -56,7 +56,7 @@ from flows.run.run_folder import Run, difficulty_stage, stage_model
 from flows.run.runner import current_runner
 from flows.run.sampling_session import SamplingSession, read_priors, request_details
 from flows.run.stage import Kind, RetryRule, Stage, StageResult, StageRun
-from flows.run.stage_priors import RATES, PriorLearner, prior_learner, wants_learner
+from flows.run.stage_priors import RATES, PriorLearner, prior_learner
 from flows.stages.judging import open_judge
 
 KEY = "key.json"
@@ -297,7 +297,7 @@ def stage_learner(
     policy: str,
 ) -> PriorLearner | None:
     """Return the learner of a stage's priors; None if priors are given or unwanted."""
-    if (folder / "priors").is_dir() or not wants_learner(rule):
+    if (folder / "priors").is_dir() or rule.error_rate == 0:
         return None
     stated = {source.name: source.prior_attempts for source in run.recipe.sources if source.prior_attempts}
     columns = ["id", "source", *(["meta"] if stated or run.made_sources else [])]
@@ -419,7 +419,6 @@ def attempts_of(part: str) -> Stage:
         retries=RETRIES,
         by_verifier=True,
         part=part,
-        task="attempts",
     )
 
 

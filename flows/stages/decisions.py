@@ -173,7 +173,6 @@ def decisions_of(part: str) -> Stage:
         explain=explain,
         by_verifier=True,
         part=part,
-        task="decisions",
     )
 
 

@@ -75,7 +75,7 @@ def _similar_pairs(job: StageRun, shards: StageShards, ranks: Ranks, accepted: S
         folder.write(0, Shard(len(ranks), {"pairs": pairs}, kept_rows=len(ranks)))
         folder.close(1)
         shutil.rmtree(scratch, ignore_errors=True)
-    return folder.read("pairs", 0)
+    return read_shard(folder.folder, "pairs", 0)
 
 
 NEAR_DEDUP = Stage(

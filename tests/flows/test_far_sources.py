@@ -1,10 +1,9 @@
-"""All commands on a recipe whose rows lie in an archive behind a URL, with a mirror and a monitor."""
+"""All commands on a recipe whose rows lie in an archive behind a URL, with a mirror."""
 
 from __future__ import annotations
 
 import io
 import json
-import sys
 import zipfile
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 from tests.curation.sources.test_remote import Files
 from tests.flows.conftest import Tiny, goldilocks, published, write_tiny
 from tests.flows.pipelines.test_refresh import newer_policy
-from tests.training.evaluation.test_monitors import Noted
 
 
 @pytest.mark.slow
@@ -35,13 +33,9 @@ def test_all_commands_read_an_archive_behind_a_url_once(
             assert said.status == 0, said.err
         assert "nothing that it tries would fail" in said.out
         assert not there.exists()  # what is only tried is copied nowhere
-        noted = Noted("wandb")
-        monkeypatch.setitem(sys.modules, "wandb", noted)
-        recipe.write_text(f'{recipe.read_text()}\n[monitor]\nwandb = "goldilocks"\n')
         for arguments in (("plan", recipe, "--out", out, "--pilot", "2"), ("run", recipe, "--out", out)):
             said = goldilocks(*arguments)
             assert said.status == 0, said.err
-        assert [name for name, _ in noted.calls].count("init") == 1
         assert published(out, "data").equals(published(tiny_run.folder, "data"))
         first = published(out, "data")["id"][0]
         assert "in the curated set" in goldilocks("explain", out, first[:8]).out

@@ -137,7 +137,7 @@ class AttemptLog:
             self._stores[purpose] = AttemptStore(self._run / ATTEMPTS, key, about)
         if (purpose, verifier) not in self._verdict_stores:
             folder, about = self._run / VERDICTS / verifier, {**about, "verifier": verifier}
-            self._verdict_stores[purpose, verifier] = VerdictStore(folder, key, verifier, about)
+            self._verdict_stores[purpose, verifier] = VerdictStore(folder, key, about, verifier=verifier)
         return self._stores[purpose], self._verdict_stores[purpose, verifier]
 
     @property
@@ -201,7 +201,8 @@ def read_attempts(
 def verdict_tables(run: Path) -> Iterator[pl.DataFrame]:
     """Yield each verdict once, in `VERDICT`; unjudged rollouts have a null ``outcome``."""
     for folder, content in _folders(run, VERDICTS):
-        yield from VerdictStore(folder.parent, _key(content), str(content["verifier"]), create=False).tables()
+        verifier = str(content["verifier"])
+        yield from VerdictStore(folder.parent, _key(content), create=False, verifier=verifier).tables()
 
 
 def count_attempts(run: Path) -> dict[str, int]:

@@ -14,6 +14,7 @@ import pytest
 from typer.main import get_command
 
 from flows.cli import app
+from flows.serve.access import CLIENT_KEY
 from tests.flows.conftest import KEYS, ROOT, TITLES, Tiny, goldilocks, refusal, stamps
 from tests.waiting import PATIENCE_S
 
@@ -135,7 +136,7 @@ def test_the_process_prints_only_its_own_lines_and_publishes_the_same_bytes(
 ) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "COLUMNS"))}
     if shown:
-        environment |= {"PREFECT_API_URL": request.getfixturevalue("under_prefect"), **KEYS.of_client()}
+        environment |= {"PREFECT_API_URL": request.getfixturevalue("under_prefect"), CLIENT_KEY: KEYS.service}
     command = [sys.executable, "-m", "flows.cli", "run", str(tiny_run.recipe), "--out", str(tmp_path / "run")]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr

@@ -13,7 +13,7 @@ from curation.storage.stages import read_manifest
 from flows.cli.plan import plan_recipe, show_plan, stated_plan, training_plan
 from flows.launch.training import is_training_recipe
 from flows.pipelines.planned_costs import compare_with_plan, stored_plan
-from flows.run.recipe import load_recipe, unpinned_lines
+from flows.run.recipe import load_recipe, recipe_warnings
 from flows.run.run_folder import open_run
 from flows.run.training import load_train_recipe
 from flows.stages.attempts import attempts_of
@@ -89,9 +89,9 @@ def test_a_hub_set_that_is_not_pinned_is_named(tmp_path: Path, capsys: pytest.Ca
     said = stated(MAGISTRAL, capsys, "sources.0.revision=main")
     assert "AI-MO/NuminaMath-1.5 is not pinned: `main` is no commit" in said
     recipe = load_recipe(MAGISTRAL, ["sources.0.path=runs/mine", "sources.0.revision=main"])
-    assert len(unpinned_lines(recipe, tmp_path)) == 1
+    assert len(recipe_warnings(recipe, tmp_path)) == 1
     (tmp_path / "runs" / "mine").mkdir(parents=True)  # a data set in a folder of this machine
-    assert not unpinned_lines(recipe, tmp_path)
+    assert not recipe_warnings(recipe, tmp_path)
 
 
 def test_recipes_without_the_figures_are_refused(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from curation.records import ConfigError
 from flows.cli import gpus
 from flows.launch.batch_files import MOUNT, Launch, kubernetes_manifest
 from flows.launch.layout import copies_overrides
+from flows.run import training
 from flows.run.recipe import load_recipe
 from flows.run.training import load_train_recipe, train_apart
 from tests.places import ROOT
@@ -94,14 +95,15 @@ def test_more_gpus_than_there_are_is_said(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.vllm
 @pytest.mark.slow
-def test_training_with_generator_servers_starts_and_ends_them(tmp_path: Path) -> None:
+def test_training_with_generator_servers_starts_and_ends_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a CPU: two steps of the embedded model with one server and one trainer."""
     pytest.importorskip("vllm")
     changes = [VLLM, "steps=2", "collector.n_async=16", "collector.n_batch=8", "collector.n_minibatch=8"]
     changes += ["collector.group_size=4", "data.problems=16", "rewards.max_length=48", "checks=false", "evaluation={}"]
     before = set(psutil.Process().children(recursive=True))
     out = tmp_path / "run"
-    model = train_apart(TRAIN, out, changes, placement=EmbeddedPlacement(1, (), ((),)))
+    monkeypatch.setattr(training, "placed", lambda *_: EmbeddedPlacement(1, (), ((),)))
+    model = train_apart(TRAIN, out, changes)
     assert (model / "model.safetensors").is_file()
     assert json.loads((out / "run.json").read_text())["recipe"]["models"]["student"]["kind"] == "vllm"
     rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]

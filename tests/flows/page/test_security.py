@@ -8,9 +8,12 @@ from pathlib import Path
 import httpx
 import polars as pl
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
 
 from flows.page.security import HEADERS
-from flows.serve.server import PAGE, ServerWithPage
+from flows.serve.server import PAGE, add_page
 from tests.flows.conftest import Tiny
 from tests.flows.page.conftest import SIGNS, Visitor
 
@@ -122,13 +125,10 @@ def test_the_page_works_behind_any_prefix(tiny_run: Tiny) -> None:
 
 @pytest.mark.anyio
 async def test_the_service_shows_its_runs_beside_prefect(tiny_copy: Tiny, tmp_path: Path) -> None:
-    async def server(_scope: object, _receive: object, send: object) -> None:
-        await send({"type": "http.response.start", "status": 204, "headers": []})  # type: ignore[operator]
-        await send({"type": "http.response.body", "body": b""})  # type: ignore[operator]
-
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "run.json").write_text("{}")
-    app = ServerWithPage(server, [tiny_copy.folder], "secret")
+    app = Starlette(routes=[Route("/{path:path}", lambda _request: Response(status_code=204))])
+    add_page(app, [tiny_copy.folder], "secret")
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         assert (await client.get("/api/health")).status_code == 204
         assert (await client.get(f"{PAGE}x")).status_code == 204

@@ -13,7 +13,7 @@ from curation.config.policies import ModelFile, PromptFile
 from curation.prompts import solving_prompt
 from curation.records import ConfigError, StoreError
 from flows.pipelines.ablate import READY, ablate
-from flows.run.benches import bench_path
+from flows.run.benches import load_bench
 from flows.run.training import load_train_recipe, read_run
 from tests.places import ROOT
 from training.embedded_model.problems import Split, generate_exercises
@@ -94,7 +94,7 @@ def test_ready_ablations_can_be_meant() -> None:
         assert ablation.name == path.stem.replace("_", "-")
         for arm in ablation.arms():
             load_train_recipe(path.parent / arm.recipe(ablation.recipe), arm.changes(ablation.set, 1))
-        assert all(bench_path(name, path.parent) for name in ablation.benches)
+        assert all(load_bench(name, folder=path.parent) for name in ablation.benches)
 
 
 def test_a_prompt_in_a_file_is_versioned_by_its_text(tmp_path: Path) -> None:

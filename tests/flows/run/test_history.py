@@ -22,8 +22,6 @@ def test_every_stage_that_worked_has_a_line(tiny_run: Tiny) -> None:
     assert (first["command"], first["state"]) == ("run", "begun")
     assert [line["stage"] for line in stages][:3] == ["sources", "statements", "references"]
     assert stages[0]["in"] == stages[0]["kept"] == 11
-    assert all(line["cpu_s"] >= 0 and line["peak_mb"] > 10 for line in stages)
-    assert [line["peak_mb"] for line in stages] == sorted(line["peak_mb"] for line in stages)
     assert (last["command"], last["state"], last["reused"]) == ("run", "finished", 0)
 
 

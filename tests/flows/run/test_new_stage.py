@@ -17,10 +17,9 @@ from curation.storage.stages import Shard, read_manifest, read_shard
 from flows.cli.plan import plan_recipe
 from flows.pipelines.by_recipe import CURATE_MATH, PIPELINES
 from flows.run import pipeline
-from flows.run.pipeline import Pipeline
+from flows.run.pipeline import Pipeline, as_task
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import CODE, MATH, Stage, StageResult, StageRun
-from flows.run.tasks import as_task
 from flows.stages.base import split_rows
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.near_dedup import NEAR_DEDUP
@@ -96,7 +95,7 @@ def test_a_stage_in_the_list_is_everywhere(
     titles = [line[:24].rstrip() for line in said.err.splitlines()]
     assert titles[titles.index("Products left out") - 1] == EXACT_DEDUP.title
     assert tasks[titles.index("Products left out")] == ("Products left out", "Products left out")
-    assert ("attempts", "stage1: attempts") in tasks
+    assert ("Stage 1: attempts", "Stage 1: attempts") in tasks
     funnel = [line.split()[:6] for line in goldilocks("status", run.folder).out.splitlines() if "Products" in line]
     assert funnel == [["Products", "left", "out", str(manifest.rows_in), str(manifest.kept), "3"]]
     assert "| Products left out |" in (run.folder / "curated" / "README.md").read_text()

@@ -11,7 +11,8 @@ from tests.places import ROOT
 
 SCRIPT = """
 from flows.run.progress import bar, note
-with bar("Stage 1: attempts", 9000, 2000) as advance:
+with bar("Stage 1: attempts", 9000) as advance:
+    advance(2000)
     note("5 min left, 1,904 attempts, 12,345 tokens/s, 1,234 kept, 567 dropped, 64 in flight at 1.2 s", 5500)
     advance(1000)
 """

@@ -25,14 +25,6 @@ from tests.waiting import PATIENCE_S, wait_until
 
 SCHEDULE = '\n[schedule]\ncron = "*/5 * * * *"\ntrain = "train.toml"\nrounds = 2\n'
 
-SERVE = """
-import sys
-from pathlib import Path
-from flows.serve.serving import serve_recipes
-
-serve_recipes([Path(sys.argv[1])], Path(sys.argv[2]), int(sys.argv[3]))
-"""
-
 
 def scheduled(folder: Path, schedule: str = SCHEDULE) -> Path:
     """The tiny recipe with a schedule, and a trainer's recipe beside it."""
@@ -111,7 +103,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     here |= {"PREFECT_HOME": str(folder / "home"), "PREFECT_RUNNER_POLL_FREQUENCY": "1", "PYTHONPATH": str(ROOT)}
     with log.open("wb") as written:
         process = subprocess.Popen(
-            [sys.executable, "-c", SERVE, str(recipe), str(run), str(port)],
+            [sys.executable, "-m", "flows.cli", "serve", str(recipe), "--out", str(run), "--port", str(port)],
             cwd=folder,
             env=here,
             stdin=subprocess.DEVNULL,

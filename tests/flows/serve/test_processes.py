@@ -75,5 +75,5 @@ def test_a_held_gpu_slot_is_waited_for_and_a_killed_holder_frees_it(
             holder.kill()
 
         with gpu_slot(1, say):
-            assert (slots_folder() / "slot-0.lock").exists()
+            assert (slots_folder() / "slot-0").is_dir()
     assert said == [f"waits for the GPUs: all 1 slots are held, by processes {holder.pid}"]

@@ -23,15 +23,15 @@ pytestmark = pytest.mark.slow
 def test_a_recipe_is_served_as_its_line_its_training_and_its_refresh(tmp_path: Path, under_prefect: str) -> None:
     from prefect.client.orchestration import get_client
 
-    from flows.serve.schedule import deployments, schedule_phrase
+    from flows.serve.schedule import deployments, start_phrase
 
     pinned = deployments(scheduled(tmp_path / "in"), tmp_path / "run")
-    made = {one.flow_name: one for one in (deployment.for_prefect() for deployment in pinned)}
-    assert {name: schedule_phrase(one) for name, one in made.items()} == {
-        "curate-math": ["cron */5 * * * *"],
-        "train-stage": ["on goldilocks.curated"],
-        "refresh": ["on goldilocks.checkpoint"],
+    assert {flow.name: start_phrase(settings) for flow, settings in pinned} == {
+        "curate-math": "cron */5 * * * *",
+        "train-stage": "on goldilocks.curated",
+        "refresh": "on goldilocks.checkpoint",
     }
+    made: dict[str, Any] = {flow.name: flow.to_deployment(**settings) for flow, settings in pinned}
     own = {"folder": str(tmp_path / "run"), "recipe": str(tmp_path / "in" / "train.toml"), "rounds": 2}
     assert made["train-stage"].parameters == own
     (trigger,) = made["refresh"].triggers
@@ -53,8 +53,8 @@ def test_a_recipe_without_a_trainer_is_not_trained(tmp_path: Path, under_prefect
     from flows.serve.schedule import deployments
 
     made = deployments(scheduled(tmp_path / "in", ""))
-    assert [one.flow.name for one in made] == ["curate-math", "refresh"]
-    assert not made[0].for_prefect().schedules
+    assert [flow.name for flow, _ in made] == ["curate-math", "refresh"]
+    assert made[0][1]["schedule"] is None
 
 
 @pytest.mark.parametrize(

@@ -93,15 +93,19 @@ def test_lost_runs_are_closed_and_started_again(tmp_path: Path, under_prefect: s
     from prefect.client.orchestration import get_client
     from prefect.states import Running
 
-    from flows.serve.runner import ServedSet, close_lost_runs, start_unfinished
+    from flows.run.recipe import load_recipe
+    from flows.serve.runner import close_lost_runs, start_unfinished
     from flows.serve.schedule import deployments
 
     folder = announced(tmp_path, 1)
-    known = [one.for_prefect().apply() for one in deployments(scheduled(tmp_path / "in"), folder)]
-    served = ServedSet("tiny", folder, SCHEDULE)
+    made: list[Any] = [
+        flow.to_deployment(**settings) for flow, settings in deployments(scheduled(tmp_path / "in"), folder)
+    ]
+    known = [one.apply() for one in made]
+    served = load_recipe(tmp_path / "in" / "tiny.toml"), folder
     with get_client(sync_client=True) as client:
-        assert start_unfinished(client, served, datetime.now(UTC)) is not None
-        assert start_unfinished(client, served, datetime.now(UTC)) is None, "it is on its way"
+        assert start_unfinished(client, *served, datetime.now(UTC)) is not None
+        assert start_unfinished(client, *served, datetime.now(UTC)) is None, "it is on its way"
         deployment = client.read_deployment_by_name("train-stage/tiny")
         (run,) = [
             one
@@ -113,5 +117,5 @@ def test_lost_runs_are_closed_and_started_again(tmp_path: Path, under_prefect: s
         assert close_lost_runs(client, known) == 1
         assert close_lost_runs(client, known) == 0
         assert client.read_flow_run(run.id).state.is_crashed()  # type: ignore[union-attr]
-        assert start_unfinished(client, served, datetime.now(UTC)) is None, "not at once"
-        assert start_unfinished(client, served, datetime.now(UTC) + timedelta(seconds=31)) is not None
+        assert start_unfinished(client, *served, datetime.now(UTC)) is None, "not at once"
+        assert start_unfinished(client, *served, datetime.now(UTC) + timedelta(seconds=31)) is not None

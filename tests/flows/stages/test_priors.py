@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -14,7 +13,6 @@ from flows.cli.refresh import refresh_run
 from flows.publish.versions import scan_decisions
 from flows.run import stage_priors
 from flows.run.progress import read_metrics
-from flows.run.sampling_session import LEARNT
 from tests.flows.conftest import goldilocks, published, write_jsonl
 from tests.flows.solver import Solver, answer, pass_rate, statement
 
@@ -66,11 +64,6 @@ def verdicts_folder(folder: Path, part: str) -> Path:
     return verifier
 
 
-def learnt(folder: Path, stage: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((verdicts_folder(folder, stage) / LEARNT).read_text())
-    return content
-
-
 def check_every_figure(folder: Path, part: str, policy: str) -> None:
     """Each published row states what the verdicts on its attempts state; `test_early_stopping` has the estimates."""
     verdicts = read_table(verdicts_folder(folder, part), "verdicts")
@@ -107,9 +100,6 @@ def test_stage_1s_attempts_spare_stage_2_attempts(tmp_path: Path) -> None:
         reports = [row for row in read_metrics(folder) if "attempts" in row]
         assert sum(last["attempts"] for last in {row["stage"]: row for row in reports}.values()) == made
         assert made == weak.requests + strong.requests
-    told = learnt(folder, "stage2")
-    assert told["used"], told["sentence"]
-    assert told["attempts"] < told["attempts_without"]
     priors = read_table(verdicts_folder(folder, "stage2"), "priors")
     assert priors.filter(pl.col("error_rate") == 0).height == 60
     assert priors.height == PROBLEMS
