@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import polars as pl
 
 from curation.programs import execution_matrix
-from curation.storage.stages import Shard
+from curation.programs.execution_matrix import MAX_TESTS
+from curation.programs.unit import Unit
+from curation.storage.stages import Shard, read_shard
 from curation.verify.programs.judge import VERSION as PROGRAMS
 from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Kind, Stage, StageResult, StageRun
-from flows.stages.units import Unit, units
+from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
+from flows.stages.sources import SOURCES
 
 MEASURED_LIMITS = pl.Schema(
     {
@@ -46,7 +50,7 @@ def _shard(run: Run, runner: Runner, problems: Iterable[Unit]) -> Shard:
         matrix = execution_matrix.run_execution_matrix(
             runner,
             unit.name,
-            unit.problem(run),
+            unit.problem(run.recipe.code),
             unit.candidates(),
             time_given=unit.judging["time_limit_s"] is not None,
             indices=unit.tests["index"].to_list(),
@@ -63,6 +67,26 @@ def _shard(run: Run, runner: Runner, problems: Iterable[Unit]) -> Shard:
     notes = {"judged": sum(row[2] for row in limits), "broken": sum(row[3] for row in limits)}
     notes["tests_beyond"] = beyond  # more than `MAX_TESTS` of a problem: not run, not kept
     return Shard(count, tables, kept_rows=count, notes=notes)
+
+
+def units(run: Run, problems: Path, index: int) -> Iterator[Unit]:
+    """Yield a shard's problems, with up to `MAX_TESTS` tests."""
+    folder = SOURCES.folder_in(run)
+    frame = read_shard(problems, "kept", index)
+    names = frame["id"].to_list()
+    tests = read_shard(folder, TESTS_TABLE, index).filter(pl.col("problem").is_in(names))
+    solutions = read_shard(folder, SOLUTIONS_TABLE, index).filter(pl.col("problem").is_in(names))
+    judging = {row["problem"]: row for row in read_shard(folder, JUDGING_TABLE, index).iter_rows(named=True)}
+    for row in frame.iter_rows(named=True):
+        name = row["id"]
+        own = tests.filter(pl.col("problem") == name).sort("index")
+        yield Unit(
+            row,
+            own.head(MAX_TESTS),
+            max(0, own.height - MAX_TESTS),
+            solutions.filter(pl.col("problem") == name).sort("index"),
+            judging[name],
+        )
 
 
 EXECUTION_MATRIX = Stage(

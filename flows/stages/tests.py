@@ -11,8 +11,11 @@ from pathlib import Path
 import polars as pl
 
 from curation.programs import execution_matrix, tests_agreement
+from curation.programs.generation import ENOUGH_TESTS, MODEL_ORIGIN, GeneratedTests, generate_tests, vouching_of
 from curation.programs.mutation import keeps_counts
 from curation.programs.selecting import VERSION as SELECTING_VERSION
+from curation.programs.sound_tests import failing_solutions
+from curation.programs.unit import Unit
 from curation.programs.validation import VERSION as VALIDATION_VERSION
 from curation.programs.validation import Vouching, cut_inputs
 from curation.records import DROPPED, JUDGING, TEST, DropReason
@@ -22,12 +25,9 @@ from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Stage, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.code_generation import ENOUGH_TESTS, MODEL_ORIGIN, GeneratedTests, generate_tests, vouching_of
-from flows.stages.execution_matrix import EXECUTION_MATRIX
+from flows.stages.execution_matrix import EXECUTION_MATRIX, units
 from flows.stages.execution_matrix_table import execution_matrix_lines
-from flows.stages.sound_tests import failing_solutions
 from flows.stages.test_programs import TEST_PROGRAMS
-from flows.stages.units import Unit, units
 
 GIVEN_TESTS = "tests"
 """Number of the sources' tests, of a problem or shard."""
@@ -151,7 +151,9 @@ def _decide_problem(
     inputs = known_inputs(unit, vouching, tests_agreement.decide_tests(runs, _test_ids(unit.tests)))
     decisions = tests_agreement.decide_tests(runs, _test_ids(unit.tests), inputs)
     tests = execution_matrix.corrected(unit.tests, decisions, outputs)
-    generated = generate_tests(run, unit, runner, runs, decisions, tests, limit, responses, vouching)
+    generated = generate_tests(
+        run.recipe.code, run.recipe.seed, unit, runner, runs, decisions, tests, limit, responses, vouching
+    )
     new = pl.DataFrame(generated.tests, schema=TEST, orient="row")
     every = pl.concat([runs, *generated.runs])
     refused = inputs.filter(~pl.col("allowed")).height

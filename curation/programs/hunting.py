@@ -12,19 +12,19 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from curation.config import CodeSettings
 from curation.programs import execution_matrix
 from curation.programs.execution_matrix import Candidate
 from curation.programs.language_variants import TIME_FACTORS
 from curation.programs.mutants import mutants_of
 from curation.programs.selecting import TIMES, OutputClasses, output_kind
+from curation.programs.sound_tests import NewInput
+from curation.programs.unit import Unit
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeLang, CodeProblem, CodeVerdict, Submission
 from curation.verify.programs.running import failure_of
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Limits
-from flows.run.run_folder import Run
-from flows.stages.sound_tests import NewInput
-from flows.stages.units import Unit
 
 HUNTED, HUNTED_BYTES = 6, 2048
 """Inputs tried per hunted one, and their max bytes."""
@@ -59,7 +59,7 @@ class Hunt:
     is the scout's CPU seconds per input.
     """
 
-    run: Run
+    seed: int
     unit: Unit
     runner: Runner
     problem: CodeProblem
@@ -86,7 +86,7 @@ class Hunt:
         """Return mutants that pass the given tests and ``made``, at first also a model's programs."""
         changed = self.voters[self.renewals % len(self.voters)].submission
         count = MUTANTS * _DRAWN if changed.lang is CodeLang.PYTHON else MUTANTS
-        seed = f"{self.run.recipe.seed} {self.unit.name} {self.renewals}"
+        seed = f"{self.seed} {self.unit.name} {self.renewals}"
         # numbers below 0 are no solution's
         mutants = mutants_of(changed.code, changed.lang.value, count, seed)
         written = [Submission(CodeLang.PYTHON, code) for code in (self.written if self.mutants is None else ())]
@@ -208,7 +208,8 @@ def _encoded(tests: Sequence[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
 
 
 def begin_hunt(
-    run: Run,
+    code: CodeSettings,
+    seed: int,
     unit: Unit,
     runner: Runner,
     limit: float,
@@ -226,4 +227,4 @@ def begin_hunt(
     ordered = sorted(voters, key=lambda one: (one.submission.lang is CodeLang.CPP, -len(one.submission.code)))
     scout = min(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))
     given = list(tests.select("input", "output").iter_rows())
-    return Hunt(run, unit, runner, unit.problem(run, limit), ordered, scout, given, wrong, written)
+    return Hunt(seed, unit, runner, unit.problem(code, limit), ordered, scout, given, wrong, written)

@@ -12,18 +12,14 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from curation.config import CodeSettings
 from curation.programs import execution_matrix, tests_agreement
+from curation.programs.hunting import DESIGNED, HUNTED, HUNTED_BYTES, Hunt, begin_hunt
 from curation.programs.language_variants import TIME_FACTORS
+from curation.programs.model_inputs import DESIGNED_INPUTS, MAX_INPUT_KB, WRITTEN, ModelInputs, inputs_from_model
 from curation.programs.mutation import mutate_input, stated_bounds
 from curation.programs.selecting import TIMES, select_tests
-from curation.programs.validation import GivenInput, Vouching, vouch
-from curation.questions.test_programs import validators_in, wrong_programs_in
-from curation.verify.programs.tables import validators_of
-from curation.verify.programs.tools import Runner
-from flows.run.run_folder import Run
-from flows.stages.hunting import DESIGNED, HUNTED, HUNTED_BYTES, Hunt, begin_hunt
-from flows.stages.model_inputs import DESIGNED_INPUTS, MAX_INPUT_KB, WRITTEN, ModelInputs, inputs_from_model
-from flows.stages.sound_tests import (
+from curation.programs.sound_tests import (
     LARGE_BYTES,
     NewInput,
     SoundTest,
@@ -34,7 +30,11 @@ from flows.stages.sound_tests import (
     packed,
     unpacked,
 )
-from flows.stages.units import Unit
+from curation.programs.unit import Unit
+from curation.programs.validation import GivenInput, Vouching, vouch
+from curation.questions.test_programs import validators_in, wrong_programs_in
+from curation.verify.programs.tables import validators_of
+from curation.verify.programs.tools import Runner
 
 BATCH = 16
 """Inputs tried in one round."""
@@ -103,7 +103,8 @@ def vouching_of(unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouchin
 
 @dataclass(slots=True)
 class _Maker:
-    run: Run
+    code: CodeSettings
+    seed: int
     unit: Unit
     runner: Runner
     vouching: Vouching
@@ -124,7 +125,7 @@ class _Maker:
 
     def batch(self) -> list[NewInput]:
         generated = self.generated
-        seed = f"{self.run.recipe.seed} {self.unit.name} {generated.rounds}"
+        seed = f"{self.seed} {self.unit.name} {generated.rounds}"
         batch = [NewInput(text, MODEL_ORIGIN, DESIGNED) for text in self.written.designed[:DESIGNED_INPUTS]]
         del self.written.designed[:DESIGNED_INPUTS]
         if not self.changeable:
@@ -170,7 +171,7 @@ class _Maker:
         indices = list(range(self.next_index, self.next_index + len(batch)))
         self.next_index += len(batch)
         problem = execution_matrix.with_tests(
-            self.unit.problem(self.run, self.limit), [(one.text.encode(), b"") for one in batch]
+            self.unit.problem(self.code, self.limit), [(one.text.encode(), b"") for one in batch]
         )
         matrix = self.execute(
             self.runner,
@@ -263,7 +264,8 @@ class _Maker:
 
 
 def generate_tests(
-    run: Run,
+    code: CodeSettings,
+    seed: int,
     unit: Unit,
     runner: Runner,
     runs: pl.DataFrame,
@@ -287,7 +289,7 @@ def generate_tests(
         before.update(fails)
     generated = GeneratedTests(caught=before.copy())
     voting = _voting(runs)
-    if not run.recipe.code.make_tests:
+    if not code.make_tests:
         generated.reason = "code.make_tests is false"
         return generated
     if unit.judging["function"] is not None:
@@ -307,7 +309,8 @@ def generate_tests(
     candidates = [one for one in unit.candidates() if one.index in voting or one.index in wrong]
     voters, known_wrong = ([one for one in candidates if one.index in part] for part in (voting, wrong))
     maker = _Maker(
-        run,
+        code,
+        seed,
         unit,
         runner,
         vouching,
@@ -316,7 +319,7 @@ def generate_tests(
         voting,
         votes_wanted,
         candidates,
-        begin_hunt(run, unit, runner, limit, voters, tests, known_wrong, wrong_programs_in(responses)),
+        begin_hunt(code, seed, unit, runner, limit, voters, tests, known_wrong, wrong_programs_in(responses)),
         inputs_from_model(runner, responses, trusted=bool(vouching.by)),
         generated,
         set(map(digest, unit.tests["input"])),

@@ -7,11 +7,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from curation.programs.hunting import HUNTED_BYTES
 from curation.questions.test_programs import programs_in
 from curation.verify.programs.problem import CodeLang, Submission
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits
-from flows.stages.hunting import HUNTED_BYTES
 
 WRITTEN = "written"
 """Shape of a model's small inputs."""
