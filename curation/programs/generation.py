@@ -9,12 +9,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
 import polars as pl
 
 from curation.config import CodeSettings
 from curation.programs import execution_matrix, tests_agreement
-from curation.programs.hunting import DESIGNED, HUNTED, HUNTED_BYTES, Hunt, begin_hunt
+from curation.programs.hunting import DESIGNED, HUNTED, HUNTED_BYTES, Hunt
 from curation.programs.language_variants import TIME_FACTORS
 from curation.programs.model_inputs import DESIGNED_INPUTS, MAX_INPUT_KB, WRITTEN, ModelInputs, inputs_from_model
 from curation.programs.mutation import mutate_input, stated_bounds
@@ -33,6 +34,7 @@ from curation.programs.sound_tests import (
 from curation.programs.unit import Unit
 from curation.programs.validation import GivenInput, Vouching, vouch
 from curation.questions.test_programs import validators_in, wrong_programs_in
+from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tables import validators_of
 from curation.verify.programs.tools import Runner
 
@@ -101,168 +103,6 @@ def vouching_of(unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouchin
     return vouch(runner, package, model, given)
 
 
-@dataclass(slots=True)
-class _Maker:
-    code: CodeSettings
-    seed: int
-    unit: Unit
-    runner: Runner
-    vouching: Vouching
-    limit: float
-    execute: Execute
-    voting: set[int]
-    votes_wanted: int
-    candidates: list[execution_matrix.Candidate]
-    hunt: Hunt
-    written: ModelInputs
-    generated: GeneratedTests
-    used: set[bytes]
-    changeable: list[str]
-    pool: list[SoundTest] = field(default_factory=list)
-    doubted: Counter[str] = field(default_factory=Counter)
-    next_index: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-
-    def batch(self) -> list[NewInput]:
-        generated = self.generated
-        seed = f"{self.seed} {self.unit.name} {generated.rounds}"
-        batch = [NewInput(text, MODEL_ORIGIN, DESIGNED) for text in self.written.designed[:DESIGNED_INPUTS]]
-        del self.written.designed[:DESIGNED_INPUTS]
-        if not self.changeable:
-            self.reasons["no given input stays that is small enough and may be changed"] += 1
-        batch = self._unused([*batch, *self._changed(BATCH, seed, MAX_INPUT_KB << 10)])
-        allowed = self._allowed(batch)
-        hunted = self._hunted(seed)
-        generated.inputs += len(batch) + len(hunted)
-        generated.refused += len(batch) - len(allowed)
-        if batch and not allowed:
-            self.reasons["a validator refuses every input"] += 1
-        return [*allowed, *hunted]
-
-    def _changed(self, count: int, seed: str, max_bytes: int) -> list[NewInput]:
-        if not self.changeable:
-            return []
-        bounds = stated_bounds(self.unit.row["statement"])
-        texts = mutate_input([*self.changeable, *self.hunt.classes.rare], bounds, count, seed)
-        return [NewInput(text, CHANGED_ORIGIN, CHANGED) for text in texts if len(text) <= max_bytes]
-
-    def _unused(self, inputs: Sequence[NewInput]) -> list[NewInput]:
-        fresh = [one for one in inputs if digest(one.text) not in self.used]
-        self.used |= {digest(one.text) for one in fresh}
-        return fresh
-
-    def _allowed(self, inputs: Sequence[NewInput]) -> list[NewInput]:
-        if not self.vouching.by or not inputs:
-            return list(inputs)
-        allowed = self.vouching.check(self.runner, [one.text for one in inputs])
-        return [one for one, valid in zip(inputs, allowed, strict=True) if valid]
-
-    def _hunted(self, seed: str) -> list[NewInput]:
-        count = HUNTED * HUNTED_INPUTS
-        self.hunt.renew((unpacked(one.packed), unpacked(one.output)) for one in self.pool if one.size <= HUNTED_BYTES)
-        made = [NewInput(text, MODEL_ORIGIN, WRITTEN) for text in self.written.small[:count]]
-        del self.written.small[:count]
-        made += self._changed(count, f"hunted {seed}", HUNTED_BYTES)
-        fresh = self._allowed([one for one in made if digest(one.text) not in self.used])
-        return self._unused(self.hunt.sweep(fresh, HUNTED_INPUTS, self.generated.caught))
-
-    def try_batch(self, batch: Sequence[NewInput]) -> bool:
-        """Pool a batch's sound inputs; return whether any catches what few tests caught."""
-        indices = list(range(self.next_index, self.next_index + len(batch)))
-        self.next_index += len(batch)
-        problem = execution_matrix.with_tests(
-            self.unit.problem(self.code, self.limit), [(one.text.encode(), b"") for one in batch]
-        )
-        matrix = self.execute(
-            self.runner,
-            self.unit.name,
-            problem,
-            self.candidates,
-            time_given=True,
-            indices=indices,
-            known=[False] * len(batch),
-        )
-        agreed = agreed_tests(
-            matrix.runs, self.voting, self.votes_wanted, MAX_TIME_SHARE * self.limit, TIME_FACTORS
-        )  # fmt: skip
-        if agreed.is_empty():
-            self.reasons["the voting solutions agree on no input, or take too long"] += 1
-        made = dict(zip(indices, batch, strict=True))
-        self.doubted.update(made[test].shape for test in doubted_tests(matrix.runs, self.voting))
-        outputs = {(test, group): text for _, test, group, text in matrix.outputs.iter_rows()}
-        sound = dict(agreed.select("test", "output").iter_rows())
-        failing = failing_solutions(matrix.runs, agreed)
-        small = [test for test in indices if test in sound and len(made[test].text) <= LARGE_BYTES]
-        asked = [(made[test].text, outputs[test, sound[test]]) for test in small]
-        killed = dict(zip(small, self.hunt.failing(asked), strict=True))
-        gained = False
-        for test, group in sound.items():
-            one, fails, dead = made[test], failing.get(test, frozenset()), killed.get(test, frozenset())
-            fresh = any(self.generated.caught[solution] < TIMES for solution in fails)
-            fresh = self.hunt.learn(dead) or fresh
-            if (fails or (fresh and dead)) and self.vouching.by and len(one.text) <= LARGE_BYTES:
-                self.changeable.append(one.text)  # what tells programs apart is changed further
-            gained |= fresh
-            self.generated.caught.update(fails)
-            runs = matrix.runs.filter(pl.col("test") == test).with_columns(
-                (pl.col("output") == group).fill_null(False).alias("expected")
-            )
-            text, output = packed(one.text), packed(outputs[test, group])
-            self.pool.append(SoundTest(test, text, output, one.origin, one.shape, len(one.text), fails, dead, runs))
-        return gained
-
-    def _without_doubts(self) -> list[SoundTest]:
-        """Return sound tests, without shapes on which solutions often disagree or crash."""
-        if self.doubted.total() < max(MIN_DOUBTS, DOUBTFUL_SHARE * (self.doubted.total() + len(self.pool))):
-            return self.pool
-        sound = Counter(one.shape for one in self.pool)
-        doubtful = {
-            shape
-            for shape, doubts in self.doubted.items()
-            if doubts >= DOUBTFUL_RATE * (doubts + sound[shape] + 1)
-        }  # fmt: skip
-        if doubtful & sound.keys():
-            self.reasons["the solutions disagree on inputs of its kind"] += 1
-        return [one for one in self.pool if one.shape not in doubtful]
-
-    def work(self, wrong: set[int], have: int) -> None:
-        wanted, generated, idle = ENOUGH_TESTS, self.generated, 0
-        target = max(KEEP, wanted)
-        while generated.rounds < ROUNDS:
-            generated.rounds += 1
-            batch = self.batch()
-            gained = bool(batch) and self.try_batch(batch)
-            idle = 0 if gained else idle + 1
-            settled = self.hunt.over and all(generated.caught[one] >= TIMES for one in wrong)
-            enough = have + len(self.pool) >= (target if settled or not wrong else wanted)
-            if enough and (idle >= PATIENCE or settled):
-                break
-
-    def keep(self, before: Counter[int], have: int) -> None:
-        generated = self.generated
-        sound = self._without_doubts()
-        large = sorted((test for test in sound if test.size > LARGE_BYTES), key=lambda t: (-len(t.failing), t.index))
-        set_aside = {test.index for test in large[KEEP_LARGE:]}
-        by_index = {test.index: test for test in sound if test.index not in set_aside}
-        room = max(KEEP, ENOUGH_TESTS - have)
-        selected = select_tests(
-            list(by_index),
-            {index: test.failing | test.killed for index, test in by_index.items()},
-            before,
-            room,
-            room - have,
-            kinds={at: f"{one.shape} {at}" if one.shape == DESIGNED else one.shape for at, one in by_index.items()},
-            answers={index: test.output for index, test in by_index.items()},
-        )
-        generated.sound = len(sound)
-        generated.caught = before.copy()
-        for test in (by_index[index] for index in selected):
-            row = (self.unit.name, test.index, unpacked(test.packed), unpacked(test.output), test.origin)
-            generated.tests.append(row)
-            generated.runs.append(test.runs.select(execution_matrix.MEASURED.names()).cast(execution_matrix.MEASURED))
-            generated.caught.update(test.failing)
-
-
 def generate_tests(
     code: CodeSettings,
     seed: int,
@@ -283,54 +123,51 @@ def generate_tests(
         limit: the problem's time limit, in seconds.
         responses: a model's, with generators.
     """
-    valid_decisions = decisions.filter(pl.col("decision") != "discard")
-    before: Counter[int] = Counter()
-    for fails in failing_solutions(runs, valid_decisions).values():
-        before.update(fails)
-    generated = GeneratedTests(caught=before.copy())
-    voting = _voting(runs)
-    if not code.make_tests:
-        generated.reason = "code.make_tests is false"
-        return generated
-    if unit.judging["function"] is not None:
-        generated.reason = "inputs are made for programs, not for functions"
-        return generated
-    if not lacks_tests(runs, valid_decisions):
-        generated.reason = "it does not lack tests"
-        return generated
-    votes_wanted = _votes_wanted(vouching, runs)
-    if len(voting) < votes_wanted:
-        generated.reason = f"too few solutions vote: {len(voting)}, {votes_wanted} wanted"
-        return generated
-    if not vouching.by and not responses:
-        generated.reason = "no validator is believed, and no model wrote inputs"
-        return generated
-    wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
-    candidates = [one for one in unit.candidates() if one.index in voting or one.index in wrong]
+    staying = decisions.filter(pl.col("decision") != "discard")
+    before = Counter(one for fails in failing_solutions(runs, staying).values() for one in fails)
+    voting, wrong = _voting(runs), _wrong(runs)
+    wanted = _votes_wanted(vouching, runs)
+    hindrances = {
+        "code.make_tests is false": not code.make_tests,
+        "inputs are made for programs, not for functions": unit.judging["function"] is not None,
+        "it does not lack tests": not lacks_tests(runs, staying),
+        f"too few solutions vote: {len(voting)}, {wanted} wanted": len(voting) < wanted,
+        "no validator is believed, and no model wrote inputs": not vouching.by and not responses,
+    }
+    if hindrance := next((why for why, applies in hindrances.items() if applies), None):
+        return GeneratedTests(caught=before, reason=hindrance)
+    candidates = [one for one in unit.candidates() if one.index in voting | wrong]
     voters, known_wrong = ([one for one in candidates if one.index in part] for part in (voting, wrong))
+    problem, written = unit.problem(code, limit), wrong_programs_in(responses)
     maker = _Maker(
-        code,
-        seed,
         unit,
         runner,
         vouching,
-        limit,
         execute,
+        problem,
+        seed,
         voting,
-        votes_wanted,
+        wanted,
         candidates,
-        begin_hunt(code, seed, unit, runner, limit, voters, tests, known_wrong, wrong_programs_in(responses)),
+        Hunt(seed, runner, problem, voters, tests, known_wrong, written),
         inputs_from_model(runner, responses, trusted=bool(vouching.by)),
-        generated,
+        GeneratedTests(caught=before.copy()),
         set(map(digest, unit.tests["input"])),
         [text for text in tests["input"] if len(text) <= LARGE_BYTES and vouching.by],
         next_index=1 + int(unit.tests["index"].max() or 0),  # type: ignore[arg-type]
     )
     maker.work(wrong, tests.height)
     maker.keep(before, tests.height)
-    if not generated.tests:
-        generated.reason = max(maker.reasons, key=lambda why: maker.reasons[why], default="no new input was found")
-    return generated
+    if not maker.generated.tests:
+        reasons = maker.reasons
+        maker.generated.reason = max(reasons, key=lambda why: reasons[why], default="no new input was found")
+    return maker.generated
+
+
+def lacks_tests(runs: pl.DataFrame, staying: pl.DataFrame) -> bool:
+    """Return whether a problem has few tests, or a known wrong solution that passes them all."""
+    caught = frozenset[int]().union(*failing_solutions(runs, staying).values())
+    return staying.height < ENOUGH_TESTS or bool(_wrong(runs) - caught)
 
 
 def _votes_wanted(vouching: Vouching, runs: pl.DataFrame) -> int:
@@ -345,7 +182,157 @@ def _voting(runs: pl.DataFrame) -> set[int]:
     return set(runs.join(deviating, on=["problem", "solution"], how="anti")["solution"])
 
 
-def lacks_tests(runs: pl.DataFrame, staying: pl.DataFrame) -> bool:
-    wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
-    caught = frozenset().union(*failing_solutions(runs, staying).values())
-    return staying.height < ENOUGH_TESTS or bool(wrong - caught)
+def _wrong(runs: pl.DataFrame) -> set[int]:
+    return set(runs.filter(~pl.col("right").fill_null(True))["solution"])
+
+
+@dataclass(slots=True)
+class _Maker:
+    unit: Unit
+    runner: Runner
+    vouching: Vouching
+    execute: Execute
+    problem: CodeProblem  # under its limit
+    seed: int
+    voting: set[int]
+    votes_wanted: int
+    candidates: list[execution_matrix.Candidate]
+    hunt: Hunt
+    written: ModelInputs
+    generated: GeneratedTests
+    used: set[bytes]
+    changeable: list[str]
+    next_index: int
+    pool: list[SoundTest] = field(default_factory=list)
+    doubted: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def work(self, wrong: set[int], have: int) -> None:
+        """Try batches of inputs until there are enough sound ones."""
+        generated, idle = self.generated, 0
+        target = max(KEEP, ENOUGH_TESTS)
+        while generated.rounds < ROUNDS:
+            generated.rounds += 1
+            batch = self.batch()
+            idle = 0 if batch and self.try_batch(batch) else idle + 1
+            settled = self.hunt.over and all(generated.caught[one] >= TIMES for one in wrong)
+            enough = have + len(self.pool) >= (target if settled or not wrong else ENOUGH_TESTS)
+            if enough and (idle >= PATIENCE or settled):
+                break
+
+    def batch(self) -> list[NewInput]:
+        """Return a round's inputs: a model's, changed ones, and those that the hunt selects."""
+        generated = self.generated
+        seed = f"{self.seed} {self.unit.name} {generated.rounds}"
+        made = [NewInput(text, MODEL_ORIGIN, DESIGNED) for text in self.written.designed[:DESIGNED_INPUTS]]
+        del self.written.designed[:DESIGNED_INPUTS]
+        if not self.changeable:
+            self.reasons["no given input stays that is small enough and may be changed"] += 1
+        made = self._unused([*made, *self._changed(BATCH, seed, MAX_INPUT_KB << 10)])
+        allowed = self._allowed(made)
+        hunted = self._hunted(seed)
+        generated.inputs += len(made) + len(hunted)
+        generated.refused += len(made) - len(allowed)
+        if made and not allowed:
+            self.reasons["a validator refuses every input"] += 1
+        return [*allowed, *hunted]
+
+    def _changed(self, count: int, seed: str, max_bytes: int) -> list[NewInput]:
+        if not self.changeable:
+            return []
+        bounds = stated_bounds(self.unit.row["statement"])
+        texts = mutate_input([*self.changeable, *self.hunt.classes.rare], bounds, count, seed)
+        return [NewInput(text, CHANGED_ORIGIN, CHANGED) for text in texts if len(text) <= max_bytes]
+
+    def _unused(self, inputs: Sequence[NewInput]) -> list[NewInput]:
+        fresh = [one for one in inputs if digest(one.text) not in self.used]
+        self.used |= {digest(one.text) for one in fresh}
+        return fresh
+
+    def _allowed(self, inputs: Sequence[NewInput]) -> list[NewInput]:
+        if not self.vouching.by or not inputs:
+            return list(inputs)
+        allowed = self.vouching.check(self.runner, [one.text for one in inputs])
+        return list(compress(inputs, allowed))
+
+    def _hunted(self, seed: str) -> list[NewInput]:
+        count = HUNTED * HUNTED_INPUTS
+        self.hunt.renew((unpacked(one.packed), unpacked(one.output)) for one in self.pool if one.size <= HUNTED_BYTES)
+        made = [NewInput(text, MODEL_ORIGIN, WRITTEN) for text in self.written.small[:count]]
+        del self.written.small[:count]
+        made += self._changed(count, f"hunted {seed}", HUNTED_BYTES)
+        fresh = self._allowed([one for one in made if digest(one.text) not in self.used])
+        return self._unused(self.hunt.sweep(fresh, HUNTED_INPUTS, self.generated.caught))
+
+    def try_batch(self, batch: Sequence[NewInput]) -> bool:
+        """Pool a batch's sound inputs; return whether any catches what few tests caught."""
+        indices = list(range(self.next_index, self.next_index + len(batch)))
+        self.next_index += len(batch)
+        made = dict(zip(indices, batch, strict=True))
+        asked = execution_matrix.with_tests(self.problem, [(one.text.encode(), b"") for one in batch])
+        known = [False] * len(batch)
+        matrix = self.execute(
+            self.runner, self.unit.name, asked, self.candidates, time_given=True, indices=indices, known=known
+        )
+        slowest = MAX_TIME_SHARE * self.problem.cpu_s
+        agreed = agreed_tests(matrix.runs, self.voting, self.votes_wanted, slowest, TIME_FACTORS)
+        if agreed.is_empty():
+            self.reasons["the voting solutions agree on no input, or take too long"] += 1
+        self.doubted.update(made[test].shape for test in doubted_tests(matrix.runs, self.voting))
+        outputs = {(test, group): text for _, test, group, text in matrix.outputs.iter_rows()}
+        sound = {test: outputs[test, group] for test, group in agreed.select("test", "output").iter_rows()}
+        failing = failing_solutions(matrix.runs, agreed)
+        small = [test for test in indices if test in sound and len(made[test].text) <= LARGE_BYTES]
+        killed = dict(zip(small, self.hunt.failing([(made[test].text, sound[test]) for test in small]), strict=True))
+        runs = matrix.runs.join(agreed.select("test", agreed="output"), on="test", maintain_order="left")
+        runs = runs.with_columns(expected=(pl.col("output") == pl.col("agreed")).fill_null(False))
+        runs = runs.select(execution_matrix.MEASURED.names()).cast(execution_matrix.MEASURED)
+        gained = False
+        for test, output in sound.items():
+            one, fails, dead = made[test], failing.get(test, frozenset()), killed.get(test, frozenset())
+            fresh = any(self.generated.caught[solution] < TIMES for solution in fails)
+            fresh = self.hunt.learn(dead) or fresh
+            if (fails or (fresh and dead)) and self.vouching.by and len(one.text) <= LARGE_BYTES:
+                self.changeable.append(one.text)  # what distinguishes programs is changed further
+            gained |= fresh
+            self.generated.caught.update(fails)
+            own = runs.filter(pl.col("test") == test)
+            texts = packed(one.text), packed(output)
+            self.pool.append(SoundTest(test, *texts, one.origin, one.shape, len(one.text), fails, dead, own))
+        return gained
+
+    def keep(self, before: Counter[int], have: int) -> None:
+        """Select the sound tests to keep."""
+        generated, sound = self.generated, self._without_doubts()
+        large = sorted((test for test in sound if test.size > LARGE_BYTES), key=lambda t: (-len(t.failing), t.index))
+        left_out = {test.index for test in large[KEEP_LARGE:]}
+        by_index = {test.index: test for test in sound if test.index not in left_out}
+        room = max(KEEP, ENOUGH_TESTS - have)
+        selected = select_tests(
+            list(by_index),
+            {index: test.failing | test.killed for index, test in by_index.items()},
+            before,
+            room,
+            room - have,
+            kinds={at: f"{one.shape} {at}" if one.shape == DESIGNED else one.shape for at, one in by_index.items()},
+            answers={index: test.output for index, test in by_index.items()},
+        )
+        generated.sound, generated.caught = len(sound), before.copy()
+        for test in (by_index[index] for index in selected):
+            row = (self.unit.name, test.index, unpacked(test.packed), unpacked(test.output), test.origin)
+            generated.tests.append(row)
+            generated.runs.append(test.runs)
+            generated.caught.update(test.failing)
+
+    def _without_doubts(self) -> list[SoundTest]:
+        """Return sound tests, without shapes on which solutions often disagree or crash."""
+        doubts = self.doubted.total()
+        if doubts < max(MIN_DOUBTS, DOUBTFUL_SHARE * (doubts + len(self.pool))):
+            return self.pool
+        sound = Counter(one.shape for one in self.pool)
+        doubtful = {
+            shape for shape, count in self.doubted.items() if count >= DOUBTFUL_RATE * (count + sound[shape] + 1)
+        }
+        if doubtful & sound.keys():
+            self.reasons["the solutions disagree on inputs of its kind"] += 1
+        return [one for one in self.pool if one.shape not in doubtful]

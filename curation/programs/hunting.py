@@ -6,20 +6,18 @@ Invariant: mutants never count as solutions.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import polars as pl
 
-from curation.config import CodeSettings
 from curation.programs import execution_matrix
 from curation.programs.execution_matrix import Candidate
 from curation.programs.language_variants import TIME_FACTORS
 from curation.programs.mutants import mutants_of
 from curation.programs.selecting import TIMES, OutputClasses, output_kind
 from curation.programs.sound_tests import NewInput
-from curation.programs.unit import Unit
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeLang, CodeProblem, CodeVerdict, Submission
 from curation.verify.programs.running import failure_of
@@ -50,62 +48,71 @@ _SLOW = 2
 _ANSWERED_OTHERWISE = frozenset({CodeVerdict.WA, CodeVerdict.RTE})
 
 
-@dataclass(slots=True)
 class Hunt:
     """Finds inputs for a problem, with mutants that pass its given tests.
 
-    ``voters`` are mutated in turn; ``scout`` answers many inputs; ``written`` are a model's wrong Python programs.
-    ``killed`` counts failed tests per mutant, ``idle`` sweeps without a failure, ``slow`` batches over limits; ``pace``
-    is the scout's CPU seconds per input.
+    Args:
+        problem: under its limit.
+        voters: voting solutions, which are mutated in turn.
+        tests: given tests that stay.
+        wrong: known wrong solutions.
+        written: a model's wrong Python programs.
     """
 
-    seed: int
-    unit: Unit
-    runner: Runner
-    problem: CodeProblem
-    voters: Sequence[Candidate]
-    scout: Candidate
-    given: Sequence[tuple[str, str]]
-    wrong: Sequence[Candidate] = ()
-    written: Sequence[str] = ()
-    mutants: list[Candidate] | None = None
-    classes: OutputClasses = field(default_factory=OutputClasses)
-    killed: Counter[int] = field(default_factory=Counter)
-    idle: Counter[int] = field(default_factory=Counter)
-    slow: Counter[int] = field(default_factory=Counter)
-    drawn: set[str] = field(default_factory=set)
-    renewals: int = 0
-    pace: float = 0.0
+    def __init__(
+        self,
+        seed: int,
+        runner: Runner,
+        problem: CodeProblem,
+        voters: Sequence[Candidate],
+        tests: pl.DataFrame,
+        wrong: Sequence[Candidate] = (),
+        written: Sequence[str] = (),
+    ) -> None:
+        self._seed, self._runner, self._problem, self._wrong, self._written = seed, runner, problem, wrong, written
+        self._voters = sorted(voters, key=lambda one: (one.submission.lang is CodeLang.CPP, -len(one.submission.code)))
+        # it answers many inputs
+        self._scout = min(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))
+        self._given = list(tests.select("input", "output").iter_rows())
+        self._mutants: list[Candidate] | None = None
+        self._killed: Counter[int] = Counter()  # failed tests, by mutant
+        self._idle: Counter[int] = Counter()  # sweeps without a failure, by mutant
+        self._slow: Counter[int] = Counter()  # batches over the limits, by mutant
+        self._drawn: set[str] = set()
+        self._renewals = 0
+        self._pace = 0.0  # the scout's CPU seconds an input
+        self.classes = OutputClasses()
 
     @property
     def over(self) -> bool:
         """Return whether every mutant fails on enough tests."""
-        return all(self.killed[mutant.index] >= _ENOUGH for mutant in self.mutants or ())
+        return all(self._killed[mutant.index] >= _ENOUGH for mutant in self._mutants or ())
 
-    def find_mutants(self, made: Sequence[tuple[str, str]] = ()) -> list[Candidate]:
+    def _find_mutants(self, made: Sequence[tuple[str, str]] = ()) -> list[Candidate]:
         """Return mutants that pass the given tests and ``made``, at first also a model's programs."""
-        changed = self.voters[self.renewals % len(self.voters)].submission
+        changed = self._voters[self._renewals % len(self._voters)].submission
         count = MUTANTS * _DRAWN if changed.lang is CodeLang.PYTHON else MUTANTS
-        seed = f"{self.seed} {self.unit.name} {self.renewals}"
-        # numbers below 0 are no solution's
-        mutants = mutants_of(changed.code, changed.lang.value, count, seed)
-        written = [Submission(CodeLang.PYTHON, code) for code in (self.written if self.mutants is None else ())]
-        drawn = [
-            Candidate(-1 - len(self.drawn) - at, submission, right=False)
-            for at, submission in enumerate([*written, *(Submission(changed.lang, one.code) for one in mutants)])
+        mutants = mutants_of(
+            changed.code, changed.lang.value, count, f"{self._seed} {self._problem.name} {self._renewals}"
+        )
+        written = [Submission(CodeLang.PYTHON, code) for code in (self._written if self._mutants is None else ())]
+        submissions = [*written, *(Submission(changed.lang, one.code) for one in mutants)]
+        drawn = [  # numbers below 0 are no solution's
+            Candidate(-1 - len(self._drawn) - at, submission, right=False)
+            for at, submission in enumerate(submissions)
+            if submission.code not in self._drawn
         ]
-        drawn = [mutant for mutant in drawn if mutant.submission.code not in self.drawn]
-        self.drawn |= {mutant.submission.code for mutant in drawn}
-        failures = self.first_failures(drawn, [*self.given, *made])
+        self._drawn |= {mutant.submission.code for mutant in drawn}
+        failures = self._first_failures(drawn, [*self._given, *made])
         return [mutant for mutant in drawn if failures[mutant.index] is None][: MUTANTS + len(written)]
 
     def renew(self, made: Iterable[tuple[str, str]]) -> None:
         """Once all mutants fail enough tests, add some that pass the newest small ones."""
-        if self.mutants and self.over and self.renewals < _RENEWALS[self.voters[0].submission.lang]:
-            self.renewals += 1
-            self.mutants = [*self.mutants, *self.find_mutants(list(made)[-_MADE:])]
+        if self._mutants and self.over and self._renewals < _RENEWALS[self._voters[0].submission.lang]:
+            self._renewals += 1
+            self._mutants = [*self._mutants, *self._find_mutants(list(made)[-_MADE:])]
 
-    def first_failures(
+    def _first_failures(
         self, candidates: Sequence[Candidate], tests: Sequence[tuple[str, str]], *, answered: bool = False
     ) -> dict[int, int | None]:
         """Return each program's first failed test (input, correct output), or None.
@@ -115,30 +122,26 @@ class Hunt:
         """
         if not tests:
             return dict.fromkeys((one.index for one in candidates), None)
-        problem = execution_matrix.with_tests(self.problem, _encoded(tests))
-        results = judge_programs(self.runner, [(problem, one.submission) for one in candidates])
+        problem = execution_matrix.with_tests(self._problem, _encoded(tests))
+        results = judge_programs(self._runner, [(problem, one.submission) for one in candidates])
         return {
             one.index: None if answered and result.verdict not in _ANSWERED_OTHERWISE else result.first_failed
             for one, result in zip(candidates, results, strict=True)
         }
 
-    def runs(self, candidates: Sequence[Candidate], tests: Sequence[tuple[str, str]]) -> pl.DataFrame:
-        """Return mutants' runs on tests (input, correct output)."""
-        problem = execution_matrix.with_tests(self.problem, _encoded(tests))
-        return execution_matrix.run_execution_matrix(
-            self.runner, self.unit.name, problem, candidates, time_given=True, give_up=1
-        ).runs
-
     def failing(self, tests: Sequence[tuple[str, str]]) -> list[frozenset[int]]:
         """Return the mutants that answer each test (input, correct output) otherwise or crash; timeouts are ignored."""
         fails: list[set[int]] = [set() for _ in tests]
-        if tests and self.mutants is None:
-            self.mutants = self.find_mutants()
-        alive = [one for one in self.mutants or () if self.killed[one.index] < TIMES]
+        if tests and self._mutants is None:
+            self._mutants = self._find_mutants()
+        alive = [one for one in self._mutants or () if self._killed[one.index] < TIMES]
         if tests and alive:
-            all_runs = self.runs(alive, tests)
-            self.slow.update(all_runs.filter(pl.col("ended").is_in(_EXCEEDED))["solution"].unique())
-            self.mutants = [one for one in self.mutants or () if self.slow[one.index] < _SLOW]
+            problem = execution_matrix.with_tests(self._problem, _encoded(tests))
+            all_runs = execution_matrix.run_execution_matrix(
+                self._runner, problem.name, problem, alive, time_given=True, give_up=1
+            ).runs
+            self._slow.update(all_runs.filter(pl.col("ended").is_in(_EXCEEDED))["solution"].unique())
+            self._mutants = [one for one in self._mutants or () if self._slow[one.index] < _SLOW]
             runs = all_runs.filter(~pl.col("expected") & pl.col("ended").is_in(["ok", "RTE"]))
             for mutant, test in runs.select("solution", "test").iter_rows():
                 fails[test].add(mutant)
@@ -146,8 +149,8 @@ class Hunt:
 
     def learn(self, failing: frozenset[int]) -> bool:
         """Count the mutants that a test fails; return whether few tests had failed one."""
-        fresh = any(self.killed[mutant] < _ENOUGH for mutant in failing)
-        self.killed.update(failing)
+        fresh = any(self._killed[mutant] < _ENOUGH for mutant in failing)
+        self._killed.update(failing)
         return fresh
 
     def sweep(self, made: Sequence[NewInput], count: int, caught: Counter[int]) -> list[NewInput]:
@@ -159,9 +162,9 @@ class Hunt:
         """
         if not made:
             return []
-        if self.written and self.mutants is None:
-            self.mutants = self.find_mutants()
-        answers = self.answers([one.text for one in made])
+        if self._written and self._mutants is None:
+            self._mutants = self._find_mutants()
+        answers = self._answers([one.text for one in made])
         outputs = {at: output for at, output in enumerate(answers) if output is not None}
         telling = self._telling(made, outputs, caught)[: -(-count // 2)]
         rest = [at for at in range(len(made)) if at not in telling]
@@ -169,37 +172,27 @@ class Hunt:
         rare = self.classes.choose([made[at].text for at in rest], kinds, count - len(telling))
         return [made[at] for at in [*telling, *(rest[at] for at in rare)]]
 
-    def answers(self, texts: Sequence[str]) -> list[str | None]:
+    def _answers(self, texts: Sequence[str]) -> list[str | None]:
         """Return the scout's outputs: None for failures, and after a timeout or all time spent."""
-        program = self.runner.prepare(self.scout.submission) if texts else None
-        if not isinstance(program, Program):
-            return [None] * len(texts)
-        limits = Limits(self.problem.cpu_s * TIME_FACTORS[program.lang.value], memory_mb=self.problem.memory_mb)
+        problem, submission = self._problem, self._scout.submission
+        limits = Limits(problem.cpu_s * TIME_FACTORS[submission.lang.value], memory_mb=problem.memory_mb)
         stdins = [text.encode("utf-8", "surrogatepass") for text in texts]
-        results = self.runner.run(program, stdins, limits, processes=self.problem.processes)
-        answers: list[str | None] = []
-        spent = 0.0
-        with contextlib.closing(results):
-            for result in results:
-                failure = failure_of(result)
-                answers.append(result.stdout.decode("utf-8", "replace") if failure is None else None)
-                spent += result.cpu_s
-                if spent > _SWEEP_S or (failure is not None and failure[0] is CodeVerdict.TLE):  # so may be the others
-                    break
-        self.pace = spent / max(1, len(answers))
-        return [*answers, *[None] * (len(texts) - len(answers))]
+        outputs, self._pace = outputs_within(
+            self._runner, submission, stdins, limits, _SWEEP_S, processes=problem.processes, until_timeout=True
+        )
+        return [None if output is None else output.decode("utf-8", "replace") for output in outputs]
 
     def _telling(self, made: Sequence[NewInput], outputs: Mapping[int, str], caught: Counter[int]) -> list[int]:
         """Return an input for each barely tested program that answers otherwise."""
-        suspects = [one for one in self.mutants or () if self.killed[one.index] < _ENOUGH]
-        suspects += [one for one in self.wrong if caught[one.index] < TIMES]
-        suspects = [one for one in suspects if self.idle[one.index] < _FRUITLESS]
+        suspects = [one for one in self._mutants or () if self._killed[one.index] < _ENOUGH]
+        suspects += [one for one in self._wrong if caught[one.index] < TIMES]
+        suspects = [one for one in suspects if self._idle[one.index] < _FRUITLESS]
         places = sorted(outputs)
-        room = max(4, int(_SWEEP_S / (max(self.pace, 1e-3) * max(1, len(suspects)))))
+        room = max(4, int(_SWEEP_S / (max(self._pace, 1e-3) * max(1, len(suspects)))))
         places = places[:: max(1, -(-len(places) // room))]
         tests = [(made[at].text, outputs[at]) for at in places]
-        failures = self.first_failures(suspects, tests, answered=True) if suspects else {}
-        self.idle.update(index for index, failed in failures.items() if failed is None)
+        failures = self._first_failures(suspects, tests, answered=True) if suspects else {}
+        self._idle.update(index for index, failed in failures.items() if failed is None)
         return list(dict.fromkeys(places[failed] for failed in failures.values() if failed is not None))
 
 
@@ -207,24 +200,32 @@ def _encoded(tests: Sequence[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
     return [(text.encode("utf-8", "surrogatepass"), output.encode("utf-8", "replace")) for text, output in tests]
 
 
-def begin_hunt(
-    code: CodeSettings,
-    seed: int,
-    unit: Unit,
+def outputs_within(
     runner: Runner,
-    limit: float,
-    voters: Sequence[Candidate],
-    tests: pl.DataFrame,
-    wrong: Sequence[Candidate] = (),
-    written: Sequence[str] = (),
-) -> Hunt:
-    """Return a hunt with mutants of voting solutions, the longest in Python first.
+    submission: Submission,
+    stdins: Sequence[bytes],
+    limits: Limits,
+    max_s: float = math.inf,
+    *,
+    processes: bool = False,
+    until_timeout: bool = False,
+) -> tuple[list[bytes | None], float]:
+    """Return a program's outputs, None unless it ends by itself with exit code 0, and its mean CPU seconds.
 
     Args:
-        limit: the problem's time limit, in seconds.
-        tests: given tests that stay.
+        max_s: CPU seconds after which no more runs start.
+        until_timeout: no more runs start after one over its time limit, as others may be.
     """
-    ordered = sorted(voters, key=lambda one: (one.submission.lang is CodeLang.CPP, -len(one.submission.code)))
-    scout = min(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))
-    given = list(tests.select("input", "output").iter_rows())
-    return Hunt(seed, unit, runner, unit.problem(code, limit), ordered, scout, given, wrong, written)
+    program = runner.prepare(submission)
+    if not isinstance(program, Program):
+        return [None] * len(stdins), 0.0
+    outputs: list[bytes | None] = []
+    spent = 0.0
+    with contextlib.closing(runner.run(program, stdins, limits, processes=processes)) as results:
+        for result in results:
+            failure = failure_of(result)
+            outputs.append(result.stdout if failure is None else None)
+            spent += result.cpu_s
+            if spent > max_s or (until_timeout and failure is not None and failure[0] is CodeVerdict.TLE):
+                break
+    return [*outputs, *[None] * (len(stdins) - len(outputs))], spent / max(1, len(outputs))

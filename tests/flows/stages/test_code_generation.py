@@ -10,8 +10,9 @@ import pytest
 
 from curation.config import CodeSettings
 from curation.programs import execution_matrix, tests_agreement
+from curation.programs.deciding import known_inputs
 from curation.programs.generation import GeneratedTests, generate_tests
-from curation.programs.hunting import begin_hunt
+from curation.programs.hunting import Hunt
 from curation.programs.model_inputs import inputs_from_model
 from curation.programs.unit import Unit
 from curation.programs.validation import GivenInput, Vouching, vouch
@@ -20,7 +21,6 @@ from curation.records import JUDGING, SOLUTION, TEST
 from curation.verify.programs.problem import Validator, ValidatorLang
 from curation.verify.programs.tools import Runner
 from flows.stages.test_programs import unit_request
-from flows.stages.tests import known_inputs
 from tests.made_limits import made_with
 
 STATEMENT = """Sum them.
@@ -189,7 +189,7 @@ def test_wrong_programs_of_a_model_are_hunted_by_and_are_no_solutions(runner: Ru
     assert wrong_programs_in([SAID, SAID]) == [CHEAT, SOUND]
     unit = problem_of(3)
     voters = [one for one in unit.candidates() if one.right]
-    hunt = begin_hunt(CodeSettings(), 1, unit, runner, 10.0, voters, unit.tests, written=[CHEAT, SOUND, "print(0)\n"])
+    hunt = Hunt(1, runner, unit.problem(CodeSettings(), 10.0), voters, unit.tests, written=[CHEAT, SOUND, "print(0)\n"])
     with made_with(MUTANTS=0):
         hunted = hunt.failing([("2\n2 1\n", "3\n"), ("2\n1 1\n", "2\n")])
     assert [len(one) for one in hunted] == [1, 0], "the right one never fails, the third fails a sample"
