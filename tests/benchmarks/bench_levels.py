@@ -40,7 +40,7 @@ import polars as pl
 from curation.difficulty.refresh import REFRESH_CHOICE
 from curation.records import COUNTED_OUTCOMES, Outcome
 from curation.storage.stages import atomic_write
-from flows.pipelines.refresh_levels import LevelChoice
+from flows.pipelines.refresh_choice import LevelChoice
 from tests.benchmarks.bench_loop import RECIPES, dry, refreshed_set, states
 from tests.embedded_model.measure import measure_exercises
 from training.embedded_model import WEIGHTS
