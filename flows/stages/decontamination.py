@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import polars as pl
@@ -113,9 +113,7 @@ class _Measuring:
     """Scores, in their own folder so that a new threshold measures nothing again."""
 
     def __init__(self, job: StageRun, overlap: OverlapSettings, digests: Mapping[str, str]) -> None:
-        place, self._embedder = job.stage.folder_in(job.run), _embedder(job.run)
-        self._job, self._overlap = job, overlap
-        self._vectors = place.with_name(place.name + "-vectors")
+        self._job, self._overlap, self._embedder = job, overlap, _embedder(job.run)
         self.folder = StageFolder(
             scores_folder(job.run),
             "decontamination.scores",
@@ -126,30 +124,26 @@ class _Measuring:
 
     def measure(self) -> None:
         if self.folder.manifest() is None:
-            self._job.shard_by_shard(self.folder, self._work(), title="Benchmark overlap")
+            work = self._work(self._budget(self._job.problems.manifest.kept, self.folder.note("refused")))
+            self._job.shard_by_shard(self.folder, work, title="Benchmark overlap")
 
     def measure_again(self, shards: Sequence[int]) -> None:
         self.measure()
         if shards:
-            work = self._work(len(shards))
+            work = self._work(self._budget(self._job.problems.manifest.kept))
             self._job.remake(self.folder, [(shard, partial(work, shard)) for shard in shards])
 
-    def _work(self, again: int = 0) -> Callable[[int], Shard]:
-        """Return a function that measures a shard; stored refusals count unless ``again``."""
-        job, problems = self._job, self._job.problems
-        before = 0 if again else self.folder.note("refused")
-        budget = FailureBudget(
-            job.recipe.stage1.sampling.max_failed, problems.manifest.kept, "stage1.sampling.max_failed", before
-        )
-        index: BenchmarkIndex | None = None
+    def _budget(self, rows: int, refused: int = 0) -> FailureBudget:
+        share = self._job.recipe.stage1.sampling.max_failed
+        return FailureBudget(share, rows, "stage1.sampling.max_failed", refused)
+
+    def _work(self, budget: FailureBudget) -> Callable[[int], Shard]:
+        problems, index = self._job.problems.folder, cache(self._index)
 
         def work(shard: int) -> Shard:
-            nonlocal index
-            index = index or self._index()
-            frame = read_shard(problems.folder, "kept", shard, ["id", "statement"])
+            frame = read_shard(problems, "kept", shard, ["id", "statement"])
             refused: list[tuple[int, RequestRefused]] = []
-            note = _noting(refused, budget, lambda row: frame["id"][row])
-            scores = index.scores(frame["statement"], note)
+            scores = index().scores(frame["statement"], _noting(refused, budget, lambda row: frame["id"][row]))
             tables = {"scores": scores}
             if refused:
                 rows = sorted((row, why.kind, why.reason) for row, why in refused)
@@ -159,18 +153,20 @@ class _Measuring:
         return work
 
     def _index(self) -> BenchmarkIndex:
-        job, problems = self._job, self._job.problems.folder
-        benchmarks = _benchmark_rows(job.run)
-        refused: list[tuple[int, RequestRefused]] = []
-        share, setting = job.recipe.stage1.sampling.max_failed, "stage1.sampling.max_failed"
-        budget = FailureBudget(share, benchmarks.height, setting)
-        note = _noting(refused, budget, lambda row: f"row {row} of the benchmarks")
-        kept = KeptVectors(self._embedder, self._vectors) if self._embedder is not None else None
+        job, place = self._job, self._job.stage.folder_in(self._job.run)
+        benchmarks, refused = _benchmark_rows(job.run), list[tuple[int, RequestRefused]]()
+        note = _noting(refused, self._budget(benchmarks.height), lambda row: f"row {row} of the benchmarks")
+        vectors = place.with_name(place.name + "-vectors")
+        kept = KeptVectors(self._embedder, vectors) if self._embedder is not None else None
         index = BenchmarkIndex(benchmarks, self._overlap, self._embedder, kept, note)
         if refused:
-            warn(job.run.folder, job.stage.name, _unread(len(refused), benchmarks.height, refused[-1][1]))
-        for shard in range(len(shard_counts(problems))):
-            index.count(read_shard(problems, "kept", shard, ["statement"])["statement"])
+            text = (
+                f"{len(refused):,} of {benchmarks.height:,} rows of benchmarks were refused by the embedder's servers "
+                f"and have no vector, so that no paraphrase of them is found; the last: {refused[-1][1].reason}"
+            )
+            warn(job.run.folder, job.stage.name, text)
+        for shard in range(len(shard_counts(job.problems.folder))):
+            index.count(read_shard(job.problems.folder, "kept", shard, ["statement"])["statement"])
         return index
 
 
@@ -181,18 +177,11 @@ def _noting(
     def note(row: int, why: RequestRefused | None) -> None:
         if why is None:
             budget.count_answer()
-            return
-        refused.append((row, why))
-        budget.count_refusal(named(row), why)
+        else:
+            refused.append((row, why))
+            budget.count_refusal(named(row), why)
 
     return note
-
-
-def _unread(count: int, rows: int, last: RequestRefused) -> str:
-    return (
-        f"{count:,} of {rows:,} rows of benchmarks were refused by the embedder's servers and have no vector, so that "
-        f"no paraphrase of them is found; the last: {last.reason}"
-    )
 
 
 def _embedder(run: Run) -> Embedder | None:
@@ -207,10 +196,6 @@ def scores_folder(run: Run) -> Path:
     """Return the scores' folder, next to the stage's."""
     place = DECONTAMINATION.folder_in(run)
     return place.with_name(place.name + "-scores")
-
-
-def _has_benchmarks(run: Run) -> bool:
-    return bool(run.recipe.decontamination.against or run.recipe.decontamination.benches)
 
 
 def _check(run: Run) -> None:
@@ -230,7 +215,7 @@ DECONTAMINATION = Stage(
     title="Decontamination",
     folder="stages/07-decontamination",
     work=find_contamination,
-    enabled=_has_benchmarks,
+    enabled=lambda run: bool(run.recipe.decontamination.against or run.recipe.decontamination.benches),
     check=_check,
     describe=_describe,
     retries=REFUSAL_RETRIES,
