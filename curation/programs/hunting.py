@@ -93,7 +93,7 @@ class Hunt:
         changed = self._voters[self._renewals % len(self._voters)].submission
         count = MUTANTS * _DRAWN if changed.lang is CodeLang.PYTHON else MUTANTS
         mutants = mutants_of(
-            changed.code, changed.lang.value, count, f"{self._seed} {self._problem.name} {self._renewals}"
+            changed.code, changed.lang.value, count, f"{self._seed} {self._problem.id} {self._renewals}"
         )
         written = [Submission(CodeLang.PYTHON, code) for code in (self._written if self._mutants is None else ())]
         submissions = [*written, *(Submission(changed.lang, one.code) for one in mutants)]
@@ -138,7 +138,7 @@ class Hunt:
         if tests and alive:
             problem = execution_matrix.with_tests(self._problem, _encoded(tests))
             all_runs = execution_matrix.run_execution_matrix(
-                self._runner, problem.name, problem, alive, time_given=True, give_up=1
+                self._runner, problem.id, problem, alive, time_given=True, give_up=1
             ).runs
             self._slow.update(all_runs.filter(pl.col("ended").is_in(_EXCEEDED))["solution"].unique())
             self._mutants = [one for one in self._mutants or () if self._slow[one.index] < _SLOW]
