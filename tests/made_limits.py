@@ -7,10 +7,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from curation.programs import execution_matrix
-from flows.stages import code_generation, hunting, model_inputs, test_programs
+from curation.programs import execution_matrix, generation, hunting, model_inputs
+from flows.stages import test_programs
 
-MODULES = (code_generation, model_inputs, hunting, test_programs, execution_matrix)
+MODULES = (generation, model_inputs, hunting, test_programs, execution_matrix)
 
 
 @contextmanager

@@ -84,28 +84,25 @@ def filter_programs(
         judging: `JUDGING`, optionally with ``not_usable``.
     """
     usable = solutions.filter(pl.col("right").fill_null(True))
-    counts = {"solutions": dict(usable.group_by("problem").len().iter_rows())}
-    counts["tests"] = dict(tests.group_by("problem").len().iter_rows())
-    beside = {row["problem"]: row for row in judging.iter_rows(named=True)}
+    counts = {
+        name: dict(table.group_by("problem").len().iter_rows())
+        for name, table in (("solutions", usable), ("tests", tests))
+    }
+    rules = {row["problem"]: row for row in judging.iter_rows(named=True)}
     pairs = {
         str(name): list(zip(inputs, outputs, strict=True))
         for name, inputs, outputs in tests.group_by("problem").agg("input", "output").iter_rows()
     }
-    reasons: list[str | None] = []
-    evidence: list[str | None] = []
-    cleaned: list[str | None] = []
-    for name, raw in problems.select("id", "statement").iter_rows():
-        statement = clean_statement(raw) if raw is not None else None
-        about = {"not_usable": None, **beside[name]} | {key: count.get(name, 0) for key, count in counts.items()}
-        about["no_function"] = _no_function(name, pairs.get(name, []), beside[name])
-        drop = drop_reason(raw, about)
-        reasons.append(drop[0].value if drop else None)
-        evidence.append(drop[1] if drop else None)
-        cleaned.append(statement)
+    drops = []
+    for name, statement in problems.select("id", "statement").iter_rows():
+        about = {"not_usable": None, **rules[name]} | {key: count.get(name, 0) for key, count in counts.items()}
+        about["no_function"] = _no_function(name, pairs.get(name, []), rules[name])
+        drops.append(drop_reason(statement, about))
+    cleaned = [None if text is None else clean_statement(text) for text in problems["statement"]]
     frame = problems.with_columns(
         pl.lit(STAGE).alias("stage"),
-        pl.Series("reason", reasons, pl.String),
-        pl.Series("evidence", evidence, pl.String),
+        pl.Series("reason", [drop[0].value if drop else None for drop in drops], pl.String),
+        pl.Series("evidence", [drop[1] if drop else None for drop in drops], pl.String),
         pl.Series("cleaned", cleaned, pl.String),
     )
     dropped = frame.filter(pl.col("reason").is_not_null()).select(DROPPED.names())

@@ -53,22 +53,20 @@ def languages_of(
         .join(limits.select("problem", "time_limit_s"), on="problem")
     )
     slower = {"python": SLOWDOWN, "cpp": 1.0}
+    present = set(solutions.select("problem", "lang").iter_rows())
+    right_ones = solutions.filter("right").group_by("problem", "lang").agg(pl.col("slowest").min())
+    fastest = {(name, lang): float(seconds) for name, lang, seconds in right_ones.iter_rows()}
     rows = []
-    for key, group in solutions.sort("problem", "lang", "solution").group_by("problem", maintain_order=True):
-        name = str(key[0])
-        limit = float(group["time_limit_s"][0])
-        best: dict[str, float] = {}
-        for lang, seconds in group.filter("right").select("lang", "slowest").iter_rows():
-            best[lang] = min(float(seconds), best.get(lang, float(seconds)))
-        present = set(group["lang"])
+    for name, limit in solutions.select("problem", "time_limit_s").unique("problem").sort("problem").iter_rows():
         for language in languages:
-            allowed = limit * TIME_FACTORS[language]
+            allowed = float(limit) * TIME_FACTORS[language]
             other = "cpp" if language == "python" else "python"
-            if language in present:
-                if language in best and best[language] <= allowed:
-                    rows.append((name, language, True, f"a solution takes {best[language]:.2f} of {allowed:g} s"))
-            elif other in best and best[other] * slower[language] <= allowed:
-                rows.append((name, language, False, f"{other} takes {best[other]:.2f} s, {allowed:g} s allowed"))
+            taken, of_other = fastest.get((name, language)), fastest.get((name, other))
+            if (name, language) in present:
+                if taken is not None and taken <= allowed:
+                    rows.append((name, language, True, f"a solution takes {taken:.2f} of {allowed:g} s"))
+            elif of_other is not None and of_other * slower[language] <= allowed:
+                rows.append((name, language, False, f"{other} takes {of_other:.2f} s, {allowed:g} s allowed"))
     schema = {"problem": pl.String, "language": pl.String, "passed": pl.Boolean, "method": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
 

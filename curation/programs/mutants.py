@@ -60,17 +60,16 @@ _PYTHON_COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
 _WIDTH = 1 << 31
 
 
-def python_changes(code: str) -> list[tuple[str, Callable[[], str]]]:
+def python_changes(code: str) -> list[Change]:
     """Return the program's possible changes (`Change`)."""
     tree = _parsed(code)
     if tree is None:
         return []
-    found: list[tuple[str, Callable[[], str]]] = []
-    for place, node in enumerate(ast.walk(tree)):
-        found += [
-            (kind, partial(_changed, code, place, number)) for number, (kind, _) in enumerate(_node_changes(node))
-        ]
-    return found
+    return [
+        (kind, partial(_changed, code, place, number))
+        for place, node in enumerate(ast.walk(tree))
+        for number, (kind, _) in enumerate(_node_changes(node))
+    ]
 
 
 def _parsed(code: str) -> ast.Module | None:
@@ -161,10 +160,10 @@ Token = tuple[int, int, str]
 """Where it begins and ends, and its text."""
 
 
-def cpp_changes(code: str) -> list[tuple[str, Callable[[], str]]]:
+def cpp_changes(code: str) -> list[Change]:
     """Return the program's possible changes (`Change`)."""
     tokens = [(m.start(), m.end(), m[0]) for m in _TOKEN.finditer(code) if not m[0].lstrip().startswith(("//", "/*"))]
-    found: list[tuple[str, Callable[[], str]]] = []
+    found: list[Change] = []
 
     def offer(kind: str, begin: int, end: int, text: str) -> None:
         found.append((kind, partial(_replaced, code, ((begin, end, text),))))
@@ -195,7 +194,7 @@ def cpp_changes(code: str) -> list[tuple[str, Callable[[], str]]]:
     return found
 
 
-def _narrowed(code: str, tokens: Sequence[Token]) -> list[tuple[str, Callable[[], str]]]:
+def _narrowed(code: str, tokens: Sequence[Token]) -> list[Change]:
     """Return the changes to 32-bit integers and to single precision."""
     wide = [(begin, end, "int") for begin, end, text in tokens if text in ("int64_t", "uint64_t")]
     for (begin, _, text), (_, end, further) in itertools.pairwise(tokens):

@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 _DIGITS = r"\d+(?:(?:[,_\s]|\{,\}|\{?\\[,;!]\}?)\d{3}(?!\d))*"
 _POWER = r"\s*(?:\^|\*\*)\s*\{?\s*[-−]?\s*\d+\}?"
@@ -21,6 +22,7 @@ _MAX_BOUND = 10**200
 
 Line = list[str]
 Place = tuple[int, int]
+Ranges = dict[Place, tuple[int, int]]
 """A line's number in the head, or -1 minus its number of tokens, and the token's index."""
 
 HEAD = 3
@@ -126,48 +128,49 @@ def place_of(lines: Sequence[Line], row: int, token: int) -> Place:
     return (row, token) if row < HEAD else (-1 - len(lines[row]), token if len(lines[row]) <= HEAD else 0)
 
 
+def _tokens(lines: Sequence[Line]) -> Iterator[tuple[int, int, str]]:
+    """Yield row, place in it, and text of each token."""
+    return ((row, token, text) for row, line in enumerate(lines) for token, text in enumerate(line))
+
+
+def _token_at(lines: Sequence[Line], place: Place) -> str | None:
+    row, token = place
+    return lines[row][token] if row < len(lines) and token < len(lines[row]) else None
+
+
 def shape_of(inputs: Sequence[Sequence[Line]]) -> InputShape:
     """Return the shape of some inputs, at least one."""
-    columns: dict[Place, list[int]] = {}
+    columns: dict[Place, set[int]] = {}
     words: dict[Place, set[str]] = {}
     for lines in inputs:
-        for row, line in enumerate(lines):
-            for token, text in enumerate(line):
-                place = place_of(lines, row, token)
-                if row < HEAD and len(line) > HEAD:
-                    place = (row, 0)  # a long line is one column
-                if is_whole(text):
-                    columns.setdefault(place, []).append(int(text))
-                else:
-                    words.setdefault(place, set()).update(text)
-    mixed = set(columns) & set(words)
-    body = {len(line) for lines in inputs for line in lines[HEAD:]}
+        for row, token, text in _tokens(lines):
+            is_long = row < HEAD < len(lines[row])  # a long line is one column
+            place = (row, 0) if is_long else place_of(lines, row, token)
+            if is_whole(text):
+                columns.setdefault(place, set()).add(int(text))
+            else:
+                words.setdefault(place, set()).update(text)
     return InputShape(
         tuple(_counts(inputs)),
-        {place: tuple(sorted(set(values))) for place, values in columns.items() if place not in mixed},
-        {place: "".join(sorted(letters)) for place, letters in words.items() if place not in mixed},
-        len(body) > 1,
+        {place: tuple(sorted(values)) for place, values in columns.items() if place not in words},
+        {place: "".join(sorted(letters)) for place, letters in words.items() if place not in columns},
+        len({len(line) for lines in inputs for line in lines[HEAD:]}) > 1,
     )
 
 
 def _counts(inputs: Sequence[Sequence[Line]]) -> list[CountField]:
     counts = []
-    for row in range(HEAD):
-        for token in range(HEAD):
-            rows = [lines for lines in inputs if row < len(lines) and token < len(lines[row])]
-            if not rows or not all(is_whole(lines[row][token]) for lines in rows):
-                continue
-            values = {int(lines[row][token]) for lines in rows}
-            if len(values) < 2:
-                continue
-            candidates = [CountField((row, token), "lines", of) for of in range(row + 1, row + HEAD + 1)]
-            candidates += [
-                CountField((row, token), kind, of) for of in range(row + 1, row + 3) for kind in ("tokens", "letters")
-            ]
-            for count in candidates:
-                if all(count.measure(lines) == int(lines[row][token]) for lines in rows):
-                    counts.append(count)
-                    break
+    for row, token in product(range(HEAD), repeat=2):
+        rows = [(lines, text) for lines in inputs if (text := _token_at(lines, (row, token))) is not None]
+        if not all(is_whole(text) for _, text in rows) or len({int(text) for _, text in rows}) < 2:
+            continue
+        candidates = [CountField((row, token), "lines", of) for of in range(row + 1, row + HEAD + 1)]
+        candidates += [
+            CountField((row, token), kind, of) for of in range(row + 1, row + 3) for kind in ("tokens", "letters")
+        ]
+        fitting = (count for count in candidates if all(count.measure(lines) == int(text) for lines, text in rows))
+        if (first := next(fitting, None)) is not None:
+            counts.append(first)
     return counts
 
 
@@ -180,12 +183,7 @@ def keeps_counts(text: str, inputs: Sequence[str]) -> bool:
     read = [seen for one in inputs if (seen := read_lines(one)) is not None and any(seen)]
     if lines is None or not read:
         return False  # nothing is known
-    for count in shape_of(read).counts:
-        row, token = count.place
-        have = row < len(lines) and token < len(lines[row])
-        if not have or str(count.measure(lines)) != lines[row][token]:
-            return False
-    return True
+    return all(str(count.measure(lines)) == _token_at(lines, count.place) for count in shape_of(read).counts)
 
 
 def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str) -> list[str]:
@@ -202,20 +200,15 @@ def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: in
     for number in range(count * _TRIES):
         if len(new_texts) >= count:
             break
-        source = draw.choice(small if number % 3 else read)
-        lines = [list(line) for line in source]
+        draft = _Draft(draw.choice(small if number % 3 else read), shape, ranges, draw)
         for change in draw.sample(_CHANGES, k=draw.choice((1, 1, 2))):
-            change(lines, shape, ranges, draw)
-        _recount(lines, shape)
-        text = written(lines)
-        if text not in texts and len(lines) <= _MOST_LINES:
+            change(draft)
+        draft.recount()
+        text = written(draft.lines)
+        if text not in texts and len(draft.lines) <= _MOST_LINES:
             texts.add(text)
             new_texts.append(text)
     return new_texts
-
-
-Ranges = dict[Place, tuple[int, int]]
-Change = Callable[[list[Line], InputShape, Ranges, random.Random], None]
 
 
 def _range(values: Sequence[int], bounds: Sequence[StatedBound]) -> tuple[int, int]:
@@ -227,142 +220,143 @@ def _range(values: Sequence[int], bounds: Sequence[StatedBound]) -> tuple[int, i
     return low, high
 
 
-def _free(lines: list[Line], shape: InputShape) -> list[tuple[int, int, Place]]:
-    """Return whole numbers that may change, at known positions."""
-    counting = {count.place for count in shape.counts}
-    free = []
-    for row, line in enumerate(lines):
-        if row >= HEAD and shape.loose:
-            break
-        for token, text in enumerate(line):
-            place = (row, 0) if row < HEAD < len(line) else place_of(lines, row, token)
-            if place in shape.columns and (row, token) not in counting and is_whole(text):
+class _Draft:
+    """A copy of an input's lines, which is changed in place."""
+
+    def __init__(self, lines: Sequence[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
+        self.lines = [list(line) for line in lines]
+        self._shape, self._ranges, self._draw = shape, ranges, draw
+        self._counting = {count.place for count in shape.counts}
+
+    def _free(self) -> list[tuple[int, int, Place]]:
+        """Return whole numbers that may change, at known positions."""
+        free = []
+        for row, token, text in _tokens(self.lines):
+            if row >= HEAD and self._shape.loose:
+                break
+            is_long = row < HEAD < len(self.lines[row])
+            place = (row, 0) if is_long else place_of(self.lines, row, token)
+            if place in self._shape.columns and (row, token) not in self._counting and is_whole(text):
                 free.append((row, token, place))
-    return free
+        return free
 
+    def redraw(self) -> None:
+        free, draw = self._free(), self._draw
+        share = draw.choice((0.1, 0.5, 1.0))
+        for row, token, place in free:
+            if draw.random() < share or len(free) == 1:
+                low, high = self._ranges[place]
+                if draw.random() < 0.3:
+                    high = min(high, low + draw.choice((1, 2, 5, 10)))
+                self.lines[row][token] = str(draw.randint(low, high))
 
-def _redraw(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    free = _free(lines, shape)
-    share = draw.choice((0.1, 0.5, 1.0))
-    for row, token, place in free:
-        if draw.random() < share or len(free) == 1:
-            low, high = ranges[place]
-            if draw.random() < 0.3:
-                high = min(high, low + draw.choice((1, 2, 5, 10)))
-            lines[row][token] = str(draw.randint(low, high))
+    def extreme(self) -> None:
+        free, draw = self._free(), self._draw
+        if not free:
+            return
+        mode = draw.choice(("low", "high", "mixed"))
+        only = draw.choice(free)[2] if draw.random() < 0.4 else None
+        for row, token, place in free:
+            if only is None or place == only:
+                low, high = self._ranges[place]
+                is_low = mode == "low" or (mode == "mixed" and draw.random() < 0.5)
+                self.lines[row][token] = str(low if is_low else high)
 
+    def repeat(self) -> None:
+        free = self._free()
+        if free:
+            place = self._draw.choice(free)[2]
+            value = str(self._draw.randint(*self._ranges[place]))
+            for row, token, _ in (one for one in free if one[2] == place):
+                self.lines[row][token] = value
 
-def _extreme(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    free = _free(lines, shape)
-    if not free:
-        return
-    mode = draw.choice(("low", "high", "mixed"))
-    only = draw.choice(free)[2] if draw.random() < 0.4 else None
-    for row, token, place in free:
-        if only is None or place == only:
-            low, high = ranges[place]
-            lines[row][token] = str(low if mode == "low" or (mode == "mixed" and draw.random() < 0.5) else high)
-
-
-def _repeat(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    free = _free(lines, shape)
-    if not free:
-        return
-    place = draw.choice(free)[2]
-    value = str(draw.randint(*ranges[place]))
-    for row, token, token_place in free:
-        if token_place == place:
-            lines[row][token] = value
-
-
-def _resize(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    if not shape.counts:
-        return
-    count = draw.choice(shape.counts)
-    row, token = count.place
-    if row >= len(lines) or token >= len(lines[row]):
-        return
-    low, high = ranges.get(count.place, (1, 1))
-    have = count.measure(lines)
-    if have is None:
-        return
-    size = draw.choice((low, max(low, 1), max(low, have // 2), have + 1, draw.randint(low, min(high, 2 * have + 2))))
-    size = max(low, min(size, high, 4 * have + 4, _MOST_LINES))
-    if count.kind == "lines":
-        body = lines[count.of :]
-        lines[count.of :] = [list(draw.choice(body)) for _ in range(size)] if body and size > have else body[:size]
-    else:
+    def resize(self) -> None:
+        if not self._shape.counts:
+            return
+        lines, draw, count = self.lines, self._draw, self._draw.choice(self._shape.counts)
+        low, high = self._ranges.get(count.place, (1, 1))
+        have = count.measure(lines)
+        if have is None or _token_at(lines, count.place) is None:
+            return
+        size = draw.choice(
+            (low, max(low, 1), max(low, have // 2), have + 1, draw.randint(low, min(high, 2 * have + 2)))
+        )
+        size = max(low, min(size, high, 4 * have + 4, _MOST_LINES))
+        if count.kind == "lines":
+            body = lines[count.of :]
+            lines[count.of :] = [list(draw.choice(body)) for _ in range(size)] if body and size > have else body[:size]
+            return
         line = lines[count.of]
         letters = list(line[0]) if count.kind == "letters" else line
         tokens = [draw.choice(letters) for _ in range(size)] if letters and size > have else letters[:size]
         lines[count.of] = ["".join(tokens)] if count.kind == "letters" else list(tokens)
 
+    def shuffle(self) -> None:
+        lines, draw = self.lines, self._draw
+        long = [line for line in lines if len(line) > HEAD]
+        if long and draw.random() < 0.6:
+            line = draw.choice(long)
+            mode = draw.random()
+            if mode < 0.4 and all(map(is_whole, line)):
+                line.sort(key=int, reverse=mode < 0.2)
+            else:
+                draw.shuffle(line)
+        elif not self._shape.loose and len(lines) > HEAD + 1:
+            body = lines[HEAD:]
+            draw.shuffle(body)
+            lines[HEAD:] = body
 
-def _shuffle(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    del ranges
-    long = [row for row, line in enumerate(lines) if len(line) > HEAD]
-    if long and draw.random() < 0.6:
-        row = draw.choice(long)
-        mode = draw.random()
-        if mode < 0.4 and all(map(is_whole, lines[row])):
-            lines[row].sort(key=int, reverse=mode < 0.2)
-        else:
-            draw.shuffle(lines[row])
-    elif not shape.loose and len(lines) > HEAD + 1:
-        body = lines[HEAD:]
-        draw.shuffle(body)
-        lines[HEAD:] = body
-
-
-def _respell(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    del ranges
-    words = [
-        (row, token, letters)
-        for row, line in enumerate(lines)
-        for token, text in enumerate(line)
-        if (letters := shape.words.get(place_of(lines, row, token))) and not is_whole(text)
-    ]
-    same_letter = draw.random() < 0.3
-    for row, token, letters in words:
-        if draw.random() < 0.7 or len(words) == 1:
-            size = len(lines[row][token])
-            word = draw.choice(letters) * size if same_letter else "".join(draw.choice(letters) for _ in range(size))
-            lines[row][token] = word
-
-
-def _recombine(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    del ranges
-    counting = {count.place for count in shape.counts}
-    for whole in (True, False):
-        places = [
-            (row, token)
-            for row, line in enumerate(lines)
-            for token, text in enumerate(line)
-            if is_whole(text) == whole and (row, token) not in counting
+    def respell(self) -> None:
+        lines, draw = self.lines, self._draw
+        words = [
+            (row, token, letters)
+            for row, token, text in _tokens(lines)
+            if (letters := self._shape.words.get(place_of(lines, row, token))) and not is_whole(text)
         ]
-        for _ in range(draw.choice((0, 1, 1, 2)) if len(places) > 1 else 0):
-            (row, token), (other, place) = draw.sample(places, 2)
-            lines[row][token] = lines[other][place]
+        same_letter = draw.random() < 0.3
+        for row, token, letters in words:
+            if draw.random() < 0.7 or len(words) == 1:
+                size = len(lines[row][token])
+                same = draw.choice(letters) * size if same_letter else ""
+                lines[row][token] = same or "".join(draw.choice(letters) for _ in range(size))
+
+    def recombine(self) -> None:
+        for whole in (True, False):
+            places = [
+                (row, token)
+                for row, token, text in _tokens(self.lines)
+                if is_whole(text) == whole and (row, token) not in self._counting
+            ]
+            for _ in range(self._draw.choice((0, 1, 1, 2)) if len(places) > 1 else 0):
+                (row, token), (other, place) = self._draw.sample(places, 2)
+                self.lines[row][token] = self.lines[other][place]
+
+    def edit_lines(self) -> None:
+        lines, draw = self.lines, self._draw
+        if len(lines) < 3:
+            return
+        line = lines.pop(draw.randrange(1, len(lines)))
+        way = draw.randrange(3)
+        if way:
+            lines.insert(draw.randint(1, len(lines)), line)
+        if way == 2:
+            lines.insert(draw.randint(1, len(lines)), list(line))
+
+    def recount(self) -> None:
+        for count in self._shape.counts:
+            row, token = count.place
+            measured = count.measure(self.lines)
+            if measured is not None and _token_at(self.lines, count.place) is not None:
+                self.lines[row][token] = str(measured)
 
 
-def _edit_lines(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    del shape, ranges
-    if len(lines) < 3:
-        return
-    line = lines.pop(draw.randrange(1, len(lines)))
-    way = draw.randrange(3)
-    if way:
-        lines.insert(draw.randint(1, len(lines)), line)
-    if way == 2:
-        lines.insert(draw.randint(1, len(lines)), list(line))
-
-
-def _recount(lines: list[Line], shape: InputShape) -> None:
-    for count in shape.counts:
-        row, token = count.place
-        measured = count.measure(lines)
-        if measured is not None and row < len(lines) and token < len(lines[row]):
-            lines[row][token] = str(measured)
-
-
-_CHANGES: list[Change] = [_redraw, _extreme, _repeat, _resize, _shuffle, _respell, _recombine, _edit_lines]
+_CHANGES: list[Callable[[_Draft], None]] = [
+    _Draft.redraw,
+    _Draft.extreme,
+    _Draft.repeat,
+    _Draft.resize,
+    _Draft.shuffle,
+    _Draft.respell,
+    _Draft.recombine,
+    _Draft.edit_lines,
+]

@@ -72,7 +72,9 @@ def ablate(path: Path, out: Path | None = None, overrides: Sequence[str] = ()) -
     """
     ablation = load_settings(Ablation, path, overrides)
     folder = (out or Path("runs") / f"ablate-{ablation.name}").absolute()
-    arms, benches = ablation.arms(), _benches(ablation, path.parent)
+    arms = ablation.arms()
+    loaded = [load_bench(str(bench_path(name, path.parent)), ablation.bench_set) for name in ablation.benches]
+    benches = {bench.name: (bench, home) for bench, home in loaded}
     for arm in arms:  # before anything is trained
         load_train_recipe(path.parent / arm.recipe(ablation.recipe), arm.changes(ablation.set, ablation.seeds[0]))
     with lock_folder(folder):
@@ -86,16 +88,10 @@ def ablate(path: Path, out: Path | None = None, overrides: Sequence[str] = ()) -
             before = trained[arm.after][seed].sampled_tokens if arm.after is not None else 0.0
             trained[arm.name][seed] = _measured(run, rates, before)
             results = compare_arms(arms[0].name, trained)
-            _write(folder, ablation, results)
+            table = {"name": ablation.name, "results": [result.table() for result in results]}
+            atomic_write(folder / "ablation.json", json.dumps(table, indent=1) + "\n")
+            atomic_write(folder / "report.md", "\n".join(ablation_lines(ablation, results)) + "\n")
     return AblationReport(folder, ablation, tuple(results))
-
-
-def _benches(ablation: Ablation, folder: Path) -> dict[str, tuple[Bench, Path]]:
-    found = {}
-    for name in ablation.benches:
-        bench, home = load_bench(name, ablation.bench_set, folder)
-        found[bench.name] = (bench, home)
-    return found
 
 
 def _claim(folder: Path, ablation: Ablation) -> None:
@@ -148,9 +144,3 @@ def _measured(run: Path, rates: Mapping[str, Mapping[str, float]], before: float
     groups = sum(row.get("sampled/groups", 0.0) for row in rows)
     dropped = sum(row.get("sampled/groups", 0.0) * row.get("sampled/dropped", 0.0) for row in rows)
     return TrainedArm(rates, len(rows), before + tokens, dropped / groups if groups else 0.0)
-
-
-def _write(folder: Path, ablation: Ablation, results: Sequence[ArmResult]) -> None:
-    table = {"name": ablation.name, "results": [result.table() for result in results]}
-    atomic_write(folder / "ablation.json", json.dumps(table, indent=1) + "\n")
-    atomic_write(folder / "report.md", "\n".join(ablation_lines(ablation, results)) + "\n")

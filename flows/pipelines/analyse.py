@@ -93,7 +93,8 @@ def analyse(run: Path, size: int = 9, problems: int = 512, attempts: int = 16) -
         _claim(place, {"size": size, "problems": problems, "attempts": attempts, "states": len(directions.states)})
         points = _measure(recipe, directions, [(a, b) for a in firsts for b in seconds], bench, place)
         fit = fit_log_length(points)
-        labels = [_label(path) for path in directions.states]
+        names = [path.name for path in directions.states[1:-1]]
+        labels = ["start", *(f"step {int(name[1:])}" for name in names), "trained"]
         plots = draw_surfaces(points, directions.coordinates, labels, directions.explained, place / "plots")
         analysis = Analysis(place, directions, tuple(points), fit, tuple(plots))
         table = {name: value for name, value in analysis.table().items() if name not in ("folder", "plots")}
@@ -108,10 +109,6 @@ def _states(recipe: TrainRecipe, home: Path, run: Path) -> list[Path]:
             f"{run} has no trained model with states of its way; train with checkpoints.trajectory = 10, and finish"
         )
     return [resolve_model(recipe.trained.model, home), *kept, run / "model"]
-
-
-def _label(path: Path) -> str:
-    return f"step {int(path.name[1:])}" if path.name[1:].isdigit() else "trained" if path.name == "model" else "start"
 
 
 def _claim(place: Path, figures: dict[str, int]) -> None:

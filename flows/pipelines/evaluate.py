@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,10 @@ from curation.thinking import ThinkingTags
 from flows.pipelines.provenance import refuse_trained_on, trained_sets
 from flows.run.benches import BenchRun, bench_run
 from flows.run.history import recorded
-from flows.run.pipeline import Item, run_pipeline
+from flows.run.pipeline import run_pipeline
 from flows.run.policies import check_models, policy_name
 from flows.run.run_folder import stage_model
-from flows.run.stage import Results, shard_counts
+from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import attempt_key, attempt_store, attempts_of
 from flows.stages.bench import BENCH_LANGUAGE, BENCH_ROWS, BENCH_TESTS
 from flows.stages.sources import SOURCES
@@ -103,29 +103,27 @@ def evaluate(
             results = _rows(run)
             problems = read_table(results.problems.folder, "kept")
             if not own_problems:
-                refuse_trained_on(bench.name, _as_published(problems), trained_sets(policy, policy_folder, trained_on))
+                statement = pl.coalesce("raw_statement", "statement")
+                published = problems.with_columns(id="group", statement=statement)
+                refuse_trained_on(bench.name, published, trained_sets(policy, policy_folder, trained_on))
             unused = _unused(policy, policy_folder, bench, problems)
-            items: tuple[Item, ...] = (attempts_of(PART),)
             check_models(run)
-            return _write(run, run_pipeline(run, items, results), problems, against, unused)
+            return _write(run, run_pipeline(run, (attempts_of(PART),), results), problems, against, unused)
 
 
 def _unused(policy: ModelSettings, folder: Path, bench: Bench, problems: pl.DataFrame) -> tuple[str, ...]:
     """Return a line on recorded attempts outside the bench, if any."""
     if not isinstance(policy, RecordedModel):
         return ()
-    recorded_attempts = Recorded(policy, folder)
-    given, known = recorded_attempts.attempts, recorded_attempts.attempts_at(problems["id"])
+    file = Recorded(policy, folder)
+    given, known = file.attempts, file.attempts_at(problems["id"])
     if not known:
         raise ConfigError(
-            f"{recorded_attempts.path}: none of its {given:,} attempts is of a problem of bench {bench.name}; its "
+            f"{file.path}: none of its {given:,} attempts is of a problem of bench {bench.name}; its "
             f"column `{policy.columns.problem}` must hold the bench's statements, as they are asked."
         )
-    return (
-        ()
-        if known == given
-        else (f"{given - known:,} of the file's {given:,} attempts are of no problem of the bench",)
-    )
+    line = f"{given - known:,} of the file's {given:,} attempts are of no problem of the bench"
+    return (line,) if known < given else ()
 
 
 def _at_home(policy: ModelSettings, folder: Path) -> ModelSettings:
@@ -133,14 +131,13 @@ def _at_home(policy: ModelSettings, folder: Path) -> ModelSettings:
     if isinstance(policy, RecordedModel):
         return policy.model_copy(update={"path": str((folder / Path(policy.path).expanduser()).absolute())})
     local = folder / Path(policy.model).expanduser()
-    return (
-        policy.model_copy(update={"model": str(local.absolute())}) if policy.loads_folder and local.is_dir() else policy
-    )
+    is_local = policy.loads_folder and local.is_dir()
+    return policy.model_copy(update={"model": str(local.absolute())}) if is_local else policy
 
 
 def _rows(run: BenchRun) -> Results:
     bench = run.bench
-    of_code: tuple[Item, ...] = (BENCH_TESTS, BENCH_LANGUAGE) if bench.domain == "code" else ()
+    of_code = (BENCH_TESTS, BENCH_LANGUAGE) if bench.domain == "code" else ()
     try:
         SOURCES.check(run)
         results = run_pipeline(run, (SOURCES, BENCH_ROWS, *of_code))
@@ -151,54 +148,45 @@ def _rows(run: BenchRun) -> Results:
     return results
 
 
-def _as_published(problems: pl.DataFrame) -> pl.DataFrame:
-    return problems.with_columns(
-        pl.col("group").alias("id"), pl.coalesce("raw_statement", "statement").alias("statement")
-    )
-
-
 def _write(
     run: BenchRun, results: Results, problems: pl.DataFrame, against: Path | None, unused: Sequence[str]
 ) -> Evaluated:
-    bench, policy = run.bench, stage_model(run.recipe, PART)
-    judged = results[attempts_of(PART)]
-    store = attempt_store(run, judged)
-    check_language = None
+    bench, judged = run.bench, results[attempts_of(PART)]
+    scores = _scores(run, results, judged)
+    place = run.folder / FOLDER
+    place.mkdir(exist_ok=True)
+    write_parquet(place / "problems.parquet", scores)
+    sizes = _sizes(bench, scores)
+    reasons = [result.manifest.reasons.items() for result in results.filters[1:] if result.manifest.reasons]
+    left_out = ["left out of the bench: " + ", ".join(f"{count:,} {why}" for why, count in found) for found in reasons]
+    key = attempt_key(judged.folder)
+    about = (*_about(run, key.prompt), f"verifier {judged.folder.name}")
+    heading = Heading(bench.name, key.policy, about, (*left_out, *unused), key.prompt)
+    compared = _compared(heading, scores, sizes, against) if against is not None else None
+    evaluated = Evaluated(run.folder, heading, evaluate_scores(scores, sizes), compared)
+    shown = scores.join(problems.select(problem="id", statement="statement"), on="problem", maintain_order="left")
+    shown = shown.sort(pl.col("correct") / pl.col("attempts"), nulls_last=True, maintain_order=True)
+    table = {name: value for name, value in evaluated.table().items() if name not in ("folder", "report")}
+    atomic_write(place / "evaluation.json", json.dumps(table, indent=1) + "\n")
+    atomic_write(place / "report.html", report_page(heading, evaluated.evaluation, shown, compared))
+    return evaluated
+
+
+def _scores(run: BenchRun, results: Results, judged: StageResult) -> pl.DataFrame:
+    bench, policy, problems = run.bench, stage_model(run.recipe, PART), results.problems.folder
+    store, check_language = attempt_store(run, judged), None
     if bench.consistency:
         from curation.languages.mixing import consistent
 
         check_language = consistent
     wanted = ANY if bench.domain == "code" else bench.verify.response_format
     tags, form = ThinkingTags.of(policy.thinking), BOXED if wanted == ANY else wanted
-    scores = pl.concat(
-        score_problems(
-            frame,
-            store.read(frame["id"].to_list(), COLUMNS),
-            read_shard(judged.folder, "verdicts", index),
-            _pairs(frame, bench),
-            tags,
-            form,
-            check_language,
-        )
-        for index in range(len(shard_counts(results.problems.folder)))
-        for frame in (read_shard(results.problems.folder, "kept", index),)
-    )
-    place = run.folder / FOLDER
-    place.mkdir(exist_ok=True)
-    write_parquet(place / "problems.parquet", scores)
-    sizes = _sizes(bench, scores)
-    evaluation = evaluate_scores(scores, sizes)
-    left_out = (*_left_out(results), *unused)
-    key = attempt_key(judged.folder)
-    heading = Heading(bench.name, key.policy, tuple(_about(run, results)), left_out, key.prompt)
-    compared = _compared(heading, scores, sizes, against) if against is not None else None
-    evaluated = Evaluated(run.folder, heading, evaluation, compared)
-    shown = scores.join(problems.select(problem="id", statement="statement"), on="problem", maintain_order="left")
-    shown = shown.sort(pl.col("correct") / pl.col("attempts"), nulls_last=True, maintain_order=True)
-    table = {name: value for name, value in evaluated.table().items() if name not in ("folder", "report")}
-    atomic_write(place / "evaluation.json", json.dumps(table, indent=1) + "\n")
-    atomic_write(place / "report.html", report_page(heading, evaluation, shown, compared))
-    return evaluated
+    scores = []
+    for index in range(len(shard_counts(problems))):
+        frame, verdicts = read_shard(problems, "kept", index), read_shard(judged.folder, "verdicts", index)
+        texts = store.read(frame["id"].to_list(), COLUMNS)
+        scores.append(score_problems(frame, texts, verdicts, _pairs(frame, bench), tags, form, check_language))
+    return pl.concat(scores)
 
 
 def _pairs(frame: pl.DataFrame, bench: Bench) -> dict[str, str]:
@@ -220,28 +208,17 @@ def _sizes(bench: Bench, scores: pl.DataFrame) -> list[int]:
     return list(bench.all_k)
 
 
-def _about(run: BenchRun, results: Results) -> list[str]:
-    bench, policy = run.bench, stage_model(run.recipe, PART)
-    lines = [
-        f"source {source.name}: {source.kind} {public_url(source.path)}"
-        + (f" at {source.revision}" if source.revision is not None else "")
-        + f", licence {source.license}"
-        for source in bench.sources
-    ]
+def _about(run: BenchRun, prompt: str) -> Iterator[str]:
+    for source in run.bench.sources:
+        revision = f" at {source.revision}" if source.revision is not None else ""
+        yield f"source {source.name}: {source.kind} {public_url(source.path)}{revision}, licence {source.license}"
+    policy = stage_model(run.recipe, PART)
     if isinstance(policy, LiveModel):
         drawn = policy.decoding
-        lines.append(
-            f"{bench.attempts} attempts a problem at temperature {drawn.temperature:g}, top-p {drawn.top_p:g}, "
-            f"at most {drawn.max_tokens:,} tokens; prompt {attempt_key(results[attempts_of(PART)].folder).prompt}"
+        yield (
+            f"{run.bench.attempts} attempts a problem at temperature {drawn.temperature:g}, top-p {drawn.top_p:g}, "
+            f"at most {drawn.max_tokens:,} tokens; prompt {prompt}"
         )
-    return [*lines, f"verifier {results[attempts_of(PART)].folder.name}"]
-
-
-def _left_out(results: Results) -> list[str]:
-    reasons = [result.manifest.reasons.items() for result in results.filters[1:] if result.manifest.reasons]
-    return [
-        "left out of the bench: " + ", ".join(f"{count:,} {reason}" for reason, count in found) for found in reasons
-    ]
 
 
 def _compared(heading: Heading, scores: pl.DataFrame, sizes: Sequence[int], against: Path) -> Comparison:

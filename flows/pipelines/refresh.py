@@ -5,8 +5,8 @@ Other problems keep pass rate, policy and day. A killed refresh resumes in its v
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,15 +22,15 @@ from curation.difficulty.refresh import (
     uncertain_of_part,
 )
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
-from curation.records import PASS_RATE, PolicyError, StoreError
+from curation.publish import export, versions
+from curation.records import PASS_RATE, DropReason, PolicyError, StoreError
 from curation.storage.locks import lock_folder
-from curation.storage.stages import Shard, StageFolder, file_digest, read_shard
+from curation.storage.scratch import ScratchFolder
+from curation.storage.sorted_parts import scan_table
+from curation.storage.stages import Shard, StageFolder, file_digest, read_json, read_shard, read_table, write_parquet
 from flows.pipelines.by_recipe import pipeline_of
-from flows.pipelines.refresh_anchor import AnchorResult, anchor_result
-from flows.pipelines.refresh_decisions import judged_shards, merged_decisions
-from flows.pipelines.refresh_inputs import read_trained, with_policy
-from flows.pipelines.refresh_levels import LevelChoice, drawn_levels, save_choices, stored_choices
-from flows.pipelines.refresh_parts import COUNTS, RefreshParts
+from flows.pipelines.refresh_choice import LEVELS, AnchorResult, LevelChoice, anchor_result, drawn_levels
+from flows.pipelines.refresh_inputs import COUNTS, RefreshParts, read_trained, with_policy
 from flows.publish import curated_set
 from flows.publish.artifacts import show_in_prefect
 from flows.publish.versions import (
@@ -51,8 +51,9 @@ from flows.run.policy_session import keep_open
 from flows.run.run_folder import Run, difficulty_stage, open_run, stage_model
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.run.stage_priors import exact_priors
-from flows.stages.attempts import attempts_of, stopping_rule
-from flows.stages.labels import keep_labels
+from flows.stages.attempts import attempt_store, attempts_of, measured_on, stopping_rule
+from flows.stages.decisions import JudgedShard
+from flows.stages.labels import keep_labels, label_shards
 from flows.stages.questions import doubtful_verdicts_of, final_verdicts
 
 CHOSEN = "chosen"
@@ -60,6 +61,11 @@ CHOSEN = "chosen"
 
 ANCHOR = "anchor"
 """In a version's folder: the anchor's problems, attempts and verdicts."""
+
+_STORED = tuple(name for name in versions.KEPT.names() if name != "published")
+
+OfShard = Callable[[int, pl.Series], pl.DataFrame]
+"""Returns rows by problem, from a shard's number and its problems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +83,6 @@ class RefreshResult:
     is_repeated: bool = False
     anchor: AnchorResult | None = None
     levels: tuple[LevelChoice, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _PublishedRun:
-    run: Run
-    results: Results
-    newest: Version
-    before: Version | None
 
 
 class NotPublishedError(PolicyError):
@@ -108,40 +106,58 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept:
     """
     folder = folder.absolute()
     with lock_folder(folder), recorded(folder, "refresh"), keep_labels():
-        published = _read_published_run(open_run(folder))
-        recipe, home = with_policy(published.run, policy)
-        newest = published.newest
-        if curated_set.published_version(published.run) != newest.number and newest.origin == "refresh":
-            republished = _show(published, newest)  # a refresh that was killed while it published
-            name = open_policy(stage_model(recipe, published.run.parts[-1]), home).key.policy
-            if name == newest.policy:
-                return republished
-        if _is_repeated(refreshed_run(Run(folder, recipe, home), newest), published, attempts):
-            return RefreshResult(newest, False, {}, {}, is_repeated=True)
-        run = RefreshedRun(folder, recipe, home, version_folder(folder, newest.number + 1))
+        original = open_run(folder)
+        results, stored = _published(original)
+        newest = stored[-1]
+        recipe, home = with_policy(original, policy)
         trained = read_trained(attempts) if attempts is not None else ROLLOUT_COUNTS.to_frame()
-        parts = RefreshParts(run, published.results, newest.number, trained)
+        if newest.origin == "refresh" and curated_set.published_version(original) != newest.number:
+            republished = _show(original, results, newest)  # a refresh that was killed while it published
+            if open_policy(stage_model(recipe, original.parts[-1]), home).key.policy == newest.policy:
+                return republished
+        run = RefreshedRun(folder, recipe, home, version_folder(folder, newest.number + 1))
+        parts = RefreshParts(run, results, newest, trained)
+        if newest.origin == "refresh" and len(stored) > 1:
+            made = replace(run, place=version_folder(folder, newest.number))
+            if _selection_folder(made, replace(parts, newest=stored[-2]), attempts).manifest() is not None:
+                return RefreshResult(newest, False, {}, {}, is_repeated=True)
         with keep_open():
-            anchor = measure_anchor(run, published, parts)
+            anchor = _measure_anchor(parts)
             is_weak = anchor is not None and anchor.is_far_weaker
-            if anchor is not None and is_weak and not accept:
-                raise NotPublishedError(_refusal(policy_of(run), "is far weaker than the policy before it", anchor))
-            selected = choose_problems(run, published, parts, attempts, anchor)
+            if is_weak and not accept:
+                raise NotPublishedError(_refusal(parts, "is far weaker than the policy before it", anchor))
+            selected = _choose_problems(parts, original, attempts, anchor)
+            levels = tuple(LevelChoice(**choice) for choice in (read_json(run.place / LEVELS) or {}).get("levels", ()))
             if not selected.manifest.kept:
-                return RefreshResult(newest, False, {}, {}, anchor=anchor, levels=stored_choices(run.place))
-            _cancel_retries(published)
-            results = _judge(run, selected)
-        with merged_decisions(run, parts, results, policy_of(run), accuses=not is_weak) as (table, cost):
+                return RefreshResult(newest, False, {}, {}, anchor=anchor, levels=levels)
+            _cancel_retries(original, results)
+            judged = _judge(run, selected)
+        with _merged_decisions(parts, judged, accuses=not is_weak) as (table, cost):
             if not accept and not table.select(pl.col("published").any()).collect().item():
-                raise EmptySetError(_refusal(policy_of(run), "leaves no problem in the set", anchor))
-            done = _publish(run, published, results, table, cost)
-            return replace(done, anchor=anchor, levels=stored_choices(run.place))
+                raise EmptySetError(_refusal(parts, "leaves no problem in the set", anchor))
+            verifier = judged[final_verdicts(run, run.parts[-1])].folder.name
+            version = settle_version(run, table, verifier, "refresh", parts.policy, newest.root, cost)
+            done = RefreshResult(version, False, _count_reasons(selected.folder), cost)
+            if version.number != newest.number:
+                done = _show(original, results, version)
+            return replace(done, anchor=anchor, levels=levels)
 
 
-def _refusal(policy: str, why: str, anchor: AnchorResult | None) -> str:
+def _published(run: Run) -> tuple[Results, list[Version]]:
+    """Return the results of a run's filters and decisions, and its versions."""
+    curated_set.restore(run.folder)
+    stored = stored_versions(run.folder)
+    if not stored or not curated_set.is_published(run):
+        raise StoreError(f"{run.folder} holds no finished run of its recipe; finish it with `goldilocks run`.")
+    verifier = next(version.verifier for version in stored if version.digest == stored[-1].root)
+    stages = [stage for stage in pipeline_of(run.recipe).stages_of(run) if stage.kind in (Kind.FILTER, Kind.DECISION)]
+    return read_results(run, stages, verifier), stored
+
+
+def _refusal(parts: RefreshParts, why: str, anchor: AnchorResult | None) -> str:
     figures = "".join(f"\n  {line}" for line in anchor.lines) if anchor is not None else ""
     return (
-        f"{policy} {why}, so no version was published. See whether the checkpoint loads and is asked as it was "
+        f"{parts.policy} {why}, so no version was published. See whether the checkpoint loads and is asked as it was "
         f"trained; `--accept` publishes all the same.{figures}"
     )
 
@@ -155,168 +171,176 @@ def _judge(run: RefreshedRun, selected: StageResult) -> Results:
     return results
 
 
-def measure_anchor(run: RefreshedRun, published: _PublishedRun, parts: RefreshParts) -> AnchorResult | None:
+def _measure_anchor(parts: RefreshParts) -> AnchorResult | None:
     """Sample the anchor in full, and return its results, or None without an anchor."""
-    number, policy, part = published.newest.number, policy_of(run), run.parts[-1]
-    settings = run.recipe.refresh
-    chosen = anchor_of_parts(parts.decisions(), number + 1, policy)
+    chosen = _anchor_of(parts)
     if not chosen.height:
         return None
-    anchor_run = replace(run, place=run.place / ANCHOR)
-    base = stopping_rule(difficulty_stage(run.recipe, part))
-    folder = _selection_folder(anchor_run, published, published.newest, None)
-    priors = exact_priors(chosen["problem"].to_list()) if base.foresees else None
-    chosen_priors = None if priors is None else (lambda _shard, names: _priors_of(names, priors))
-    selected = _select(anchor_run, published, folder, lambda _shard, _names: chosen, chosen_priors)
-    results = _judge(anchor_run, selected)
-    own, exact = [PASS_RATE.to_frame().select(COUNTS)], base.given({}, error_rate=0.0)
+    run = replace(parts.run, place=parts.run.place / ANCHOR)
+    base = stopping_rule(difficulty_stage(run.recipe, run.parts[-1]))
+    exact = exact_priors(chosen["problem"].to_list())
+    priors: OfShard | None = (lambda _shard, names: _on(names, exact)) if base.foresees else None
+    selected = _select(run, parts, None, lambda _shard, _names: chosen, priors)
+    own, rule = [PASS_RATE.to_frame().select(COUNTS)], base.given({}, error_rate=0.0)
     attempts: dict[str, list[AttemptOutcome]] = {}
-    for judged in judged_shards(anchor_run, results, policy):
+    for judged in _judged_shards(run, _judge(run, selected), parts.policy):
         own.append(judged.rates.select(COUNTS))
-        attempts.update(pass_rates.outcomes_by_problem(pass_rates.counted_verdicts(judged.verdicts, exact)))
-    return anchor_result(parts, pl.concat(own), policy, published.newest, attempts, exact, settings)
+        attempts.update(pass_rates.outcomes_by_problem(pass_rates.counted_verdicts(judged.verdicts, rule)))
+    return anchor_result(parts, pl.concat(own), attempts, rule)
 
 
-def _cancel_retries(published: _PublishedRun) -> None:
+def _anchor_of(parts: RefreshParts) -> pl.DataFrame:
+    decisions = (parts.decisions(index) for index in range(len(parts)))
+    return anchor_of_parts(decisions, parts.newest.number + 1, parts.policy)
+
+
+def _cancel_retries(run: Run, results: Results) -> None:
     """Cancel pending retries, as the refreshed set replaces the pipeline's."""
-    run, verifier = published.run, published.results.decisions[-1].folder.name
+    verifier = results.decisions[-1].folder.name
     verdicts = [attempts_of(part).folder_in(run, verifier) for part in run.parts]
-    for folder in (*(result.folder for result in published.results.filters), *verdicts):
+    for folder in (*(result.folder for result in results.filters), *verdicts):
         retries.cancel_round(folder)
 
 
-def choose_problems(
-    run: RefreshedRun,
-    published: _PublishedRun,
-    parts: RefreshParts,
-    attempts: Path | None,
-    anchor: AnchorResult | None = None,
+def _choose_problems(
+    parts: RefreshParts, original: Run, attempts: Path | None, anchor: AnchorResult | None
 ) -> StageResult:
     """Choose the problems to judge again, with reasons, as a stage."""
-    stage, policy = difficulty_stage(run.recipe, run.parts[-1]), policy_of(run)
-    number = published.newest.number + 1
-    threshold, judged = run.recipe.refresh.change_probability, REFRESH_CHOICE.to_frame()
-    if anchor is not None:  # its problems are judged already
-        judged = anchor_of_parts(parts.decisions(), number, policy)
-        threshold = anchor.threshold(run.recipe.refresh)
-    band = difficulty_stage(published.run.recipe, run.parts[-1]).band
-    choices, from_levels = drawn_levels(run, parts, anchor, band)
-    save_choices(run.place, choices)
-    exact = exact_priors(judged["problem"].to_list())
-    counted = trained_counts(parts.all_trained)
+    recipe, number = parts.run.recipe, parts.newest.number + 1
+    stage = difficulty_stage(recipe, parts.run.parts[-1])
+    holds = anchor is not None and anchor.gives_priors
+    judged = REFRESH_CHOICE.to_frame() if anchor is None else _anchor_of(parts)  # its problems are judged already
+    threshold = anchor.forecast.threshold if anchor is not None and holds else recipe.refresh.change_probability
+    from_levels = drawn_levels(parts, anchor, difficulty_stage(original.recipe, parts.run.parts[-1]).band)
+    exact, counted = exact_priors(judged["problem"].to_list()), trained_counts(parts.all_trained)
 
     def chosen(shard: int, names: pl.Series) -> pl.DataFrame:
-        sides = anchor.sides(shard, names) if anchor is not None else None
-        decisions = parts.decisions_of_shard(shard)
-        uncertain = uncertain_of_part(decisions, counted, stage.band, threshold, number, policy, sides)
-        drawn = from_levels.join(names.alias("problem").to_frame(), on="problem", how="semi")
-        return pl.concat([judged, uncertain.join(judged, on="problem", how="anti"), drawn])
+        sides = anchor.forecast.shared.sides_of(shard, names) if anchor is not None else None
+        decisions = parts.decisions(shard)
+        uncertain = uncertain_of_part(decisions, counted, stage.band, threshold, number, parts.policy, sides)
+        return pl.concat([judged, uncertain.join(judged, on="problem", how="anti"), _on(names, from_levels)])
 
     def priors(shard: int, names: pl.Series) -> pl.DataFrame:
-        if anchor is None or not anchor.gives_priors:
-            return _priors_of(names, exact)
-        learnt = anchor.priors(shard, names)
-        return pl.concat([_priors_of(names, exact), learnt.join(exact, on="problem", how="anti")])
+        if anchor is None or not holds:
+            return _on(names, exact)
+        return pl.concat([_on(names, exact), anchor.priors(shard, names).join(exact, on="problem", how="anti")])
 
-    has_priors = anchor is not None and (anchor.gives_priors or stopping_rule(stage).foresees)
-    folder = _selection_folder(run, published, published.newest, attempts)
-    return _select(run, published, folder, chosen, priors if has_priors else None)
+    has_priors = anchor is not None and (holds or stopping_rule(stage).foresees)
+    return _select(parts.run, parts, attempts, chosen, priors if has_priors else None)
 
 
-def _priors_of(names: pl.Series, priors: pl.DataFrame) -> pl.DataFrame:
-    return priors.join(names.alias("problem").to_frame(), on="problem", how="semi")
-
-
-OfShard = Callable[[int, pl.Series], pl.DataFrame]
-"""Returns rows by problem, from a shard's number and its problems."""
+def _on(names: pl.Series, rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.join(names.alias("problem").to_frame(), on="problem", how="semi")
 
 
 def _select(
-    run: RefreshedRun, published: _PublishedRun, folder: StageFolder, chosen: OfShard, priors: OfShard | None
+    run: RefreshedRun, parts: RefreshParts, attempts: Path | None, chosen: OfShard, priors: OfShard | None
 ) -> StageResult:
+    """Run the stage that keeps the chosen problems, with reasons and priors."""
 
     def choose(job: StageRun) -> StageResult:
-        problems = job.problems.folder
-
         def work(index: int) -> Shard:
-            whole = read_shard(problems, "kept", index)
+            whole = read_shard(job.problems.folder, "kept", index)
             selection = chosen(index, whole["id"])
             frame = whole.join(selection, left_on="id", right_on="problem", how="inner", maintain_order="left")
-            why = frame.select(problem="id", why="why")
-            tables = {"kept": frame.drop("why"), "why": why}
+            names = frame.select(problem="id")
+            tables = {"kept": frame.drop("why"), "why": names.with_columns(frame["why"])}
             if priors is not None:
-                names = frame.select(problem="id")
                 of_shard = priors(index, whole["id"])
                 tables["priors"] = names.join(of_shard, on="problem", how="inner", maintain_order="left")
             return Shard(frame.height, tables)
 
-        return job.shard_by_shard(folder, work, is_whole=False)
+        return job.shard_by_shard(_selection_folder(run, parts, attempts), work, is_whole=False)
 
     place = str((run.place / CHOSEN).relative_to(run.folder))
-    return run_stage(Stage(name=CHOSEN, title=CHOSEN, folder=place, work=choose), run, published.results)
+    return run_stage(Stage(name=CHOSEN, title=CHOSEN, folder=place, work=choose), run, parts.results)
 
 
-def _selection_folder(
-    run: RefreshedRun, published: _PublishedRun, before: Version, attempts: Path | None
-) -> StageFolder:
+def _selection_folder(run: RefreshedRun, parts: RefreshParts, attempts: Path | None) -> StageFolder:
     band = difficulty_stage(run.recipe, run.parts[-1]).band
     attempts_digest = file_digest(attempts) if attempts is not None else ""
-    made_by = f"{run.recipe.refresh.digest()} {band.digest()} {policy_of(run)} {attempts_digest}"
-    problems = published.results.problems
-    made_from = {problems.name: problems.manifest.digest, "version": before.digest}
+    made_by = f"{run.recipe.refresh.digest()} {band.digest()} {parts.policy} {attempts_digest}"
+    problems = parts.results.problems
+    made_from = {problems.name: problems.manifest.digest, "version": parts.newest.digest}
     return StageFolder(run.place / CHOSEN, CHOSEN, REFRESH_VERSION, made_by, made_from)
 
 
-def _is_repeated(run: RefreshedRun, published: _PublishedRun, attempts: Path | None) -> bool:
-    if published.newest.origin != "refresh" or published.before is None:
-        return False
-    if attempts is not None and not attempts.is_file():
-        return False
-    return _selection_folder(run, published, published.before, attempts).manifest() is not None
+def _judged_shards(run: RefreshedRun, results: Results, policy: str) -> Iterator[JudgedShard]:
+    """Yield what the policy judged, by shard."""
+    part = run.parts[-1]
+    folders = results[final_verdicts(run, part)].folder, results[attempts_of(part)].folder
+    for index in range(len(shard_counts(results.problems.folder))):
+        names = read_shard(results.problems.folder, "kept", index, ["id"])["id"]
+        yield JudgedShard.read(run, part, *folders, index, names, policy)
 
 
-def policy_of(run: RefreshedRun) -> str:
-    """Return the judged policy, as ``model@revision``."""
-    return open_policy(stage_model(run.recipe, run.parts[-1]), run.recipe_folder).key.policy
+@contextmanager
+def _merged_decisions(
+    parts: RefreshParts, results: Results, *, accuses: bool
+) -> Iterator[tuple[pl.LazyFrame, dict[str, int]]]:
+    """Yield the next version's decisions as `curation.publish.versions.KEPT` rows, and their cost.
+
+    The rows are in a temporary folder during the block.
+
+    Args:
+        accuses: whether suspected labels may change.
+    """
+    scratch = ScratchFolder("decisions")
+    try:
+        cost = _write_merged(Path(scratch.path), parts, results, accuses=accuses)
+        decisions = scan_table(Path(scratch.path), "decisions")
+        stays = pl.col("keep") & ~pl.col("problem").is_in(_over_quota(decisions, parts))
+        yield decisions.with_columns(published=stays).select(versions.KEPT.names()).cast(versions.KEPT), cost
+    finally:
+        scratch.remove()
 
 
-def _publish(
-    run: RefreshedRun, published: _PublishedRun, results: Results, table: pl.LazyFrame, cost: dict[str, int]
-) -> RefreshResult:
-    policy, selected = policy_of(run), results.problems
-    verifier = results[final_verdicts(run, run.parts[-1])].folder.name
-    version = settle_version(run, table, verifier, "refresh", policy, published.newest.root, cost)
-    if version.number == published.newest.number:
-        return RefreshResult(version, False, _count_reasons(selected.folder), cost)
-    return _show(published, version)
+def _write_merged(place: Path, parts: RefreshParts, results: Results, *, accuses: bool) -> dict[str, int]:
+    run, part = parts.run, parts.run.parts[-1]
+    verifier = results[final_verdicts(run, part)].folder.name
+    store, day = attempt_store(run, results[attempts_of(part)]), measured_on(run, part, verifier)
+    opened = label_shards(run, parts.results, verifier) if run.recipe.weighs_labels else nullcontext()
+    cost = dict.fromkeys(("problems", "attempts", "tokens", "kept_rates"), 0)
+    with opened as labels:
+        for index, judged in enumerate(_judged_shards(run, results, parts.policy)):
+            trust = labels.read(index) if labels is not None and labels.decides else None
+            old = parts.decisions(index, _STORED)
+            new = judged.decide(run, part, trust, accuses=accuses).with_columns(measured_on=pl.lit(day))
+            if not accuses:
+                suspected = old.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)
+                new = new.join(suspected, on="problem", how="anti", maintain_order="left")
+            merged = old.update(new.select(_STORED).cast(old.schema), on="problem", include_nulls=True)
+            write_parquet(place / "decisions" / f"{index:05}.parquet", merged)
+            counted = judged.verdicts.select("problem", "index")
+            attempts = store.read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
+            tokens = attempts.join(counted, on=["problem", "index"], how="semi")["tokens"].sum()
+            made = (new.height, counted.height, int(tokens or 0), old.height - new.height)
+            cost = {name: cost[name] + more for name, more in zip(cost, made, strict=True)}
+    return cost
 
 
-def _show(published: _PublishedRun, version: Version) -> RefreshResult:
-    run = refreshed_run(published.run, version)
-    curated = curated_set.republish(published.run, version, published.results)
+def _over_quota(decisions: pl.LazyFrame, parts: RefreshParts) -> list[str]:
+    size, seed = parts.run.recipe.export.size, parts.run.recipe.seed
+    if size is None:
+        return []
+    rows = read_table(parts.results.problems.folder, "kept", ["id", "group", "source", "weight"])
+    kept = decisions.filter("keep").select("problem").collect()
+    rows = rows.join(kept, left_on="id", right_on="problem", how="semi", maintain_order="left")
+    return export.over_quota(rows, size, seed)["id"].to_list() if rows.height else []
+
+
+def _show(original: Run, results: Results, version: Version) -> RefreshResult:
+    """Publish a refreshed version."""
+    run = refreshed_run(original, version)
+    curated = curated_set.republish(original, version, results)
     stages = status(run, pipeline_of(run.recipe), version.verifier)
     funnel = [stage.row for stage in stages if stage.finished and stage.is_shown]
-    show_in_prefect(published.run.recipe.name, curated, funnel)
+    show_in_prefect(original.recipe.name, curated, funnel)
     return RefreshResult(version, True, _count_reasons(run.place / CHOSEN), version.cost)
 
 
 def _count_reasons(folder: Path) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for index in range(len(shard_counts(folder))):
-        counts.update(read_shard(folder, "why", index, ["why"])["why"])
-    return dict(counts)
-
-
-def _read_published_run(run: Run) -> _PublishedRun:
-    curated_set.restore(run.folder)
-    stored = stored_versions(run.folder)
-    if not stored or not curated_set.is_published(run):
-        raise StoreError(f"{run.folder} holds no finished run of its recipe; finish it with `goldilocks run`.")
-    newest = stored[-1]
-    verifier = next(version.verifier for version in stored if version.digest == newest.root)
-    stages = [stage for stage in pipeline_of(run.recipe).stages_of(run) if stage.kind in (Kind.FILTER, Kind.DECISION)]
-    before = stored[-2] if len(stored) > 1 else None
-    return _PublishedRun(run, read_results(run, stages, verifier), newest, before)
+    return dict(read_table(folder, "why")["why"].value_counts().sort("why").iter_rows())
 
 
 def summarise_refresh(result: RefreshResult) -> list[str]:

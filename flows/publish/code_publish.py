@@ -12,6 +12,8 @@ from pathlib import Path
 import polars as pl
 
 from curation.programs import language_variants
+from curation.programs.deciding import GIVEN_TESTS
+from curation.programs.generation import MIN_VOTES_UNVALIDATED
 from curation.publish.cards.words import capital, count_phrase, share
 from curation.publish.pages import Section, Table
 from curation.records import JUDGING, TEST
@@ -21,11 +23,10 @@ from curation.verify.programs.toolchain import STANDARDS
 from flows.run.run_folder import Run
 from flows.run.stage import StageResult, shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.code_generation import MIN_VOTES_UNVALIDATED
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.export import EXPORT
 from flows.stages.language_variants import language_of
-from flows.stages.tests import GIVEN_TESTS, TESTS
+from flows.stages.tests import TESTS
 
 RUN_OF = ["problem", "solution", "standard"]
 FILE_BYTES = 256 << 20

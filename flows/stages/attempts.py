@@ -20,7 +20,6 @@ from curation.difficulty import early_stopping, pass_rates, sampling
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.item_response import prior_counts
 from curation.difficulty.pass_rates import has_failed, is_doubtful, replace_failed
-from curation.difficulty.priors import as_priors
 from curation.option_letters import option_letter
 from curation.policies.recorded import Recorded
 from curation.records import (
@@ -54,7 +53,7 @@ from flows.run.policy_session import PolicySession, model_session
 from flows.run.progress import warn
 from flows.run.run_folder import Run, difficulty_stage, stage_model
 from flows.run.runner import current_runner
-from flows.run.sampling_session import SamplingSession, read_priors, request_details
+from flows.run.sampling_session import SamplingSession, request_details
 from flows.run.stage import Kind, RetryRule, Stage, StageResult, StageRun
 from flows.run.stage_priors import RATES, PriorLearner, prior_learner
 from flows.stages.judging import open_judge
@@ -75,7 +74,6 @@ RETRIES = RetryRule(
 )
 
 _LABELS = ("problem", "index", "label")
-_JUDGED_BY = ("id", "answer", "lang", "raw_answer", "statement", "meta")
 
 
 def stopping_rule(settings: DifficultyStage) -> early_stopping.StoppingRule:
@@ -109,11 +107,13 @@ def make_attempts(job: StageRun) -> StageResult:
         stated = [prior.digest() for source in run.recipe.sources for prior in source.prior_attempts]
         made_by = json.dumps([key, judged_with, *(stated if learner is not None else ())], sort_keys=True)
         folder = job.open(version, made_by, *read, verifier=judge.version)
-        limit = 0 if is_offline() and folder.manifest() is None and not isinstance(policy, Recorded) else None
+        recorded = isinstance(policy, Recorded)
+        limit = 0 if is_offline() and folder.manifest() is None and not recorded else None
         if limit is not None:
             folder = job.open(f"{version} offline", made_by, *read, verifier=judge.version)
-        elif read_manifest(folder.folder) is not None and folder.manifest() is None:
-            _warn_of_sampling(job, policy)
+        elif read_manifest(folder.folder) is not None and folder.manifest() is None and not recorded:
+            what = "what the stored attempts leave open is sampled further (`--offline` decides without sampling)"
+            warn(run.folder, job.stage.name, f"made anew: {what}")
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
         with SamplingSession(
@@ -122,30 +122,15 @@ def make_attempts(job: StageRun) -> StageResult:
             work = _Judged(job, folder.folder, store, session, policy)
             first = partial(job.shard_by_shard, folder, work.first)
             result = first() if is_offline() else retries.retry_failed(job, folder, first, work.again)
-    _warn_of_open(job, result)
+    if left := result.manifest.notes.get("left_open", 0):
+        text = (
+            f"the stored attempts do not decide {left:,} of {job.problems.manifest.kept:,} problems, which leave as "
+            f"{DropReason.TOO_FEW_ATTEMPTS.value}; `goldilocks run` without --offline samples them further"
+        )
+        warn(run.folder, job.stage.name, text)
     if not (result.reused and (result.folder / KEY).exists()):
         write_json(result.folder / KEY, key)
     return result
-
-
-def _warn_of_sampling(job: StageRun, policy: Policy) -> None:
-    if not isinstance(policy, Recorded):
-        warn(
-            job.run.folder,
-            job.stage.name,
-            "made anew: what the stored attempts leave open is sampled further (`--offline` decides without sampling)",
-        )
-
-
-def _warn_of_open(job: StageRun, result: StageResult) -> None:
-    left = result.manifest.notes.get("left_open", 0)
-    if left:
-        warn(
-            job.run.folder,
-            job.stage.name,
-            f"the stored attempts do not decide {left:,} of {job.problems.manifest.kept:,} problems, which leave as "
-            f"{DropReason.TOO_FEW_ATTEMPTS.value}; `goldilocks run` without --offline samples them further",
-        )
 
 
 class _Judged:
@@ -170,7 +155,7 @@ class _Judged:
 
             def work(index: int) -> Shard:
                 shard = self._session.shard(index) if index in refused else self._stored(index, notes[index])
-                frame = read_shard(self._job.problems.folder, "kept", index).select(_JUDGED_BY)
+                frame = read_shard(self._job.problems.folder, "kept", index)
                 verdicts = _judge_failed(judge, frame, shard.tables["verdicts"])
                 return self._noted(replace(shard, tables={**shard.tables, "verdicts": verdicts}), round_number)
 
@@ -209,20 +194,25 @@ class _Judged:
         return pl.DataFrame(found, schema, orient="row").drop_nulls()
 
 
-def _judge_failed(judge: Judge, problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Replace failed `VERDICT` rows by new ones, in order."""
-    tasks = {
+def _judge_tasks(problems: pl.DataFrame) -> dict[str, JudgeTask]:
+    """Return a task without responses per `PROBLEM` row, by its id."""
+    rows = problems.select("id", "answer", "lang", "raw_answer", "statement", "meta").iter_rows()
+    return {
         name: JudgeTask(
             name, answer or "", lang, (), option_letter(raw, answer), statement=statement, scorer=scorer_of(meta)
         )
-        for name, answer, lang, raw, statement, meta in problems.iter_rows()
+        for name, answer, lang, raw, statement, meta in rows
     }
+
+
+def _judge_failed(judge: Judge, problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Replace failed `VERDICT` rows by new ones, in order."""
+    tasks, is_failed = _judge_tasks(problems), has_failed().any().over("problem")
     numbered = verdicts.with_row_index("place")
-    of_failed = numbered.filter(has_failed().any().over("problem")).partition_by("problem", maintain_order=True)
+    of_failed = numbered.filter(is_failed).partition_by("problem", maintain_order=True)
     futures = [judge.submit(tasks[rows["problem"][0]], rows["answer"].to_list()) for rows in of_failed]
     again = [replace_failed(rows, future.result()) for rows, future in zip(of_failed, futures, strict=True)]
-    others = numbered.filter(~has_failed().any().over("problem"))
-    return pl.concat([others, *again]).sort("place").drop("place")
+    return pl.concat([numbered.filter(~is_failed), *again]).sort("place").drop("place")
 
 
 def judge_rows(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
@@ -231,37 +221,24 @@ def judge_rows(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> 
     Args:
         attempts: sorted by problem and index.
     """
-    references = {
-        name: (answer or "", lang, option_letter(raw, answer), statement, scorer_of(meta))
-        for name, answer, lang, raw, statement, meta in problems.select(_JUDGED_BY).iter_rows()
-    }
+    tasks = _judge_tasks(problems)
     groups = attempts.group_by("problem", maintain_order=True).agg("text", "answer", "finish")
-    tasks = (
-        JudgeTask(
-            name,
-            reference,
-            lang,
-            tuple(map(Response, texts, answers, finishes)),
-            letter,
-            statement=statement,
-            scorer=scorer,
-        )
+    results = judge.judge(
+        replace(tasks[name], responses=tuple(map(Response, texts, answers, finishes)))
         for name, texts, answers, finishes in groups.iter_rows()
-        for reference, lang, letter, statement, scorer in (references[name],)
     )
-    judged = [verdict for result in judge.judge(tasks) for verdict in result.verdicts]
-    compared = pl.Series("reference", [references[name][0] for name in attempts["problem"]], pl.String)
-    return (
-        attempts.select("problem", "policy", "prompt", "sampling", "index")
-        .with_columns(
-            pl.lit(judge.version).alias("verifier"),
-            compared,
-            pl.Series("outcome", [verdict.outcome.value for verdict in judged], pl.String),
-            pl.Series("answer", [verdict.answer for verdict in judged], pl.String),
-            pl.Series("answer_class", [verdict.answer_class for verdict in judged], pl.Int32),
-            pl.Series("method", [verdict.method for verdict in judged], pl.String),
-        )
-        .select(VERDICT.names())
+    judged = [verdict for result in results for verdict in result.verdicts]
+    columns: dict[str, Sequence[object]] = {
+        "verifier": [judge.version] * len(judged),
+        "reference": [tasks[name].reference for name in attempts["problem"]],
+        "outcome": [verdict.outcome.value for verdict in judged],
+        "answer": [verdict.answer for verdict in judged],
+        "answer_class": [verdict.answer_class for verdict in judged],
+        "method": [verdict.method for verdict in judged],
+    }
+    own = attempts.select("problem", "policy", "prompt", "sampling", "index")
+    return own.with_columns(pl.Series(name, values, VERDICT[name]) for name, values in columns.items()).select(
+        VERDICT.names()
     )
 
 
@@ -324,12 +301,6 @@ def problem_domains(problems: pl.DataFrame, made: Sequence[str]) -> pl.DataFrame
     level = made_meta(made).struct.field("level")
     of_level = pl.format("{} level {}", "source", level)
     return problems.select(problem="id", domain=pl.coalesce(of_level, "source"))
-
-
-def rule_of_shard(rule: early_stopping.StoppingRule, attempts_folder: Path, index: int) -> early_stopping.StoppingRule:
-    """Return the rule that stopped a shard's attempts, with its priors."""
-    priors = read_priors(attempts_folder, index)
-    return rule if priors is None else rule.given(as_priors(priors))
 
 
 def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:

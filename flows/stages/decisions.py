@@ -6,24 +6,26 @@ Planted wrong references show whether label probabilities or votes decide.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 import polars as pl
 
-from curation.config import DifficultyStage
+from curation.config import Band
 from curation.difficulty import early_stopping, label_trust, pass_rates
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.label_trust import suspect_labels
 from curation.difficulty.pass_rates import failed_verdicts, hold_refused, hold_reserved
+from curation.difficulty.priors import as_priors
 from curation.publish import review
 from curation.storage.stages import Shard, read_optional_shard, read_shard
 from flows.run.lookup import rows_of
 from flows.run.progress import note, warn
 from flows.run.run_folder import Run, difficulty_stage, verdicts_of_people
-from flows.run.sampling_session import REFUSED_TABLE
+from flows.run.sampling_session import REFUSED_TABLE, read_priors
 from flows.run.stage import Kind, Stage, StageResult, StageRun
-from flows.stages.attempts import attempt_key, attempts_of, part_title, rule_of_shard, stopping_digest, stopping_rule
+from flows.stages.attempts import attempt_key, attempts_of, part_title, stopping_digest, stopping_rule
 from flows.stages.base import split_rows
 from flows.stages.labels import (
     DECIDES,
@@ -60,83 +62,88 @@ def decide_difficulty(job: StageRun) -> StageResult:
     folder = job.open(version, settings_text, *read, verifier=verdicts[-1].folder.name)
     if (result := job.finished(folder)) is not None:
         return result
+    decide = partial(_decide_shard, job, verdicts[-1].folder, sampled.folder)
     if not run.recipe.weighs_labels:
-        return job.shard_by_shard(folder, _Deciding(job, verdicts[-1].folder, sampled.folder, None).shard)
+        return job.shard_by_shard(folder, partial(decide, None))
     folders = [result.folder for result in verdicts]
     with weighing(run, folders, trusted, other_references(near)) as weighed:
         if (check := weighed.check) is not None:
             note(f"{job.stage.title}: {check.sentence}")
             if run.recipe.labels.rule == "posterior" and not check.posterior_holds:
                 warn(run.folder, job.stage.name, check.sentence)
-        return job.shard_by_shard(folder, _Deciding(job, verdicts[-1].folder, sampled.folder, weighed).shard)
+        return job.shard_by_shard(folder, partial(decide, weighed))
 
 
-class _Deciding:
-    def __init__(self, job: StageRun, judged: Path, sampled: Path, weighed: Weighing | None) -> None:
-        self._job, self._judged, self._sampled, self._weighed = job, judged, sampled, weighed
-        self._settings = difficulty_stage(job.run.recipe, job.stage.part)
-        self._base = stopping_rule(self._settings)
-        self._policy = attempt_key(sampled).policy
-        self._reviews = verdicts_of_people(job.run)
-
-    def shard(self, index: int) -> Shard:
-        part, labels = self._job.stage.part, self._job.recipe.labels
-        frame = read_shard(self._job.problems.folder, "kept", index)
-        judged = read_shard(self._judged, "verdicts", index)
-        stopped = read_shard(self._judged, "stopped", index)["problem"]
-        rule = rule_of_shard(self._base, self._sampled, index)
-        rates = pass_rates.pass_rates(frame["id"], judged, self._policy, rule, stopped)
-        failures = failed_verdicts(pass_rates.counted_verdicts(judged, rule))
-        decides = self._weighed is not None and self._weighed.decides
-        by_votes = not decides or labels.rule == "posterior"  # which switches votes off in the band
-        reviews, settings = self._reviews, self._settings
-        decisions = decide_with_reviews(rates, settings, part, reviews, failures, rule, by_votes=by_votes)
-        tables, notes = {}, {}
-        if self._weighed is not None:
-            names = frame.select(problem="id")
-            trust = self._weighed.labels(names["problem"])
-            trust = tables["labels"] = names.join(trust, on="problem", how="left", maintain_order="left")
-            notes[DECIDES] = int(decides)
-            if decides:
-                decisions = suspect_labels(decisions, trust, labels.drop_above)
-        refused = read_optional_shard(self._sampled, REFUSED_TABLE, index)
-        if refused is not None:
-            decisions = hold_refused(decisions, refused)
-        measured = self._job.run.without_reserve(frame)["id"]
-        if len(measured) < frame.height:
-            decisions = hold_reserved(decisions, measured)
-        kept, dropped = split_rows(frame, part, decisions["reason"].to_list(), decisions["evidence"].to_list())
-        tables |= {"kept": kept, "dropped": dropped, "decisions": decisions}
-        return Shard(frame.height, tables, notes=notes)
+def _decide_shard(job: StageRun, judged: Path, sampled: Path, weighed: Weighing | None, index: int) -> Shard:
+    run, part = job.run, job.stage.part
+    frame = read_shard(job.problems.folder, "kept", index)
+    tables: dict[str, pl.DataFrame] = {}
+    notes: dict[str, int] = {}
+    accusing: pl.DataFrame | None = None
+    if weighed is not None:
+        names = frame.select(problem="id")
+        trust = names.join(weighed.labels(names["problem"]), on="problem", how="left", maintain_order="left")
+        tables["labels"], notes[DECIDES] = trust, int(weighed.decides)
+        accusing = trust if weighed.decides else None
+    shard = JudgedShard.read(run, part, judged, sampled, index, frame["id"], attempt_key(sampled).policy)
+    decisions = shard.decide(run, part, accusing)
+    refused = read_optional_shard(sampled, REFUSED_TABLE, index)
+    if refused is not None:
+        decisions = hold_refused(decisions, refused)
+    measured = run.without_reserve(frame)["id"]
+    if len(measured) < frame.height:
+        decisions = hold_reserved(decisions, measured)
+    kept, dropped = split_rows(frame, part, decisions["reason"].to_list(), decisions["evidence"].to_list())
+    return Shard(frame.height, {**tables, "kept": kept, "dropped": dropped, "decisions": decisions}, notes=notes)
 
 
-def decide_with_reviews(
-    rates: pl.DataFrame,
-    settings: DifficultyStage,
-    part: str,
-    reviews: review.ReviewVerdicts,
-    failures: pl.DataFrame,
-    rule: early_stopping.StoppingRule,
-    *,
-    by_votes: bool = True,
-) -> pl.DataFrame:
-    """Return `DECISION` rows that suspect no label accepted by a person.
+@dataclass(frozen=True, slots=True)
+class JudgedShard:
+    """A shard's pass rates and verdicts; ``rule`` is the one that stopped its attempts."""
 
-    Args:
-        failures: `curation.difficulty.pass_rates.failed_verdicts`.
-        rule: by which attempts stopped.
-        by_votes: the band's votes decide; else no label is suspected here.
-    """
-    decisions = pass_rates.decide(rates, settings.band, part, rule, failures)
-    if by_votes and all(verdict.answer is None for verdict in reviews.values()):
-        return decisions
-    band = settings.band.model_copy(update={"wrong_label_share": 1.0})
-    error_rate = max(rule.error_rate, _LEAST_DOUBT) if rule.early_stopping else 0.0
-    foreseeing = rule.given(rule.priors, band, error_rate)
-    unsuspecting = pass_rates.decide(rates, band, part, foreseeing, failures)
-    if not by_votes:
-        return unsuspecting
-    return review.keep_accepted_labels(decisions, unsuspecting, reviews)
+    rates: pl.DataFrame
+    verdicts: pl.DataFrame
+    rule: early_stopping.StoppingRule
+
+    @classmethod
+    def read(
+        cls, run: Run, part: str, judged: Path, sampled: Path, index: int, problems: pl.Series, policy: str
+    ) -> JudgedShard:
+        """Read what a policy's attempts show of a shard's problems.
+
+        Args:
+            judged, sampled: folders of the deciding verdicts, and of the attempts.
+        """
+        verdicts, stopped = read_shard(judged, "verdicts", index), read_shard(judged, "stopped", index)["problem"]
+        rule, priors = stopping_rule(difficulty_stage(run.recipe, part)), read_priors(sampled, index)
+        rule = rule if priors is None else rule.given(as_priors(priors))
+        return cls(pass_rates.pass_rates(problems, verdicts, policy, rule, stopped), verdicts, rule)
+
+    def decide(self, run: Run, part: str, trust: pl.DataFrame | None, *, accuses: bool = True) -> pl.DataFrame:
+        """Return `DECISION` rows that suspect no label accepted by a person.
+
+        Args:
+            trust: `LABEL_TRUST` rows if they decide on references, else the band's votes do.
+            accuses: whether a label may be suspected.
+        """
+        by_votes = accuses and (trust is None or run.recipe.labels.rule == "posterior")  # which has none in the band
+        decisions = self._by_rates(run, difficulty_stage(run.recipe, part).band, part, by_votes=by_votes)
+        if trust is None or not accuses:
+            return decisions
+        trusted = trust.join(decisions, on="problem", how="semi", maintain_order="left")
+        return suspect_labels(decisions, trusted, run.recipe.labels.drop_above)
+
+    def _by_rates(self, run: Run, band: Band, part: str, *, by_votes: bool) -> pl.DataFrame:
+        failures = failed_verdicts(pass_rates.counted_verdicts(self.verdicts, self.rule))
+        decisions = pass_rates.decide(self.rates, band, part, self.rule, failures)
+        reviews = verdicts_of_people(run)
+        if by_votes and all(verdict.answer is None for verdict in reviews.values()):
+            return decisions
+        band = band.model_copy(update={"wrong_label_share": 1.0})
+        error_rate = max(self.rule.error_rate, _LEAST_DOUBT) if self.rule.early_stopping else 0.0
+        foreseeing = self.rule.given(self.rule.priors, band, error_rate)
+        unsuspecting = pass_rates.decide(self.rates, band, part, foreseeing, failures)
+        return review.keep_accepted_labels(decisions, unsuspecting, reviews) if by_votes else unsuspecting
 
 
 @cache

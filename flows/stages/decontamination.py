@@ -105,7 +105,8 @@ def overlap_settings(recipe: Recipe) -> OverlapSettings:
 
 def benchmark_index(run: Run, statements: pl.Series) -> BenchmarkIndex:
     """Return a run's benchmark index, with word rarity from these statements."""
-    index = BenchmarkIndex(_benchmark_rows(run), overlap_settings(run.recipe))
+    embedder = MiniLm() if _embeds(run) else None
+    index = BenchmarkIndex(_benchmark_rows(run), overlap_settings(run.recipe), embedder)
     index.count(statements)
     return index
 
@@ -118,10 +119,6 @@ def scores_folder(run: Run) -> Path:
     """Return the scores' folder, next to the stage's."""
     place = DECONTAMINATION.folder_in(run)
     return place.with_name(place.name + "-scores")
-
-
-def _has_benchmarks(run: Run) -> bool:
-    return bool(run.recipe.decontamination.against or run.recipe.decontamination.benches)
 
 
 def _check(run: Run) -> None:
@@ -142,7 +139,7 @@ DECONTAMINATION = Stage(
     title="Decontamination",
     folder="stages/07-decontamination",
     work=find_contamination,
-    enabled=_has_benchmarks,
+    enabled=lambda run: bool(run.recipe.decontamination.against or run.recipe.decontamination.benches),
     check=_check,
     describe=_describe,
 )

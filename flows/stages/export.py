@@ -99,18 +99,14 @@ def _doubtful_verdicts(job: StageRun, verifier: str) -> list[StageResult]:
 def _merged_copies(job: StageRun) -> pl.DataFrame:
     exact, near = job.results.get(EXACT_DEDUP), job.results.get(NEAR_DEDUP)
     copy = ["id", "source", "row", "license", "reason"]
-    nothing = pl.DataFrame()
-    dropped = read_table(exact.folder, "dropped", copy) if exact is not None else nothing
-    first = nothing
-    if exact is not None and dropped.width:
-        repeated = pl.col("id").is_in(dropped["id"].unique().implode())
-        first = read_table(exact.folder, "kept", copy[:3], repeated)
-    return merged_copies(
-        first,
-        dropped,
-        read_table(near.folder, "dropped", copy) if near is not None else nothing,
-        read_table(near.folder, "members") if near is not None else nothing,
-    )
+    first = dropped = near_dropped = members = pl.DataFrame()
+    if exact is not None:
+        dropped = read_table(exact.folder, "dropped", copy)
+        if dropped.width:
+            first = read_table(exact.folder, "kept", copy[:3], pl.col("id").is_in(dropped["id"].unique().implode()))
+    if near is not None:
+        near_dropped, members = read_table(near.folder, "dropped", copy), read_table(near.folder, "members")
+    return merged_copies(first, dropped, near_dropped, members)
 
 
 EXPORT = Stage(name="export", title="Curated set", folder="stages/10-export", work=export_problems, kind=Kind.EXPORT)

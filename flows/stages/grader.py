@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
 from curation.config.difficulty import GraderSettings
@@ -18,10 +17,8 @@ from curation.storage.stages import atomic_write, file_digest, read_table, write
 from flows.run.offline import refuse_offline
 from flows.run.policy_session import kept_models
 from flows.run.run_folder import Run, grader_folder
-from flows.run.stage import MATH, Results, StageResult, Step
+from flows.run.stage import MATH, Results, Step
 from flows.run.training import check_train_recipe, train_apart
-
-_TRAINS = "the grader is to be trained on what stage 1 keeps now"
 
 
 def check_grader(run: Run) -> None:
@@ -34,34 +31,36 @@ def check_grader(run: Run) -> None:
         check_train_recipe(_recipe(run, run.recipe.grader), _changes(run))
 
 
-def train_grader(run: Run, decided: StageResult) -> Path:
-    """Train the recipe's grader on a stage's kept problems; return the model's folder.
+def train_grader(run: Run, results: Results) -> None:
+    """Train the recipe's grader on what the last decision keeps.
 
     Raises:
-        ConfigError: there is no grader, training recipe or problem.
+        ConfigError: the training recipe is missing, or no problem is kept.
     """
-    settings = run.recipe.grader
-    if settings is None:
-        raise ConfigError(f"recipe {run.recipe.name} names no grader; add a [grader] table.")
+    settings, decided = run.recipe.grader, results.decisions[-1]
+    assert settings is not None
+    if (models := kept_models()) is not None:
+        models.end_local()  # the trainer needs the GPUs
     recipe = _recipe(run, settings)
     if not decided.manifest.kept:
         raise ConfigError(f"{decided.name} kept no problem, so there is nothing to train the grader on.")
     folder = grader_folder(run.folder)
-    made_from = {"problems": decided.manifest.digest, "recipe": file_digest(recipe)}
-    _clear_if_changed(folder, made_from)
-    model = folder / "training" / "model"
-    if (folder / "DONE").exists():
-        return model
-    refuse_offline(_TRAINS)
+    mark = folder / "made_from.json"
+    made_from = json.dumps({"problems": decided.manifest.digest, "recipe": file_digest(recipe)}, indent=1) + "\n"
+    is_same = mark.exists() and mark.read_text(encoding="utf-8") == made_from
+    if is_same and (folder / "DONE").exists():
+        return
+    refuse_offline("the grader is to be trained on what stage 1 keeps now")
+    if not is_same:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        atomic_write(mark, made_from)
     data = folder / "set" / "data"
     data.mkdir(parents=True, exist_ok=True)
     write_parquet(data / "problems.parquet", read_table(decided.folder, "kept"))
-    if (folder / "training" / "run.json").exists():
-        train_apart(None, folder / "training", resume=True)
-    else:
-        train_apart(recipe, folder / "training", _changes(run))
+    resumed = (folder / "training" / "run.json").exists()
+    train_apart(None if resumed else recipe, folder / "training", [] if resumed else _changes(run), resume=resumed)
     atomic_write(folder / "DONE", "")
-    return model
 
 
 def _recipe(run: Run, settings: GraderSettings) -> Path:
@@ -76,26 +75,9 @@ def _changes(run: Run) -> list[str]:
     return [f'data={{ kind = "curated", folders = [{problems}] }}']
 
 
-def _clear_if_changed(folder: Path, made_from: Mapping[str, object]) -> None:
-    path = folder / "made_from.json"
-    text = json.dumps(made_from, indent=1) + "\n"
-    if path.exists() and path.read_text(encoding="utf-8") == text:
-        return
-    refuse_offline(_TRAINS)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    atomic_write(path, text)
-
-
-def _work(run: Run, results: Results) -> None:
-    if (models := kept_models()) is not None:
-        models.end_local()  # the trainer needs the GPUs
-    train_grader(run, results.decisions[-1])
-
-
 GRADER = Step(
     name="train the grader",
-    work=_work,
+    work=train_grader,
     domains=MATH,
     enabled=lambda run: run.recipe.grader is not None,
     check=check_grader,

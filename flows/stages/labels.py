@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -13,10 +13,9 @@ import polars as pl
 
 from curation.config import LabelSettings
 from curation.difficulty import label_trust
-from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.label_trust import PlantedCheck, accused_by_votes, check_by_planting, decided_by_votes
 from curation.difficulty.label_votes import VoteParts, label_votes, source_votes
-from curation.records import VERDICT, DropReason
+from curation.records import DropReason
 from curation.storage.scratch import ScratchFolder
 from curation.storage.stages import read_manifest, read_optional_shard, read_shard, read_table
 from flows.run.progress import bar
@@ -27,7 +26,6 @@ from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.questions import final_verdicts
 
 _VOTED = ("problem", "policy", "index", "outcome", "answer", "answer_class", "method")
-_VOTED_SCHEMA = pl.Schema({name: VERDICT[name] for name in _VOTED})
 
 DECIDES = "posterior_decides"
 """Note: above 0 if probabilities decide on references."""
@@ -102,7 +100,7 @@ def opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Iterat
     voters: set[str] = set()
 
     def parts() -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-        for part in verdict_parts(folders):
+        for part in _verdict_parts(folders):
             voters.update(part[-1]["policy"].unique())
             votes, answers = label_votes(part)
             if others is not None and others.height:
@@ -118,49 +116,21 @@ def opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Iterat
         scratch.remove()
 
 
-def verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
-    """Yield each stage's verdicts by the first stage's shards, then those on other problems."""
-    if not folders:
-        return
-    first, *after = folders
-    strayed = [_strayed_verdicts(first, folder) for folder in after]
-    others = list(strayed)
-    for index in range(len(shard_counts(first, "verdicts"))):
-        frame = _by_voters(first, index, read_shard(first, "verdicts", index, _VOTED))
-        own = frame.select("problem").unique()
-        later = [
-            pl.concat([_verdict_shard(folder, index), stray]) for folder, stray in zip(after, strayed, strict=True)
-        ]
-        others = [stray.join(own, on="problem", how="anti") for stray in others]
-        yield [frame, *(table.join(own, on="problem", how="semi") for table in later)]
-    yield [pl.DataFrame(schema=_VOTED_SCHEMA), *others]
-
-
-def _verdict_shard(folder: Path, index: int) -> pl.DataFrame:
-    frame = read_optional_shard(folder, "verdicts", index, _VOTED)
-    return pl.DataFrame(schema=_VOTED_SCHEMA) if frame is None else _by_voters(folder, index, frame)
+def _verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
+    """Yield all stages' verdicts by shard; their shards have the same numbers."""
+    for index in range(len(shard_counts(folders[0], "verdicts")) if folders else 0):
+        yield [_by_voters(folder, index, read_shard(folder, "verdicts", index, _VOTED)) for folder in folders]
 
 
 def _by_voters(folder: Path, index: int, verdicts: pl.DataFrame) -> pl.DataFrame:
     """Replace policies of a shard's verdicts by the models that a file names."""
     attempts = folder.parents[2] / "verdicts" / folder.parent.name / folder.name
-    voters = read_optional_shard(folder, VOTERS, index)
-    if voters is None:
-        voters = read_optional_shard(attempts, VOTERS, index)
+    tables = (read_optional_shard(place, VOTERS, index) for place in (folder, attempts))
+    voters = next((table for table in tables if table is not None), None)
     if voters is None:
         return verdicts
     named = verdicts.join(voters, on=["problem", "index"], how="left", maintain_order="left")
     return named.with_columns(policy=pl.coalesce("voter", "policy")).drop("voter")
-
-
-def _strayed_verdicts(first: Path, later: Path) -> pl.DataFrame:
-    """Return a later stage's verdicts on problems that the first stage's shard lacks."""
-    strayed = [pl.DataFrame(schema=_VOTED_SCHEMA)]
-    for index in range(len(shard_counts(later, "verdicts"))):
-        here = read_optional_shard(first, "verdicts", index, ["problem"])
-        frame = _verdict_shard(later, index)
-        strayed.append(frame if here is None else frame.join(here, on="problem", how="anti"))
-    return pl.concat(strayed)
 
 
 def other_references(near: StageResult | None) -> pl.DataFrame | None:
@@ -207,28 +177,21 @@ class LabelShards:
         return pl.concat([label_trust.LABEL_TRUST.to_frame(), *(self.read(i).filter(where) for i in range(self.count))])
 
 
-@dataclass(frozen=True, slots=True)
-class _KeptLabels:
-    labels: dict[tuple[str, ...], LabelShards] = field(default_factory=dict)
-    folders: ExitStack = field(default_factory=ExitStack)
-
-
-_KEPT: ContextVar[_KeptLabels | None] = ContextVar("kept_labels", default=None)
+_Kept = tuple[dict[tuple[str, ...], LabelShards], ExitStack]
+_KEPT: ContextVar[_Kept | None] = ContextVar("kept_labels", default=None)
 
 
 @contextmanager
-def keep_labels() -> Iterator[_KeptLabels]:
+def keep_labels() -> Iterator[_Kept]:
     """Compute labels once within the outermost such block."""
     if (outer := _KEPT.get()) is not None:
         yield outer
         return
-    kept = _KeptLabels()
-    token = _KEPT.set(kept)
-    try:
+    with ExitStack() as folders:
+        kept: _Kept = ({}, folders)
+        token = _KEPT.set(kept)
+        folders.callback(_KEPT.reset, token)
         yield kept
-    finally:
-        _KEPT.reset(token)
-        kept.folders.close()
 
 
 @contextmanager
@@ -238,16 +201,17 @@ def label_shards(run: Run, filters: Results, verifier: str) -> Iterator[LabelSha
     If the recipe decides by votes, it is computed here and decides nothing.
     """
     if (stored := _stored_labels(run, verifier)) is not None:
-        count = len(shard_counts(filters.problems.folder))
-        yield LabelShards(count, _decides(stored), partial(read_shard, stored, "labels"))
+        manifest = read_manifest(stored)
+        decides = manifest is not None and bool(manifest.notes.get(DECIDES, 0))
+        yield LabelShards(len(shard_counts(filters.problems.folder)), decides, partial(read_shard, stored, "labels"))
         return
-    with keep_labels() as kept:
+    with keep_labels() as (computed, folders):
         name = _computed_from(run, filters, verifier)
-        if name not in kept.labels:
+        if name not in computed:
             scratch = ScratchFolder("labels")
-            kept.folders.callback(scratch.remove)
-            kept.labels[name] = _computed(run, filters, verifier, Path(scratch.path))
-        yield kept.labels[name]
+            folders.callback(scratch.remove)
+            computed[name] = _computed(run, filters, verifier, Path(scratch.path))
+        yield computed[name]
 
 
 def _computed(run: Run, filters: Results, verifier: str, into: Path) -> LabelShards:
@@ -261,13 +225,12 @@ def _computed(run: Run, filters: Results, verifier: str, into: Path) -> LabelSha
 
 
 def _computed_from(run: Run, filters: Results, verifier: str) -> tuple[str, ...]:
-    recipe, near = run.recipe, filters.get(NEAR_DEDUP)
-    read = [result.manifest.digest for result in (filters.problems, near) if result is not None]
-    verdicts = _stored_verdicts(run, verifier)
-    digests = [manifest.digest for folder in verdicts if (manifest := read_manifest(folder)) is not None]
-    band = difficulty_stage(recipe, run.parts[-1]).band
-    rule = f"{recipe.weighs_labels} {recipe.seed} {band.wrong_label_share} {WRONG_LABEL_VOTES}"
-    return (recipe.labels.digest(), rule, *read, *map(str, verdicts), *digests, *accepted_references(run))
+    read = [result.manifest for result in (filters.problems, filters.get(NEAR_DEDUP)) if result is not None]
+    folders = _stored_verdicts(run, verifier)
+    read += [manifest for folder in folders if (manifest := read_manifest(folder)) is not None]
+    band = difficulty_stage(run.recipe, run.parts[-1]).band
+    rule = f"{run.recipe.labels.digest()} {run.recipe.weighs_labels} {run.recipe.seed} {band.wrong_label_share}"
+    return (rule, *(manifest.digest for manifest in read), *map(str, folders), *accepted_references(run))
 
 
 def _stored_labels(run: Run, verifier: str) -> Path | None:
@@ -275,11 +238,6 @@ def _stored_labels(run: Run, verifier: str) -> Path | None:
     folder = run.folder / decisions_folder(run.parts[-1]) / verifier
     is_stored = run.version_folder is None and run.recipe.weighs_labels and (folder / "labels").is_dir()
     return folder if is_stored and read_manifest(folder) is not None else None
-
-
-def _decides(folder: Path) -> bool:
-    manifest = read_manifest(folder)
-    return manifest is not None and bool(manifest.notes.get(DECIDES, 0))
 
 
 def _stored_verdicts(run: Run, verifier: str) -> list[Path]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 
 import polars as pl
 
@@ -34,26 +33,24 @@ def check_references(job: StageRun) -> StageResult:
     problems = job.problems.folder
     made = [source.name for source in job.recipe.read_sources if source.made is not None]
     with open_judge(job.run) as judge:
+        folder = job.open(f"{VERSION} {judge.version}", job.recipe.verify.digest(), job.problems)
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)
             return _shard(frame, _check(judge, frame, made))
 
-        folder = job.open(f"{VERSION} {judge.version}", job.recipe.verify.digest(), job.problems)
-        again = partial(_check_again, job, folder.folder)
+        @contextmanager
+        def again(round_number: int) -> Iterator[Callable[[int], Shard]]:
+            with open_judge(job.run, round_number) as patient:
+
+                def work_again(index: int) -> Shard:
+                    frame, dropped = (read_shard(place, table, index) for place, table in tables)
+                    return _shard(frame, _check_failed(patient, frame, dropped), round_number)
+
+                yield work_again
+
+        tables = ((problems, "kept"), (folder.folder, "dropped"))
         return retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, work), again)
-
-
-@contextmanager
-def _check_again(job: StageRun, place: Path, round_number: int) -> Iterator[Callable[[int], Shard]]:
-    problems = job.problems.folder
-    with open_judge(job.run, round_number) as judge:
-
-        def work(index: int) -> Shard:
-            frame = read_shard(problems, "kept", index)
-            return _shard(frame, _check_failed(judge, frame, read_shard(place, "dropped", index)), round_number)
-
-        yield work
 
 
 def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str] = ()) -> list[_Defect]:
@@ -77,18 +74,14 @@ def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str] = ()) -> li
         if check.usable:
             why = f"{defects[place][1]}; without its layout it would be {text}, which nothing proves to be the same"
             defects[place] = _UNPROVEN, why
-    for place in (place for place in _judged_by_generator(problems, made) if scorers[place] is None):
-        answer = problems["answer"][place]
-        defects[place] = _UNVERIFIABLE, f"the verifier cannot judge by the rules of its generator: {answer}"
+    if made and problems.height:
+        judged_by = pl.col("meta").str.json_path_match("$.judged_by")
+        is_own = (pl.col("source").is_in(made) & (judged_by == BY_GENERATOR)).fill_null(False)
+        for place in problems.select(is_own.arg_true()).to_series():
+            if scorers[place] is None:
+                why = f"the verifier cannot judge by the rules of its generator: {problems['answer'][place]}"
+                defects[place] = _UNVERIFIABLE, why
     return defects
-
-
-def _judged_by_generator(problems: pl.DataFrame, made: Sequence[str]) -> list[int]:
-    if not made or problems.is_empty():
-        return []
-    judged_by = pl.col("meta").str.json_path_match("$.judged_by")
-    is_own = pl.col("source").is_in(made) & (judged_by == BY_GENERATOR)
-    return problems.select(is_own.fill_null(False).arg_true()).to_series().to_list()
 
 
 def _check_failed(judge: Judge, problems: pl.DataFrame, dropped: pl.DataFrame) -> list[_Defect]:

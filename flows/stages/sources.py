@@ -41,31 +41,23 @@ def read_sources(job: StageRun) -> StageResult:
     parts = (part for source in sources for part in _parts(source, run, counts[source.name]))
     result = job.compute(folder, parts, total=None)
     if not result.reused:
-        write_states(result.folder, states, counts)
+        table = {name: {**asdict(state), **asdict(counts[name])} for name, state in states.items()}
+        write_json(result.folder / STATES, table)
         for source in sources:
-            _warn_of_join(run, source, counts[source.name])
+            if source.join is not None and not counts[source.name].matched:
+                path = source.join.path
+                text = f"source {source.name}: no row of it has a match in {path}; check `on` and `key`"
+                warn(run.folder, SOURCES.name, text)
     check_licenses(recipe, result.folder)
     return result
 
 
-def _warn_of_join(run: Run, source: Source, counts: SelectionCounts) -> None:
-    if source.join is not None and not counts.matched:
-        text = f"source {source.name}: no row of it has a match in {source.join.path}; check `on` and `key`"
-        warn(run.folder, SOURCES.name, text)
-
-
 STATES = "sources.json"
-"""In the stage's folder: each source's state and row counts."""
-
-
-def write_states(folder: Path, states: Mapping[str, TableState], counts: Mapping[str, SelectionCounts]) -> None:
-    """Write each source's commit, digest and row counts."""
-    table = {name: {**asdict(state), **asdict(counts[name])} for name, state in states.items()}
-    write_json(folder / STATES, table)
+"""In the stage's folder: each source's commit, digest and row counts."""
 
 
 def read_states(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return what `write_states` wrote, by source; empty for older runs."""
+    """Return what is stored of each source; empty for older runs."""
     return read_json(folder / STATES, remedy=folder) or {}
 
 

@@ -8,16 +8,16 @@ from contextlib import contextmanager
 import polars as pl
 
 from curation.programs import tests_agreement
+from curation.programs.generation import ENOUGH_TESTS, EXAMPLE_ORIGINS, lacks_tests
+from curation.programs.model_inputs import DESIGNED_INPUTS, MAX_INPUT_KB
+from curation.programs.unit import Unit
 from curation.questions.test_programs import programs_request
 from curation.records import PromptRequest
 from curation.storage.stages import read_shard
 from curation.verify.programs.tables import validators_of
 from flows.run.stage import CODE, Kind, StageRun
-from flows.stages.code_generation import ENOUGH_TESTS, EXAMPLE_ORIGINS, lacks_tests
-from flows.stages.execution_matrix import EXECUTION_MATRIX
-from flows.stages.model_inputs import DESIGNED_INPUTS, MAX_INPUT_KB
+from flows.stages.execution_matrix import EXECUTION_MATRIX, units
 from flows.stages.question import Inputs, question_stage
-from flows.stages.units import Unit, units
 
 
 @contextmanager

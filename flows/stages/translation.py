@@ -177,7 +177,7 @@ def drawn(job: StageRun) -> dict[str, str]:
 def translation_section(result: StageResult, settings: TranslationSettings) -> Section:
     """Return the card's section on a finished stage's translations."""
     notes, drawn, translated = result.manifest.notes, result.manifest.rows_in, result.manifest.kept
-    languages, refused = _counts(notes, "to "), _counts(notes, "not, ")
+    languages = _counts(notes, "to ")
     later = f", {notes['later']:,} of them at a later try" if notes.get("later") else ""
     rates = (
         "Their pass rates were measured."
@@ -186,7 +186,8 @@ def translation_section(result: StageResult, settings: TranslationSettings) -> S
     )
     own = f"Each translation is a row with the original's `group`; `translation_of` names the original. {rates} "
     rows = [(cell(language_names().get(code, code)), f"{count:,}") for code, count in languages.items()]
-    answers = _listed({word: notes.get(f"read {word}", 0) for word in _SAYS})
+    answers = ", ".join(f"{word} {notes.get(f'read {word}', 0):,}" for word in _SAYS)
+    refused = ", ".join(f"{why} {count:,}" for why, count in _counts(notes, "not, ").items())
     return Section(
         "Translations",
         [
@@ -195,13 +196,9 @@ def translation_section(result: StageResult, settings: TranslationSettings) -> S
             "checked; a model read whether both texts ask the same.",
             Table(("Language", "Translations"), rows, "lr"),
             f"The reader's answers, over all tries: {answers}.",
-            f"Why the last try was refused, if none was accepted: {_listed(refused)}." if refused else None,
+            f"Why the last try was refused, if none was accepted: {refused}." if refused else None,
         ],
     )
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{word} {count:,}" for word, count in counts.items())
 
 
 def _counts(notes: Mapping[str, int], beginning: str) -> dict[str, int]:

@@ -25,7 +25,9 @@ import polars as pl
 
 from curation.programs import execution_matrix, tests_agreement
 from curation.programs.execution_matrix import Candidate
+from curation.programs.generation import GeneratedTests, generate_tests, vouching_of
 from curation.programs.language_variants import TIME_FACTORS
+from curation.programs.unit import Unit
 from curation.records import PromptRequest
 from curation.sources.code_problems import package_tables
 from curation.sources.kattis import Package, PackagedSubmission
@@ -36,9 +38,7 @@ from curation.verify.programs.problem import CodeProblem, CodeVerdict, Submissio
 from curation.verify.programs.tools import Runner
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
-from flows.stages.code_generation import GeneratedTests, generate_tests, vouching_of
 from flows.stages.test_programs import unit_request
-from flows.stages.units import Unit
 from tests.benchmarks.planting import packages_in
 from tests.benchmarks.submission_runs import Memory, judge_inputs, tree_cpu_s
 
@@ -229,7 +229,7 @@ def _made(
     """Return the tests that the stage makes with these candidates, the problem under its limit, and who vouches."""
     indices = [candidate.index for candidate in candidates]
     seen = Unit(unit.row, unit.tests, 0, unit.solutions.filter(pl.col("index").is_in(indices)), unit.judging)
-    problem = unit.problem(run, limit)
+    problem = unit.problem(run.recipe.code, limit)
     matrix = memory.execute(
         runner, unit.name, problem, candidates, time_given=True,
         indices=unit.tests["index"].to_list(), known=[True] * unit.tests.height,
@@ -239,7 +239,17 @@ def _made(
     tests = execution_matrix.corrected(unit.tests, decisions, matrix.outputs)
     vouching = vouching_of(seen, runner, responses)
     generated = generate_tests(
-        run, seen, runner, matrix.runs, decisions, tests, limit, responses, vouching, memory.execute
+        run.recipe.code,
+        run.recipe.seed,
+        seen,
+        runner,
+        matrix.runs,
+        decisions,
+        tests,
+        limit,
+        responses,
+        vouching,
+        memory.execute,
     )
     return generated, problem, "; ".join([vouching.by or "nobody", *vouching.aside])
 

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import polars as pl
 import pytest
 
+from curation.config import CodeSettings
 from curation.programs import execution_matrix, tests_agreement
+from curation.programs.deciding import known_inputs
+from curation.programs.generation import GeneratedTests, generate_tests
+from curation.programs.hunting import Hunt
+from curation.programs.model_inputs import inputs_from_model
+from curation.programs.unit import Unit
 from curation.programs.validation import GivenInput, Vouching, vouch
 from curation.questions.test_programs import wrong_programs_in
 from curation.records import JUDGING, SOLUTION, TEST
 from curation.verify.programs.problem import Validator, ValidatorLang
 from curation.verify.programs.tools import Runner
-from flows.run.recipe import parse_recipe
-from flows.run.run_folder import Run
-from flows.stages.code_generation import GeneratedTests, generate_tests
-from flows.stages.hunting import begin_hunt
-from flows.stages.model_inputs import inputs_from_model
 from flows.stages.test_programs import unit_request
-from flows.stages.tests import known_inputs
-from flows.stages.units import Unit
 from tests.made_limits import made_with
 
 STATEMENT = """Sum them.
@@ -74,24 +72,21 @@ def made(
 
 
 def made_of(
-    runner: Runner, of: tuple[Unit, Run], vouching: Vouching, written: Sequence[str] = (), **constants: object
+    runner: Runner, unit: Unit, vouching: Vouching, written: Sequence[str] = (), **constants: object
 ) -> GeneratedTests:
     """Return the tests made of a problem, with a model's responses."""
-    unit, run = of
     ids = unit.tests.select("problem", pl.col("index").alias("test"))
-    given = unit.problem(run, 10.0)
+    given = unit.problem(CodeSettings(), 10.0)
     matrix = execution_matrix.run_execution_matrix(runner, "sums", given, unit.candidates(), time_given=True)
     decisions = tests_agreement.decide_tests(matrix.runs, ids)
     with made_with(**constants):
-        return generate_tests(run, unit, runner, matrix.runs, decisions, unit.tests, 10.0, written, vouching)
+        return generate_tests(
+            CodeSettings(), 1, unit, runner, matrix.runs, decisions, unit.tests, 10.0, written, vouching
+        )
 
 
-def problem_of(right: int, first: str = RIGHT[0]) -> tuple[Unit, Run]:
-    """Return the problem with its samples, so many right solutions and a wrong one, and a run."""
-    models = {"none": {"kind": "recorded", "path": "none.jsonl"}}
-    source = {"name": "sums", "kind": "kattis", "path": "."}
-    table = {"flow": "curate-code", "seed": 1, "sources": [source], "models": models, "stage1": {"model": "none"}}
-    run = Run(Path("."), parse_recipe(table, "test"), Path("."))
+def problem_of(right: int, first: str = RIGHT[0]) -> Unit:
+    """Return the problem with its samples, so many right solutions and a wrong one."""
     tests = pl.DataFrame(
         [("sums", i, *pair, "sample") for i, pair in enumerate(SAMPLES)], schema=TEST, orient="row"
     )  # fmt: skip
@@ -99,8 +94,7 @@ def problem_of(right: int, first: str = RIGHT[0]) -> tuple[Unit, Run]:
     rows = [("sums", i, "python", code, label, f"{i}.py") for i, (code, label) in enumerate(codes)]
     solutions = pl.DataFrame(rows, schema=SOLUTION, orient="row")
     judging = dict.fromkeys(JUDGING.names()) | {"problem": "sums", "time_limit_s": 10.0, "memory_mb": 512}
-    unit = Unit({"id": "sums", "statement": STATEMENT, "lang": "en"}, tests, 0, solutions, judging)
-    return unit, run
+    return Unit({"id": "sums", "statement": STATEMENT, "lang": "en"}, tests, 0, solutions, judging)
 
 
 def test_changed_inputs_keep_the_form_and_catch_the_wrong_program(runner: Runner) -> None:
@@ -134,10 +128,10 @@ def test_the_reason_why_nothing_was_made_is_stated(runner: Runner) -> None:
     unknown = made(runner, 3, validated=False, **few)
     assert unknown.reason == "no validator is believed, and no model wrote inputs"
     assert unknown.counts() == (0, 0, 0, 0, 0, unknown.reason)
-    unit, run = problem_of(3)  # without a validator two thirds of the right solutions must agree
+    unit = problem_of(3)  # without a validator two thirds of the right solutions must agree
     strange = [("sums", 9 + i, "python", f"print({i})\n", True, f"{i}.py") for i in range(3)]
     solutions = pl.concat([unit.solutions, pl.DataFrame(strange, schema=SOLUTION, orient="row")])
-    generated = made_of(runner, (dataclasses.replace(unit, solutions=solutions), run), Vouching())
+    generated = made_of(runner, dataclasses.replace(unit, solutions=solutions), Vouching())
     assert generated.reason == "too few solutions vote: 3, 4 wanted"
 
 
@@ -177,7 +171,7 @@ SAID = response(GENERATOR, "input()\n", CHEAT, SOUND)
 
 
 def test_the_question_shows_given_tests_and_how_many_inputs_are_wanted() -> None:
-    unit, _ = problem_of(3)
+    unit = problem_of(3)
     with made_with(DESIGNED_INPUTS=3):
         details = unit_request(unit).details
     assert details["count"] == "3"
@@ -193,14 +187,14 @@ def test_a_generator_prints_designed_and_small_inputs_each_once(runner: Runner) 
 
 def test_wrong_programs_of_a_model_are_hunted_by_and_are_no_solutions(runner: Runner) -> None:
     assert wrong_programs_in([SAID, SAID]) == [CHEAT, SOUND]
-    unit, run = problem_of(3)
+    unit = problem_of(3)
     voters = [one for one in unit.candidates() if one.right]
-    hunt = begin_hunt(run, unit, runner, 10.0, voters, unit.tests, written=[CHEAT, SOUND, "print(0)\n"])
+    hunt = Hunt(1, runner, unit.problem(CodeSettings(), 10.0), voters, unit.tests, written=[CHEAT, SOUND, "print(0)\n"])
     with made_with(MUTANTS=0):
         hunted = hunt.failing([("2\n2 1\n", "3\n"), ("2\n1 1\n", "2\n")])
     assert [len(one) for one in hunted] == [1, 0], "the right one never fails, the third fails a sample"
     few = {"DESIGNED_INPUTS": 3, "ROUNDS": 1, "BATCH": 1, "MAX_INPUT_KB": 1, "MUTANTS": 0, "HUNTED_INPUTS": 4}
-    generated = made_of(runner, (unit, run), Vouching(), [SAID], **few)
+    generated = made_of(runner, unit, Vouching(), [SAID], **few)
     assert set(generated.caught) <= {3}
     made_inputs = {text: origin for _, _, text, _, origin in generated.tests}
     assert made_inputs["2\n2 1\n"] == made_inputs["5\n1000 1000 1000 1000 1000\n"] == "model"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from curation.programs.hunting import HUNTED_BYTES, outputs_within
 from curation.questions.test_programs import programs_in
 from curation.verify.programs.problem import CodeLang, Submission
-from curation.verify.programs.tools import Program, Runner
-from curation.verify.sandbox import Ending, Limits
-from flows.stages.hunting import HUNTED_BYTES
+from curation.verify.programs.tools import Runner
+from curation.verify.sandbox import Limits
 
 WRITTEN = "written"
 """Shape of a model's small inputs."""
@@ -47,37 +45,17 @@ def inputs_from_model(runner: Runner, responses: Sequence[str], *, trusted: bool
             continue
         numbers = range(1, DESIGNED_INPUTS + _SMALL + 1)
         stdins = [f"{k}\n".encode() for k in numbers]
-        printed = _outputs(runner, programs.generator, stdins[:DESIGNED_INPUTS], limits)
-        printed += _outputs(runner, programs.generator, stdins[DESIGNED_INPUTS:], limits, _SMALL_S)
+        generator = Submission(CodeLang.PYTHON, programs.generator)
+        printed = outputs_within(runner, generator, stdins[:DESIGNED_INPUTS], limits)[0]
+        printed += outputs_within(runner, generator, stdins[DESIGNED_INPUTS:], limits, _SMALL_S)[0]
         outputs = [(k, text) for k, text in zip(numbers, printed, strict=True) if text and _is_text(text)]
         if programs.validator is not None and outputs and not trusted:
-            checks = _outputs(runner, programs.validator, [text for _, text in outputs], limits)
+            validator = Submission(CodeLang.PYTHON, programs.validator)
+            checks = outputs_within(runner, validator, [text for _, text in outputs], limits)[0]
             outputs = [one for one, check in zip(outputs, checks, strict=True) if check is not None]
         designed |= {text.decode(): None for k, text in outputs if k <= DESIGNED_INPUTS}
         small |= {text.decode(): None for k, text in outputs if k > DESIGNED_INPUTS and len(text) <= HUNTED_BYTES}
     return ModelInputs(list(designed), [text for text in small if text not in designed])
-
-
-def _outputs(
-    runner: Runner, code: str, stdins: Sequence[bytes], limits: Limits, most_s: float = math.inf
-) -> list[bytes | None]:
-    """Return a program's outputs, None unless it exits with code 0.
-
-    Args:
-        most_s: CPU seconds after which no more runs start.
-    """
-    program = runner.prepare(Submission(CodeLang.PYTHON, code))
-    if not isinstance(program, Program):
-        return [None] * len(stdins)
-    printed: list[bytes | None] = []
-    spent = 0.0
-    with contextlib.closing(runner.run(program, stdins, limits)) as results:
-        for ran in results:
-            printed.append(ran.stdout if ran.ending is Ending.EXITED and ran.exit_code == 0 else None)
-            spent += ran.cpu_s
-            if spent > most_s:
-                break
-    return [*printed, *[None] * (len(stdins) - len(printed))]
 
 
 def _is_text(output: bytes) -> bool:

@@ -1,0 +1,210 @@
+"""Decide which of a problem's tests to trust, make missing ones, and decide on problems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from curation.config import CodeSettings
+from curation.programs import execution_matrix, tests_agreement
+from curation.programs.generation import MODEL_ORIGIN, GeneratedTests, generate_tests, vouching_of
+from curation.programs.mutation import keeps_counts
+from curation.programs.sound_tests import failing_solutions
+from curation.programs.unit import Unit
+from curation.programs.validation import Vouching, cut_inputs
+from curation.records import DROPPED, JUDGING, TEST, DropReason
+from curation.verify.programs.tools import Runner
+
+GIVEN_TESTS = "tests"
+"""Number of the sources' tests, of a problem or shard."""
+
+POWER = pl.Schema(
+    {
+        "problem": pl.String(),
+        "wrong": pl.Int32(),  # solutions known to be wrong
+        "caught_given": pl.Int32(),  # of these, by the source's tests that stay
+        "caught": pl.Int32(),  # … and by generated ones too
+        "tried": pl.Int32(),  # inputs made
+        "refused": pl.Int32(),  # of these, by the package's input validator, and so not run
+        "sound": pl.Int32(),  # of these, all voting solutions agreed
+        "made": pl.Int32(),  # of these, kept
+        "rounds": pl.Int32(),
+        "reason": pl.String(),  # why nothing was made; empty where tests were
+    }
+)
+"""How many wrong solutions a problem's tests catch, without and with generated ones."""
+
+VALIDATION = pl.Schema(
+    {
+        "problem": pl.String(),
+        "by": pl.String(),  # whose validator is trusted with its inputs: package, model, or empty
+        "refused": pl.Int32(),  # given inputs that are not allowed
+        "aside": pl.String(),  # why validators are not believed; null where all are
+    }
+)
+"""Which validator is trusted with a problem's inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedProblem:
+    """A problem's tests and runs, given and generated, with the decisions on them."""
+
+    tests: pl.DataFrame
+    made: pl.DataFrame
+    runs: pl.DataFrame
+    decisions: pl.DataFrame
+    power: tuple[object, ...]
+    validation: tuple[object, ...]
+    judging: dict[str, object]
+
+
+def decide_tests(
+    code: CodeSettings,
+    seed: int,
+    unit: Unit,
+    runner: Runner,
+    runs: pl.DataFrame,
+    outputs: pl.DataFrame,
+    limit: float,
+    responses: Sequence[str],
+) -> DecidedProblem:
+    """Decide on a problem's tests, and make missing ones.
+
+    Args:
+        runs, outputs, limit: of its execution matrix.
+        responses: a model's, with programs that make and check tests.
+    """
+    given = _test_ids(unit.tests)
+    vouching = vouching_of(unit, runner, responses)
+    inputs = known_inputs(unit, vouching, tests_agreement.decide_tests(runs, given))
+    decisions = tests_agreement.decide_tests(runs, given, inputs)
+    tests = execution_matrix.corrected(unit.tests, decisions, outputs)
+    generated = generate_tests(code, seed, unit, runner, runs, decisions, tests, limit, responses, vouching)
+    new = pl.DataFrame(generated.tests, schema=TEST, orient="row")
+    every = pl.concat([runs, *generated.runs])
+    refused = inputs.filter(~pl.col("allowed")).height
+    return DecidedProblem(
+        pl.concat([tests, new]),
+        _test_ids(new),
+        every,
+        tests_agreement.decide_tests(every, given, inputs),
+        _power(unit.name, every, decisions, generated),
+        (unit.name, vouching.by, refused, "; ".join(vouching.aside) or None),
+        {**{name: unit.judging[name] for name in JUDGING}, "time_limit_s": limit},
+    )
+
+
+def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.DataFrame:
+    """Return what is known of given inputs, as `tests_agreement.INPUT`.
+
+    Without a trusted validator, truncated inputs are refused, and corrected ones with a wrong count are doubted.
+    """
+    texts = dict(unit.tests.select("index", "input").iter_rows())
+    if vouching.by:
+        known = {test: None if test in vouching.unsaid else test not in vouching.refused for test in texts}
+        rows = [(unit.name, test, allowed, vouching.refused.get(test)) for test, allowed in known.items()]
+        return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
+    cut = cut_inputs(texts)
+    whole = decisions.filter(~pl.col("test").is_in(list(cut))).sort("test")
+    agreeing = [texts[test] for test in whole.filter(why="agrees")["test"]]
+    corrected = whole.filter(decision="correct")["test"]
+    doubted = [test for test in corrected if not keeps_counts(texts[test], agreeing)]
+    refused = [(unit.name, test, False, words) for test, words in cut.items()]
+    rows = [*refused, *((unit.name, test, None, None) for test in doubted)]
+    return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
+
+
+def _test_ids(tests: pl.DataFrame) -> pl.DataFrame:
+    return tests.select("problem", test="index")
+
+
+def _power(name: str, runs: pl.DataFrame, decisions: pl.DataFrame, generated: GeneratedTests) -> tuple[object, ...]:
+    wrong = runs.filter(~pl.col("right").fill_null(True))["solution"].n_unique()
+    before = failing_solutions(runs, decisions.filter(pl.col("decision") != "discard"))
+    caught = frozenset[int]().union(*before.values())
+    every = {solution for solution, tests in generated.caught.items() if tests}
+    return name, wrong, len(caught), len(caught | every), *generated.counts()
+
+
+def decide_problems(
+    frame: pl.DataFrame, decided: Sequence[DecidedProblem], whys: Mapping[str, str], code: CodeSettings, stage: str
+) -> tuple[dict[str, pl.DataFrame], dict[str, int]]:
+    """Return the tables and notes of decided problems.
+
+    Args:
+        frame: `PROBLEM` rows.
+        whys: why runs of a problem failed; without any run, the verifier failed on it.
+        stage: that drops problems.
+    """
+    runs = pl.concat([execution_matrix.MEASURED.to_frame(), *(one.runs for one in decided)])
+    decisions = pl.concat([tests_agreement.TEST_DECISION.to_frame(), *(one.decisions for one in decided)])
+    judging = pl.DataFrame([one.judging for one in decided], schema=JUDGING)
+    checked = judging.filter(pl.col("checker").is_not_null())["problem"]
+    made = pl.concat([_test_ids(TEST.to_frame()), *(one.made for one in decided)])
+    problems = tests_agreement.decide_problems(runs, decisions, code, checked, made)
+    power = pl.DataFrame([one.power for one in decided], schema=POWER, orient="row")
+    validation = pl.DataFrame([one.validation for one in decided], schema=VALIDATION, orient="row")
+    kept, dropped = _split(frame, problems, power, whys, stage)
+    tests = pl.concat([TEST.to_frame(), *(one.tests for one in decided)])
+    tests = tests.filter(pl.col("problem").is_in(kept["id"].to_list()))
+    tables = {
+        "kept": kept,
+        "dropped": dropped,
+        "tests": tests,
+        "judging": judging,
+        "runs": runs,
+        "decisions": decisions,
+        "problems": problems,
+        "power": power,
+        "validation": validation,
+    }
+    return tables, _notes(problems, tests, power, validation)
+
+
+def _split(
+    frame: pl.DataFrame, problems: pl.DataFrame, power: pl.DataFrame, whys: Mapping[str, str], stage: str
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Split rows, with why no tests could be made in the evidence of too few."""
+    without = power.filter(pl.col("reason") != "").select("problem", no_tests="reason")
+    decided = problems.select("problem", "reason", "evidence", seen=True)
+    joined = frame.join(decided, left_on="id", right_on="problem", how="left", maintain_order="left")
+    joined = joined.join(without, left_on="id", right_on="problem", how="left", maintain_order="left")
+    unseen = pl.col("seen").is_null()
+    explained = (pl.col("reason") == DropReason.TOO_FEW_TESTS.value) & pl.col("no_tests").is_not_null()
+    failure = pl.Series([whys[name] for name in joined["id"]], dtype=pl.String)
+    joined = joined.with_columns(
+        pl.when(unseen).then(pl.lit(DropReason.VERIFIER_FAILED.value)).otherwise("reason").alias("reason"),
+        pl.when(unseen)
+        .then(failure)
+        .when(explained)
+        .then(pl.format("{}; no tests could be made: {}", "evidence", "no_tests"))
+        .otherwise("evidence")
+        .alias("evidence"),
+        stage=pl.lit(stage),
+    )
+    dropped = joined.filter(pl.col("reason").is_not_null()).select(DROPPED.names())
+    return joined.filter(pl.col("reason").is_null()).select(frame.columns), dropped
+
+
+def _notes(
+    problems: pl.DataFrame, tests: pl.DataFrame, power: pl.DataFrame, validation: pl.DataFrame
+) -> dict[str, int]:
+    kept = problems.filter("keep")
+    kept_power = power.join(kept, on="problem", how="semi")
+    kept_validation = validation.join(kept, on="problem", how="semi")
+    unvouched = kept_validation.filter(by="")
+    written = tests.filter(origin=MODEL_ORIGIN).join(unvouched, on="problem", how="semi")
+    counts = (GIVEN_TESTS, "tests_kept", "tests_corrected", "tests_discarded")
+    of_power = [name for name in POWER.names() if name not in ("problem", "rounds", "reason")]
+    return {
+        **{name: int(problems[name].sum()) for name in counts},
+        "weakly_tested": int(kept["weakly_tested"].sum()),
+        **{f"vouched_{by or 'none'}": kept_validation.filter(by=by).height for by in ("package", "model", "")},
+        "refused_given": int(validation["refused"].sum()),
+        "validators_aside": validation["aside"].drop_nulls().len(),
+        "made_unvouched": int(kept_power.join(unvouched, on="problem", how="semi")["made"].sum()),
+        "written_unvouched": written.height,
+        **{f"power_{name}": int(kept_power[name].sum()) for name in of_power},
+    }

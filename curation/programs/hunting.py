@@ -1,0 +1,231 @@
+"""Find inputs on which mutants of voting solutions or known wrong submissions fail.
+
+Invariant: mutants never count as solutions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import polars as pl
+
+from curation.programs import execution_matrix
+from curation.programs.execution_matrix import Candidate
+from curation.programs.language_variants import TIME_FACTORS
+from curation.programs.mutants import mutants_of
+from curation.programs.selecting import TIMES, OutputClasses, output_kind
+from curation.programs.sound_tests import NewInput
+from curation.verify.programs.judge import judge_programs
+from curation.verify.programs.problem import CodeLang, CodeProblem, CodeVerdict, Submission
+from curation.verify.programs.running import failure_of
+from curation.verify.programs.tools import Program, Runner
+from curation.verify.sandbox import Limits
+
+HUNTED, HUNTED_BYTES = 6, 2048
+"""Inputs tried per hunted one, and their max bytes."""
+DESIGNED = "designed"
+"""Shape of inputs that a model designed, each its own kind."""
+MUTANTS = 8
+"""Max mutants of a draw that pass the given tests."""
+_DRAWN = 3
+"""Python mutants drawn per wanted one, as most fail a given test."""
+_ENOUGH = 2
+"""Tests that each mutant should fail."""
+_RENEWALS = {CodeLang.PYTHON: 3, CodeLang.CPP: 1}
+"""How often mutants are drawn again."""
+_MADE = 24
+"""Newest made tests, which later mutants must pass."""
+_FRUITLESS = 3
+"""Sweeps without failure after which a program is swept no more."""
+_SWEEP_S = 2.0
+"""CPU seconds of a sweep, for the scout and for all suspects."""
+_EXCEEDED = [CodeVerdict.TLE.value, CodeVerdict.MLE.value, CodeVerdict.OLE.value]
+_SLOW = 2
+"""Batches over its limits after which a mutant hunts no more."""
+_ANSWERED_OTHERWISE = frozenset({CodeVerdict.WA, CodeVerdict.RTE})
+
+
+class Hunt:
+    """Finds inputs for a problem, with mutants that pass its given tests.
+
+    Args:
+        problem: under its limit.
+        voters: voting solutions, which are mutated in turn.
+        tests: given tests that stay.
+        wrong: known wrong solutions.
+        written: a model's wrong Python programs.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        runner: Runner,
+        problem: CodeProblem,
+        voters: Sequence[Candidate],
+        tests: pl.DataFrame,
+        wrong: Sequence[Candidate] = (),
+        written: Sequence[str] = (),
+    ) -> None:
+        self._seed, self._runner, self._problem, self._wrong, self._written = seed, runner, problem, wrong, written
+        self._voters = sorted(voters, key=lambda one: (one.submission.lang is CodeLang.CPP, -len(one.submission.code)))
+        # it answers many inputs
+        self._scout = min(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))
+        self._given = list(tests.select("input", "output").iter_rows())
+        self._mutants: list[Candidate] | None = None
+        self._killed: Counter[int] = Counter()  # failed tests, by mutant
+        self._idle: Counter[int] = Counter()  # sweeps without a failure, by mutant
+        self._slow: Counter[int] = Counter()  # batches over the limits, by mutant
+        self._drawn: set[str] = set()
+        self._renewals = 0
+        self._pace = 0.0  # the scout's CPU seconds an input
+        self.classes = OutputClasses()
+
+    @property
+    def over(self) -> bool:
+        """Return whether every mutant fails on enough tests."""
+        return all(self._killed[mutant.index] >= _ENOUGH for mutant in self._mutants or ())
+
+    def _find_mutants(self, made: Sequence[tuple[str, str]] = ()) -> list[Candidate]:
+        """Return mutants that pass the given tests and ``made``, at first also a model's programs."""
+        changed = self._voters[self._renewals % len(self._voters)].submission
+        count = MUTANTS * _DRAWN if changed.lang is CodeLang.PYTHON else MUTANTS
+        mutants = mutants_of(
+            changed.code, changed.lang.value, count, f"{self._seed} {self._problem.id} {self._renewals}"
+        )
+        written = [Submission(CodeLang.PYTHON, code) for code in (self._written if self._mutants is None else ())]
+        submissions = [*written, *(Submission(changed.lang, one.code) for one in mutants)]
+        drawn = [  # numbers below 0 are no solution's
+            Candidate(-1 - len(self._drawn) - at, submission, right=False)
+            for at, submission in enumerate(submissions)
+            if submission.code not in self._drawn
+        ]
+        self._drawn |= {mutant.submission.code for mutant in drawn}
+        failures = self._first_failures(drawn, [*self._given, *made])
+        return [mutant for mutant in drawn if failures[mutant.index] is None][: MUTANTS + len(written)]
+
+    def renew(self, made: Iterable[tuple[str, str]]) -> None:
+        """Once all mutants fail enough tests, add some that pass the newest small ones."""
+        if self._mutants and self.over and self._renewals < _RENEWALS[self._voters[0].submission.lang]:
+            self._renewals += 1
+            self._mutants = [*self._mutants, *self._find_mutants(list(made)[-_MADE:])]
+
+    def _first_failures(
+        self, candidates: Sequence[Candidate], tests: Sequence[tuple[str, str]], *, answered: bool = False
+    ) -> dict[int, int | None]:
+        """Return each program's first failed test (input, correct output), or None.
+
+        Args:
+            answered: exceeding a limit is no failure.
+        """
+        if not tests:
+            return dict.fromkeys((one.index for one in candidates), None)
+        problem = execution_matrix.with_tests(self._problem, _encoded(tests))
+        results = judge_programs(self._runner, [(problem, one.submission) for one in candidates])
+        return {
+            one.index: None if answered and result.verdict not in _ANSWERED_OTHERWISE else result.first_failed
+            for one, result in zip(candidates, results, strict=True)
+        }
+
+    def failing(self, tests: Sequence[tuple[str, str]]) -> list[frozenset[int]]:
+        """Return the mutants that answer each test (input, correct output) otherwise or crash; timeouts are ignored."""
+        fails: list[set[int]] = [set() for _ in tests]
+        if tests and self._mutants is None:
+            self._mutants = self._find_mutants()
+        alive = [one for one in self._mutants or () if self._killed[one.index] < TIMES]
+        if tests and alive:
+            problem = execution_matrix.with_tests(self._problem, _encoded(tests))
+            all_runs = execution_matrix.run_execution_matrix(
+                self._runner, problem.id, problem, alive, time_given=True, give_up=1
+            ).runs
+            self._slow.update(all_runs.filter(pl.col("ended").is_in(_EXCEEDED))["solution"].unique())
+            self._mutants = [one for one in self._mutants or () if self._slow[one.index] < _SLOW]
+            runs = all_runs.filter(~pl.col("expected") & pl.col("ended").is_in(["ok", "RTE"]))
+            for mutant, test in runs.select("solution", "test").iter_rows():
+                fails[test].add(mutant)
+        return [frozenset(mutants) for mutants in fails]
+
+    def learn(self, failing: frozenset[int]) -> bool:
+        """Count the mutants that a test fails; return whether few tests had failed one."""
+        fresh = any(self._killed[mutant] < _ENOUGH for mutant in failing)
+        self._killed.update(failing)
+        return fresh
+
+    def sweep(self, made: Sequence[NewInput], count: int, caught: Counter[int]) -> list[NewInput]:
+        """Return up to ``count`` inputs: up to half distinguish barely tested programs from the scout, the others have
+        the rarest answers.
+
+        Args:
+            caught: failed tests per known wrong solution.
+        """
+        if not made:
+            return []
+        if self._written and self._mutants is None:
+            self._mutants = self._find_mutants()
+        answers = self._answers([one.text for one in made])
+        outputs = {at: output for at, output in enumerate(answers) if output is not None}
+        telling = self._telling(made, outputs, caught)[: -(-count // 2)]
+        rest = [at for at in range(len(made)) if at not in telling]
+        kinds = [output_kind(outputs[at]) if at in outputs else None for at in rest]
+        rare = self.classes.choose([made[at].text for at in rest], kinds, count - len(telling))
+        return [made[at] for at in [*telling, *(rest[at] for at in rare)]]
+
+    def _answers(self, texts: Sequence[str]) -> list[str | None]:
+        """Return the scout's outputs: None for failures, and after a timeout or all time spent."""
+        problem, submission = self._problem, self._scout.submission
+        limits = Limits(problem.cpu_s * TIME_FACTORS[submission.lang.value], memory_mb=problem.memory_mb)
+        stdins = [text.encode("utf-8", "surrogatepass") for text in texts]
+        outputs, self._pace = outputs_within(
+            self._runner, submission, stdins, limits, _SWEEP_S, processes=problem.processes, until_timeout=True
+        )
+        return [None if output is None else output.decode("utf-8", "replace") for output in outputs]
+
+    def _telling(self, made: Sequence[NewInput], outputs: Mapping[int, str], caught: Counter[int]) -> list[int]:
+        """Return an input for each barely tested program that answers otherwise."""
+        suspects = [one for one in self._mutants or () if self._killed[one.index] < _ENOUGH]
+        suspects += [one for one in self._wrong if caught[one.index] < TIMES]
+        suspects = [one for one in suspects if self._idle[one.index] < _FRUITLESS]
+        places = sorted(outputs)
+        room = max(4, int(_SWEEP_S / (max(self._pace, 1e-3) * max(1, len(suspects)))))
+        places = places[:: max(1, -(-len(places) // room))]
+        tests = [(made[at].text, outputs[at]) for at in places]
+        failures = self._first_failures(suspects, tests, answered=True) if suspects else {}
+        self._idle.update(index for index, failed in failures.items() if failed is None)
+        return list(dict.fromkeys(places[failed] for failed in failures.values() if failed is not None))
+
+
+def _encoded(tests: Sequence[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    return [(text.encode("utf-8", "surrogatepass"), output.encode("utf-8", "replace")) for text, output in tests]
+
+
+def outputs_within(
+    runner: Runner,
+    submission: Submission,
+    stdins: Sequence[bytes],
+    limits: Limits,
+    max_s: float = math.inf,
+    *,
+    processes: bool = False,
+    until_timeout: bool = False,
+) -> tuple[list[bytes | None], float]:
+    """Return a program's outputs, None unless it ends by itself with exit code 0, and its mean CPU seconds.
+
+    Args:
+        max_s: CPU seconds after which no more runs start.
+        until_timeout: no more runs start after one over its time limit, as others may be.
+    """
+    program = runner.prepare(submission)
+    if not isinstance(program, Program):
+        return [None] * len(stdins), 0.0
+    outputs: list[bytes | None] = []
+    spent = 0.0
+    with contextlib.closing(runner.run(program, stdins, limits, processes=processes)) as results:
+        for result in results:
+            failure = failure_of(result)
+            outputs.append(result.stdout if failure is None else None)
+            spent += result.cpu_s
+            if spent > max_s or (until_timeout and failure is not None and failure[0] is CodeVerdict.TLE):
+                break
+    return [*outputs, *[None] * (len(stdins) - len(outputs))], spent / max(1, len(outputs))
