@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import polars as pl
 import pytest
@@ -17,7 +16,7 @@ STORY = (
 )
 FENCE = "A farmer puts a fence of {} metres around a square field. How long is one side of the field in metres?"
 BENCHMARKED = (
-    TINY_RECIPE
+    TINY_RECIPE.partition("[stage2]")[0]
     + """
 [[decontamination.against]]
 name = "exam"
@@ -37,9 +36,8 @@ def prepare(tiny: Tiny) -> None:
     ]
     folder = tiny.recipe.parent
     write_jsonl(folder / "problems.jsonl", [{"question": text, "final": answer} for text, answer in problems])
-    for name in ("weak", "strong"):
-        rows = [tries(text, answer, f"{answer} {answer} 1 2") for text, answer in problems]
-        write_jsonl(folder / f"{name}.jsonl", rows)
+    rows = [tries(text, answer, f"{answer} {answer} 1 2") for text, answer in problems]
+    write_jsonl(folder / "weak.jsonl", rows)
     exam = (FENCE.format(96), "How tall is the tallest tree of the wood?")
     write_jsonl(folder / "exam.jsonl", [{"task": text} for text in exam])
     tiny.recipe.write_text(BENCHMARKED)
@@ -119,7 +117,6 @@ def test_a_text_that_servers_refuse_is_set_aside_and_asked_for_again(tiny_copy: 
     for name, row in (("problems", {"question": kept[0], "final": kept[1]}), ("weak", tries(*kept, "42 42 1 2"))):
         with (tiny_copy.recipe.parent / f"{name}.jsonl").open("a") as file:
             file.write(json.dumps(row) + "\n")
-    shutil.copy(tiny_copy.recipe.parent / "weak.jsonl", tiny_copy.recipe.parent / "strong.jsonl")
     with embedding_server() as server:
         tiny_copy.recipe.write_text(BENCHMARKED + EMBEDDED.format(server.url))
         server.refuses = "Maria"
