@@ -51,11 +51,10 @@ def math(out: Path, console: Console) -> None:
 
 def loop(out: Path, console: Console) -> None:
     """Run two live stages, with a grader trained in between."""
-    name, overrides = live.engine()
-    curated = run_recipe(live.RECIPE, overrides, out)
+    curated = run_recipe(live.RECIPE, [], out)
     assert curated is not None
     console.print()
-    live.show(out, name, console)
+    live.show(out, console)
     live.refresh(out, console)
     console.print(f"\nThe data card: {curated / 'README.md'}", soft_wrap=True, highlight=False)
 
