@@ -44,7 +44,7 @@ def main(names: Sequence[str]) -> None:
         console.rule(f"demo-{name}")
         recipe, show = PARTS[name]
         run = Path("runs") / f"demo-{name}"
-        run_recipe(recipe, live.overrides() if name == "loop" else [], run)
+        run_recipe(recipe, [], run)
         console.print()
         show(run, console)
         console.print(f"\nThe data card: {run / 'curated' / 'README.md'}", soft_wrap=True, highlight=False)

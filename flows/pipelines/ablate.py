@@ -73,7 +73,7 @@ def ablate(path: Path, out: Path | None = None, overrides: Sequence[str] = ()) -
     ablation = load_settings(Ablation, path, overrides)
     folder = (out or Path("runs") / f"ablate-{ablation.name}").absolute()
     arms = ablation.arms()
-    loaded = [load_bench(str(bench_path(name, path.parent)), ablation.bench_set) for name in ablation.benches]
+    loaded = [load_bench(name, ablation.bench_set, path.parent) for name in ablation.benches]
     benches = {bench.name: (bench, home) for bench, home in loaded}
     for arm in arms:  # before anything is trained
         load_train_recipe(path.parent / arm.recipe(ablation.recipe), arm.changes(ablation.set, ablation.seeds[0]))

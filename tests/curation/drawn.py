@@ -2,13 +2,12 @@
 
     python -m tests.curation.drawn FOLDER SECONDS
 
-samples 40 problems into FOLDER/attempts, notes every request in FOLDER/asked.txt, and writes FOLDER/decisions.json.
+samples 40 problems into FOLDER/attempts, and notes every request in FOLDER/asked.txt.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import sys
 from collections.abc import Mapping
@@ -117,8 +116,12 @@ def decisions(sampled: list[SampledProblem], rule: StoppingRule) -> pl.DataFrame
     return decide(pass_rates(ids, verdicts, KEY.policy, rule, stopped), rule.band, "stage1", rule)
 
 
-if __name__ == "__main__":
-    out = Path(sys.argv[1])
+def run(folder: Path, seconds: float) -> pl.DataFrame:
+    """Sample all problems into a folder, noting each request, and return the decisions."""
     rule = StoppingRule(Band(attempts=16))
-    sampled, _ = sample(Drawn(float(sys.argv[2]), log=out / "asked.txt"), out / "attempts", rule, problems())
-    (out / "decisions.json").write_text(json.dumps(decisions(sampled, rule).rows()))
+    sampled, _ = sample(Drawn(seconds, log=folder / "asked.txt"), folder / "attempts", rule, problems())
+    return decisions(sampled, rule)
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]), float(sys.argv[2]))

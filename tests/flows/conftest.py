@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import json
 import shutil
 import socket
+import sqlite3
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from curation.publish.cards import plots
+from curation.publish.cards.facts import CardFacts
 from curation.storage.stages import read_json, write_json, write_parquet
 from flows import cli
 from flows.pipelines.by_recipe import CURATE_MATH
@@ -28,16 +32,49 @@ from tests.places import ROOT
 DEMO = ROOT / "flows" / "recipes" / "demo_math.toml"
 KEYS = new_keys()
 """Of the tests' one Prefect server."""
+EMPTY = "empty.db"
+
+
+PICTURE = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
+)
+"""One pixel, as PNG."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_pixel_for_each_plot() -> Iterator[None]:
+    """Leave out the drawing of cards' plots, a third of a small run; `tests/curation/publish/cards` draws them."""
+
+    def draw(_facts: CardFacts, path: Path) -> None:
+        path.write_bytes(PICTURE)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("draw_funnel", "draw_pass_rates"):
+            patch.setattr(plots, name, draw)
+        yield
 
 
 @pytest.fixture(scope="session")
 def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a Prefect API with an empty database."""
+    home = tmp_path_factory.mktemp("prefect")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PREFECT_API_URL", raising=False)
-        patch.setenv("PREFECT_HOME", str(tmp_path_factory.mktemp("prefect")))
+        patch.setenv("PREFECT_HOME", str(home))
         with serving_api(free_port(), KEYS) as (address, _):
+            with (
+                contextlib.closing(sqlite3.connect(home / "prefect.db")) as made,
+                contextlib.closing(sqlite3.connect(home / EMPTY)) as copy,
+            ):
+                made.backup(copy)
             yield address
+
+
+@pytest.fixture(scope="session")
+def empty_database(prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an empty database of Prefect, which takes a server half its start to make."""
+    (found,) = tmp_path_factory.getbasetemp().glob(f"prefect*/{EMPTY}")
+    return found
 
 
 @pytest.fixture

@@ -35,12 +35,13 @@ columns = { problem = "question", attempts = "samples", text = "text" }
 
 JUDGE = """
 import json, sys
+import curation
 from curation.scoring.trainers import trl_reward
 record = json.dumps({"goldilocks": 1, "id": "a", "domain": "math", "lang": "en", "statement": "6 * 7?", "answer": "42"})
 if __name__ == "__main__":
     rewards = trl_reward(["so \\\\boxed{42}", "so \\\\boxed{41}"], [record] * 2, workers=1)
     heavy = [name for name in ("torch", "prefect", "pydantic", "datasets", "flows") if name in sys.modules]
-    print(json.dumps([rewards, heavy]))
+    print(json.dumps([rewards, heavy, curation.__file__]))
 """
 
 
@@ -85,7 +86,6 @@ def test_the_command_runs_a_recipe_where_there_is_no_checkout(elsewhere: Path) -
     (elsewhere / "problems.jsonl").write_text("\n".join(json.dumps(row) for row in problems))
     (elsewhere / "attempts.jsonl").write_text("\n".join(json.dumps(row) for row in lines))
     (elsewhere / "elsewhere.toml").write_text(RECIPE)
-    assert str(ROOT) not in run(elsewhere, "-c", "import curation, flows, training; print(flows.__file__)")
     told = json.loads(run(elsewhere, "-m", "flows.cli", "run", "elsewhere.toml", "--json"))
     assert told
     import polars as pl
@@ -93,13 +93,14 @@ def test_the_command_runs_a_recipe_where_there_is_no_checkout(elsewhere: Path) -
     curated = pl.read_parquet(elsewhere / "runs" / "elsewhere" / "curated" / "data" / "*.parquet")
     assert curated["pass_rate"].to_list() == [6 / 16] * curated.height
     assert 0 < curated.height <= 9
-    assert "stage1.band.attempts" in run(elsewhere, "-m", "flows.cli", "settings", "stage1.band")
 
 
 @pytest.mark.slow
 def test_the_judge_alone_needs_neither_torch_nor_prefect(elsewhere: Path) -> None:
     (elsewhere / "judge.py").write_text(JUDGE)
-    assert json.loads(run(elsewhere, "judge.py")) == [[1.0, 0.0], []]
+    rewards, heavy, place = json.loads(run(elsewhere, "judge.py"))
+    assert (rewards, heavy) == ([1.0, 0.0], [])
+    assert Path(place).is_relative_to(elsewhere)
 
 
 @pytest.mark.slow
@@ -167,25 +168,19 @@ columns = { problem = "question", text = "text" }
         "17": 0.25,
     }
     assert pl.read_parquet(curated / "dropped" / "*.parquet")["reason"].to_list() == ["own_rule"]
-    out = run(elsewhere, "-c", OBJECTIVE)
-    assert out == "my_loss.py:MyLoss 0.5\n"
-    assert run(elsewhere, "-c", REWARD) == "0.1 1.1\n"
+    assert run(elsewhere, "-c", OBJECTIVE_AND_REWARD) == "my_loss.py:MyLoss 0.5\n0.1 1.1\n"
 
 
-OBJECTIVE = """
-from pathlib import Path
-from training.objectives.registry import objective_of, own_settings
-settings = own_settings({"kind": "my_loss.py:MyLoss", "bound": 0.5}, Path())
-assert objective_of(settings).settings is type(settings)
-print(settings.kind.partition("@")[0], settings.bound)
-"""
-
-REWARD = """
+OBJECTIVE_AND_REWARD = """
 from pathlib import Path
 from curation.config.loading import parse_settings
 from curation.records import Domain, Outcome
 from training.config import RewardSettings
+from training.objectives.registry import objective_of, own_settings
 from training.rewards import RewardInputs, compute_reward
+settings = own_settings({"kind": "my_loss.py:MyLoss", "bound": 0.5}, Path())
+assert objective_of(settings).settings is type(settings)
+print(settings.kind.partition("@")[0], settings.bound)
 table = {"language": 0.0, "components": ["brief.py:BRIEF"]}
 settings = parse_settings(RewardSettings, table, "rewards", folder=Path())
 solved = RewardInputs(Domain.MATH, "2 + 2?", "<think>x</think> \\\\boxed{4}", 9, Outcome.CORRECT)

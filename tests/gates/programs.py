@@ -18,7 +18,8 @@ from curation.verify.sandbox.doctor import diagnose, working_rungs
 from tests.benchmarks.bench_programs import OURS, peer_runners, timed, ways_of_judging
 from tests.curation.verify.programs.differential import Bare, Seen, differences, load
 from tests.curation.verify.programs.foreign_styles import Style, of_data_sets, of_packages
-from tests.gates.base import Limit, Measured, SkippedError, gate, middle, shared, wilson
+from tests.curation.verify.programs.test_differential import ALL, RUNGS
+from tests.gates.base import Limit, Measured, SkippedError, gate, middle, shared, tests_pass, wilson
 
 PEER = "LiveCodeBench"
 ROUNDS, MINUTES = 25, 4.0
@@ -94,6 +95,13 @@ def foreign_busy() -> Measured:
 def foreign_all() -> Measured:
     """Compare every program, without other load."""
     return _judged_otherwise(1, [0])
+
+
+@gate("styles", Limit("==", len(RUNGS)), tier="room")
+def styles() -> Measured:
+    """Return on how many rungs every style of ours ends and prints as outside."""
+    os.environ[ALL] = "1"
+    return tests_pass("tests/curation/verify/programs/test_differential.py", "-k", "test_no_style")
 
 
 @gate("speed", Limit(">=", 1.2, "times LiveCodeBench"), tier="room")

@@ -16,7 +16,7 @@ from tests.real_model.smollm import END
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
-PLAN = Plan(sums=24, words=6, held_out=6, attempts=4, steps=2, group=4, batch=16, evaluate_every=100)
+PLAN = Plan(sums=12, words=4, held_out=3, attempts=4, steps=2, group=4, batch=8, evaluate_every=100)
 
 
 def test_the_folder_is_a_chat_model(smollm: Path) -> None:

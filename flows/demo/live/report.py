@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Callable
 from functools import partial
@@ -18,31 +17,12 @@ from curation.records import DropReason
 HERE = Path(__file__).parent
 RECIPE = HERE.parent.parent / "recipes" / "demo_loop.toml"
 
-WITH_VLLM = (
-    "models.student.kind=vllm",
-    "models.student.dtype=float32",
-    "models.student.max_model_len=256",
-    "models.student.kv_cache_mb=64",
-    "models.student.in_flight=128",
-)
-"""Overrides if vLLM answers."""
-
-
-def overrides() -> list[str]:
-    """Return the settings by which this machine's engine answers."""
-    return list(WITH_VLLM) if _has_vllm() else []
-
-
-def _has_vllm() -> bool:
-    return importlib.util.find_spec("vllm") is not None
-
 
 def show(run: Path, console: Console) -> None:
     """Print the report of a finished run, and refresh its set."""
-    engine = "vLLM" if _has_vllm() else "torch (vLLM is not installed here)"
     first, second = (decisions_of(run, part) for part in ("stage1", "stage2"))
     print_line = partial(console.print, highlight=False, soft_wrap=True)
-    print_line(f"Sampled live by {engine}: the embedded model, then the grader trained on what it can learn from.")
+    print_line("Sampled live: the embedded model, then the grader trained on what it can learn from.")
     for name, decided in (("stage 1", first), ("stage 2", second)):
         attempts, all_attempts = decided["attempts"].sum(), 16 * decided.height
         print_line(f"  {name}: {attempts:,} of {all_attempts:,} attempts settled {decided.height} problems")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,14 @@ def task(reference: str, *found: str | None, lang: str = "en") -> JudgeTask:
     return JudgeTask("p", reference, lang, tuple(Response(None, answer) for answer in found))
 
 
-def test_answers_are_grouped_by_equivalence_in_order_of_appearance() -> None:
+@pytest.fixture(scope="module")
+def judge() -> Iterator[MathJudge]:
     with MathJudge(workers=1) as judge:
-        (result,) = judge.judge([task(r"\frac12", "3", "0.5", "x+1", "1/2", "1+x", "6/2", None, "No answer provided.")])
+        yield judge
+
+
+def test_answers_are_grouped_by_equivalence_in_order_of_appearance(judge: MathJudge) -> None:
+    (result,) = judge.judge([task(r"\frac12", "3", "0.5", "x+1", "1/2", "1+x", "6/2", None, "No answer provided.")])
     assert [verdict.answer_class for verdict in result.verdicts] == [1, 0, 2, 0, 2, 1, None, None]
     assert [verdict.outcome for verdict in result.verdicts][-2:] == [Outcome.NO_ANSWER, Outcome.NO_ANSWER]
     assert all(verdict.method for verdict in result.verdicts)
@@ -38,11 +44,9 @@ def test_plain_numbers_need_no_worker() -> None:
     assert [verdict.answer_class for verdict in result.verdicts] == [0, 1, 0, 1]
 
 
-def test_the_text_is_judged_not_the_recorded_answer() -> None:
-    with MathJudge(workers=1) as judge:
-        (result,) = judge.judge(
-            [JudgeTask("p", "5", "en", (Response(r"so \boxed{6}", "5"), Response("cut off in the mid", "5")))]
-        )
+def test_the_text_is_judged_not_the_recorded_answer(judge: MathJudge) -> None:
+    responses = Response(r"so \boxed{6}", "5"), Response("cut off in the mid", "5")
+    (result,) = judge.judge([JudgeTask("p", "5", "en", responses)])
     assert [verdict.outcome for verdict in result.verdicts] == [Outcome.WRONG, Outcome.NO_ANSWER]
 
 
@@ -53,10 +57,9 @@ def test_verdicts_do_not_depend_on_the_number_of_workers() -> None:
         assert list(one.judge(tasks)) == list(three.judge(tasks))
 
 
-def test_references_are_checked() -> None:
+def test_references_are_checked(judge: MathJudge) -> None:
     references = [("5", "en"), ("", "en"), (r"\frac{1}{2}", "en"), (r"\frac{1}{", "en"), ("3,5", "de")]
-    with MathJudge(workers=1) as judge:
-        found = list(judge.check(references))
+    found = list(judge.check(references))
     assert [check.usable for check in found] == [True, False, True, False, True]
     assert all(check.failure is None for check in found)
     assert found[1].reason == "it is empty"
@@ -155,11 +158,10 @@ def test_a_bad_line_is_one_clear_error(tmp_path: Path, line: str) -> None:
     assert not (tmp_path / "out.jsonl").exists()
 
 
-def test_attempts_at_an_opened_choice_may_name_the_option() -> None:
+def test_attempts_at_an_opened_choice_may_name_the_option(judge: MathJudge) -> None:
     responses = tuple(Response(None, text) for text in ("B", "B) 12", "12", "C", "13"))
-    with MathJudge(workers=1) as judge:
-        (result,) = judge.judge([JudgeTask("p", "12", "en", responses, letter="B")])
-        (without,) = judge.judge([JudgeTask("p", "12", "en", responses)])
+    (result,) = judge.judge([JudgeTask("p", "12", "en", responses, letter="B")])
+    (without,) = judge.judge([JudgeTask("p", "12", "en", responses)])
     assert [verdict.outcome.value for verdict in result.verdicts] == ["correct"] * 3 + ["wrong"] * 2
     assert [verdict.answer_class for verdict in result.verdicts[:3]] == [0, 0, 0]
     assert without.verdicts[0].outcome.value == "wrong"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,7 @@ PAIRS = [
 """The same for pairs, either side of which may be an answer or a response."""
 
 
+@cache
 def by_the_judge(form: str) -> list[Verdict]:
     with MathJudge(1, response_format=form) as judge:
         tasks = [

@@ -21,6 +21,7 @@ from flows.run import training
 from flows.run.recipe import load_recipe
 from flows.run.training import load_train_recipe, train_apart
 from tests.places import ROOT
+from tests.vllm_servers import skip_without_vllm
 from training.engines.embedded.servers import server_command
 from training.engines.placement import EmbeddedPlacement
 
@@ -96,10 +97,10 @@ def test_more_gpus_than_there_are_is_said(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.vllm
 @pytest.mark.slow
 def test_training_with_generator_servers_starts_and_ends_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a CPU: two steps of the embedded model with one server and one trainer."""
-    pytest.importorskip("vllm")
-    changes = [VLLM, "steps=2", "collector.n_async=16", "collector.n_batch=8", "collector.n_minibatch=8"]
-    changes += ["collector.group_size=4", "data.problems=16", "rewards.max_length=48", "checks=false", "evaluation={}"]
+    """On a CPU: two steps of the embedded model with one server and one trainer, weights changing under attempts."""
+    skip_without_vllm()
+    changes = [VLLM, "steps=2", "collector.n_async=32", "collector.n_batch=16", "collector.n_minibatch=16"]
+    changes += ["collector.group_size=4", "rewards.max_length=96", "checks=false", "evaluation={}"]
     before = set(psutil.Process().children(recursive=True))
     out = tmp_path / "run"
     monkeypatch.setattr(training, "placed", lambda *_: EmbeddedPlacement(1, (), ((),)))
@@ -110,4 +111,10 @@ def test_training_with_generator_servers_starts_and_ends_them(tmp_path: Path, mo
     steps = [row for row in rows if row.get("step", 0) > 0]
     assert [row["step"] for row in steps] == [1, 2]
     assert steps[0]["policy/mismatch_max"] < 1e-3  # before any update, trainer and server agree
+    assert all(row["speed/update_s"] > 0 for row in steps)
+    ledger = json.loads((out / "summary.json").read_text())["ledger"]
+    assert ledger["trained"] == 16 * 2
+    assert ledger["admitted"] == ledger["trained"] + sum(ledger["dropped"].values())
+    attempts = [json.loads(line) for line in (out / "attempts.jsonl").read_text().splitlines()]
+    assert any(one["newest"] > one["oldest"] for one in attempts)  # updates came in mid-generation
     assert set(psutil.Process().children(recursive=True)) <= before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -94,11 +95,13 @@ class Service:
 
 
 @pytest.fixture(scope="package")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Service]:
     """A service of the tiny recipe without a cron; no file `pwned…` may be there at its end."""
     folder = tmp_path_factory.mktemp("served")
     recipe = scheduled(folder / "in", "\n[schedule]\n[refresh]\nerror_rate = 0.0125\n")
     port, run, log = free_port(), folder / "run", folder / "log"
+    (folder / "home").mkdir()
+    shutil.copy(empty_database, folder / "home" / "prefect.db")
     here = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     here |= {"PREFECT_HOME": str(folder / "home"), "PREFECT_RUNNER_POLL_FREQUENCY": "1", "PYTHONPATH": str(ROOT)}
     with log.open("wb") as written:

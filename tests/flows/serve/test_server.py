@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -62,13 +63,14 @@ _serve(int(sys.argv[1]), [])
 
 
 def test_automations_are_stored_while_the_server_reads_them_and_it_ends_with_its_starter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_database: Path
 ) -> None:
     """Prefect's own server blocks for ever there. That its starter ended, it sees by its standard input."""
     import httpx
 
     quiet()
-    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
+    shutil.copy(empty_database, tmp_path / "prefect.db")
     monkeypatch.setenv(SERVER_KEY, KEYS.service)
     monkeypatch.setenv(PAGE_KEY, KEYS.page)
     port = free_port()

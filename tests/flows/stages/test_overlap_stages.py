@@ -13,7 +13,7 @@ STORY = (
 )
 FENCE = "A farmer puts a fence of {} metres around a square field. How long is one side of the field in metres?"
 BENCHMARKED = (
-    TINY_RECIPE
+    TINY_RECIPE.partition("[stage2]")[0]
     + """
 [[decontamination.against]]
 name = "exam"
@@ -33,9 +33,8 @@ def prepare(tiny: Tiny) -> None:
     ]
     folder = tiny.recipe.parent
     write_jsonl(folder / "problems.jsonl", [{"question": text, "final": answer} for text, answer in problems])
-    for name in ("weak", "strong"):
-        rows = [tries(text, answer, f"{answer} {answer} 1 2") for text, answer in problems]
-        write_jsonl(folder / f"{name}.jsonl", rows)
+    rows = [tries(text, answer, f"{answer} {answer} 1 2") for text, answer in problems]
+    write_jsonl(folder / "weak.jsonl", rows)
     exam = (FENCE.format(96), "How tall is the tallest tree of the wood?")
     write_jsonl(folder / "exam.jsonl", [{"task": text} for text in exam])
     tiny.recipe.write_text(BENCHMARKED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,11 +16,10 @@ from curation.policies.servers import TemporaryFailure
 from training.embedded_model import WEIGHTS
 from training.generation.checkpoint_tensors import WeightVersion, read_tensors
 from training.generation.weight_broadcast import WeightBroadcast
+from training.generation.weight_transfer import Group, open_group
 
-pytest.importorskip("vllm")
-pytestmark = pytest.mark.vllm
-
-from training.generation.weight_transfer import Group, open_group  # noqa: E402 - it needs vLLM to be of use
+needs_vllm = pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="vLLM is not installed")
+pytestmark = [pytest.mark.vllm, pytest.mark.slow, needs_vllm]
 
 
 class Server:

@@ -1,14 +1,15 @@
-"""One optimiser step of an objective on as many ranks as torchrun starts, and what rank 0 found, written down.
+"""One optimiser step of each objective on as many ranks as torchrun starts, and what rank 0 found, written down.
 
-torchrun --nproc-per-node N -m tests.training.objectives.ranks KIND OUT
+torchrun --nproc-per-node N -m tests.training.objectives.ranks OUT
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
@@ -57,12 +58,14 @@ def alone(kind: str, room: int) -> dict[str, Any]:
     return found
 
 
-def on_two_ranks(kind: str, out: Path) -> dict[str, Any]:
-    """Take the step in two processes, each with micro-batches of its own."""
-    run_on_ranks(["-m", __name__, kind, str(out)])
-    found: dict[str, Any] = json.loads((out / "step.json").read_text())
-    assert found["parts"] >= 2
-    return {**found, "gradient": torch.load(out / "gradient.pt")}
+@cache
+def on_two_ranks() -> dict[str, dict[str, Any]]:
+    """Take the step of each kind in two processes, each with micro-batches of its own."""
+    with TemporaryDirectory() as folder:
+        run_on_ranks(["-m", __name__, folder])
+        found: dict[str, dict[str, Any]] = torch.load(Path(folder) / "steps.pt")
+    assert all(taken["parts"] >= 2 for taken in found.values())
+    return found
 
 
 def require_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
@@ -74,10 +77,12 @@ def require_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    context = DistributedContext(recipe().compute)
-    taken = step(sys.argv[1], context, 60)
-    context.close()
-    if taken is not None:
-        torch.save(taken.pop("gradient"), Path(sys.argv[2]) / "gradient.pt")
-        (Path(sys.argv[2]) / "step.json").write_text(json.dumps(taken))
+    torch.distributed.init_process_group("gloo")
+    steps = {}
+    for kind in TABLES:
+        context = DistributedContext(recipe().compute)
+        steps[kind] = step(kind, context, 60)
+        context.close()
+    if steps["grpo"] is not None:
+        torch.save(steps, Path(sys.argv[1]) / "steps.pt")
     end_process(0)

@@ -5,7 +5,7 @@ Rank 0 alone reads the weights, and rank 1 gets all of them, to the bit.
 
 from __future__ import annotations
 
-import json
+import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ pytestmark = pytest.mark.slow
 
 FAMILIES = ("mistral3", "qwen3_moe", "gpt_oss", "qwen3_next")
 READ = (*FAMILIES, "gemma3", "deepseek_v3", "llama_tied", "falcon_h1")
+ADAPTED = ("llama_tied", "mixtral") if importlib.util.find_spec("peft") else ()
+LORA = {"lora": {"rank": 4}}
 
 
 def in_whole(model: torch.nn.Module) -> dict[str, Tensor]:
@@ -86,8 +88,9 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the models, with what two processes made of them in `two`."""
     folder = tmp_path_factory.mktemp("families")
     (folder / "two").mkdir()
-    folders = [make_family(family, folder / family) for family in READ]
-    run_on_ranks(["-m", __name__, "{}", str(folder / "two"), *map(str, folders)])
+    for family in {*READ, *ADAPTED}:
+        make_family(family, folder / family)
+    run_on_ranks(["-m", __name__, str(folder)])
     return folder
 
 
@@ -101,8 +104,22 @@ def test_two_ranks_leave_the_weights_of_one(done: Path, tmp_path: Path) -> None:
         assert require_same(tmp_path / family, done / "two" / family).keys() <= tensor_shapes(done / family).keys()
 
 
+@pytest.mark.skipif(not ADAPTED, reason="peft is not installed (pip install 'goldilocks-rl[lora]')")
+def test_two_ranks_leave_the_merged_adapters_of_one(done: Path, tmp_path: Path) -> None:
+    for family in ADAPTED:
+        step(done / family, tmp_path, **LORA)
+        left = require_same(tmp_path / family, done / "two" / "adapted" / family)
+        began = load_file(done / family / "model.safetensors")
+        changed = [name for name, value in left.items() if not torch.equal(value, began[name])]
+        assert changed
+        assert all("_proj" in name for name in changed)
+
+
 if __name__ == "__main__":
     dist.init_process_group("gloo")
-    for model in map(Path, sys.argv[3:]):
-        step(model, Path(sys.argv[2]), **json.loads(sys.argv[1]))
+    models = Path(sys.argv[1])
+    for name in READ:
+        step(models / name, models / "two")
+    for name in ADAPTED:
+        step(models / name, models / "two" / "adapted", **LORA)
     end_process(0)

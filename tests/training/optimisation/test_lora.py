@@ -1,22 +1,21 @@
-"""Adapters: the model itself before the first step, merged weights that say the same, checkpoints, and refusals."""
+"""Adapters: the model itself before the first step, merged weights that say the same, checkpoints, and refusals.
+
+Two ranks: `test_families_ranks`.
+"""
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
 from torch.distributed.checkpoint import FileSystemReader
 
 from curation.records import ConfigError, StoreError
 from tests.training.families import make_family
-from tests.training.optimisation.ranks import run_on_ranks
-from tests.training.optimisation.test_families_ranks import require_same, step
 from tests.training.optimisation.test_trainer import recipe, samples
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
@@ -115,22 +114,6 @@ def test_exports_are_the_merged_model_and_adapters_that_peft_loads(tmp_path: Pat
         loaded.requires_grad_(True)
         other = Trainer(None, recipe(), DistributedContext(recipe().compute), loaded)
         assert (logprobs(other) - wanted).abs().max() < 1e-4
-
-
-@needs_peft
-@pytest.mark.slow
-def test_two_ranks_leave_the_merged_weights_of_one(tmp_path: Path) -> None:
-    folders = [make_family(family, tmp_path / family) for family in ("llama_tied", "mixtral")]
-    (tmp_path / "two").mkdir()
-    worker = ["-m", step.__module__, json.dumps({"lora": {"rank": 4}}), str(tmp_path / "two")]
-    run_on_ranks([*worker, *map(str, folders)])
-    for folder in folders:
-        step(folder, tmp_path / "one", lora={"rank": 4})
-        left = require_same(tmp_path / "one" / folder.name, tmp_path / "two" / folder.name)
-        began = load_file(folder / "model.safetensors")
-        changed = [name for name, value in left.items() if not torch.equal(value, began[name])]
-        assert changed
-        assert all("_proj" in name for name in changed)
 
 
 def test_what_adapters_cannot_do_or_lack_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

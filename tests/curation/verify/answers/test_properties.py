@@ -13,7 +13,7 @@ from curation.records import Outcome
 from curation.verify import answers
 
 X, Y = sympy.symbols("x y")
-FAST = settings(max_examples=40, deadline=None, derandomize=True)
+FAST = settings(max_examples=25, deadline=None, derandomize=True)
 
 small = st.integers(-9, 9)
 positive = st.integers(1, 30)

@@ -1,6 +1,6 @@
 """Killed with kill -9 and resumed: nothing is trained twice; a synchronous run ends bit by bit as an undisturbed one.
 
-The runs that are killed are processes of their own, started as torchrun would start them.
+The runs that are killed, and those of two ranks, are processes of their own, started as torchrun would start them.
 """
 
 from __future__ import annotations
@@ -42,13 +42,6 @@ def command(*arguments: str, ranks: int = 1) -> list[str]:
     return [sys.executable, *many, "-m", "flows.pipelines.train", *arguments]
 
 
-def run(*arguments: str, ranks: int = 1) -> None:
-    done = subprocess.run(
-        command(*arguments, ranks=ranks), cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-
-
 def killed(at: int, *arguments: str) -> None:
     """Start, and kill -9 as soon as step ``at`` is in the metrics."""
     out = Path(arguments[-1])
@@ -84,7 +77,7 @@ def policy(out: Path) -> list[dict[str, float]]:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("synchronous")
-    run(str(asked(small(steps=STEPS, **SYNCHRONOUS), folder)), "--out", str(folder / "run"))
+    assert main([str(asked(small(steps=STEPS, **SYNCHRONOUS), folder)), "--out", str(folder / "run")]) == 0
     return folder
 
 
@@ -92,7 +85,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_killed_synchronous_run_ends_as_an_undisturbed_one(undisturbed: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     killed(2, str(undisturbed / "recipe.toml"), "--out", str(out))
-    run("--resume", str(out))
+    assert main(["--resume", str(out)]) == 0
     assert weights(out) == weights(undisturbed / "run")
     assert policy(out) == policy(undisturbed / "run")
     assert lines(out / "batches.jsonl") == lines(undisturbed / "run" / "batches.jsonl")
@@ -126,8 +119,10 @@ def test_a_killed_asynchronous_run_trains_on_no_attempt_twice(tmp_path: Path) ->
 @pytest.mark.slow
 def test_two_processes_have_the_loss_curve_of_one_and_can_hand_over_to_it(undisturbed: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    run(str(undisturbed / "recipe.toml"), "--set", "steps=2", "--out", str(out), ranks=2)
-    run("--resume", str(out), "--set", f"steps={STEPS}")
+    ranks = command(str(undisturbed / "recipe.toml"), "--set", "steps=2", "--out", str(out), ranks=2)
+    done = subprocess.run(ranks, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert main(["--resume", str(out), "--set", f"steps={STEPS}"]) == 0
     for one, two in zip(policy(undisturbed / "run")[1:], policy(out)[1:], strict=True):
         for name in ("policy/loss", "policy/gradient_norm", "policy/entropy", "reward/total"):
             assert two[name] == pytest.approx(one[name], abs=1e-4), name
