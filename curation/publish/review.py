@@ -146,14 +146,13 @@ def _parse_line(line: bytes) -> tuple[str, ReviewVerdict] | None:
     try:
         content = json.loads(line)
         problem, answer, word = content["problem"], content.get("answer"), content.get("verdict")
-        verdict = ReviewVerdict(problem, answer, content.get("reviewer"), content.get("note"))
+        reviewer, note = content.get("reviewer"), content.get("note")
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
-    texts = (
-        isinstance(problem, str) and isinstance(verdict.reviewer, str | None) and isinstance(verdict.note, str | None)
-    )
+    texts = isinstance(problem, str) and isinstance(reviewer, str | None) and isinstance(note, str | None)
     fits = isinstance(answer, str) and bool(answer.strip()) if word == ACCEPT else answer is None
-    return (word, verdict) if texts and fits and word in (ACCEPT, REJECT, UNDO) else None
+    is_read = texts and fits and word in (ACCEPT, REJECT, UNDO)
+    return (word, ReviewVerdict(problem, answer, reviewer, note)) if is_read else None
 
 
 def add_verdict(folder: Path, verdict: ReviewVerdict) -> None:

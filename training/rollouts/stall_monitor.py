@@ -50,7 +50,7 @@ class StallMonitor:
 
     def __init__(self, thresholds: tuple[int, int], say: Callable[[str], None]) -> None:
         self._warn_after, self._stop_after = thresholds
-        self._say = say
+        self._say, self._has_spoken = say, False
         self._clear()
 
     @property
@@ -109,7 +109,7 @@ class StallMonitor:
     def _clear(self) -> None:
         self._fates, self._groups = Counter[str](), Counter[str]()
         self._examples: dict[str, str] = {}
-        self._has_spoken: bool = False
+        self._has_spoken = False
 
 
 def _kind(fate: str) -> str:

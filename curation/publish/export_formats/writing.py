@@ -248,7 +248,7 @@ def _problem(row: Row, programs: Mapping[str, CodeProblem], curated: Path, asked
 
 
 def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
-    file = out / FORMATS[form]["file"]
+    file = out / str(FORMATS[form]["file"])
     if file.suffix == ".jsonl":
         with atomic_replace(file) as handle:
             handle.writelines((as_json(row) + "\n").encode() for row in rows)
