@@ -47,9 +47,9 @@ class ScratchFolder:
 
     def give_away(self) -> str:
         """Return the folder, which the caller must remove."""
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
         return self.path
 
 

@@ -208,15 +208,16 @@ class Slot:
         self.process.wait()
         with self._using:
             self.control.close()
-        if self._folder is not None:
+            folder, self._folder = self._folder, None  # two threads may close it
+        if folder is not None:
             if self.facts.get("owns") and self.facts["uid"] == self._uid:  # no namespace ends what its user runs
                 self._kill_what_its_user_runs()
             try:
-                empty(self._folder.path)
+                empty(folder.path)
             except OSError:
-                _empty_later(self._folder.give_away())
+                _empty_later(folder.give_away())
             else:
-                self._folder.remove()
+                folder.remove()
 
     def _kill_what_its_user_runs(self) -> None:
         none = subprocess.DEVNULL

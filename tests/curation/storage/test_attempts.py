@@ -150,7 +150,7 @@ def test_how_attempts_were_cut_into_appends_does_not_show(held: list[tuple[str, 
         expected = attempts(*sorted(held))
         assert store.read(list("abcd")).equals(expected)
         assert AttemptStore(Path(folder), KEY).read(list("dcba")).equals(expected)
-        lacking = store.missing_indices("abcd", 6)
+        lacking = store.missing_indices(list("abcd"), 6)
         assert {(p, i) for p, indices in lacking.items() for i in indices} == {
             (p, i) for p in "abcd" for i in range(6)
         } - set(held)
