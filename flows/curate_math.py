@@ -18,7 +18,7 @@ from flows.serve.flow_runs import RETRIES, RETRY_S, curation_run, run_name
 
 @flow(name="curate-math", flow_run_name=run_name, retries=RETRIES, retry_delay_seconds=RETRY_S, persist_result=False)
 def curate_math(recipe: Path, out: Path | None = None, overrides: list[str] | None = None) -> Path | None:
-    """Curate a math set by its recipe, and announce a new version of it.
+    """Curate a math set by its recipe; emit an event for a new version.
 
     Args:
         recipe: the recipe's TOML file.

@@ -1,6 +1,6 @@
 """Stops a problem at the first prefix of attempts after which the rest cannot change its decision.
 
-With ``error_rate`` above 0 (not in the paper) Polya's urn foresees decisions.
+With ``error_rate`` above 0 (not in the paper) a Polya urn predicts it earlier.
 
 Invariants:
   - a stop depends only on attempts, in the order of their index, and the prior;
@@ -28,7 +28,7 @@ Decide = Callable[[int, int, int, int], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """Beta distributions of a problem's correct attempts, and of agreement on its top wrong answer."""
+    """Beta(correct, other) of correct attempts; Beta(agree, differ) of incorrect ones with the top wrong answer."""
 
     correct: float = _JEFFREYS
     other: float = _JEFFREYS
@@ -68,7 +68,7 @@ def forecast(prior: Prior, decide: Decide, judged: int, attempts: int) -> Foreca
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """Mean attempts, and probability of a lost decision."""
+    """Mean attempts, and probability of a wrong decision."""
 
     attempts: float
     lost: float
@@ -101,7 +101,7 @@ def expectation(prior: Prior, table: Forecast, error_rate: float, least_judged: 
 def _next(prior: Prior, made: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return [correct, top wrong] P(correct) and P(agreement | not correct)."""
     solved, top = np.arange(made + 1)[:, None], np.arange(made + 1)[None, :]
-    others = np.maximum(made - solved, top)  # entries above the diagonal are impossible
+    others = np.maximum(made - solved, top)  # impossible if solved + top > made
     solves = (prior.correct + solved) / (prior.correct + prior.other + made)
     return np.broadcast_to(solves, others.shape), (prior.agree + top) / (prior.agree + prior.differ + others)
 
@@ -299,7 +299,7 @@ class StoppingRule:
         return remaining
 
     def decided_after(self, outcomes: Iterable[AttemptOutcome]) -> int | None:
-        """Return the number of attempts to the stop."""
+        """Return the attempts until the stop, or None."""
         tally = OutcomeTally()
         for outcome, answer_class in outcomes:
             if self.should_stop(tally.add(outcome, answer_class)):
@@ -333,7 +333,7 @@ class StoppingRule:
         return point
 
     def unbiased_pass_rate(self, outcomes: Sequence[AttemptOutcome]) -> float | None:
-        """Return the pass rate at a stop, if anything was judged.
+        """Return the unbiased pass rate, or None without judged attempts.
 
         Girshick, Mosteller and Savage 1946; Blackwell 1947.
         """

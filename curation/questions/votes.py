@@ -58,7 +58,7 @@ def drop_rows(vote: Vote, frame: pl.DataFrame, votes: pl.DataFrame, *_tables: pl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
-    """A question that is answered with one word.
+    """A question answered by a line ``VERDICT: WORD``.
 
     Example: ``Vote(name="solvable", title="Solvable", prompt=Prompt("solvable@1", SYSTEM, text_of), words=("yes",
     "no"), reasons={"no": DropReason.UNUSABLE})``
@@ -83,7 +83,7 @@ class Vote:
     """Whether votes for different faults add up; else one word needs the threshold and a majority."""
 
     version: int = 1
-    """Changed if other rows would be asked about, or votes decide otherwise."""
+    """Raise it if other rows would be asked about, or votes decide otherwise."""
 
     select: Callable[..., Selected] = every_row
     apply: Callable[..., dict[str, pl.DataFrame]] = drop_rows
@@ -93,11 +93,9 @@ class Vote:
 
     def __post_init__(self) -> None:
         if len(self.words) < 2 or not all(re.fullmatch("[a-z]+", word) for word in self.words):
-            raise ValueError(
-                f"words = {self.words}: name two or more words of small letters, the first without a fault"
-            )
+            raise ValueError(f"words = {self.words}: give two or more lower-case words; the first means no fault")
         if unknown := set(self.reasons) - set(self.words[1:]):
-            raise ValueError(f"reasons: {', '.join(sorted(unknown))} is none of the faults {self.words[1:]}")
+            raise ValueError(f"reasons: {', '.join(sorted(unknown))} is not in words[1:] = {self.words[1:]}")
 
     def read(self, text: str | None) -> str:
         """Return a response's last verdict, or `UNREADABLE`.
@@ -129,7 +127,7 @@ class Vote:
         threshold: float | None = None,
         _tool: Any = None,
     ) -> pl.DataFrame:
-        """Ask and count; return rows with `decide`'s columns, and ``why`` nothing was asked."""
+        """Ask and count; return rows with `decide`'s columns and ``why`` (null if asked)."""
         asked = {request.id: request for request in requests if not isinstance(request, str)}
         names = pl.Series([None if isinstance(one, str) else one.id for one in requests], dtype=pl.String)
         whys = pl.Series("why", [one if isinstance(one, str) else None for one in requests], pl.String)

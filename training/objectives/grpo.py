@@ -42,10 +42,10 @@ class GrpoSettings(GroupCreditSettings):
         "`majority`: its contribution to the best reward, or the vote, of `k` (arXiv "
         "2503.19595, 2505.15201).",
     )
-    k: int = Field(8, ge=1, description="Rollouts of `pass_at_k` and `majority`.")
+    k: int = Field(8, ge=1, description="Size of the subsets of `pass_at_k` and `majority`.")
     unsolved: Literal["drop", "model", "attempts"] = Field(
         "drop",
-        description="Groups without a correct rollout: dropped, or distilled as by `distil.teacher`.",
+        description="Groups without a correct rollout: dropped, or distilled from `teacher` or stored attempts.",
     )
     preset: Literal["paper", "dr_grpo", "dapo", "gspo", "dual_clip", "maxrl", "gdpo"] = Field(
         "paper",
@@ -56,8 +56,8 @@ class GrpoSettings(GroupCreditSettings):
     )
     advantage_normalisation: Normalisation = Field(
         "minibatch",
-        description="Divisor of group-centred advantages: deviation over the minibatch (paper) or "
-        "group, the group's mean reward, or each component's deviation.",
+        description="Divisor of group-centred advantages: deviation over `minibatch` (paper) or `group`; "
+        "the group's `mean` reward; deviation per `components`; or `none`.",
     )
     entropy_coef: float = Field(0.0, ge=0, description="Weight of an entropy bonus. Paper: none; 7e-4 in its ablation.")
     kl_coef: float = Field(0.0, ge=0, description="Weight of KL(policy | reference). Paper: none.")
@@ -83,7 +83,7 @@ class GrpoSettings(GroupCreditSettings):
 
 
 def grpo_decision(rewards: Sequence[Reward], settings: GrpoSettings) -> GroupDecision:
-    """Train on groups that differ; `pass_at_k` needs credit for a rollout, `unsolved` no correct one."""
+    """Drop groups of equal rewards or without `pass_at_k` credit; `unsolved` keeps wholly wrong ones."""
     diversity = "correctness" if settings.credit == "majority" else settings.variant.group_filter
     decision = filter_group(rewards, diversity, 2 if settings.credit == "reward" else max(2, settings.k))
     reason = decision.drop_reason
@@ -96,7 +96,7 @@ def grpo_decision(rewards: Sequence[Reward], settings: GrpoSettings) -> GroupDec
 
 
 def grpo_credit(sequences: CreditInputs, settings: GrpoSettings) -> GroupCredit:
-    """Return `group_credit` by `credit`, without taught groups, whose advantages are 0."""
+    """Return advantages by `credit`; groups taught by a teacher get 0."""
     if settings.unsolved == "drop":
         gains = None if settings.credit == "reward" else set_gains(sequences, settings.credit, settings.k)
         return group_credit(sequences, settings, gains)

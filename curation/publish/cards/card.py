@@ -16,7 +16,7 @@ import polars as pl
 
 from curation.extras import has_extra
 from curation.licenses import UNKNOWN, conflict
-from curation.publish.cards.facts import CardFacts, StageFacts, is_regraded, values_of
+from curation.publish.cards.facts import CardFacts, StageFacts, regraded_stages, values_of
 from curation.publish.cards.words import (
     COLUMN_WORDS,
     by_count,
@@ -175,7 +175,7 @@ def _funnel(facts: CardFacts) -> Iterator[Block]:
         for row in facts.funnel
     ]
     yield Table(("Stage", "Rows in", "Kept", "Dropped", "Kept of the stage", "Kept of all rows"), rows, "lrrrrr")
-    for row, before in is_regraded(facts.funnel):
+    for row, before in regraded_stages(facts.funnel):
         yield (
             f"*{_title(row.title)}* grades all {count_phrase(row.rows_in, 'row')} again, not only what "
             f"*{_title(before.title)}* kept: alone, the weaker policy would have dropped what is merely hard for it."
@@ -210,7 +210,7 @@ def _reasons(facts: CardFacts) -> Iterator[Block]:
     if rows:
         again = "".join(
             f" What *{_title(before.title)}* dropped is there only if *{_title(row.title)}* dropped it too."
-            for row, before in is_regraded(facts.funnel)
+            for row, before in regraded_stages(facts.funnel)
         )
         yield f"Every dropped row is in `dropped/` with one reason and the text or numbers that decided.{again}"
         yield Table(("Stage", "Reason", "Rows", "Of the stage's input"), rows, "llrr")
@@ -220,7 +220,7 @@ def _disputes(facts: CardFacts) -> Iterator[Block]:
     if facts.disputed:
         yield (
             "Labels with evidence against them that the pipeline cannot weigh, for a person to judge. `disputed/` "
-            "holds the queue with the evidence; `goldilocks review` records the verdicts."
+            "holds the queue with the evidence; decide with `goldilocks review RUN`."
         )
         rows = [(cell(capital(kind)), f"{count:,}") for kind, count in facts.disputed.items()]
         yield Table(("What is disputed", "Problems"), rows, "lr")
@@ -352,7 +352,7 @@ def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequen
             "licence in the column `license`, its place in the columns `source` and `row`, and place and licence of "
             f"the copies that were merged into it in `also_from`. The card's licence is `{license}`.",
             Table(titles, rows),
-            "Changed: a statement was cleaned or rewritten, or a multiple choice opened; the columns `raw_statement` "
+            "Changed: a statement was cleaned or rewritten, or its options were removed; the columns `raw_statement` "
             "and `raw_answer` hold the source's text. Merged copies: rows of the source that are exact or near "
             "duplicates of a problem of the set. All rows were selected, judged and measured as the card describes.",
         ],

@@ -178,7 +178,7 @@ def values_of(curated: pl.LazyFrame, column: str) -> list[str]:
     return sorted(curated.select(pl.col(column).drop_nulls().unique()).collect(engine="streaming").to_series())
 
 
-def is_regraded(funnel: Sequence[FunnelRow]) -> list[tuple[FunnelRow, FunnelRow]]:
+def regraded_stages(funnel: Sequence[FunnelRow]) -> list[tuple[FunnelRow, FunnelRow]]:
     """Return (stage, previous stage) pairs that read the same rows."""
     pairs = zip(funnel[1:], funnel, strict=False)
     return [(row, before) for row, before in pairs if row.rows_in == before.rows_in != before.kept]

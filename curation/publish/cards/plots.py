@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from curation.publish.cards.facts import CardFacts, FunnelRow, StageFacts, is_regraded
+from curation.publish.cards.facts import CardFacts, FunnelRow, StageFacts, regraded_stages
 from curation.publish.cards.words import by_count, capital, reason_words, share
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def draw_funnel(facts: CardFacts, path: Path) -> None:
     heights = [0.62 + 0.17 * len(lines) for lines in notes]  # inches: title and bar, then the lines of reasons
     top, bottom = 0.62, 0.12
     total = top + sum(heights) + bottom
-    regraded = {row.stage for row, _ in is_regraded(facts.funnel)}
+    regraded = {row.stage for row, _ in regraded_stages(facts.funnel)}
     widest = max((row.rows_in for row in facts.funnel), default=0) or 1
     with _canvas(total) as figure:
         axes = figure.add_axes((0.03, 0.0, 0.94, 1.0))
