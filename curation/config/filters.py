@@ -72,8 +72,6 @@ class DecontaminationSettings(Settings):
     """What is `contaminated`: `ngram` (13 shared tokens in a row, or a whole short problem), `words` (shared rare
     words), `embedding` (similar vectors of all-MiniLM-L6-v2, extra `embeddings`; recommended, as it finds
     paraphrases)."""
-    cosine: float = Field(0.77, gt=0, le=1)
-    """Min cosine of a `contaminated` problem."""
     templates: Literal["report", "drop"] = "report"
     """Whether to keep and count, or drop (`contaminated`), problems with a benchmark's words but other numbers."""
 

@@ -46,7 +46,7 @@ def sentences(model: type[BaseModel], table: Any, error: ValidationError) -> lis
     faults = [_fault(model, table, detail) for detail in error.errors(include_url=False)]
     inner = {fault.keys[:depth] for fault in faults for depth in range(len(fault.keys))}
     unknown = [fault for fault in faults if fault.kind == "extra_forbidden"]
-    meant = {(*one.keys[:-1], name) for one in unknown for name in nearest(str(one.keys[-1]), one.allowed)}
+    meant = {(*one.keys[:-1], name) for one in unknown for name in nearest(str(one.keys[-1]), one.allowed)[:1]}
     same: dict[tuple[int | str, ...], list[Fault]] = {}
     for fault in faults:
         is_consequence = fault.keys in meant if fault.kind == "missing" else fault.keys in inner
@@ -108,6 +108,8 @@ def _fault(model: type[BaseModel], table: Any, detail: Mapping[str, Any]) -> Fau
     if kind == "extra_forbidden":
         allowed = sorted({name for one in holders for name in one.model_fields})
     elif kind == "union_tag_not_found":
+        if isinstance(value, Mapping) and (typo := next((key for key in value if nearest(str(key), ["kind"])), None)):
+            return Fault("extra_forbidden", (*keys, typo), value[typo], "", ["kind"])
         allowed = [one for table in models for one in kinds_of(table)]
         kind, message = ("missing", "") if isinstance(value, Mapping) else (kind, TABLE)
         keys += ["kind"] if kind == "missing" else []

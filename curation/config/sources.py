@@ -83,11 +83,15 @@ FileKind = Literal["jsonl", "parquet", "csv", "dataset"]
 KINDS: Mapping[FileKind, set[str]] = {"jsonl": {".jsonl", ".ndjson", ".json"}, "parquet": {".parquet"}, "csv": {".csv"}}
 """File endings by kind of table."""
 
+COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
+"""Endings of compressed files."""
+
 
 def kind_of(path: str) -> FileKind:
     """Return a table's kind by its path's ending; by default a data set."""
-    endings = {suffix.lower() for suffix in PurePosixPath(urlsplit(path).path if is_url(path) else path).suffixes}
-    return next((kind for kind, own in KINDS.items() if endings & own), "dataset")
+    endings = [suffix.lower() for suffix in PurePosixPath(urlsplit(path).path if is_url(path) else path).suffixes]
+    last = next((ending for ending in reversed(endings) if ending not in COMPRESSED), "")
+    return next((kind for kind, own in KINDS.items() if last in own), "dataset")
 
 
 class Join(Settings):

@@ -10,6 +10,7 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import ssl
@@ -73,7 +74,10 @@ class ServerResponse:
         Raises:
             ValueError: it is no JSON.
         """
-        return orjson.loads(self.content)
+        try:
+            return orjson.loads(self.content)
+        except orjson.JSONDecodeError:
+            return json.loads(self.content)  # NaN, half of a surrogate pair
 
 
 class HttpSession:

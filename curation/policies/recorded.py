@@ -66,11 +66,14 @@ class Recorded:
 
     def attempts_at(self, problems: Iterable[str]) -> int:
         """Return how many attempts these problems have."""
-        return sum(len(self._rows_of(problem)) for problem in problems)
+        count = "SELECT count(*) FROM attempts WHERE problem = ?"
+        return sum(int(self._loaded().execute(count, (problem,)).fetchone()[0]) for problem in problems)
 
     def models_at(self, problem: str) -> list[str | None]:
         """Return the models of a problem's attempts, if the file names them."""
-        return [row[-1] for row in self._rows_of(problem)] if self._settings.columns.model is not None else []
+        if self._settings.columns.model is None:
+            return []
+        return [model for (model,) in self._rows_of(problem, "model")]
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -98,13 +101,12 @@ class Recorded:
             self._last_problem, self._last_rows = problem.id, self._rows_of(problem.id)
         if not 0 <= index < len(self._last_rows):
             return None
-        text, answer, label, refused, _model = self._last_rows[index]
+        text, answer, label, refused = self._last_rows[index]
         if refused is not None:
             raise RequestRefused("unusable", refused)
         return Completion(text, None, None, answer, None if label is None else bool(label))
 
-    def _rows_of(self, problem: str) -> list[tuple[Any, ...]]:
-        columns = "text, answer, label, refused, model"
+    def _rows_of(self, problem: str, columns: str = "text, answer, label, refused") -> list[tuple[Any, ...]]:
         query = f"SELECT {columns} FROM attempts WHERE problem = ? ORDER BY rowid"
         return self._loaded().execute(query, (problem,)).fetchall()
 

@@ -22,8 +22,8 @@ _MAX_BOUND = 10**200
 
 Line = list[str]
 Place = tuple[int, int]
-Ranges = dict[Place, tuple[int, int]]
 """A line's number in the head, or -1 minus its number of tokens, and the token's index."""
+Ranges = dict[Place, tuple[int, int]]
 
 HEAD = 3
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,18})")

@@ -112,7 +112,7 @@ def asked_settings(folder: Path) -> dict[str, Any]:
 def _settings(content: Mapping[str, Any]) -> dict[str, Any]:
     prompt = content["prompt"]
     return {
-        "prompt": {"file": FILE, **prompt} if isinstance(prompt, dict) else prompt,
+        "prompt": {"file": FILE, "text": prompt["text"]} if isinstance(prompt, dict) else prompt,
         "thinking": content["thinking"],
         "examples": [{"statement": statement, "response": response} for statement, response in content["examples"]],
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TypedDict
 
@@ -43,8 +44,12 @@ class Prompt:
 
 def stored_texts(name: str) -> dict[str, str]:
     """Return a table of `prompts.toml`."""
-    texts: dict[str, str] = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))[name]
-    return texts
+    return _tables()[name]
+
+
+@cache
+def _tables() -> dict[str, dict[str, str]]:
+    return tomllib.loads(Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8"))
 
 
 def stored_prompt(name: str, user: Callable[[PromptRequest], str] = lambda request: request.statement) -> Prompt:

@@ -83,7 +83,7 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
 
 def with_accepted(problems: pl.DataFrame, votes: pl.DataFrame) -> pl.DataFrame:
     """Return problems with ``accepted``: answers that votes equate with the reference."""
-    same = votes.filter((pl.col("decision") == "same") & (pl.col("attempts") > 0))
+    same = votes.filter(pl.col("decision") == "same")
     found = (
         problems.select("id", "answer")
         .join(same.select(id="problem", answer="reference", accepted="answer"), on=["id", "answer"])

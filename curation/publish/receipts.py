@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from curation.publish.pages import Block, Section, Table, wilson
 from curation.publish.pages import page as build_page
@@ -132,10 +132,18 @@ def read_receipt(folder: Path) -> Receipt:
             f"{folder}: no {FILE} there; sets have one since they are published with a receipt: `goldilocks run` again."
         ) from error
     except (ValueError, KeyError, TypeError) as error:
-        first = next(iter(str(error).splitlines()), "")
         raise SourceError(
-            f"{path} is damaged ({first}); `goldilocks publish DIR --receipt` of the run's folder writes it anew."
+            f"{path} is damaged ({first_fault(error)}); `goldilocks publish DIR --receipt` of the run's folder writes "
+            "it anew."
         ) from error
+
+
+def first_fault(error: Exception) -> str:
+    """Return an error's first line, or the first mistake that pydantic found."""
+    if isinstance(error, ValidationError):
+        fault = error.errors()[0]
+        return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+    return next(iter(str(error).splitlines()), "")
 
 
 def as_figures(rows: Iterable[Mapping[str, Any]]) -> list[Figure]:

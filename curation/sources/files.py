@@ -17,12 +17,12 @@ from typing import IO, Any, Literal, cast
 
 import orjson
 
+from curation.config.sources import COMPRESSED
 from curation.config.sources import kind_of as by_ending
 from curation.records import SourceError
 from curation.sources.rows import RawRow, Row
 from curation.storage.remote import first_line
 
-COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 LONGEST = 1 << 28
 """Max bytes of a line, or of a list's file."""
 DEEPEST = 300
@@ -88,7 +88,7 @@ def _json_rows(path: Path, file: IO[bytes]) -> Iterator[RawRow]:
     suffixes = [suffix for suffix in path.suffixes if suffix not in COMPRESSED]
     for number, line in enumerate(iter(lambda: file.readline(LONGEST), b""), 1):
         line = line.removeprefix(_BOM) if number == 1 else line
-        if suffixes[-1:] == [".json"] and line.lstrip()[:1] == b"[":
+        if suffixes and suffixes[-1].lower() == ".json" and line.lstrip()[:1] == b"[":
             yield from _listed_rows(path, line + file.read(LONGEST))
             return
         if len(line) == LONGEST:

@@ -46,7 +46,9 @@ class Journal:
         return self._places[name][1]
 
     def add(self, lines: Iterable[tuple[Name, dict[str, Any]]]) -> None:
-        """Write lines; raise `StoreError` for existing names."""
+        """Write lines; raise `StoreError` for existing names, or if it was opened for reading."""
+        if not self._writable:
+            raise StoreError(f"{self.path} was opened for reading.")
         content = bytearray()
         places: dict[Name, tuple[int, int]] = {}
         for name, line in lines:

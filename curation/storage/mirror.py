@@ -44,6 +44,7 @@ class Mirror:
 
     def __init__(self, url: str, name: str) -> None:
         self.url, self._name = url.rstrip("/"), name
+        self._logs: dict[Path, str] = {}  # digests of copied logs
         with self._errors():
             self._fs, self._root = file_system(self.url)
 
@@ -62,8 +63,10 @@ class Mirror:
         """Copy the named files that exist."""
         with self._errors():
             for name in names:
-                if (folder / name).is_file():
-                    self._write(name, (folder / name).read_bytes())
+                file = folder / name
+                if file.is_file() and self._logs.get(file) != (digest := file_digest(file)):
+                    self._write(name, file.read_bytes())
+                    self._logs[file] = digest
 
     def copy_folders(self, kind: str, folders: Sequence[Finished]) -> None:
         """Copy a kind's missing folders, oldest first; remove all others."""

@@ -339,7 +339,7 @@ def require_outside(out: Path, *inputs: Path) -> None:
     """Refuse an output that is an input, or in an input folder."""
     for path in inputs:
         if out.resolve().is_relative_to(path.resolve()):
-            raise StoreError(f"{out} would write into {path}, which is read by this command; give another --out.")
+            raise StoreError(f"{out} is, or is in, {path}, which is read by this command; give another --out.")
 
 
 def file_digest(path: Path) -> str:

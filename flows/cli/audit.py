@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 from rich.console import Console
 
+from curation.difficulty.label_trust import LABEL_TRUST
 from curation.publish.audit import AuditStratum, draw_places, estimate_audit
 from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
@@ -89,7 +90,9 @@ def _draw(run: Run, size: int) -> Audit:
 def _chances(run: Run, names: pl.DataFrame, verifier: str) -> NDArray[np.float64]:
     """Return the probabilities that the references of these problems are wrong; nan: unknown."""
     with label_shards(newest_run(run.folder), read_results(run, filters_of(run)), verifier) as shards:
-        labels = shards.table(pl.lit(True)).select("problem", "wrong_label")
+        columns = ["problem", "wrong_label"]
+        parts = (shards.read(index).select(columns) for index in range(shards.count))
+        labels = pl.concat([LABEL_TRUST.to_frame().select(columns), *parts])
     known = names.join(labels, on="problem", how="left", maintain_order="left")
     chances: NDArray[np.float64] = known["wrong_label"].to_numpy()
     return chances

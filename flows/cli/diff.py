@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -21,7 +22,7 @@ from curation.publish.versions import VersionChange
 from curation.records import DropReason, SourceError
 from curation.storage.scratch import ScratchFolder
 from curation.storage.sorted_parts import in_order
-from curation.storage.stages import atomic_write, require_outside, write_parquet
+from curation.storage.stages import atomic_write, require_outside, system_error, write_parquet
 from flows.cli.as_json import print_json
 from flows.publish import versions
 from flows.publish.curated_set import published_folder
@@ -205,22 +206,33 @@ class _Set:
     def hashed(self, folder: Path) -> tuple[pl.LazyFrame, pl.LazyFrame]:
         """Write the tables into a new folder, with places, and with hashes in place of contents."""
         folder.mkdir()
-        data = self.data.drop(set_diff.PASSED_OVER, strict=False)
-        contents = [name for name in data.collect_schema().names() if name not in set_diff.READ]
-        hashes = [pl.when(pl.col(name).is_not_null()).then(pl.struct(name).hash(0)).alias(name) for name in contents]
-        tables = {"data": data.with_columns(hashes), "dropped": self.dropped}
-        for name, table in tables.items():
-            place = pl.col("at").cast(pl.Int64) + (_AFTER_DATA if name == "dropped" else 0)
-            placed = table.with_row_index("at").with_columns(place, problem="id")
-            try:
+        with _naming_the_set(self.home):
+            data = self.data.drop(set_diff.PASSED_OVER, strict=False)
+            contents = [name for name in data.collect_schema().names() if name not in set_diff.READ]
+            hashes = [
+                pl.when(pl.col(name).is_not_null()).then(pl.struct(name).hash(0)).alias(name) for name in contents
+            ]
+            tables = {"data": data.with_columns(hashes), "dropped": self.dropped}
+            for name, table in tables.items():
+                place = pl.col("at").cast(pl.Int64) + (_AFTER_DATA if name == "dropped" else 0)
+                placed = table.with_row_index("at").with_columns(place, problem="id")
                 placed.sink_parquet(folder / f"{name}.parquet")
-            except (pl.exceptions.PolarsError, OSError) as error:
-                raise SourceError(f"{self.home}: no table of a set ({error}); publish the set again.") from error
         return pl.scan_parquet(folder / "data.parquet"), pl.scan_parquet(folder / "dropped.parquet")
 
     def further_of(self, data: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Return the digests of these rows."""
         return {name: table.join(data, on="problem", how="semi") for name, table in self.further.items()}
+
+
+@contextmanager
+def _naming_the_set(home: Path) -> Iterator[None]:
+    """Raise errors of polars as a set's, but system errors, such as a full disk, as they are."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, FileNotFoundError) as error:
+        if (failed := system_error(error)) is not None:
+            raise failed from error
+        raise SourceError(f"{home}: no table of a set ({error}); publish the set again.") from error
 
 
 def _open_set(place: str) -> _Set:
@@ -258,8 +270,11 @@ def _version_rows(folder: Path, number: int) -> pl.LazyFrame:
 def _digests(folder: Path, columns: list[str] | None) -> pl.DataFrame:
     """Return an order-free digest of each problem's rows."""
     row = pl.struct(columns or pl.exclude("problem")).hash(0)
-    hashed = pl.scan_parquet(sorted(folder.glob("*.parquet")), glob=False).select("problem", digest=row)
-    return hashed.group_by("problem").agg(pl.col("digest").sort().implode().hash(0)).collect()
+    none = pl.DataFrame(schema={"problem": pl.String, "digest": pl.UInt64})
+    with _naming_the_set(folder.parent):
+        files = [pl.scan_parquet(file, glob=False) for file in sorted(folder.glob("*.parquet"))]
+        hashed = pl.concat([none, *(file.select("problem", digest=row).collect() for file in files)])
+    return hashed.group_by("problem").agg(pl.col("digest").sort().implode().hash(0))
 
 
 def _named_version(place: str) -> tuple[Path, int] | None:

@@ -9,7 +9,6 @@ import shutil
 import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +37,9 @@ def show_status(folder: Path, *, as_json: bool = False) -> None:
 def read_status(folder: Path) -> dict[str, Any]:
     """Return the run's `status_table`, whose modules are imported only if it must be made again."""
     folder = folder.absolute()
-    state = _state_of(folder)
-    stored = cache_folder() / "status" / f"{hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]}.json"
+    state, stored = _state_of(folder), Path(os.devnull) / "status"
+    with suppress(RuntimeError):  # a user without a home
+        stored = cache_folder() / "status" / f"{hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
         known = json.loads(stored.read_bytes())
         if known["state"] == state:
@@ -54,17 +54,20 @@ def read_status(folder: Path) -> dict[str, Any]:
 
 
 def _state_of(folder: Path) -> str:
-    """Return a hash of our version, and of names, sizes and times of all files in a folder."""
+    """Return a hash of names, sizes and times of our code, of the user's next to the recipe, and of all files there."""
     is_working = False
     with suppress(OSError):  # no folder, or not ours to lock
         is_working = is_locked(folder)
-    state = hashlib.sha256(f"{version('goldilocks-rl')} {is_working}".encode())
-    for place, folders, names in os.walk(folder):
-        folders.sort()
-        for path in (os.path.join(place, name) for name in sorted(names) if name != ".lock"):
-            with suppress(OSError):  # a run that works there removes files
-                about = os.lstat(path)
-                state.update(f"{path}\0{about.st_size} {about.st_mtime_ns} ".encode("utf-8", "surrogateescape"))
+    code = Path(__file__).parents[2]
+    paths = [path for room in ("curation", "training", "flows") for path in (code / room).rglob("*.py")]
+    with suppress(OSError, ValueError, KeyError):
+        paths += Path(json.loads((folder / "run.json").read_bytes())["recipe_folder"]).glob("*.py")
+    paths += [Path(place, name) for place, _, names in os.walk(folder) for name in names if name != ".lock"]
+    state = hashlib.sha256(str(is_working).encode())
+    for path in sorted(paths):
+        with suppress(OSError):  # a run that works there removes files
+            about = path.lstat()
+            state.update(os.fsencode(f"{path}\0{about.st_size} {about.st_mtime_ns} "))
     return state.hexdigest()
 
 

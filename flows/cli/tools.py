@@ -166,7 +166,7 @@ def diff(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Compare two curated sets, or two versions of one: problems, pass rates, contents and verdicts."""
+    """Compare two curated sets, or two versions of one. Shows problems, pass rates, contents and verdicts."""
     from flows.cli.diff import diff_folders, print_diff
 
     print_diff(diff_folders(old, new, out=out), out, as_json=json)

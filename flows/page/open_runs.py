@@ -37,17 +37,22 @@ class _Kept(Generic[Key, Value]):
 
     def __init__(self, limit: int) -> None:
         self._limit, self._lock = limit, Lock()
+        self._making: dict[Key, Lock] = defaultdict(Lock)
         self._values: dict[Key, tuple[object, Value]] = {}
 
     def get(self, key: Key, state: object, make: Callable[[], Value]) -> Value:
-        """Return the value, made if there is none of this state; other callers wait for it."""
+        """Return the value, made if there is none of this state; other callers of this key wait for it."""
         with self._lock:
-            known = self._values.pop(key, None)
+            making = self._making[key]
+        with making:
+            with self._lock:
+                known = self._values.pop(key, None)
             if known is None or known[0] != state:
                 known = (state, make())
-            self._values[key] = known
-            if len(self._values) > self._limit:
-                del self._values[next(iter(self._values))]
+            with self._lock:
+                self._values[key] = known
+                if len(self._values) > self._limit:
+                    del self._values[next(iter(self._values))]
             return known[1]
 
 

@@ -89,7 +89,7 @@ def _part(request: Request) -> Response:
 
 
 def _live(run: ShownRun) -> Table:
-    opened, table = newest_run(run.folder), status_table(run.folder)
+    opened, table = newest_run(run.folder), status_table(run.folder, with_lines=False)
     warnings = [row for row in read_metrics(run.folder) if "warning" in row]
     return {
         "stages": funnel_stages(run, table),

@@ -48,15 +48,21 @@ class Step:
         return next((row for row in self.tables.get("decisions", ()) if row["problem"] == problem), None)
 
 
-def steps_of(run: Run, name: str) -> list[Step]:
-    """Return a problem's way through the stages, in its newest version where the set is made."""
+def steps_of(run: Run, name: str, *, verdicts: bool = False) -> list[Step]:
+    """Return a problem's way through the stages, in its newest version where the set is made.
+
+    Args:
+        verdicts: read these large tables too.
+    """
     run, newest = open_run(run.folder), newest_run(run.folder)
     verifier, variants, steps = verifier_of(run), attempt_ids_of(run, name), []
     for stage in pipeline_of(run.recipe).stages_of(run):
         is_late = stage.kind in (Kind.ADDITION, Kind.EXPORT)
         own = newest if is_late else run
         folder, ids = stage.folder_in(own, verifier), variants if is_late or stage.part else [name]
-        names = ("decisions", "verdicts") if stage.kind in (Kind.MEASURE, Kind.DECISION) else ("kept", "dropped")
+        names: tuple[str, ...] = ("kept", "dropped")
+        if stage.kind in (Kind.MEASURE, Kind.DECISION):
+            names = ("decisions", "verdicts") if verdicts else ("decisions",)
         tables = {table: [row for one in ids for row in _rows(stage, folder, table, one)] for table in names}
         lines = tuple(line for one in ids for line in stage.explain(own, folder, one))
         steps.append(Step(stage, tables, lines))
@@ -70,14 +76,16 @@ def _rows(stage: Stage, folder: Path, table: str, name: str) -> Rows:
         return rows_of(
             folder, table, name, "variant_of" if stage.name == VARIANTS.name else "translation_of"
         ).to_dicts()
-    return rows_of(folder, table, name).to_dicts() or rows_of(folder, table, name, "group").to_dicts()
+    found = rows_of(folder, table, name, "id", "group")
+    own = found.filter(pl.col("id") == name) if "id" in found.columns else found
+    return (own if own.height else found).to_dicts()
 
 
 def explain_table(run: Run, name: str) -> dict[str, Any]:
     """Return a problem's rows in each stage."""
     stages = [
         {"name": step.stage.name, **{table: rows for table, rows in step.tables.items() if rows}}
-        for step in steps_of(run, name)
+        for step in steps_of(run, name, verdicts=True)
     ]
     return {"problem": name, "recipe": run.recipe.name, "stages": stages}
 

@@ -93,8 +93,10 @@ def _passed_rows(results: Results) -> pl.DataFrame:
     Ids are digests, so the first in order are random.
     """
     folder = [result for result in results.filters if result.name != LANGUAGE_VARIANTS.name][-1].folder
-    rows = scan_table(folder, "kept").select(PROBLEM.names())
-    return rows.bottom_k(SAMPLE, by="id").collect(engine="streaming").sort("id")
+    table = scan_table(folder, "kept")
+    first = table.select("id").bottom_k(SAMPLE, by="id").collect(engine="streaming")["id"]
+    rows = table.select(PROBLEM.names()).filter(pl.col("id").is_in(first.implode()))
+    return rows.collect(engine="streaming").sort("id")
 
 
 def _copied_tables(results: Results, sample: PlantedRows) -> dict[str, pl.DataFrame]:

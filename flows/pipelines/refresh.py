@@ -48,7 +48,7 @@ from flows.run.history import recorded
 from flows.run.pipeline import read_results, run_pipeline, run_stage
 from flows.run.policies import open_policy
 from flows.run.policy_session import keep_open
-from flows.run.run_folder import Run, difficulty_stage, open_run, stage_model
+from flows.run.run_folder import Run, difficulty_stage, open_run, stage_model, verdicts_of_people
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.run.stage_priors import exact_priors
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, stopping_rule
@@ -300,12 +300,12 @@ def _write_merged(place: Path, parts: RefreshParts, results: Results, *, accuses
     verifier = results[final_verdicts(run, part)].folder.name
     store, day = attempt_store(run, results[attempts_of(part)]), measured_on(run, part, verifier)
     opened = label_shards(run, parts.results, verifier) if run.recipe.weighs_labels else nullcontext()
-    cost = dict.fromkeys(("problems", "attempts", "tokens", "kept_rates"), 0)
+    cost, reviews = dict.fromkeys(("problems", "attempts", "tokens", "kept_rates"), 0), verdicts_of_people(run)
     with opened as labels:
         for index, judged in enumerate(_judged_shards(run, results, parts.policy)):
             trust = labels.read(index) if labels is not None and labels.decides else None
             old = parts.decisions(index, _STORED)
-            new = judged.decide(run, part, trust, accuses=accuses).with_columns(measured_on=pl.lit(day))
+            new = judged.decide(run, part, trust, reviews, accuses=accuses).with_columns(measured_on=pl.lit(day))
             if not accuses:
                 suspected = old.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)
                 new = new.join(suspected, on="problem", how="anti", maintain_order="left")
@@ -340,7 +340,7 @@ def _show(original: Run, results: Results, version: Version) -> RefreshResult:
 
 
 def _count_reasons(folder: Path) -> dict[str, int]:
-    return dict(read_table(folder, "why")["why"].value_counts().sort("why").iter_rows())
+    return dict(read_table(folder, "why", ["why"])["why"].value_counts().sort("why").iter_rows())
 
 
 def summarise_refresh(result: RefreshResult) -> list[str]:

@@ -11,7 +11,7 @@ from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.planned_costs import compare_with_plan
 from flows.publish.curated_set import published_verifier
 from flows.publish.disputes import published_counts
-from flows.publish.versions import latest, newest_run, summary
+from flows.publish.versions import Version, latest, newest_run, summary
 from flows.run import retries
 from flows.run.funnel import StageStatus, status
 from flows.run.history import last_command, last_lines
@@ -24,23 +24,18 @@ from flows.stages.questions import question_lines
 from flows.stages.sources import made_lines
 
 
-def status_table(folder: Path) -> dict[str, Any]:
-    """Return a run's funnel, newest version, disputed labels, last command, and what is to be noted about it."""
+def status_table(folder: Path, *, with_lines: bool = True) -> dict[str, Any]:
+    """Return a run's funnel, newest version, disputed labels, last command, and what is to be noted about it.
+
+    Args:
+        with_lines: also the notes, which read every shard's mark.
+    """
     if is_training(folder):
         return {"kind": "training", "folder": str(folder.absolute()), "lines": list(training_lines(folder))}
     run = newest_run(folder.absolute())
     version, verifier = latest(run.folder), verifier_of(run)
     stages, disputed = status(run, pipeline_of(run.recipe), verifier), published_counts(run)
     questions = list(question_lines(run, verifier))
-    lines = [*made_lines(run)]
-    if stages[-1].finished and not stages[-1].row.kept:
-        lines.append("Nothing is left for the curated set; the table says where the rows went.")
-    if version is not None:
-        lines.append(summary(version))
-    if disputed:
-        lines.append(f"disputed labels: {_counts_text(disputed)}; see `goldilocks review {run.folder}`")
-    lines += [*_template_lines(stages), *compare_with_plan(run, verifier), *_failure_lines(stages, run, verifier)]
-    lines += [*questions, *filter(None, [last_command(run.folder)]), *_label_lines(run, verifier)]
     return {
         "kind": "curation",
         "recipe": run.recipe.name,
@@ -51,8 +46,28 @@ def status_table(folder: Path) -> dict[str, Any]:
         "disputed": disputed,
         "questions": questions,
         "last_command": last_lines(run.folder),
-        "lines": lines,
+        "lines": _lines(run, verifier, stages, version, disputed, questions) if with_lines else [],
     }
+
+
+def _lines(
+    run: Run,
+    verifier: str,
+    stages: Sequence[StageStatus],
+    version: Version | None,
+    disputed: Mapping[str, int],
+    questions: Sequence[str],
+) -> list[str]:
+    lines = [*made_lines(run)]
+    if stages[-1].finished and not stages[-1].row.kept:
+        lines.append("Nothing is left for the curated set; the table says where the rows went.")
+    if version is not None:
+        lines.append(summary(version))
+    if disputed:
+        lines.append(f"disputed labels: {_counts_text(disputed)}; see `goldilocks review {run.folder}`")
+    lines += [*_template_lines(stages), *compare_with_plan(run, verifier), *_failure_lines(stages, run, verifier)]
+    lines += [*questions, *filter(None, [last_command(run.folder)]), *_label_lines(run, verifier)]
+    return lines
 
 
 def _stage(stage: StageStatus) -> dict[str, Any]:

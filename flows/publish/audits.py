@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from curation.publish.audit import AuditStratum
+from curation.publish.receipts import first_fault
 from curation.publish.review import ReviewVerdicts
 from curation.records import StoreError
 
@@ -55,5 +56,5 @@ def read_audit(folder: Path) -> Audit | None:
     except FileNotFoundError:
         return None
     except ValueError as error:
-        first = next(iter(str(error).splitlines()), "")
-        raise StoreError(f"{path} is damaged ({first}); remove it, and the rows are drawn again.") from error
+        why = first_fault(error)
+        raise StoreError(f"{path} is damaged ({why}); remove it, and the rows are drawn again.") from error

@@ -244,5 +244,5 @@ def _add_section(folder: Path, notes: pl.DataFrame, left_out: Mapping[str, int],
         f"`{RECIPE}`, restores the texts, and checks each by its digest.\n"
     )
     card = folder / "README.md"
-    text = re.sub(r"(?s)\n## Examples\n.*?(?=\n## )", "", card.read_text(encoding="utf-8"), count=1)
+    text = re.sub(r"(?s)\n## Examples\n.*?(?=\n## |\Z)", "", card.read_text(encoding="utf-8"), count=1)
     atomic_write(card, _STATE.sub(r"\1\2, texts withheld", text, count=1) + section)

@@ -162,8 +162,8 @@ def _kept(folder: Path, name: str) -> tuple[dict[str, Any], list[Figure]]:
     except FileNotFoundError:
         return {}, []
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        first = next(iter(str(error).splitlines()), "")
-        raise SourceError(f"{path} is damaged ({first}); remove it, and measure it again.") from error
+        why = receipts.first_fault(error)
+        raise SourceError(f"{path} is damaged ({why}); remove it, and measure it again.") from error
 
 
 def stored_digests(run: Run, results: Results, version: Version) -> dict[str, str]:

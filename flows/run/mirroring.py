@@ -6,6 +6,7 @@ import hashlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 from curation.records import StoreError
 from curation.storage.mirror import Finished, Mirror
@@ -21,11 +22,14 @@ MARK = ".published.json"
 LOGS = ("run.json", "history.jsonl", METRICS, "plan.json", "review.jsonl")
 
 
+_mirror = lru_cache(Mirror)
+
+
 @contextmanager
 def mirrored(run: Run) -> Iterator[None]:
     """Claim the run's mirror, and complete it when the block ends; a failure ends the run."""
     if run.recipe.storage.mirror is not None:
-        Mirror(run.recipe.storage.mirror, run.recipe.name).claim()
+        _mirror(run.recipe.storage.mirror, run.recipe.name).claim()
     try:
         yield
     finally:
@@ -46,7 +50,7 @@ def copy(run: Run) -> None:
 def _copy(run: Run) -> None:
     if run.recipe.storage.mirror is None:
         return
-    mirror = Mirror(run.recipe.storage.mirror, run.recipe.name)
+    mirror = _mirror(run.recipe.storage.mirror, run.recipe.name)
     mirror.copy_logs(run.folder, LOGS)
     mark = run.folder / CURATED / MARK
     if mark.is_file():

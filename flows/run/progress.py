@@ -109,7 +109,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 def add_line(path: Path, row: dict[str, Any]) -> None:
     """Append a JSON line with the time."""
     with path.open("a", encoding="utf-8") as out:
-        out.write(json.dumps({"at": round(time.time(), 2), **row}, ensure_ascii=False) + "\n")
+        out.write(json.dumps({"at": round(time.time(), 2), **row}) + "\n")
 
 
 def warn(run: Path, stage: str, text: str) -> None:

@@ -48,10 +48,9 @@ class RayRunner(LocalRunner):
     def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
         """Yield (number, result) in order."""
         sent: deque[tuple[int, Any]] = deque()
-        cores = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         for index, work in works:
             sent.append((index, self._compute.remote(work)))
-            if len(sent) >= AHEAD * cores:
+            if len(sent) >= AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1))):  # nodes may join
                 yield self._next(sent)
         while sent:
             yield self._next(sent)

@@ -31,7 +31,7 @@ from curation.policies.failure_budget import FailureBudget
 from curation.prompts.solving import FENCE
 from curation.records import Domain, PromptRequest
 from curation.storage.attempts import AttemptStore
-from curation.storage.stages import Shard, StageFolder, read_shard
+from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard
 from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge
 from flows.run import retries
@@ -175,6 +175,8 @@ class SamplingSession:
             return
         learnt = learner.learn(sampled)
         self._priors = learner.table(learnt)
+        found = {"used": learnt.hold, "sentence": learnt.sentence, "tenths": learnt.calibration.tenths.to_dicts()}
+        atomic_write(self._folder.folder / "priors.json", json.dumps(found, indent=1) + "\n")
         note(f"{self._stage.title}: {learnt.sentence}")
         if not learnt.hold:
             warn(self._run.folder, self._stage.name, learnt.sentence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from curation.records import StoreError
@@ -38,9 +38,13 @@ def gpu_slot(slots: int, say: Callable[[str], None]) -> Iterator[int]:
 
 def _lock_one(folders: Sequence[Path], stack: ExitStack) -> int | None:
     for number, folder in enumerate(folders):
-        with suppress(StoreError):
+        try:
             stack.enter_context(lock_folder(folder))
-            return number
+        except StoreError as error:
+            if not isinstance(error.__cause__, BlockingIOError):
+                raise
+            continue
+        return number
     return None
 
 

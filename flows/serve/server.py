@@ -88,12 +88,13 @@ def add_page(server: Starlette, folders: Sequence[Path], token: str) -> None:
     """
     if not folders or not has_extra("page"):
         return
-    from starlette.routing import Mount
+    from starlette.responses import RedirectResponse
+    from starlette.routing import Mount, Route
 
     from flows.page.app import make_app
 
     page = make_app(folders[0].parent, token, only=[folder.name for folder in folders])
-    server.router.routes.insert(0, Mount(PAGE, page))
+    server.router.routes[:0] = [Route(PAGE, lambda _request: RedirectResponse(f"{PAGE}/")), Mount(PAGE, page)]
 
 
 def _serve(port: int, folders: Sequence[Path]) -> None:

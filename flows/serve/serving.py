@@ -23,6 +23,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from curation.extras import has_extra
 from curation.records import ConfigError, GoldilocksError, StoreError
 from curation.storage.locks import lock_folder, lock_holder
 from curation.storage.stages import atomic_write
@@ -99,10 +100,8 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
         for folder in runs:
             stack.enter_context(_served_once(folder / SERVICE, service.token, service.keys.page))
         stack.callback(end_processes, service.token)
-        access = (
-            f"the runs' own page: http://127.0.0.1:{service.port}{PAGE}/\n"
-            f"both pages ask for the key in {runs[0] / SERVICE / KEY_FILE}, which only you can read"
-        )
+        page = f"the runs' own page: http://127.0.0.1:{service.port}{PAGE}/\n" if has_extra("page") else ""
+        access = f"{page}pages ask for the key in {runs[0] / SERVICE / KEY_FILE}, which only you can read"
         if os.environ.get("PREFECT_API_URL"):
             access = (
                 "PREFECT_API_URL names your own server: its access rules hold, this service's key does not protect "

@@ -62,7 +62,7 @@ def decide_difficulty(job: StageRun) -> StageResult:
     folder = job.open(version, settings_text, *read, verifier=verdicts[-1].folder.name)
     if (result := job.finished(folder)) is not None:
         return result
-    decide = partial(_decide_shard, job, verdicts[-1].folder, sampled.folder)
+    decide = partial(_decide_shard, job, verdicts_of_people(job.run), verdicts[-1].folder, sampled.folder)
     if not run.recipe.weighs_labels:
         return job.shard_by_shard(folder, partial(decide, None))
     folders = [result.folder for result in verdicts]
@@ -74,7 +74,9 @@ def decide_difficulty(job: StageRun) -> StageResult:
         return job.shard_by_shard(folder, partial(decide, weighed))
 
 
-def _decide_shard(job: StageRun, judged: Path, sampled: Path, weighed: Weighing | None, index: int) -> Shard:
+def _decide_shard(
+    job: StageRun, reviews: review.ReviewVerdicts, judged: Path, sampled: Path, weighed: Weighing | None, index: int
+) -> Shard:
     run, part = job.run, job.stage.part
     frame = read_shard(job.problems.folder, "kept", index)
     tables: dict[str, pl.DataFrame] = {}
@@ -86,7 +88,7 @@ def _decide_shard(job: StageRun, judged: Path, sampled: Path, weighed: Weighing 
         tables["labels"], notes[DECIDES] = trust, int(weighed.decides)
         accusing = trust if weighed.decides else None
     shard = JudgedShard.read(run, part, judged, sampled, index, frame["id"], attempt_key(sampled).policy)
-    decisions = shard.decide(run, part, accusing)
+    decisions = shard.decide(run, part, accusing, reviews)
     refused = read_optional_shard(sampled, REFUSED_TABLE, index)
     if refused is not None:
         decisions = hold_refused(decisions, refused)
@@ -119,24 +121,32 @@ class JudgedShard:
         rule = rule if priors is None else rule.given(as_priors(priors))
         return cls(pass_rates.pass_rates(problems, verdicts, policy, rule, stopped), verdicts, rule)
 
-    def decide(self, run: Run, part: str, trust: pl.DataFrame | None, *, accuses: bool = True) -> pl.DataFrame:
+    def decide(
+        self,
+        run: Run,
+        part: str,
+        trust: pl.DataFrame | None,
+        reviews: review.ReviewVerdicts,
+        *,
+        accuses: bool = True,
+    ) -> pl.DataFrame:
         """Return `DECISION` rows that suspect no label accepted by a person.
 
         Args:
             trust: `LABEL_TRUST` rows if they decide on references, else the band's votes do.
+            reviews: people's verdicts.
             accuses: whether a label may be suspected.
         """
         by_votes = accuses and (trust is None or run.recipe.labels.rule == "posterior")  # which has none in the band
-        decisions = self._by_rates(run, difficulty_stage(run.recipe, part).band, part, by_votes=by_votes)
+        decisions = self._by_rates(reviews, difficulty_stage(run.recipe, part).band, part, by_votes=by_votes)
         if trust is None or not accuses:
             return decisions
         trusted = trust.join(decisions, on="problem", how="semi", maintain_order="left")
         return suspect_labels(decisions, trusted, run.recipe.labels.drop_above)
 
-    def _by_rates(self, run: Run, band: Band, part: str, *, by_votes: bool) -> pl.DataFrame:
+    def _by_rates(self, reviews: review.ReviewVerdicts, band: Band, part: str, *, by_votes: bool) -> pl.DataFrame:
         failures = failed_verdicts(pass_rates.counted_verdicts(self.verdicts, self.rule))
         decisions = pass_rates.decide(self.rates, band, part, self.rule, failures)
-        reviews = verdicts_of_people(run)
         if by_votes and all(verdict.answer is None for verdict in reviews.values()):
             return decisions
         band = band.model_copy(update={"wrong_label_share": 1.0})

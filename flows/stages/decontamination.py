@@ -100,7 +100,7 @@ def _benchmark_rows(run: Run) -> pl.DataFrame:
 def overlap_settings(recipe: Recipe) -> OverlapSettings:
     """Return a recipe's settings for overlap."""
     settings = recipe.decontamination
-    return OverlapSettings(settings.methods, settings.cosine, programs=recipe.flow == "curate-code")
+    return OverlapSettings(settings.methods, programs=recipe.flow == "curate-code")
 
 
 def benchmark_index(run: Run, statements: pl.Series) -> BenchmarkIndex:

@@ -133,7 +133,10 @@ def run(folder: Path, count: int, shard_rows: int, each: int) -> pl.DataFrame:
     out = folder / f"run-{count}-{each}"
     settings = ["--set", f"shard_rows={shard_rows}", "--out", str(out)]
     command = [sys.executable, "-m", "flows.cli", "run", str(recipe), *settings]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    first = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(first.pid, 0)
+    assert status == 0
+    print(f"\nrun: {used.ru_maxrss / 1024:,.0f} MB at most, {used.ru_utime + used.ru_stime:.1f} CPU s")
     lines = [json.loads(line) for line in (out / "history.jsonl").read_text(encoding="utf-8").splitlines()]
     stages = [line for line in lines if "stage" in line]
     for published in ("curated", "versions"):
@@ -144,9 +147,7 @@ def run(folder: Path, count: int, shard_rows: int, each: int) -> pl.DataFrame:
     print(f"\npublished again: {used.ru_maxrss / 1024:,.0f} MB at most, {seconds:.1f} CPU s")
     disk = sum(file.stat().st_size for file in out.rglob("*") if file.is_file()) / 1e9
     print(f"{count:,} rows, {disk:.2f} GB on disk, ended: {lines[-1]['state']}")
-    return pl.DataFrame(
-        {name: [line.get(name) for line in stages] for name in ("stage", "in", "kept", "seconds", "cpu_s", "peak_mb")}
-    )
+    return pl.DataFrame({name: [line.get(name) for line in stages] for name in ("stage", "in", "kept", "seconds")})
 
 
 def main() -> None:

@@ -31,8 +31,8 @@ def main(arguments: Sequence[str]) -> int:
         signal.signal(number, _leave)
     die_with_parent = partial(_die_with, os.getpid())
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=die_with_parent)
-    threading.Thread(target=_watch_parent, daemon=True).start()
     try:
+        threading.Thread(target=_watch_parent, daemon=True).start()
         status = child.wait()
     finally:
         _end(child, grace)

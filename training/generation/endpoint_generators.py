@@ -112,10 +112,10 @@ class EndpointGenerator(ServerClient):
 
     async def close(self) -> None:
         """Finish begun exchanges, and close all connections."""
-        await self.servers.close()
-        await asyncio.gather(*self._exchanges, return_exceptions=True)
-        await super().close()
-        self._resources.close()
+        with self._resources:
+            await self.servers.close()
+            await asyncio.gather(*self._exchanges, return_exceptions=True)
+            await super().close()
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
         """Generate one response on the least busy server, see `Generator.generate`."""

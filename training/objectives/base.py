@@ -31,7 +31,7 @@ class ObjectiveInputs:
 
     logprobs: Tensor  # [tokens] under the policy in training, with gradient
     generator_logprobs: Tensor  # [tokens] under the distribution that the generator drew from
-    sequence_index: Tensor  # [tokens] int64, which sequence a token belongs to, 0 … sequences - 1
+    sequence_index: Tensor  # [tokens] int64, ascending, which sequence a token belongs to, 0 … sequences - 1
     advantages: Tensor  # [sequences]
     token_weights: Tensor  # [sequences] of each of its tokens
     mask: Tensor | None = None  # [tokens] bool, False for tokens that do not count; all count where None
@@ -56,7 +56,7 @@ class ObjectiveInputs:
 
     def per_token(self, values: Tensor) -> Tensor:
         """Return [tokens] the value of each token's sequence."""
-        return values.to(self.logprobs.dtype)[self.sequence_index]
+        return values.to(torch.promote_types(self.logprobs.dtype, torch.float32))[self.sequence_index]
 
     def per_sequence(self, values: Tensor) -> Tensor:
         """Return [sequences] sums of [tokens] values."""

@@ -128,6 +128,8 @@ class AttemptLog:
             ) from error
 
     def _open(self, purpose: str, verifier: str) -> tuple[AttemptStore, VerdictStore]:
+        if (purpose, verifier) in self._verdict_stores:
+            return self._stores[purpose], self._verdict_stores[purpose, verifier]
         per_problem = self._per_problem[purpose]
         content = json.dumps([purpose, per_problem, self._drawing], sort_keys=True)
         sampling = hashlib.blake2b(content.encode(), digest_size=6).hexdigest()

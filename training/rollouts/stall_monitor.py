@@ -65,7 +65,8 @@ class StallMonitor:
 
     def record_failure(self, problem: str, error: str) -> None:
         """Count a failed generation."""
-        self._count("generation failed", f"problem {problem}: {excerpt(error)}")
+        self._fates["generation failed"] += 1
+        self._examples.setdefault("generation failed", f"problem {problem}: {excerpt(error)}")
         self._speak_if_due()
 
     def record_group(self, rollouts: Sequence[Rollout], decision: GroupDecision) -> None:
@@ -75,7 +76,11 @@ class StallMonitor:
             return
         self._groups[decision.drop_reason or "excluded"] += 1
         for one in rollouts:
-            self._count(fate_of(one), f"problem {one.problem}, {one.tokens:,} tokens: {excerpt(one.completion.text)}")
+            fate = fate_of(one)
+            self._fates[fate] += 1
+            if fate not in self._examples:
+                text = excerpt(one.completion.text)
+                self._examples[fate] = f"problem {one.problem}, {one.tokens:,} tokens: {text}"
         self._speak_if_due()
 
     def report(self) -> str:
@@ -96,10 +101,6 @@ class StallMonitor:
             f"Commonest ({100 * count / self.attempts:.0f} %): {commonest}: {_ADVICE[kind]}. "
             f"One of them, {self._examples[commonest]}"
         )
-
-    def _count(self, fate: str, example: str) -> None:
-        self._fates[fate] += 1
-        self._examples.setdefault(fate, example)
 
     def _speak_if_due(self) -> None:
         if not self._has_spoken and self.attempts >= self._warn_after:

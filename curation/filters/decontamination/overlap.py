@@ -36,7 +36,7 @@ NGRAM = 13
 MIN_TOKENS, MIN_FORMULA = 6, 3
 """Min tokens of a benchmark row that is searched as a whole; fewer with two figures, one a number."""
 
-COVERAGE, WORDS = 0.5, 0.6
+COVERAGE, WORDS, COSINE = 0.5, 0.6, 0.77
 """Min scores by runs and by words."""
 
 FIGURES, FORMULAS = 0.55, 0.95
@@ -86,19 +86,18 @@ class OverlapSettings:
     """Methods and their thresholds."""
 
     methods: tuple[str, ...] = ("ngram", "words")  # `embedding` needs an embedder
-    cosine: float = 0.77  # lowest cosine of the vectors
     programs: bool = False  # whether the rows are programs
     most: int = 5  # hits kept per problem and method, best first
 
     @property
     def thresholds(self) -> Mapping[str, float]:
         """Return an overlap's min score by method."""
-        return {"ngram": COVERAGE, "words": WORDS, "embedding": self.cosine}
+        return {"ngram": COVERAGE, "words": WORDS, "embedding": COSINE}
 
     @property
     def cosine_floor(self) -> float:
         """Return the min cosine that is measured."""
-        return min(FLOORS["programs" if self.programs else "embedding"], self.cosine)
+        return min(FLOORS["programs" if self.programs else "embedding"], COSINE)
 
     @property
     def measured_with(self) -> str:

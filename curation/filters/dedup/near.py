@@ -114,9 +114,11 @@ def source_ranks(shards: ProblemShards, sources: Sequence[str], verified: Collec
     place = {name: number for number, name in enumerate(sources)}
     ordered = sorted(numbers, key=lambda name: (place.get(name, len(place)), name))
     places = {numbers[name]: number for number, name in enumerate(ordered)}
-    rows = pl.concat(parts).with_columns(pl.col("source").replace(places))
+    group = pl.col("source").replace(places) + pl.col("unverified").cast(pl.UInt32) * len(numbers)
+    keys = pl.concat(parts).select(group.alias("group"), "row")
     del parts
-    order = rows.select(pl.arg_sort_by("unverified", "source", "row")).to_series().to_numpy()
+    order = np.lexsort((keys["row"].to_numpy(), keys["group"].to_numpy()))
+    del keys
     ranks = np.empty(len(order), dtype=np.uint32)
     ranks[order] = np.arange(len(order), dtype=np.uint32)
     return ranks

@@ -162,8 +162,11 @@ def _proved(
     problems: Iterator[ExportedProblem], form: str, check: RowCheck | None, failed: dict[str, str]
 ) -> Iterator[Row]:
     rows = ((problem, row_of(form, problem)) for problem in problems)
+    if check is None:
+        yield from (row for _, row in rows)
+        return
     while held := list(islice(rows, CHECKED_AT_ONCE)):
-        for (problem, row), why in zip(held, check(form, held) if check else [None] * len(held), strict=True):
+        for (problem, row), why in zip(held, check(form, held), strict=True):
             if why is None:
                 yield row
             else:
@@ -195,30 +198,44 @@ def unmet_need(form: str, program: CodeProblem) -> str | None:
     return "letters of either case" if has_letters and not comparison.case_sensitive else None
 
 
+_DAMAGED = (pl.exceptions.ColumnNotFoundError, pl.exceptions.SchemaError, pl.exceptions.ComputeError)
+
+
 def _problems(curated: Path) -> Iterator[ExportedProblem]:
     """Yield a set's problems; all programs' tests are in memory."""
     files = sorted((curated / "data").glob("*.parquet"))
     if not files:
         raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
     columns = [*NEEDED, "raw_answer", "accepted", "solution", "meta"]
-    table = pl.scan_parquet(files, glob=False).select(columns).with_row_index("number")
+    table = pl.scan_parquet(files, glob=False, extra_columns="ignore").select(columns).with_row_index("number")
     try:
         empty = table.filter(pl.col("statement").is_null()).select("number", "id").head(1).collect()
         code = table.filter(pl.col("domain") == Domain.CODE).select("id", "group", "meta").collect()
-    except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
-        raise SourceError(f"{curated}/data: no table of a curated set ({error}); publish the set again.") from error
+    except _DAMAGED as error:
+        raise _damaged(curated, error) from error
     for number, name in empty.iter_rows():
         raise SourceError(
             f"{curated}, row {number}, problem {name}: has no statement; withheld texts are put back by `goldilocks "
             "publish DIR --restore`."
         )
     programs, asked, is_empty = set_problems(curated, _languages(code, curated)), read_asked(curated), True
-    for rows in in_slices(table):
+    for rows in _slices(table, curated):
         for row in rows.iter_rows(named=True):
             is_empty = False
             yield _problem(row, programs, curated, asked)
     if is_empty:
         raise SourceError(f"{curated}: the set holds no problems; there is nothing to export.")
+
+
+def _slices(table: pl.LazyFrame, curated: Path) -> Iterator[pl.DataFrame]:
+    try:
+        yield from in_slices(table)
+    except _DAMAGED as error:
+        raise _damaged(curated, error) from error
+
+
+def _damaged(curated: Path, error: Exception) -> SourceError:
+    return SourceError(f"{curated}/data: no table of a curated set ({error}); publish the set again.")
 
 
 def _languages(code: pl.DataFrame, curated: Path) -> dict[str, tuple[str, CodeLang]]:

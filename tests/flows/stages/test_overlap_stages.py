@@ -56,7 +56,7 @@ def test_a_template_stays_and_thresholds_are_changed_without_measuring_again(tin
     stages = tiny_copy.folder / "stages"
     measured = [stages / "06-near-dedup-pairs", stages / "07-decontamination-scores"]
     before = [stamps(folder) for folder in measured]
-    assert tiny_copy.run("decontamination.cosine=0.9", "decontamination.templates=drop").status == 0
+    assert tiny_copy.run("decontamination.templates=drop").status == 0
     assert dropped(tiny_copy) == [("near_dedup", 1), ("decontamination", 2)]
     assert [stamps(folder) for folder in measured] == before
     assert tiny_copy.run("near_dedup.threshold=0.99").status == 0

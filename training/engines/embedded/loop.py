@@ -158,6 +158,8 @@ class TrainingLoop:
         self._timer.restart()  # groups that finish during an evaluation count for the next step
         is_due = last or self.step % recipe.evaluation.every == 0
         evaluated = await self._evaluate() if is_due and self._components.held_out_tasks else {}
+        if recipe.synchronous:
+            self._timer.restart()  # nothing else ran meanwhile
         metrics_logger.log_step(self.step, metrics | evaluated)
         self._update_curriculum(metrics)
         if self.step % recipe.checkpoints.every == 0 or last:
@@ -357,7 +359,7 @@ class TrainingLoop:
         return {
             "collector": self.scheduler.state(),
             "curriculum": self._curriculum.state(),
-            "values": dict(self._values),
+            "values": dict(self._values) if getattr(self._recipe.objective, "value", "") == "learned" else {},
             "logs": {name: log.offset() for name, log in self._components.logs.items()},
         }
 

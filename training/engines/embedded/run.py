@@ -8,6 +8,7 @@
     OUT/asked.jsonl        a model's decisions on doubtful verdicts
     OUT/left_out.jsonl     problems whose prompts fill the context
     OUT/changes.jsonl      the curriculum's changes, with reasons
+    OUT/traces/            a cold start's training data
     OUT/checkpoints/       checkpoints to resume from
     OUT/model/             the trained model in Hugging Face format
     OUT/adapter/           with [lora], the trained adapters
@@ -217,7 +218,7 @@ def _run_rank_zero(
         values |= soft_values(recipe.objective, list(tasks.values()), recipe.rewards, reference)
     if checkpoint is not None:
         curriculum.restore(checkpoint.state["curriculum"])
-        values |= checkpoint.state.get("values", {})
+        values |= checkpoint.state["values"]
     own_judges = [find_judge(name, recipe_folder) for name in recipe.verify.judges]
     with ExitStack() as stack:
         logs = {name: stack.enter_context(closing(JsonlLog(out / f"{name}.jsonl"))) for name in LOGS}

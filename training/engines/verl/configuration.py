@@ -24,6 +24,7 @@ from curation.config.loading import parse_settings
 from curation.records import ConfigError
 from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM
 from training.engines.placement import VerlPlacement, expert_parallel
+from training.engines.verl.environment import RAY_TOKENS
 from training.engines.verl.settings import MAX_PROMPT_TOKENS
 from training.objectives.presets import GroupCreditSettings
 from training.recipe import TrainRecipe
@@ -275,7 +276,9 @@ def _trainer(recipe: TrainRecipe, out: Path, placement: VerlPlacement) -> dict[s
 
 def _environment(recipe: TrainRecipe, out: Path, recipe_folder: Path, begun_at: int) -> dict[str, str]:
     facts = {"recipe": recipe.model_dump(mode="json"), "out": str(out), "recipe_folder": str(recipe_folder)}
+    has_token = recipe.verl.ray_address is not None and any(os.environ.get(name) for name in RAY_TOKENS)
     return {
+        **({"RAY_AUTH_MODE": os.environ.get("RAY_AUTH_MODE", "token")} if has_token else {}),
         "VERL_USE_EXTERNAL_MODULES": PLUGIN,
         RECIPE_VARIABLE: json.dumps(facts, ensure_ascii=False),
         "VERL_FILE_LOGGER_PATH": str(steps_file(out, begun_at)),  # read by the trainer, on whatever node it is

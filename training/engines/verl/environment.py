@@ -74,10 +74,9 @@ def missing() -> str:
 
 
 def process_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of verl's processes; a token of the Ray cluster in our environment is sent to it."""
+    """Return the variables of verl's processes."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-    token = {"RAY_AUTH_MODE": "token"} if any(kept.get(name) for name in RAY_TOKENS) else {}
-    return {**token, **kept, "PYTHONPATH": str(_ROOT), "HYDRA_FULL_ERROR": "1", **variables}
+    return {**kept, "PYTHONPATH": str(_ROOT), "HYDRA_FULL_ERROR": "1", **variables}
 
 
 def make(folder: Path, *, gpu: bool) -> None:

@@ -3,8 +3,8 @@
     PYTHON -m training.engines.verl.inside RUN/verl/job.json            train
     PYTHON -m training.engines.verl.inside RUN/verl/job.json --check    only compose and check; states what it is
 
-The job is a `VerlConfiguration` as JSON. Prints the composed configuration's file; ends with 2 and one line where verl
-refuses the configuration.
+The job is that of `configuration.compile_recipe`, as JSON. Prints the composed configuration's file; ends with 2 and
+one line if verl refuses the configuration.
 """
 
 from __future__ import annotations

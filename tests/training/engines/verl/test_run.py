@@ -17,6 +17,7 @@ from tests.training.engines.verl.test_stages import recipe as with_double
 from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.engines.processes import EngineError
+from training.engines.verl.configuration import _environment
 from training.engines.verl.environment import find_interpreter, missing, process_environment, verl_folder
 from training.engines.verl.run import (
     check_configuration,
@@ -61,12 +62,16 @@ def test_a_run_is_prepared_with_all_that_verl_reads(tmp_path: Path) -> None:
         prepare(recipe(), tmp_path, out)
 
 
-def test_a_token_of_the_ray_cluster_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "RAY_AUTH_MODE" not in process_environment({})
+def test_a_token_is_sent_to_the_named_ray_cluster_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mode(address: str | None) -> str | None:
+        made = recipe(verl={"ray_address": address})
+        return dict(_environment(made, tmp_path, tmp_path, 0)).get("RAY_AUTH_MODE")
+
+    assert mode("auto") is None
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "/etc/token")
-    assert process_environment({})["RAY_AUTH_MODE"] == "token"
+    assert (mode("auto"), mode(None)) == ("token", None)
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    assert process_environment({})["RAY_AUTH_MODE"] == "disabled"
+    assert mode("auto") == "disabled"
 
 
 def test_without_verls_environment_a_run_says_how_to_make_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
