@@ -105,14 +105,16 @@ def _tables(data: CuratedData, folder: Path, part: str) -> Iterator[tuple[Path, 
 def _curated_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
     for curated, files in _tables(data, folder, "data"):
         judges = needed_judges(curated)
-        rows = [(file, row) for file in files for row in _rows(file, _DROPPED, _MEASURED)]
-        code = [(file, row) for file, row in rows if row["domain"] == Domain.CODE]
+        tables = {file: _rows(file, _DROPPED, _MEASURED) for file in files}
+        is_code = pl.col("domain") == Domain.CODE.value
+        code = [(file, row) for file, rows in tables.items() for row in rows.filter(is_code).iter_rows(named=True)]
         programs = _code_problems(curated, code) if code else {}
-        for file, row in rows:
-            yield replace(_task_from_row(row, programs.get(row["id"]), file), judges=judges)
+        for file, rows in tables.items():
+            for row in rows.iter_rows(named=True):
+                yield replace(_task_from_row(row, programs.get(row["id"]), file), judges=judges)
         hard = (pl.col("reason") == DropReason.NEVER_SOLVED.value) & (pl.col("domain") == Domain.MATH.value)
         for file in sorted((curated / "dropped").glob("*.parquet")) if data.hard else ():
-            for row in _rows(file, (*_DROPPED, "reason"), where=hard):
+            for row in _rows(file, (*_DROPPED, "reason"), where=hard).iter_rows(named=True):
                 if row["answer"] is not None:
                     yield replace(_task_from_row(row, None, file), judges=judges, deferred=True)
 
@@ -121,7 +123,8 @@ def _latent_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
     seen: set[str] = set()
     wanted = pl.col("reason").is_in(LATENT_REASONS)
     for _, files in _tables(data, folder, "dropped"):
-        for row in (row for file in files for row in _rows(file, (*_DROPPED, "solution", "reason"), where=wanted)):
+        tables = (_rows(file, (*_DROPPED, "solution", "reason"), where=wanted) for file in files)
+        for row in (row for rows in tables for row in rows.iter_rows(named=True)):
             text = row["solution"] or row["answer"]
             if text and row["id"] not in seen:
                 seen.add(row["id"])
@@ -172,7 +175,7 @@ def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Pa
 
 def _rows(
     file: Path, columns: Sequence[str], optional: Sequence[str] = (), where: pl.Expr | None = None
-) -> list[dict[str, Any]]:
+) -> pl.DataFrame:
     """Return a table's rows with these columns, ``optional`` ones if it has them.
 
     Raises:
@@ -186,8 +189,9 @@ def _rows(
         table = pl.read_parquet(file, columns=[*columns, *(name for name in optional if name in has)], glob=False)
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
         raise SourceError(f"{file}: no table of a curated set ({error}); publish the set again.") from error
-    rows = (table if where is None else table.filter(where)).to_dicts()
-    if absent := [row["id"] for row in rows if row["statement"] is None]:
+    rows = table if where is None else table.filter(where)
+    absent = rows.filter(pl.col("statement").is_null())["id"]
+    if absent.len():
         raise SourceError(
             f"{file}: problem {absent[0]} has no statement; withheld texts are put back by "
             "`goldilocks publish DIR --restore`"
