@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -14,7 +13,7 @@ from curation.config.base import Names, Settings, Url, names
 from curation.config.coding import CodeColumns
 from curation.licenses import UNKNOWN, checked_license
 from curation.public_urls import public_url
-from curation.storage.remote import is_url
+from curation.storage.remote import FileKind, is_url, kind_of
 
 License = Annotated[str, AfterValidator(checked_license)]
 """A licence as `curation.licenses` knows them."""
@@ -76,22 +75,6 @@ class PriorAttempts(Settings):
     def paths(self) -> tuple[str, ...]:
         """Return the paths that are read."""
         return (self.rate, self.attempts) if isinstance(self.attempts, str) else (self.rate,)
-
-
-FileKind = Literal["jsonl", "parquet", "csv", "dataset"]
-
-KINDS: Mapping[FileKind, set[str]] = {"jsonl": {".jsonl", ".ndjson", ".json"}, "parquet": {".parquet"}, "csv": {".csv"}}
-"""File endings by kind of table."""
-
-COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
-"""Endings of compressed files."""
-
-
-def kind_of(path: str) -> FileKind:
-    """Return a table's kind by its path's ending; by default a data set."""
-    endings = [suffix.lower() for suffix in PurePosixPath(urlsplit(path).path if is_url(path) else path).suffixes]
-    last = next((ending for ending in reversed(endings) if ending not in COMPRESSED), "")
-    return next((kind for kind, own in KINDS.items() if last in own), "dataset")
 
 
 class Join(Settings):

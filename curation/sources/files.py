@@ -17,11 +17,10 @@ from typing import IO, Any, Literal, cast
 
 import orjson
 
-from curation.config.sources import COMPRESSED
-from curation.config.sources import kind_of as by_ending
 from curation.records import SourceError
 from curation.sources.rows import RawRow, Row
-from curation.storage.remote import first_line
+from curation.storage.remote import COMPRESSED, first_line
+from curation.storage.remote import kind_of as by_ending
 
 LONGEST = 1 << 28
 """Max bytes of a line, or of a list's file."""

@@ -1,13 +1,14 @@
-"""File systems at URLs (fsspec), and their errors."""
+"""File systems at URLs (fsspec), their errors, and kinds of files by their endings."""
 
 from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from curation.records import GoldilocksError
 
@@ -18,6 +19,22 @@ LOCAL = re.compile(r"(?:file|local):/{2}")
 def is_url(path: str) -> bool:
     """Return whether a path is a remote URL."""
     return URL.match(path) is not None and LOCAL.match(path) is None
+
+
+FileKind = Literal["jsonl", "parquet", "csv", "dataset"]
+
+KINDS: Mapping[FileKind, set[str]] = {"jsonl": {".jsonl", ".ndjson", ".json"}, "parquet": {".parquet"}, "csv": {".csv"}}
+"""File endings by kind of table."""
+
+COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
+"""Endings of compressed files."""
+
+
+def kind_of(path: str) -> FileKind:
+    """Return a table's kind by its path's ending; by default a data set."""
+    endings = [suffix.lower() for suffix in PurePosixPath(urlsplit(path).path if is_url(path) else path).suffixes]
+    last = next((ending for ending in reversed(endings) if ending not in COMPRESSED), "")
+    return next((kind for kind, own in KINDS.items() if last in own), "dataset")
 
 
 def local_path(path: str) -> Path:

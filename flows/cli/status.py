@@ -60,7 +60,7 @@ def _state_of(folder: Path) -> str:
         is_working = is_locked(folder)
     code = Path(__file__).parents[2]
     paths = [path for room in ("curation", "training", "flows") for path in (code / room).rglob("*.py")]
-    with suppress(OSError, ValueError, KeyError):
+    with suppress(OSError, ValueError, KeyError, TypeError):
         paths += Path(json.loads((folder / "run.json").read_bytes())["recipe_folder"]).glob("*.py")
     paths += [Path(place, name) for place, _, names in os.walk(folder) for name in names if name != ".lock"]
     state = hashlib.sha256(str(is_working).encode())

@@ -73,8 +73,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def empty_database(prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an empty database of Prefect, which takes a server half its start to make."""
-    (found,) = tmp_path_factory.getbasetemp().glob(f"prefect*/{EMPTY}")
-    return found
+    return next(tmp_path_factory.getbasetemp().glob(f"prefect*/{EMPTY}"))
 
 
 @pytest.fixture
