@@ -36,9 +36,9 @@ ROOMS = (
     ("tests/training", "tests/curation/policies"),
     ("tests/curation/verify",),
     ("tests/flows",),
+    ("tests",),
     ("tests/flows/pipelines", "tests/flows/publish", "tests/flows/stages"),
     ("tests/flows/page", "tests/flows/serve"),
-    ("tests",),
 )
 """Folders of each room; a module belongs to the room that names the deepest folder above it."""
 
