@@ -22,7 +22,7 @@ setup-verl: setup ## make verl's own environment, for engine = "verl" (a minute 
 demo: setup ## curate and train on the small set that comes along
 	@$(BIN)/python -m flows.demo
 
-test: setup ## run the tests, all but those that take over three seconds (five minutes on two cores); PYTEST_FLAGS="-k verify" picks some
+test: setup ## run the tests, all but those that take over three seconds (four minutes on two cores); PYTEST_FLAGS="-k verify" picks some
 	@$(BIN)/python -m tests $(PYTEST_FLAGS)
 
 test-all: setup ## run every test, as CI does
