@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -79,7 +79,7 @@ class CodeColumns(Settings):
 class CodeSettings(Settings):
     """The code pipeline: solutions are run on tests, tests that they agree on are kept, missing ones are made."""
 
-    time_s: float = Field(4.0, gt=0)
+    time_s: ClassVar[float] = 4.0
     """CPU seconds per test, if the source gives none; paper: 4."""
     memory_mb: int = Field(300, ge=16)
     """MiB per test, if the source gives none; paper: 300."""

@@ -57,7 +57,7 @@ def sentences(model: type[BaseModel], table: Any, error: ValidationError) -> lis
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
     """Return the most similar names, at most two."""
-    return difflib.get_close_matches(name, list(names), 2, cutoff=0.65)
+    return difflib.get_close_matches(name, list(names), 2, cutoff=0.62)
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
