@@ -134,7 +134,6 @@ def test_answers_that_votes_took_for_the_present_reference_travel_with_the_row()
         ("a", "15", "15 cupcakes", 1, "same"),
         ("a", "15", "15 or so", 2, "different"),
         ("a", "14", "fourteen", 2, "same"),  # of the reference before
-        ("b", "2", "two", 0, "same"),  # what a person decided on, which no attempt gave
     ]
     votes = pl.DataFrame(rows, ("problem", "reference", "answer", "attempts", "decision"), orient="row")
     found = with_accepted(problems, votes)

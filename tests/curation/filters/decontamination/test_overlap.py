@@ -19,7 +19,6 @@ from curation.filters.decontamination import (
     TEMPLATE,
     BenchmarkIndex,
     OverlapSettings,
-    classify_hits,
     contamination_file,
     overlap,
 )
@@ -131,15 +130,6 @@ def test_formulas_must_agree_on_both_sides() -> None:
     other = pl.DataFrame({"statement": [r"Compute $\arcsin 1.$  Express your answer in radians.", asked.upper()]})
     found = find_contamination(other, benchmarks)
     assert found.filter(pl.col("kind") == OVERLAP)["row"].unique().to_list() == [1]
-
-
-def test_another_threshold_needs_the_scores_alone() -> None:
-    texts = pl.Series([SPRINTS, SPRINTS.replace("60 meters each sprint", "near") + GLASSES, GLASSES])
-    low, high = (OverlapSettings(("words", "embedding"), cosine=cosine) for cosine in (0.75, 0.99))
-    scores = BenchmarkIndex(BENCHMARKS, low, Alike()).scores(texts)
-    assert low.measured_with == high.measured_with
-    assert classify_hits(scores, high).equals(BenchmarkIndex(BENCHMARKS, high, Alike()).hits(texts))
-    assert classify_hits(scores, low).height > classify_hits(scores, high).height
 
 
 def test_order_does_not_count() -> None:
