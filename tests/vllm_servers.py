@@ -86,7 +86,7 @@ class VllmServers:
         self._started: VllmServer | None = None
 
     def one(self) -> VllmServer:
-        """Return the server, which nobody kills."""
+        """Return the server, which no test kills."""
         skip_without_vllm()
         if self._started is None:
             self._started = VllmServer(self._folder / "server.log")

@@ -3,9 +3,9 @@
     .venv/bin/python -m tests.benchmarks.bench_long_run [--rows 250000 1000000] [--folder DIR] [--attempts 4]
 
 Rows are short word problems from this file's own generator, another one each time: an eighth is an exact or a near copy
-of a row shortly before, a twentieth cannot be asked (a proof, a figure), one in a thousand stands in the benchmark of
+of a row shortly before, a twentieth cannot be asked (a proof, a figure), one in a thousand is in the benchmark of
 500 rows. The run has every stage of the math pipeline but model calls. Without ``--attempts`` none was recorded, so the
-last stage drops what the filters keep; with it each row has so many, of which some are right, and most rows stay to the
+last stage drops what the filters keep; with it each row has this number, of which some are right, and most rows stay to the
 end: the set, its card and its labels are then as large as they become. Each run is a command of its own, in one
 process; the numbers are those of its `history.jsonl`. Then the set is published again, all stages finished, and the
 most memory of that command is printed: its stages' peaks would hide it. With ``--folder`` a run that was killed goes
@@ -74,7 +74,7 @@ def problem(draw: random.Random) -> tuple[str, str]:
 
 
 def rows(count: int) -> Iterator[tuple[str, str]]:
-    """Yield so many rows, the same ones each time."""
+    """Yield ``count`` rows, the same ones each time."""
     draw = random.Random(0)
     exam = [problem(random.Random(f"exam {number}")) for number in range(BENCHMARK_ROWS)]
     recent = [problem(draw)]
@@ -96,7 +96,7 @@ def rows(count: int) -> Iterator[tuple[str, str]]:
 
 
 def attempts(count: int, each: int) -> Iterator[dict[str, object]]:
-    """Yield recorded attempts at so many rows: one to all but one of them right, wrong ones near the answer."""
+    """Yield recorded attempts at ``count`` rows: one to all but one of them right, wrong ones near the answer."""
     draw = random.Random(1)
     for statement, answer in rows(count):
         right = draw.randrange(1, each)
@@ -121,7 +121,7 @@ def as_lines(problems: Iterator[tuple[str, str]]) -> Iterator[dict[str, object]]
 
 
 def run(folder: Path, count: int, shard_rows: int, each: int) -> pl.DataFrame:
-    """Run the recipe on so many rows with so many attempts each, and return what its history says of each stage."""
+    """Run the recipe on ``count`` rows with ``each`` attempts; return what its history holds of each stage."""
     write(folder / f"rows-{count}.jsonl", as_lines(rows(count)))
     exam = (problem(random.Random(f"exam {number}")) for number in range(BENCHMARK_ROWS))
     write(folder / "exam.jsonl", as_lines(exam))

@@ -70,7 +70,7 @@ class Drawn:
 
 
 def drawn_answer(problem: str, index: int) -> str:
-    """What the policy says in the end; the right answer is 7."""
+    """The policy's final answers; the right answer is 7."""
     draw = random.Random(f"{problem} {index} answer")
     easiness = int(problem[1:]) / 40
     return "7" if draw.random() < easiness else draw.choice(["8", "8", "x+1", "10"])

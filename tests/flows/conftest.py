@@ -89,7 +89,7 @@ def under_prefect(prefect_server: str, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody uses."""
+    """A port of the loopback interface that no process uses."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -107,7 +107,7 @@ def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a command said, and the status it ended with."""
+    """What a command printed, and the status it ended with."""
 
     status: int
     out: str
@@ -200,7 +200,7 @@ columns = { problem = "question", attempts = "tries", text = "text", label = "ri
 
 @dataclass(frozen=True, slots=True)
 class Tiny:
-    """The tiny recipe with its inputs beside it, the folder of a finished run, and what that run said."""
+    """The tiny recipe with its inputs next to it, the folder of a finished run, and what that run printed."""
 
     recipe: Path
     folder: Path
@@ -208,7 +208,7 @@ class Tiny:
     err: str = ""
 
     def copy(self, to: Path) -> Tiny:
-        """Inputs and run folder once more, to be changed at will, held by nobody; the copy reads the copied inputs."""
+        """Inputs and run folder once more, to be changed at will, held by no process; the copy reads the copied inputs."""
         shutil.copytree(self.recipe.parent, to / "inputs")
         shutil.copytree(self.folder, to / "run")
         told = json.loads((to / "run" / "run.json").read_text())
@@ -257,7 +257,7 @@ def write_jsonl(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
 
 
 def tries(statement: str, reference: str | None, finals: str) -> dict[str, Any]:
-    """A row of recorded attempts; the label is what a comparison of strings would say."""
+    """A row of recorded attempts; the label is what a comparison of strings would give."""
     made = [{"text": rf"We work it out: \boxed{{{one}}}", "right": one == reference} for one in finals.split()]
     return {"question": statement, "tries": made}
 

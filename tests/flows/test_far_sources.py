@@ -1,4 +1,4 @@
-"""All commands on a recipe whose rows lie in an archive behind a URL, with a mirror."""
+"""All commands on a recipe whose rows are in an archive at a URL, with a mirror."""
 
 from __future__ import annotations
 

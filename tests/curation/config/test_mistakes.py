@@ -70,7 +70,7 @@ def test_a_value_that_no_setting_takes_is_named_with_its_key(model: type[Setting
 
 
 def is_kind(key: Key) -> bool:
-    """Whether the key is the one that tells a table's kind: any other kind is called a missing one."""
+    """Whether the key is the one that selects a table's kind: any other kind is called a missing one."""
     return key.name == "kind" and bool(key.path) and bool(key.path[-1][1])
 
 

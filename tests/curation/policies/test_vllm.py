@@ -41,7 +41,7 @@ async def drawn_tokens(engine: Vllm, number: int = 0, index: int = 0) -> TokenCo
 
 
 def expected_logprobs(model: Path, prompt: list[int], made: TokenCompletion, decoding: Decoding) -> list[float]:
-    """What transformers says of the tokens that were drawn: temperature first, then top-p, in fp32."""
+    """What transformers computes for the tokens that were drawn: temperature first, then top-p, in fp32."""
     import torch
     from transformers import AutoModelForCausalLM
 

@@ -104,7 +104,7 @@ def test_a_checker_puts_all_that_it_accepts_into_one_class(runner: Runner) -> No
 
 
 def test_an_output_that_its_own_checker_refuses_is_none(runner: Runner) -> None:
-    """Solutions may say the same of an input that was guaranteed to have a solution and has none."""
+    """Solutions may print the same of an input that was guaranteed to have a solution and has none."""
     programs = candidates((FIRST, True), ("a = input().split()\nprint(a[0])", True), ("print(input()[0])", True))
     above = "import sys\na = [open(n).read().split() for n in sys.argv[1:4]]\nprint(int(int(a[2][0]) > 4))"
     asked = _asked_of(above, ("7 8 9\n", ""), ("3 8 9\n", ""), ("5 5 5\n", "5\n"))

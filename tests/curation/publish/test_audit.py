@@ -10,7 +10,7 @@ from curation.publish.audit import AuditStratum, draw_places, estimate_audit
 
 
 def planted(problems: int, seed: int, tilt: float) -> tuple[pl.DataFrame, set[str]]:
-    """Labels with probabilities, and which are wrong; with ``tilt`` below 1 more are than the probabilities say."""
+    """Labels with probabilities, and which are wrong; with ``tilt`` below 1 more are than the probabilities state."""
     rng = np.random.default_rng(seed)
     chances = rng.beta(0.1, 3.0, problems)
     names = [f"p{number:04}" for number in range(problems)]

@@ -63,7 +63,7 @@ def sum_checker(request: PromptRequest) -> str:
 
 
 def believer(request: PromptRequest) -> str:
-    """Believes who spoke last; A where nobody did."""
+    """Believes who spoke last; A if no side did."""
     return f"VERDICT: {heard(request)[-1][0] if heard(request) else 'A'}"
 
 

@@ -1,4 +1,4 @@
-"""Sources: every format and column map into Problems; whatever is wrong is one error that says what was there."""
+"""Sources: every format and column map into Problems; whatever is wrong is one error that lists what was there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources behind URLs: fetched once, read as files are, and refused in one sentence."""
+"""Sources at URLs: fetched once, read as files are, and refused in one sentence."""
 
 from __future__ import annotations
 

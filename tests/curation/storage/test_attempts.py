@@ -21,7 +21,7 @@ KEY = AttemptKey("weak@1", "think-1", "5f0c2ab19e7d")
 
 
 def attempts(*names: tuple[str, int], key: AttemptKey = KEY) -> pl.DataFrame:
-    """Attempts named by (problem, index); the text says which one it is."""
+    """Attempts named by (problem, index); the text names it."""
     return pl.DataFrame(
         [
             {

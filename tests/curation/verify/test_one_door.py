@@ -1,4 +1,4 @@
-"""Sampling, verdicts, judging again, training and `goldilocks verify answers` say the same of one response or pair."""
+"""Sampling, verdicts, judging again, training and `goldilocks verify answers` give the same verdict on one response or pair."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_what_should_not_be_names_its_place_and_its_log(tmp_path: Path, capsys: 
 
 
 def test_an_end_of_input_is_not_taken_for_an_abort(capsys: pytest.CaptureFixture[str]) -> None:
-    """As click takes it, which says "Aborted!" and nothing of the cause."""
+    """As click takes it, which prints "Aborted!" and nothing of the cause."""
     app = typer.Typer(cls=errors.Commands)
     app.callback()(lambda: None)
     app.command("one")(raises(EOFError("cut short")))

@@ -1,4 +1,4 @@
-"""Nobody reaches the page or changes anything who may not, and no text of a row is more than text."""
+"""No stranger reaches the page or changes anything who may not, and no text of a row is more than text."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_a_prompt_in_a_file_is_versioned_by_its_text(tmp_path: Path) -> None:
 
 
 def test_a_training_run_keeps_the_text_of_its_prompt(tmp_path: Path) -> None:
-    """A run that is resumed is asked as it was begun, whatever the file says by then."""
+    """A run that is resumed is asked as it was begun, whatever the file holds by then."""
     recipe = ROOT / "flows" / "recipes" / "train_embedded.toml"
     change = "models.student.prompt={ file = '../ablations/terse_prompt.txt' }"
     dumped = load_train_recipe(recipe, [change]).model_dump(mode="json")

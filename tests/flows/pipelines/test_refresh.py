@@ -29,7 +29,7 @@ NAMES = {name: problem_id(TINY[name][0]) for name in ("half", "strong only", "ea
 
 
 def newer_policy(folder: Path, name: str = "strong@2") -> Path:
-    """A TOML file with a recorded policy, its attempts beside it."""
+    """A TOML file with a recorded policy, its attempts next to it."""
     answered = [tries(TINY[problem][0], TINY[problem][1], finals) for problem, finals in NEWER.items()]
     write_jsonl(folder / "newer.jsonl", answered)
     path = folder / "newer.toml"
@@ -41,7 +41,7 @@ def newer_policy(folder: Path, name: str = "strong@2") -> Path:
 
 
 def training_saw(path: Path, **rates: int) -> Path:
-    """The trainer's attempts: 16 a problem, so many of them correct."""
+    """The trainer's attempts: 16 a problem, ``correct`` of them correct."""
     rows = [
         {"problem": NAMES[name.replace("_", " ")], "step": 7, "outcome": "correct" if at < right else "wrong"}
         for name, right in rates.items()
@@ -73,7 +73,7 @@ def seen_in_training(folder: Path) -> Path:
 
 @pytest.fixture
 def refreshed(refreshed_once: tuple[Tiny, RefreshResult], tmp_path: Path) -> tuple[Tiny, RefreshResult]:
-    """A copy of the refreshed run, to be changed at will, with the policy's and the trainer's attempts beside it."""
+    """A copy of the refreshed run, to be changed at will, with the policy's and the trainer's attempts next to it."""
     tiny, done = refreshed_once
     newer_policy(tmp_path)
     seen_in_training(tmp_path)

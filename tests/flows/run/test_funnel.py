@@ -1,4 +1,4 @@
-"""`goldilocks status`: the funnel of a finished run adds up; that of a half-finished one says how far it is."""
+"""`goldilocks status`: the funnel of a finished run adds up; that of a half-finished one shows how far it is."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A new stage is one `Stage` and one line in a pipeline's list: everything else derives from that.
 
-The stage of this test drops products. Nothing of it stands anywhere but here.
+The stage of this test drops products. Nothing of it is anywhere but here.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ SCHEDULE = '\n[schedule]\ncron = "*/5 * * * *"\ntrain = "train.toml"\nrounds = 2
 
 
 def scheduled(folder: Path, schedule: str = SCHEDULE) -> Path:
-    """The tiny recipe with a schedule, and a trainer's recipe beside it."""
+    """The tiny recipe with a schedule, and a trainer's recipe next to it."""
     recipe = write_tiny(folder)
     recipe.write_text(recipe.read_text() + schedule)
     (folder / "train.toml").write_text(
@@ -76,7 +76,7 @@ class Service:
         return held
 
     def start(self, flow: str, parameters: dict[str, Any]) -> str:
-        """Start a run with the pages' key, whatever the schema says of its parameters; return its id."""
+        """Start a run with the pages' key, whatever the schema permits; return its id."""
         body = {"parameters": parameters, "enforce_parameter_schema": False}
         made = self.ask("POST", f"/api/deployments/{self.deployment(flow)['id']}/create_flow_run", body, self.key)
         assert made.status_code == 201, made.text

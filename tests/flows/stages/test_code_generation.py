@@ -86,7 +86,7 @@ def made_of(
 
 
 def problem_of(right: int, first: str = RIGHT[0]) -> Unit:
-    """Return the problem with its samples, so many right solutions and a wrong one."""
+    """Return the problem with its samples, some right solutions and a wrong one."""
     tests = pl.DataFrame(
         [("sums", i, *pair, "sample") for i, pair in enumerate(SAMPLES)], schema=TEST, orient="row"
     )  # fmt: skip

@@ -25,7 +25,7 @@ columns = { statement = "task" }
 
 
 def prepare(tiny: Tiny) -> None:
-    """Three problems: one is near another, one has the benchmark's template; the benchmark's own stands among them."""
+    """Three problems: one is near another, one has the benchmark's template; the benchmark's own is among them."""
     problems = [
         (STORY.format(20, 5, 2, 3), "40"),
         (STORY.format(20, 5, 2, 3).replace("in all", "altogether"), "40"),

@@ -28,7 +28,7 @@ STATE = dict(read_tensors(WEIGHTS))
 
 
 class StandIn:
-    """One server process and what its journal says."""
+    """One server process and its journal."""
 
     def __init__(self, journal: Path, plan: str, port: int = 0) -> None:
         self.journal, self.port = journal, port

@@ -55,7 +55,7 @@ def sampled(engine: Running) -> list[TokenCompletion]:
 
 
 def largest_difference(folder: Path, made: list[TokenCompletion]) -> float:
-    """Of a log-probability, from what the trainer says with the weights of this folder."""
+    """Of a log-probability, from what the trainer computes with the weights of this folder."""
     policy, worst = PackedPolicy(load_model(folder)), 0.0
     drawn = [TrainingSample(one.prompt_ids, one.token_ids, one.logprobs, 0.0, 0.0) for one in made]
     for batch in pack_samples(drawn, PACKING):

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.vllm, pytest.mark.slow, needs_vllm]
 
 
 class Server:
-    """A server with two workers, each a thread, which keep what they are sent; it fails where its plan says so."""
+    """A server with two workers, each a thread, which keep what they are sent; it fails when its plan orders it."""
 
     def __init__(self, plan: str = "") -> None:
         self.plan = plan.split()

@@ -46,7 +46,7 @@ PACKING = PackingSettings(micro_batch_tokens=256)
 
 @pytest.fixture(autouse=True, scope="module")
 def _one_thread() -> Iterator[None]:
-    """Such small tensors are quicker with one, above all where other tests run beside."""
+    """Such small tensors are quicker with one, above all while other tests run."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -1,4 +1,4 @@
-"""Adapters: the model itself before the first step, merged weights that say the same, checkpoints, and refusals.
+"""Adapters: the model itself before the first step, merged weights that compute the same, checkpoints, and refusals.
 
 Two ranks: `test_families_ranks`.
 """

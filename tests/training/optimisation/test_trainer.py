@@ -1,4 +1,4 @@
-"""Optimiser steps: micro-batches, checkpointed activations, bf16, scores beside training, and numbers that are none."""
+"""Optimiser steps: micro-batches, checkpointed activations, bf16, scores during training, and numbers that are none."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_few_are_counted_and_many_end_the_run_with_the_right_advice() -> None:
 
 
 def damage(monkeypatch: pytest.MonkeyPatch, every: int, tokens: int = 1) -> list[float]:
-    """Let the generator report vLLM's floor for the first tokens of every so many rollouts; return what is damaged."""
+    """Let the generator report vLLM's floor for the first tokens of every n-th rollout; return what is damaged."""
     generate, damaged, seen = TorchGenerator.generate, list[float](), list[int]()
 
     async def reporting(

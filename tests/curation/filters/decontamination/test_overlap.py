@@ -1,4 +1,4 @@
-"""Overlap with benchmarks: what is found, what is not, and that each hit says where."""
+"""Overlap with benchmarks: what is found, what is not, and that each hit has its place."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_paraphrase_is_found_by_embeddings() -> None:
 
 
 class Known:
-    """An embedder whose vectors are told: texts with a word in common are near."""
+    """An embedder whose vectors are made up: texts with a word in common are near."""
 
     name = "known"
 

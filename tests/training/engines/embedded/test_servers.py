@@ -1,4 +1,4 @@
-"""Server processes of a run: with stand-ins for what may go wrong."""
+"""Server processes of a run: with substitutes for what may go wrong."""
 
 from __future__ import annotations
 

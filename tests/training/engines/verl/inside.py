@@ -36,7 +36,7 @@ def configurations(folder: Path) -> Any:
 
 
 def batches(folder: Path) -> Any:
-    """What `batch` tells of each folder in BATCHES, each a run of its own."""
+    """What `batch` reports of each folder in BATCHES, each a run of its own."""
     from training.engines.verl.configuration import run_facts
 
     told = {}

@@ -74,7 +74,7 @@ def prepared(folder: Path, made: TrainRecipe, tasks: list[TrainingTask], gpus: i
 
 
 def inside(folder: Path, *parts: str) -> dict[str, Any]:
-    """What the parts told, run in verl's environment."""
+    """What the parts reported, run in verl's environment."""
     command = [
         str(require_interpreter()),
         "-X",

@@ -1,4 +1,4 @@
-"""A recipe compiled for verl: what each key becomes, what is refused, and what is told to be otherwise."""
+"""A recipe compiled for verl: what each key becomes, what is refused, and which differences are reported."""
 
 from __future__ import annotations
 

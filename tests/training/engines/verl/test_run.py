@@ -1,4 +1,4 @@
-"""A run by verl from outside: its folder, its environment, its model, and what it says where verl is not there."""
+"""A run by verl from outside: its folder, its environment, its model, and its message if verl is missing."""
 
 from __future__ import annotations
 
