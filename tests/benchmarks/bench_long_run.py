@@ -5,7 +5,7 @@
 Rows are short word problems from this file's own generator, another one each time: an eighth is an exact or a near copy
 of a row shortly before, a twentieth cannot be asked (a proof, a figure), one in a thousand is in the benchmark of
 500 rows. The run has every stage of the math pipeline but model calls. Without ``--attempts`` none was recorded, so the
-last stage drops what the filters keep; with it each row has this number, of which some are right, and most rows stay to the
+last stage drops what the filters keep; with it each row has this number, some are right, and most rows stay to the
 end: the set, its card and its labels are then as large as they become. Each run is a command of its own, in one
 process; the numbers are those of its `history.jsonl`. Then the set is published again, all stages finished, and the
 most memory of that command is printed: its stages' peaks would hide it. With ``--folder`` a run that was killed goes

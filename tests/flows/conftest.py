@@ -208,7 +208,7 @@ class Tiny:
     err: str = ""
 
     def copy(self, to: Path) -> Tiny:
-        """Inputs and run folder once more, to be changed at will, held by no process; the copy reads the copied inputs."""
+        """Inputs and run folder once more, to be changed at will, unlocked; the copy reads the copied inputs."""
         shutil.copytree(self.recipe.parent, to / "inputs")
         shutil.copytree(self.folder, to / "run")
         told = json.loads((to / "run" / "run.json").read_text())

@@ -1,4 +1,4 @@
-"""Sampling, verdicts, judging again, training and `goldilocks verify answers` give the same verdict on one response or pair."""
+"""Sampling, judging again, training and `goldilocks verify answers` give the same verdict on a response or pair."""
 
 from __future__ import annotations
 

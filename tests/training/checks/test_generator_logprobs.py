@@ -1,4 +1,4 @@
-"""Generators next to the trainer, real ones over a tiny model: agreement, other settings, updates that do not arrive."""
+"""Generators next to the trainer, real ones of a tiny model: agreement, other settings, updates that do not arrive."""
 
 from __future__ import annotations
 
