@@ -53,7 +53,7 @@ class PlantedRows:
 
 
 def plant_rows(
-    rows: pl.DataFrame, benchmarks: Sequence[str], seed: int, *, most: int, beside: int, math: bool = True
+    rows: pl.DataFrame, benchmarks: Sequence[str], seed: int, *, most: int, sound: int, math: bool = True
 ) -> PlantedRows:
     """Plant each kind of defect in its share of the rows.
 
@@ -61,7 +61,7 @@ def plant_rows(
         rows: after the filters.
         benchmarks: their statements.
         most: max rows per kind.
-        beside: max rows without a defect.
+        sound: max rows without a defect.
         math: False: programs, with fewer kinds.
     """
     kinds = {name: kind for name, kind in KINDS.items() if math or not kind.math_only}
@@ -88,7 +88,7 @@ def plant_rows(
         for text in theirs[number :: len(of_benchmark)][:most]:
             row = {**model[0], "statement": text, "answer": str(draw.randrange(2, 500)), "choices": None, "meta": None}
             made.append((name, {**row, **kinds[name].spoil(row, 0, draw, every)}, None))
-    table, planted, copies = [*kept, *free[:beside]], [], {}
+    table, planted, copies = [*kept, *free[:sound]], [], {}
     for at, (name, row, original) in enumerate(made, FIRST):
         new = problem_id(row["statement"] or "", row["choices"], row["domain"])
         table.append({**row, "id": new, "group": new, "row": at, "raw_statement": None, "raw_answer": None})

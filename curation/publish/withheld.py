@@ -76,13 +76,13 @@ def is_withheld(rows: pl.DataFrame, licenses: Collection[str]) -> pl.Series:
 
 
 def source_texts(
-    rows: pl.DataFrame, settings: StatementSettings | None, beside: Sequence[pl.DataFrame]
+    rows: pl.DataFrame, settings: StatementSettings | None, code_tables: Sequence[pl.DataFrame]
 ) -> pl.DataFrame:
     """Return ``source``, ``row``, ``text`` and digests of source rows' texts.
 
     Args:
         settings: of the format filter, whose cleaned texts count too; None for programs.
-        beside: the rows' tests and judging tables.
+        code_tables: the rows' tests and judging tables.
     """
     frames = [_unpivoted(rows, PLACE, _ROW)]
     if settings is not None:
@@ -91,7 +91,7 @@ def source_texts(
     else:
         frames.append(pl.DataFrame([*_variants(rows)], schema=frames[0].schema, orient="row"))
     places = rows.select(*PLACE, problem="id").unique()
-    for table in beside:
+    for table in code_tables:
         names = [name for name in (*TEXTS[TESTS], *TEXTS[JUDGING]) if name in table.columns]
         texts = _unpivoted(table.join(places, on="problem"), PLACE, names)
         frames += [texts, texts.with_columns(pl.col("text").str.strip_chars())]

@@ -15,11 +15,11 @@ _LOOK_S = 0.2
 
 
 @contextmanager
-def lock_folder(folder: Path, patience_s: float = 0.0, say: Callable[[str], None] | None = None) -> Iterator[None]:
+def lock_folder(folder: Path, patience_s: float = 0.0, notify: Callable[[str], None] | None = None) -> Iterator[None]:
     """Lock a folder for the block.
 
     Args:
-        say: gets a sentence before waiting.
+        notify: gets a sentence before waiting.
 
     Raises:
         StoreError: the folder cannot be written, or is locked.
@@ -40,8 +40,8 @@ def lock_folder(folder: Path, patience_s: float = 0.0, say: Callable[[str], None
                     raise StoreError(
                         f"{folder} is in use by another run; wait for it or give another --out."
                     ) from error
-            if say is not None and not reported:
-                say(f"{folder} is in use by another process; waiting for it, {patience_s:g} s at most.")
+            if notify is not None and not reported:
+                notify(f"{folder} is in use by another process; waiting for it, {patience_s:g} s at most.")
                 reported = True
             time.sleep(_LOOK_S)
         handle.truncate(0)

@@ -31,7 +31,7 @@ from flows.stages.labels import planted_labels
 from flows.stages.language_variants import LANGUAGE_VARIANTS
 from flows.stages.sources import SOURCES
 
-MOST, BESIDE = 100, 2000
+MOST, SOUND = 100, 2000
 """Max rows per kind of defect, and max rows without any."""
 
 SAMPLE = 20_000
@@ -71,7 +71,7 @@ def without_models(recipe: Recipe) -> Recipe:
 def _row_figures(run: Run, results: Results) -> Iterator[Figure]:
     math = run.recipe.flow == "curate-math"
     statements = benchmark_statements(run) if DECONTAMINATION.enabled(run) else []
-    sample = plant_rows(_passed_rows(results), statements, run.recipe.seed, most=MOST, beside=BESIDE, math=math)
+    sample = plant_rows(_passed_rows(results), statements, run.recipe.seed, most=MOST, sound=SOUND, math=math)
     left = _dropped(run, sample.rows, {} if math else _copied_tables(results, sample))
     for name, kind in KINDS.items():
         if kind.math_only and not math:
@@ -121,11 +121,11 @@ def _dropped(run: Run, rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -
 
     scratch = ScratchFolder("planted")
     try:
-        beside, results = Run(Path(scratch.path), run.recipe, run.recipe_folder), Results()
-        stages = pipeline_of(run.recipe).before_attempts(beside)
+        planted_run, results = Run(Path(scratch.path), run.recipe, run.recipe_folder), Results()
+        stages = pipeline_of(run.recipe).before_attempts(planted_run)
         for stage in takewhile(lambda stage: stage.name != EXECUTION_MATRIX.name, stages):
             stage = replace(SOURCES, work=read) if stage.name == SOURCES.name else stage
-            results = results.plus(run_stage(stage, beside, results))
+            results = results.plus(run_stage(stage, planted_run, results))
         filters = (result for result in results if result.stage.kind is Kind.FILTER)
         dropped = [table for result in filters if (table := read_table(result.folder, "dropped")).width]
         return pl.concat([_DROPPED.to_frame(), *(table.select(_DROPPED.names()) for table in dropped)])

@@ -226,8 +226,8 @@ def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.
             found["kept"].append(rows)
             for table in BESIDE if _is_code(recipe) else ():
                 found[table].append(tables[table].filter(pl.col("problem").is_in(rows["id"].implode())))
-    kept, *beside = (pl.concat(frames) for frames in found.values() if frames)
-    return source_texts(kept, None if _is_code(recipe) else recipe.statements, beside)
+    kept, *code_tables = (pl.concat(frames) for frames in found.values() if frames)
+    return source_texts(kept, None if _is_code(recipe) else recipe.statements, code_tables)
 
 
 def _add_section(folder: Path, notes: pl.DataFrame, left_out: Mapping[str, int], *, is_code: bool) -> None:

@@ -16,12 +16,12 @@ POLL_S = 1.0
 
 
 @contextmanager
-def gpu_slot(slots: int, say: Callable[[str], None]) -> Iterator[int]:
+def gpu_slot(slots: int, notify: Callable[[str], None]) -> Iterator[int]:
     """Wait for a slot, hold it within the block, and yield its number.
 
     Args:
         slots: max runs on GPUs.
-        say: called once with the holders, before waiting.
+        notify: called once with the holders, before waiting.
     """
     slots_folder().mkdir(parents=True, exist_ok=True)
     folders = [slots_folder() / f"slot-{number}" for number in range(slots)]
@@ -30,7 +30,7 @@ def gpu_slot(slots: int, say: Callable[[str], None]) -> Iterator[int]:
         while (number := _lock_one(folders, stack)) is None:
             if not waits:
                 holders = ", ".join(map(lock_holder, folders))
-                say(f"waits for the GPUs: all {slots} slots are held, by processes {holders}")
+                notify(f"waits for the GPUs: all {slots} slots are held, by processes {holders}")
             waits = True
             time.sleep(POLL_S)
         yield number

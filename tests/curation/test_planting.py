@@ -29,7 +29,7 @@ BENCH = [f"What is {number} plus {number} divided by 7, rounded to the nearest i
 
 def test_each_row_carries_one_defect_at_most_and_copies_come_with_their_originals() -> None:
     own = problems(60)
-    sample = plant_rows(own, BENCH, 0, most=4, beside=10)
+    sample = plant_rows(own, BENCH, 0, most=4, sound=10)
     assert sample.rows.schema == PROBLEM
     counts = dict(sample.planted.group_by("kind").len().iter_rows())
     assert counts == dict.fromkeys(KINDS, 4)
@@ -45,7 +45,7 @@ def test_each_row_carries_one_defect_at_most_and_copies_come_with_their_original
 
 def test_every_planted_row_differs_from_its_original_in_statement_or_answer() -> None:
     own = problems(60)
-    sample = plant_rows(own, BENCH, 0, most=4, beside=0)
+    sample = plant_rows(own, BENCH, 0, most=4, sound=0)
     before = {(row["statement"], row["answer"]) for row in own.iter_rows(named=True)}
     planted = sample.rows.join(sample.planted, on=["source", "row"])
     assert planted.filter(kind="missing_answer")["answer"].null_count() == 4
@@ -59,6 +59,6 @@ def test_every_planted_row_differs_from_its_original_in_statement_or_answer() ->
 
 def test_the_same_seed_plants_the_same_whatever_the_order_of_the_rows() -> None:
     own = problems(40)
-    one, other = (plant_rows(rows, BENCH, 3, most=3, beside=5) for rows in (own, own.reverse()))
+    one, other = (plant_rows(rows, BENCH, 3, most=3, sound=5) for rows in (own, own.reverse()))
     assert one.rows.equals(other.rows)
-    assert not one.rows.equals(plant_rows(own, BENCH, 4, most=3, beside=5).rows)
+    assert not one.rows.equals(plant_rows(own, BENCH, 4, most=3, sound=5).rows)
