@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -32,36 +29,24 @@ from curation.records import (
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from tests.curation.policies.conftest import asked
 from tests.patience import patient
+from tests.server_process import ServerProcess
 from tests.waiting import until
 
 pytest.importorskip("aiohttp")
 STAND_IN = Path(__file__).with_name("stand_in.py")
 
 
-class StandIn:
-    """One server process and what its journal says."""
+class StandIn(ServerProcess):
+    """A server of models."""
 
     def __init__(
         self, journal: Path, plan: str = "", key: str = "", port: int = 0, model: str = "m", says: Path | None = None
     ) -> None:
-        self.journal = journal
-        command = [sys.executable, "-I", str(STAND_IN), str(journal), model, plan, key]
-        command += [str(says)] if says is not None else []
-        environment = {**os.environ, "PORT": str(port)}
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
-        assert self.process.stdout is not None
-        self.port = int(self.process.stdout.readline())
-        self.url = f"http://127.0.0.1:{self.port}/v1"
+        super().__init__(STAND_IN, journal, model, plan, key, *([str(says)] if says is not None else []), port=port)
+        self.url += "/v1"
 
     def seeds(self, event: str) -> list[int]:
-        lines = self.journal.read_text().splitlines() if self.journal.exists() else []
-        return [line["seed"] for line in map(json.loads, lines) if line["event"] == event]
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        return [line["seed"] for line in self.events(event)]
 
 
 Start = Callable[..., StandIn]

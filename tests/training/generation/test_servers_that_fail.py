@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,6 +12,7 @@ from curation.config import EndpointModel
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from tests.patience import patient
+from tests.server_process import ServerProcess
 from tests.waiting import until
 from training.embedded_model import WEIGHTS
 from training.generation.checkpoint_tensors import read_tensors
@@ -27,42 +23,15 @@ STAND_IN = Path(__file__).with_name("vllm_stand_in.py")
 STATE = dict(read_tensors(WEIGHTS))
 
 
-class StandIn:
-    """One server process and its journal."""
-
-    def __init__(self, journal: Path, plan: str, port: int = 0) -> None:
-        self.journal, self.port = journal, port
-        self.start(plan)
-
-    def start(self, plan: str) -> None:
-        """A process, at the port that it had before."""
-        command = [sys.executable, "-I", str(STAND_IN), str(self.journal), plan]
-        environment = {**os.environ, "PORT": str(self.port)}
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
-        assert self.process.stdout is not None
-        self.port = int(self.process.stdout.readline())
-        self.url = f"http://127.0.0.1:{self.port}"
-
-    def events(self, name: str) -> list[dict[str, Any]]:
-        lines = self.journal.read_text().splitlines() if self.journal.exists() else []
-        return [line for line in map(json.loads, lines) if line["event"] == name]
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-
-
-Start = Callable[..., StandIn]
+Start = Callable[..., ServerProcess]
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    running: list[StandIn] = []
+    running: list[ServerProcess] = []
 
-    def start(plan: str = "") -> StandIn:
-        running.append(StandIn(tmp_path / f"{len(running)}.jsonl", plan))
+    def start(plan: str = "") -> ServerProcess:
+        running.append(ServerProcess(STAND_IN, tmp_path / f"{len(running)}.jsonl", plan))
         return running[-1]
 
     yield start
@@ -75,7 +44,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     patient(monkeypatch, retries=4)
 
 
-def on(*servers: StandIn) -> EndpointGenerator:
+def on(*servers: ServerProcess) -> EndpointGenerator:
     urls = tuple(server.url for server in servers)
     return EndpointGenerator(
         WEIGHTS, EndpointModel(kind="endpoint", model="m", revision="1", urls=urls, in_flight=4), lasting=True
