@@ -182,7 +182,8 @@ def tests_pass(*arguments: str) -> Measured:
     """Run tests; return how many of those that ran passed. The gate's limit counts them.
 
     Raises:
-        SkippedError: none ran.
+        SkippedError: all were skipped.
+        RuntimeError: a named test does not exist.
     """
     with TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
@@ -190,14 +191,14 @@ def tests_pass(*arguments: str) -> Measured:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *flags, *arguments], cwd=ROOT, capture_output=True, text=True
         )
-        if not report.exists():
-            raise RuntimeError(f"pytest wrote no report: {(done.stdout + done.stderr)[-500:]}")
+        if done.returncode not in (0, 1) or not report.exists():
+            raise RuntimeError(f"pytest ran no test: {(done.stdout + done.stderr)[-500:]}")
         suite = ElementTree.parse(report).getroot()[0]
         skips = [case.attrib.get("message", "") for case in suite.iter("skipped")]
     counts = {name: int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")}
     ran = counts["tests"] - counts["skipped"]
     if not ran:
-        raise SkippedError("; ".join(dict.fromkeys(skips)) or "no test was found")
+        raise SkippedError("; ".join(dict.fromkeys(skips)))
     passed = ran - counts["failures"] - counts["errors"]
     failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, flags=re.MULTILINE)
     notes = [*(f"failed: {name}" for name in failed)]

@@ -186,7 +186,6 @@ def two_ranks() -> Measured:
     return tests_pass(
         "tests/training/optimisation/test_sharding_ranks.py::test_two_ranks_take_the_steps_of_one",
         "tests/training/optimisation/test_families_ranks.py",
-        "tests/training/optimisation/test_lora.py::test_two_ranks_leave_the_merged_weights_of_one",
         "tests/training/objectives/test_objective_seam.py::test_two_ranks_have_the_gradient_and_the_statistics_of_one",
         "tests/training/objectives/test_soft.py::test_two_ranks_take_the_step_of_one",
         "tests/training/engines/embedded/test_resume.py"
