@@ -52,12 +52,10 @@ FORM_PENALTY = 10.0
 class JepoSettings(ObjectiveSettings):
     """The multi-sample bound, with the practice of arXiv 2503.19618."""
 
-    kind: Literal["jepo"] = Field("jepo", description="`jepo`: likelihood of a reference text.")
-    supervised: float = Field(
-        1e-2,
-        ge=0,
-        description="Weight of the text's own likelihood: 0.01 for short answers, 1 for long ones.",
-    )
+    kind: Literal["jepo"] = "jepo"
+    """`jepo`: likelihood of a reference text."""
+    supervised: float = Field(0.01, ge=0)
+    """Weight of the text's own likelihood: 0.01 for short answers, 1 for long ones."""
 
 
 def jepo_decision(rewards: Sequence[Reward], _: JepoSettings) -> GroupDecision:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from training.config import ObjectiveSettings
@@ -26,7 +25,8 @@ NOT_CORRECT = "not_correct"
 class SftSettings(ObjectiveSettings):
     """Mean log-likelihood of the tokens of correct rollouts."""
 
-    kind: Literal["sft"] = Field("sft", description="`sft`: likelihood of correct rollouts.")
+    kind: Literal["sft"] = "sft"
+    """`sft`: likelihood of correct rollouts."""
 
 
 def sft_decision(rewards: Sequence[Reward], _: SftSettings) -> GroupDecision:

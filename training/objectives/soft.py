@@ -61,12 +61,12 @@ VALUE_RATE = 0.3
 class SoftSettings(ObjectiveSettings):
     """The error of the soft value's consistency."""
 
-    kind: Literal["soft"] = Field("soft", description="`soft`: no importance weights.")
-    tau: float = Field(0.1, gt=0, description="Temperature: cost in reward of a nat of distance to the reference.")
-    value: Literal["group", "prior", "learned"] = Field(
-        "group",
-        description="V: the group's mean, the reference's pass rate, or a learned number per problem.",
-    )
+    kind: Literal["soft"] = "soft"
+    """`soft`: no importance weights."""
+    tau: float = Field(0.1, gt=0)
+    """Temperature: cost in reward of a nat of distance to the reference."""
+    value: Literal["group", "prior", "learned"] = "group"
+    """V: the group's mean, the reference's pass rate, or a learned number per problem."""
 
 
 def soft_decision(rewards: Sequence[Reward], settings: SoftSettings) -> GroupDecision:
