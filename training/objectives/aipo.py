@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from training.objectives.base import ObjectiveInputs, Statistic
-from training.objectives.objective import Objective
+from training.objectives.credit import Objective
 from training.objectives.presets import AIPO_PRESETS, GroupCreditSettings
 from training.objectives.step_statistics import counted, mean_of
 
@@ -43,7 +43,6 @@ def aipo_loss(inputs: ObjectiveInputs, _: AipoSettings) -> tuple[Tensor, dict[st
     own = {
         "weight_capped": mean_of(log_ratio > math.log(RATIO_CAP), counts),
         "weight_mean": mean_of(weights, counts),
-        "weight_square_mean": mean_of(weights.square(), counts),
     }
     return -(weights * credit * torch.where(counts, inputs.logprobs, 0.0)).sum(), own
 

@@ -19,8 +19,7 @@ from torch import Tensor
 
 from training.config import ObjectiveSettings
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, ObjectiveNeeds, Statistic
-from training.objectives.credit import filter_group, token_weights
-from training.objectives.objective import Objective
+from training.objectives.credit import Objective, filter_group, token_weights
 from training.objectives.step_statistics import counted, mean_of
 
 RATIO_CAP = 5.0

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from training.objectives.base import ObjectiveInputs, Statistic
-from training.objectives.objective import Objective
+from training.objectives.credit import Objective
 from training.objectives.presets import GroupCreditSettings
 from training.objectives.step_statistics import counted, mean_of
 

@@ -20,9 +20,15 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, ObjectiveNeeds, Statistic
-from training.objectives.credit import NONE_CORRECT, REWARD_TOLERANCE, filter_group, group_credit, group_means
+from training.objectives.credit import (
+    NONE_CORRECT,
+    REWARD_TOLERANCE,
+    Objective,
+    filter_group,
+    group_credit,
+    group_means,
+)
 from training.objectives.distil import distil_loss
-from training.objectives.objective import Objective
 from training.objectives.presets import GRPO_PRESETS, GroupCreditSettings, Normalisation
 from training.objectives.reference_kl import reference_kl
 from training.objectives.set_credit import MAX_SUBSETS, best_of_k_credit, set_gains
@@ -104,11 +110,7 @@ def grpo_credit(sequences: CreditInputs, settings: GrpoSettings) -> GroupCredit:
 
 
 def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return a micro-batch's loss (0-d), and its clipped and clamped shares.
-
-    Raises:
-        ValueError: a term lacks its input.
-    """
+    """Return a micro-batch's loss (0-d), and its clipped and clamped shares."""
     counts, variant = counted(inputs), settings.variant
     log_ratio = inputs.log_ratio(counts)
     if variant.ratio_level == "sequence":

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from training.config import ObjectiveSettings
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, ObjectiveNeeds, Statistic
-from training.objectives.credit import token_weights
-from training.objectives.objective import Objective
+from training.objectives.credit import Objective, token_weights
 from training.objectives.step_statistics import counted, mean_of
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
