@@ -171,26 +171,16 @@ def _result(arm: str, bench: str, base: str, trained: Mapping[str, Mapping[int, 
 HEAD = ("arm", "seeds", "pass@1 (over seeds)", "to the base (over seeds and problems)", "", "tokens", "groups dropped")
 
 
-def _cells(result: ArmResult) -> tuple[str, ...]:
-    return (
-        result.arm,
-        str(result.seeds),
-        with_interval(result.pass_1),
-        "base" if result.difference is None else with_interval(result.difference, signed=True),
-        result.verdict,
-        f"{result.sampled_tokens:,.0f}",
-        f"{result.dropped_share:.0%}",
-    )
-
-
 def ablation_lines(ablation: Ablation, results: Sequence[ArmResult]) -> list[str]:
     """Return the results as Markdown, a table per bench."""
+    rows: dict[str, list[str]] = {}
+    for one in results:
+        difference = "base" if one.difference is None else with_interval(one.difference, signed=True)
+        figures = (with_interval(one.pass_1), difference, one.verdict, f"{one.sampled_tokens:,.0f}")
+        cells = (one.arm, str(one.seeds), *figures, f"{one.dropped_share:.0%}")
+        rows.setdefault(one.bench, []).append(f"| {' | '.join(cells)} |")
     lines = [f"# {ablation.name}", "", ablation.description]
-    for bench in dict.fromkeys(result.bench for result in results):
-        lines += ["", f"## {bench}", "", f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD)]
-        lines += [f"| {' | '.join(_cells(result))} |" for result in results if result.bench == bench]
-    lines += [
-        "",
-        "There is a verdict only if the 95 % interval excludes 0. Tokens are those sampled for training, a seed.",
-    ]
-    return lines
+    for bench, table in rows.items():
+        lines += ["", f"## {bench}", "", f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD), *table]
+    note = "There is a verdict only if the 95 % interval excludes 0. Tokens are those sampled for training, a seed."
+    return [*lines, "", note]

@@ -32,11 +32,7 @@ class Directions:
 
 
 def principal_directions(states: Sequence[Path]) -> Directions:
-    """Return the plane of a model's states in order; directions point from the first to the last.
-
-    Raises:
-        StoreError: there are fewer than three states, they are of different models, or they span no plane.
-    """
+    """Return the plane of a model's states in order; directions point from the first to the last."""
     if len(states) <= PLANE:
         raise StoreError(
             f"{len(states)} states of the weights span no plane; train with checkpoints.trajectory set to fewer steps"
@@ -77,11 +73,7 @@ def write_point(directions: Directions, first: float, second: float, folder: Pat
 
 
 def _tensors(states: Sequence[Path]) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """Yield each floating tensor's name, last value, and all values [states, size] in float64.
-
-    Raises:
-        StoreError: a state lacks it, or has another shape.
-    """
+    """Yield each floating tensor's name, last value, and all values [states, size] in float64."""
     files = [_files(state) for state in states]
     for name in sorted(files[-1]):
         if lacking := [state for state, names in zip(states, files, strict=True) if name not in names]:

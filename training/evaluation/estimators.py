@@ -21,10 +21,7 @@ STUDENT = (
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean of ``count`` values with its 95 % interval, NaN if the values give none.
-
-    Example: ``Estimate(mean=0.42, low=0.36, high=0.48, count=100)``
-    """
+    """A mean of ``count`` values with its 95 % interval, NaN if the values give none."""
 
     mean: float
     low: float
@@ -46,9 +43,6 @@ def mean_interval(values: Sequence[float], least: float = -math.inf, most: float
     """Return the mean with a 95 % interval by Student's t.
 
     If all values are ``least`` or ``most``, the bound is exact (0 of n: 1 - .025^(1/n)); other equal values get none.
-
-    Args:
-        least, most: the range of the mean.
     """
     if not values:
         return Estimate(math.nan, math.nan, math.nan, 0)
@@ -75,9 +69,6 @@ def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
 
     Args:
         differences: [seeds][problems].
-
-    Raises:
-        ValueError: the rows differ in length.
     """
     if not differences or not differences[0]:
         return Estimate(math.nan, math.nan, math.nan, 0)
@@ -103,25 +94,13 @@ def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
 
 
 def pass_at_k(attempts: int, correct: int, k: int) -> float:
-    """Return the chance that one of k attempts, drawn without replacement, is correct: 1 - C(n-c, k) / C(n, k).
-
-    Raises:
-        ValueError: k is not between 1 and ``attempts``.
-    """
+    """Return the chance that one of k attempts, drawn without replacement, is correct: 1 - C(n-c, k) / C(n, k)."""
     _require(attempts, k)
     return correct / attempts if k == 1 else 1.0 - math.comb(attempts - correct, k) / math.comb(attempts, k)
 
 
 def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> float:
-    """Return the chance that a plurality vote of k attempts, drawn without replacement, is right; ties are split.
-
-    Args:
-        votes: for the right class.
-        rivals: for each other class.
-
-    Raises:
-        ValueError: k is not between 1 and ``attempts``, or there are more votes than attempts.
-    """
+    """Return the chance that a plurality vote of k attempts, drawn without replacement, is right; ties are split."""
     _require(attempts, k)
     silent = attempts - votes - sum(rivals)
     if silent < 0:

@@ -20,11 +20,7 @@ from training.rollouts.rollouts import Rollout
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """Pass@1: the mean over problems of the share of correct rollouts, with a 95 % interval.
-
-    Example: ``EvaluationResult(pass_rate=0.42, low=0.36, high=0.48, problems=100, rollouts=400, unjudged=0,
-    mean_tokens=31.5)``
-    """
+    """Pass@1: the mean over problems of the share of correct rollouts, with a 95 % interval."""
 
     pass_rate: float
     low: float

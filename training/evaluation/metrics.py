@@ -53,10 +53,6 @@ class SampledGroupStats:
     """All groups that finished since the last step."""
 
     def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Begin a new interval."""
         self._rollouts: list[tuple[Reward, int, bool]] = []  # with tokens, and whether it was cut
         self._solved, self._dropped = Counter[str](), 0
 
@@ -116,7 +112,7 @@ class MetricsLogger:
             self._writer.add_scalar(name, value, step)
         self._writer.flush()
         for monitor in self._monitors:
-            monitor.log(step, finite)
+            monitor.log(dict(finite), step=step)
         self.log_message(self._line(step, finite))
 
     def log_message(self, text: str) -> None:
@@ -128,7 +124,7 @@ class MetricsLogger:
         """Close TensorBoard's files and the monitors."""
         self._writer.close()
         for monitor in self._monitors:
-            monitor.close()
+            monitor.finish()
 
     def _line(self, step: int, metrics: Mapping[str, float]) -> str:
         def formatted(name: str, form: str = ".3f") -> str:

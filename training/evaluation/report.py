@@ -43,32 +43,11 @@ def with_interval(estimate: Estimate, *, signed: bool = False) -> str:
     return f"{estimate.mean:{form}} ({estimate.low:{form}} to {estimate.high:{form}})"
 
 
-def verdict(estimate: Estimate, better: str = "better", worse: str = "worse") -> str:
+def verdict(estimate: Estimate) -> str:
     """Return ``better`` or ``worse`` only if the interval excludes 0."""
     if not estimate.excludes_zero:
         return "no difference shown"
-    return better if estimate.mean > 0 else worse
-
-
-def figures(evaluation: Evaluation) -> list[tuple[str, Estimate | None, str]]:
-    """Return the main table's rows: name, estimate if any, and text."""
-    rows: list[tuple[str, Estimate | None, str]] = [("pass@1", evaluation.pass_1, with_interval(evaluation.pass_1))]
-    for name, by_k in (("pass", evaluation.pass_k), ("maj", evaluation.majority_k)):
-        for k, estimate in by_k.items():
-            skipped = f", {evaluation.skipped[k]} problems left out" if evaluation.skipped[k] else ""
-            rows.append((f"{name}@{k}", estimate, with_interval(estimate) + skipped))
-    if evaluation.tokens is not None:
-        tokens = evaluation.tokens
-        reach = "" if math.isnan(tokens.low) else f" ({tokens.low:,.0f} to {tokens.high:,.0f})"
-        rows.append(("tokens", None, f"{tokens.mean:,.0f}{reach}"))
-    for name, share in (
-        ("cut off", evaluation.cut_share),
-        ("format kept", evaluation.format_share),
-        ("one language", evaluation.language_share),
-    ):
-        if share is not None:
-            rows.append((name, None, f"{share:.1%}"))
-    return rows
+    return "better" if estimate.mean > 0 else "worse"
 
 
 def counted(evaluation: Evaluation) -> str:
@@ -92,9 +71,22 @@ class _Table:
 
 
 def _tables(evaluation: Evaluation, compared: Comparison | None) -> list[_Table]:
-    found = figures(evaluation)
-    rows = [(name, text) for name, _, text in found]
-    tables = [_Table("", ("measure", "value"), rows, [estimate for _, estimate, _ in found])]
+    rows, bars = [("pass@1", with_interval(evaluation.pass_1))], [evaluation.pass_1]
+    for name, by_k in (("pass", evaluation.pass_k), ("maj", evaluation.majority_k)):
+        for k, estimate in by_k.items():
+            skipped = f", {evaluation.skipped[k]} problems left out" if evaluation.skipped[k] else ""
+            rows.append((f"{name}@{k}", with_interval(estimate) + skipped))
+            bars.append(estimate)
+    if (tokens := evaluation.tokens) is not None:
+        reach = "" if math.isnan(tokens.low) else f" ({tokens.low:,.0f} to {tokens.high:,.0f})"
+        rows.append(("tokens", f"{tokens.mean:,.0f}{reach}"))
+    shares = {
+        "cut off": evaluation.cut_share,
+        "format kept": evaluation.format_share,
+        "one language": evaluation.language_share,
+    }
+    rows += [(name, f"{share:.1%}") for name, share in shares.items() if share is not None]
+    tables = [_Table("", ("measure", "value"), rows, [*bars, *[None] * (len(rows) - len(bars))])]
     if compared is not None:
         title = f"Compared with {compared.policy}, paired over {compared.differences['pass@1'].count:,} problems"
         cells = [

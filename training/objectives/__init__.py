@@ -4,7 +4,7 @@ A recipe chooses one from `training.objectives.registry`, or an `Objective` of i
 """
 
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, Statistic
-from training.objectives.objective import Objective
+from training.objectives.credit import Objective
 from training.objectives.presets import GroupCreditSettings
 from training.objectives.step_statistics import counted, max_of, mean_of
 

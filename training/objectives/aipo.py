@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from training.objectives.base import ObjectiveInputs, Statistic
-from training.objectives.objective import Objective
+from training.objectives.credit import Objective
 from training.objectives.presets import AIPO_PRESETS, GroupCreditSettings
 from training.objectives.step_statistics import counted, mean_of
 
@@ -28,11 +27,11 @@ RATIO_CAP = 5.0
 class AipoSettings(GroupCreditSettings):
     """AIPO, and CISPO as a preset."""
 
-    kind: Literal["aipo"] = Field("aipo", description="`aipo`: capped importance weights.")
+    kind: Literal["aipo"] = "aipo"
+    """`aipo`: capped importance weights."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = AIPO_PRESETS
-    preset: Literal["llama_rl", "cispo"] = Field(
-        "llama_rl", description="AIPO of LlamaRL (arXiv 2505.24034), or CISPO (arXiv 2506.13585)."
-    )
+    preset: Literal["llama_rl", "cispo"] = "llama_rl"
+    """AIPO of LlamaRL (arXiv 2505.24034), or CISPO (arXiv 2506.13585)."""
 
 
 def aipo_loss(inputs: ObjectiveInputs, _: AipoSettings) -> tuple[Tensor, dict[str, Statistic]]:
@@ -44,7 +43,6 @@ def aipo_loss(inputs: ObjectiveInputs, _: AipoSettings) -> tuple[Tensor, dict[st
     own = {
         "weight_capped": mean_of(log_ratio > math.log(RATIO_CAP), counts),
         "weight_mean": mean_of(weights, counts),
-        "weight_square_mean": mean_of(weights.square(), counts),
     }
     return -(weights * credit * torch.where(counts, inputs.logprobs, 0.0)).sum(), own
 

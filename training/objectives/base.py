@@ -34,25 +34,15 @@ class ObjectiveInputs:
     sequence_index: Tensor  # [tokens] int64, ascending, which sequence a token belongs to, 0 … sequences - 1
     advantages: Tensor  # [sequences]
     token_weights: Tensor  # [sequences] of each of its tokens
-    mask: Tensor | None = None  # [tokens] bool, False for tokens that do not count; all count where None
-    entropy: Tensor | None = (
-        None  # [tokens] of the policy's distribution; with gradient where `ObjectiveNeeds` asks for it
-    )
-    reference_logprobs: Tensor | None = (
-        None  # [tokens] log-probabilities of the reference policy, where `ObjectiveNeeds` asks for one
-    )
-    on_policy: Tensor | None = None
-    """[tokens] bool: in a rollout by the trainer's present weights alone; None: not known."""
-    drawn: Tensor | None = None
-    """[tokens] bool: `generator_logprobs` is known, else 0; None: of all."""
-    answer: Tensor | None = None
-    """[tokens] bool: of a reference text, which was not drawn; None: none."""
-    answer_weights: Tensor | None = None
-    """[sequences] of the reference text's tokens, from a second pass."""
-    rewards: Tensor | None = None
-    """[sequences] total rewards; None: not known."""
-    teacher_logprobs: Tensor | None = None
-    """[tokens] of a teacher, NaN if not asked; None: of all."""
+    mask: Tensor | None = None  # [tokens] bool, False for tokens that do not count; None: all count
+    entropy: Tensor | None = None  # [tokens] of the policy's distribution, with gradient if needed
+    reference_logprobs: Tensor | None = None  # [tokens] under the reference policy, if one is needed
+    on_policy: Tensor | None = None  # [tokens] bool, in a rollout by the present weights alone; None: not known
+    drawn: Tensor | None = None  # [tokens] bool, `generator_logprobs` is known, else 0; None: of all
+    answer: Tensor | None = None  # [tokens] bool, of a reference text, which was not drawn; None: none
+    answer_weights: Tensor | None = None  # [sequences] of the reference text's tokens, from a second pass
+    rewards: Tensor | None = None  # [sequences] total rewards; None: not known
+    teacher_logprobs: Tensor | None = None  # [tokens] of a teacher, NaN if not asked; None: of all
 
     def per_token(self, values: Tensor) -> Tensor:
         """Return [tokens] the value of each token's sequence."""
@@ -78,16 +68,11 @@ class CreditInputs:
     rewards: Sequence[Reward]
     lengths: Tensor  # [sequences] int64, generated tokens
     groups: Tensor  # [sequences] int64, a number per group
-    answers: Sequence[str | None] = ()
-    """[sequences] the judged answer, or None; empty: not known."""
-    truncated: Sequence[bool] = ()
-    """[sequences] cut off at the max tokens; empty: not known."""
-    values: Sequence[float | None] = ()
-    """[sequences] their problem's value, or None; empty: all None."""
-    max_tokens: int | None = None
-    """The run's `rewards.max_length`; None: not known."""
-    has_text: Sequence[bool] = ()
-    """[sequences] a reference text follows; empty: none has one."""
+    answers: Sequence[str | None] = ()  # [sequences] the judged answer, or None; empty: not known
+    truncated: Sequence[bool] = ()  # [sequences] cut off at the max tokens; empty: not known
+    values: Sequence[float | None] = ()  # [sequences] their problem's value, or None; empty: all None
+    max_tokens: int | None = None  # the run's `rewards.max_length`; None: not known
+    has_text: Sequence[bool] = ()  # [sequences] a reference text follows; empty: none has one
 
     def only(self, rows: Tensor) -> CreditInputs:
         """Return these sequences, without values and reference texts."""

@@ -1,20 +1,37 @@
-"""Advantages, token weights and filters of groups (paper, section 2.1).
+"""The interface between the trainer and an objective, with GRPO's credit as its default (paper, section 2.1).
 
-Invariants: pure, float64; deviations are the population's. As a group's mean includes the rollout itself, the expected
-gradient is (n-1)/n of the mean reward's.
+    decide(rewards of a group)      → which groups and rollouts are trained on
+    credit(rewards of a minibatch)  → an advantage and a token weight for each sequence
+    loss(one micro-batch)           → a scalar to minimise, and the objective's own statistics
+
+Invariants: credit is pure and float64; deviations are the population's. As a group's mean includes the rollout itself,
+the expected gradient is (n-1)/n of the mean reward's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
-from training.objectives.base import CreditInputs, GroupCredit
+from training.config import ObjectiveSettings
+from training.objectives.base import (
+    CreditInputs,
+    GroupCredit,
+    GroupWeights,
+    ObjectiveInputs,
+    ObjectiveNeeds,
+    ScoredGroups,
+    Statistic,
+)
 from training.objectives.presets import Diversity, GroupCreditSettings, LossAggregation, Normalisation
 from training.rewards import COMPONENTS, Reward
 from training.rollouts.rollout_scheduler import GroupDecision
+
+S = TypeVar("S", bound=ObjectiveSettings)
 
 STD_FLOOR = 1e-6
 """Smallest divisor of advantages, in reward."""
@@ -111,3 +128,28 @@ def token_weights(lengths: Tensor, groups: Tensor, scale: LossAggregation, const
         sums = torch.zeros(int(index.max()) + 1, dtype=torch.float64).index_add_(0, index, tokens)
         weights = (1 / (sums * (sums > 0).sum()))[index]
     return torch.where(tokens > 0, weights, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Objective(Generic[S]):
+    """An objective's settings, and pure functions of them. `group_credit` and `decide_group` require
+    `GroupCreditSettings`.
+    """
+
+    settings: type[S]
+    loss: Callable[[ObjectiveInputs, S], tuple[Tensor, Mapping[str, Statistic]]]
+    credit: Callable[[CreditInputs, S], GroupCredit] = group_credit  # type: ignore[assignment]
+    decide: Callable[[Sequence[Reward], S], GroupDecision] = decide_group  # type: ignore[assignment]
+    needs: Callable[[S], ObjectiveNeeds] = lambda _: ObjectiveNeeds()
+    """Needs besides the policy's and the generator's log-probabilities."""
+    second_pass: Callable[[ScoredGroups, S], GroupWeights] | None = None
+    """If set, and needed, each step first scores its minibatch without gradient."""
+
+    @property
+    def kind(self) -> str:
+        """Return its `kind` in a recipe."""
+        kind: str = self.settings.model_fields["kind"].default
+        return kind
+
+
+AnyObjective = Objective[Any]

@@ -15,13 +15,11 @@ import math
 from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from training.config import ObjectiveSettings
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, ObjectiveNeeds, Statistic
-from training.objectives.credit import filter_group, token_weights
-from training.objectives.objective import Objective
+from training.objectives.credit import Objective, filter_group, token_weights
 from training.objectives.step_statistics import counted, mean_of
 
 RATIO_CAP = 5.0
@@ -31,11 +29,10 @@ RATIO_CAP = 5.0
 class DistilSettings(ObjectiveSettings):
     """Towards a teacher, on the student's own rollouts."""
 
-    kind: Literal["distil"] = Field("distil", description="`distil`: distillation from a teacher.")
-    teacher: Literal["model", "attempts"] = Field(
-        "model",
-        description="`model`: the recipe's `teacher`; `attempts`: the first model, shown a correct stored attempt.",
-    )
+    kind: Literal["distil"] = "distil"
+    """`distil`: distillation from a teacher."""
+    teacher: Literal["model", "attempts"] = "model"
+    """`model`: the recipe's `teacher`; `attempts`: the first model, shown a correct stored attempt."""
 
 
 def distil_credit(sequences: CreditInputs, _: DistilSettings) -> GroupCredit:

@@ -14,11 +14,10 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from training.objectives.base import ObjectiveInputs, Statistic
-from training.objectives.objective import Objective
+from training.objectives.credit import Objective
 from training.objectives.presets import GroupCreditSettings
 from training.objectives.step_statistics import counted, mean_of
 
@@ -29,8 +28,10 @@ THRESHOLDS = {"tv": 0.15, "kl": 0.05}
 class DppoSettings(GroupCreditSettings):
     """A trust region on probability differences."""
 
-    kind: Literal["dppo"] = Field("dppo", description="`dppo`: a trust region on probabilities (arXiv 2602.04879).")
-    divergence: Literal["tv", "kl"] = Field("tv", description="Distance: total variation, or KL(generator | policy).")
+    kind: Literal["dppo"] = "dppo"
+    """`dppo`: a trust region on probabilities (arXiv 2602.04879)."""
+    divergence: Literal["tv", "kl"] = "tv"
+    """Distance: total variation, or KL(generator | policy)."""
 
 
 def dppo_loss(inputs: ObjectiveInputs, settings: DppoSettings) -> tuple[Tensor, dict[str, Statistic]]:

@@ -20,9 +20,15 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, ObjectiveNeeds, Statistic
-from training.objectives.credit import NONE_CORRECT, REWARD_TOLERANCE, filter_group, group_credit, group_means
+from training.objectives.credit import (
+    NONE_CORRECT,
+    REWARD_TOLERANCE,
+    Objective,
+    filter_group,
+    group_credit,
+    group_means,
+)
 from training.objectives.distil import distil_loss
-from training.objectives.objective import Objective
 from training.objectives.presets import GRPO_PRESETS, GroupCreditSettings, Normalisation
 from training.objectives.reference_kl import reference_kl
 from training.objectives.set_credit import MAX_SUBSETS, best_of_k_credit, set_gains
@@ -34,33 +40,27 @@ from training.rollouts.rollout_scheduler import GroupDecision
 class GrpoSettings(GroupCreditSettings):
     """GRPO as in the paper's section 2.1, and what other papers change."""
 
-    kind: Literal["grpo"] = Field("grpo", description="`grpo`: the paper's, the default.")
+    kind: Literal["grpo"] = "grpo"
+    """`grpo`: the paper's, the default."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = GRPO_PRESETS
-    credit: Literal["reward", "pass_at_k", "majority"] = Field(
-        "reward",
-        description="`reward`: a rollout's reward minus its group's mean (paper); `pass_at_k`, "
-        "`majority`: its contribution to the best reward, or the vote, of `k` (arXiv "
-        "2503.19595, 2505.15201).",
-    )
-    k: int = Field(8, ge=1, description="Size of the subsets of `pass_at_k` and `majority`.")
-    unsolved: Literal["drop", "model", "attempts"] = Field(
-        "drop",
-        description="Groups without a correct rollout: dropped, or distilled from `teacher` or stored attempts.",
-    )
-    preset: Literal["paper", "dr_grpo", "dapo", "gspo", "dual_clip", "maxrl", "gdpo"] = Field(
-        "paper",
-        description="Defaults of other settings (docs/explanation/objectives.md).",
-    )
-    eps_high: float = Field(
-        0.28, gt=0, description="Ratios above 1 + `eps_high` are clipped. Paper: 0.26 to 0.28, 0.3 after a cold start."
-    )
-    advantage_normalisation: Normalisation = Field(
-        "minibatch",
-        description="Divisor of group-centred advantages: deviation over `minibatch` (paper) or `group`; "
-        "the group's `mean` reward; deviation per `components`; or `none`.",
-    )
-    entropy_coef: float = Field(0.0, ge=0, description="Weight of an entropy bonus. Paper: none; 7e-4 in its ablation.")
-    kl_coef: float = Field(0.0, ge=0, description="Weight of KL(policy | reference). Paper: none.")
+    credit: Literal["reward", "pass_at_k", "majority"] = "reward"
+    """`reward`: a rollout's reward minus its group's mean (paper); `pass_at_k`, `majority`: its contribution to the
+    best reward, or the vote, of `k` (arXiv 2503.19595, 2505.15201)."""
+    k: int = Field(8, ge=1)
+    """Size of the subsets of `pass_at_k` and `majority`."""
+    unsolved: Literal["drop", "model", "attempts"] = "drop"
+    """Groups without a correct rollout: dropped, or distilled from `teacher` or stored attempts."""
+    preset: Literal["paper", "dr_grpo", "dapo", "gspo", "dual_clip", "maxrl", "gdpo"] = "paper"
+    """Defaults of other settings (docs/explanation/objectives.md)."""
+    eps_high: float = Field(0.28, gt=0)
+    """Ratios above 1 + `eps_high` are clipped. Paper: 0.26 to 0.28, 0.3 after a cold start."""
+    advantage_normalisation: Normalisation = "minibatch"
+    """Divisor of group-centred advantages: deviation over `minibatch` (paper) or `group`; the group's `mean` reward;
+    deviation per `components`; or `none`."""
+    entropy_coef: float = Field(0.0, ge=0)
+    """Weight of an entropy bonus. Paper: none; 7e-4 in its ablation."""
+    kl_coef: float = Field(0.0, ge=0)
+    """Weight of KL(policy | reference). Paper: none."""
 
     @model_validator(mode="after")
     def _has_meaning(self) -> Self:
@@ -110,11 +110,7 @@ def grpo_credit(sequences: CreditInputs, settings: GrpoSettings) -> GroupCredit:
 
 
 def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return a micro-batch's loss (0-d), and its clipped and clamped shares.
-
-    Raises:
-        ValueError: a term lacks its input.
-    """
+    """Return a micro-batch's loss (0-d), and its clipped and clamped shares."""
     counts, variant = counted(inputs), settings.variant
     log_ratio = inputs.log_ratio(counts)
     if variant.ratio_level == "sequence":

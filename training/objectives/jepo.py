@@ -33,7 +33,7 @@ from training.objectives.base import (
     ScoredGroups,
     Statistic,
 )
-from training.objectives.objective import Objective
+from training.objectives.credit import Objective
 from training.objectives.reference_kl import reference_kl
 from training.objectives.step_statistics import counted, mean_of
 from training.rewards import Reward
@@ -52,12 +52,10 @@ FORM_PENALTY = 10.0
 class JepoSettings(ObjectiveSettings):
     """The multi-sample bound, with the practice of arXiv 2503.19618."""
 
-    kind: Literal["jepo"] = Field("jepo", description="`jepo`: likelihood of a reference text.")
-    supervised: float = Field(
-        1e-2,
-        ge=0,
-        description="Weight of the text's own likelihood: 0.01 for short answers, 1 for long ones.",
-    )
+    kind: Literal["jepo"] = "jepo"
+    """`jepo`: likelihood of a reference text."""
+    supervised: float = Field(0.01, ge=0)
+    """Weight of the text's own likelihood: 0.01 for short answers, 1 for long ones."""
 
 
 def jepo_decision(rewards: Sequence[Reward], _: JepoSettings) -> GroupDecision:
@@ -110,11 +108,7 @@ def _bounded(values: Tensor, deviation: Tensor) -> Tensor:
 def jepo_loss(
     inputs: ObjectiveInputs, _: JepoSettings, *, kl_coef: float = KL_COEF
 ) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return a micro-batch's loss (0-d), the texts' mean log-probability and the clipped share.
-
-    Raises:
-        ValueError: reference texts, or the reference policy's log-probabilities, are missing.
-    """
+    """Return a micro-batch's loss (0-d), the texts' mean log-probability and the clipped share."""
     counts, answer, answer_weights = counted(inputs), inputs.answer, inputs.answer_weights
     if answer is None or answer_weights is None:
         raise ValueError("objective jepo needs reference texts; give data of kind = latent")

@@ -16,12 +16,6 @@ def reference_kl(inputs: ObjectiveInputs, counts: Tensor) -> Tensor:
 
     It is sum_t (log-ratio to go, detached) · log pi(y_t), times the sequence's capped importance ratio; per-token k1
     and k3 have other gradients (arXiv 2506.09477). It is exact only with equal weights and no dropped groups.
-
-    Args:
-        counts: [tokens] bool.
-
-    Raises:
-        ValueError: the reference's log-probabilities are missing.
     """
     if inputs.reference_logprobs is None:
         raise ValueError("a KL term (kl_coef > 0) needs the reference policy's log-probabilities")

@@ -13,11 +13,11 @@ from curation.records import ConfigError
 from training.config import ObjectiveSettings
 from training.objectives.aipo import AIPO
 from training.objectives.base import ObjectiveNeeds
+from training.objectives.credit import AnyObjective, Objective
 from training.objectives.distil import DISTIL
 from training.objectives.dppo import DPPO
 from training.objectives.grpo import GRPO
 from training.objectives.jepo import JEPO
-from training.objectives.objective import AnyObjective, Objective
 from training.objectives.sft import SFT
 from training.objectives.soft import SOFT
 from training.own_rewards import pinned_plugin
@@ -29,11 +29,7 @@ OWN: dict[str, AnyObjective] = {}
 
 
 def own_settings(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
-    """Return the settings of a user's own objective, whose kind includes its file's digest.
-
-    Raises:
-        ConfigError: the file defines no objective, has changed since the run began, or a setting is wrong.
-    """
+    """Return the settings of a user's own objective, whose kind includes its file's digest."""
     kind = table["kind"]
     if kind not in OWN:
         found = pinned_plugin(kind, folder, "objective.kind", Objective, "an Objective")
@@ -50,11 +46,7 @@ def own_settings(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
 
 
 def objective_of(settings: ObjectiveSettings) -> AnyObjective:
-    """Return the objective of these settings.
-
-    Raises:
-        KeyError: their kind is unknown.
-    """
+    """Return the objective of these settings."""
     return OBJECTIVES[settings.kind] if settings.kind in OBJECTIVES else OWN[settings.kind]
 
 

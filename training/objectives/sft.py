@@ -9,13 +9,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from training.config import ObjectiveSettings
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, ObjectiveNeeds, Statistic
-from training.objectives.credit import token_weights
-from training.objectives.objective import Objective
+from training.objectives.credit import Objective, token_weights
 from training.objectives.step_statistics import counted, mean_of
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
@@ -26,7 +24,8 @@ NOT_CORRECT = "not_correct"
 class SftSettings(ObjectiveSettings):
     """Mean log-likelihood of the tokens of correct rollouts."""
 
-    kind: Literal["sft"] = Field("sft", description="`sft`: likelihood of correct rollouts.")
+    kind: Literal["sft"] = "sft"
+    """`sft`: likelihood of correct rollouts."""
 
 
 def sft_decision(rewards: Sequence[Reward], _: SftSettings) -> GroupDecision:

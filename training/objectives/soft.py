@@ -42,8 +42,7 @@ from training.objectives.base import (
     ScoredGroups,
     Statistic,
 )
-from training.objectives.credit import filter_group, group_means
-from training.objectives.objective import Objective
+from training.objectives.credit import Objective, filter_group, group_means
 from training.objectives.step_statistics import counted, mean_of
 from training.rewards import CORRECTNESS, FORMAT, Reward
 from training.rollouts.rollout_scheduler import GroupDecision
@@ -61,12 +60,12 @@ VALUE_RATE = 0.3
 class SoftSettings(ObjectiveSettings):
     """The error of the soft value's consistency."""
 
-    kind: Literal["soft"] = Field("soft", description="`soft`: no importance weights.")
-    tau: float = Field(0.1, gt=0, description="Temperature: cost in reward of a nat of distance to the reference.")
-    value: Literal["group", "prior", "learned"] = Field(
-        "group",
-        description="V: the group's mean, the reference's pass rate, or a learned number per problem.",
-    )
+    kind: Literal["soft"] = "soft"
+    """`soft`: no importance weights."""
+    tau: float = Field(0.1, gt=0)
+    """Temperature: cost in reward of a nat of distance to the reference."""
+    value: Literal["group", "prior", "learned"] = "group"
+    """V: the group's mean, the reference's pass rate, or a learned number per problem."""
 
 
 def soft_decision(rewards: Sequence[Reward], settings: SoftSettings) -> GroupDecision:
@@ -97,11 +96,7 @@ def soft_advantages(scored: ScoredGroups, settings: SoftSettings) -> GroupWeight
 
 
 def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return a micro-batch's loss (0-d), and the mean of |r - V - tau l|.
-
-    Raises:
-        ValueError: a reference's log-probabilities, or the rewards for `prior`, are missing.
-    """
+    """Return a micro-batch's loss (0-d), and the mean of |r - V - tau l|."""
     if inputs.reference_logprobs is None:
         raise ValueError("objective soft needs the reference policy's log-probabilities")
     counts = counted(inputs)
@@ -112,19 +107,13 @@ def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, 
         losses = 0.5 * errors.square()
     elif inputs.rewards is None:
         raise ValueError("objective soft with value = prior needs the rewards")
-    else:
-        losses = _cross_entropy(inputs.rewards.to(excess.dtype), errors, settings)
+    else:  # the cross-entropy between e^((r - c) / tau) and e^Q
+        shifted = (inputs.rewards.to(excess.dtype) - CEILING).clamp(max=0) / settings.tau
+        q = shifted - errors / settings.tau
+        bounded = q.clamp(max=-MARGIN)
+        falling = q - (q - bounded).detach()  # at the bound it still falls
+        losses = -(shifted.exp() * bounded + (1 - shifted.exp()) * torch.log(-torch.expm1(falling)))
     return (inputs.token_weights.to(excess.dtype) * losses).sum(), own
-
-
-def _cross_entropy(rewards: Tensor, errors: Tensor, settings: SoftSettings) -> Tensor:
-    """Return [sequences] the cross-entropy between e^((r - c) / tau) and e^Q."""
-    shifted = (rewards - CEILING).clamp(max=0) / settings.tau
-    q = shifted - errors / settings.tau
-    bounded = q.clamp(max=-MARGIN)
-    falling = q - (q - bounded).detach()  # at the bound it still falls
-    target = shifted.exp()
-    return -(target * bounded + (1 - target) * torch.log(-torch.expm1(falling)))
 
 
 def prior_value(correct: int, judged: int, tau: float, rewards: RewardSettings) -> float:
@@ -145,9 +134,6 @@ def soft_values(
     Args:
         tasks: of `TrainingTask`.
         reference: `model@revision`; only revisions are compared.
-
-    Raises:
-        ConfigError: with `prior`, a problem has no pass rate of the reference.
     """
     if settings.value == "group":
         return {}

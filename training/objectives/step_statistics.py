@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import add
+from typing import get_args
 
 import torch
 from torch import Tensor
 
-from training.objectives.base import ObjectiveInputs, Statistic
+from training.objectives.base import ObjectiveInputs, Reduction, Statistic
 from training.optimisation.distributed import DistributedContext
 
 STEP_NAMES = frozenset({"loss", "gradient_norm", "learning_rate"})
@@ -53,8 +54,8 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
     """Return the statistics of any objective's policy; rho is its ratio to the generator.
 
     ``kl_generator`` estimates KL(generator | policy), ``kl_reference`` KL(policy | reference) on the same tokens;
-    ``log_ratio_max`` is the largest |log rho|. Tokens without a generator's probability count only in ``entropy`` and
-    ``kl_reference``.
+    ``log_ratio_max`` is the largest |log rho|; ``mismatch_…`` are of tokens from the same weights, ``stale_…``
+    from older ones. Tokens without a generator's probability count only in ``entropy`` and ``kl_reference``.
     """
     counts = counted(inputs)
     drawn = counts if inputs.drawn is None else counts & inputs.drawn
@@ -68,7 +69,15 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
         "log_ratio_max": max_of(log_ratio.abs(), drawn),
     }
     if inputs.on_policy is not None:
-        measured |= _mismatch(log_ratio, drawn, inputs.on_policy)
+        same, other = drawn & inputs.on_policy, drawn & ~inputs.on_policy
+        measured |= {
+            "mismatch_share": mean_of(inputs.on_policy, drawn),
+            "mismatch_mean": mean_of(log_ratio.abs(), same),
+            "mismatch_max": max_of(log_ratio.abs(), same),
+            "mismatch_kl": mean_of(k3(log_ratio), same),
+            "stale_mean": mean_of(log_ratio.abs(), other),
+            "stale_kl": mean_of(k3(log_ratio), other),
+        }
     if inputs.entropy is not None:
         measured["entropy"] = mean_of(inputs.entropy, counts)
     if inputs.reference_logprobs is not None:
@@ -76,28 +85,8 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
     return measured
 
 
-def _mismatch(log_ratio: Tensor, counts: Tensor, on_policy: Tensor) -> dict[str, Statistic]:
-    """Return how far trainer and generator differ with the same weights, and with older ones (``stale_…``).
-
-    ``mismatch_kl`` and ``stale_kl`` estimate KL(generator | trainer) by rho - 1 - log rho.
-    """
-    same, other, distance = counts & on_policy, counts & ~on_policy, log_ratio.abs()
-    return {
-        "mismatch_share": mean_of(on_policy, counts),
-        "mismatch_mean": mean_of(distance, same),
-        "mismatch_max": max_of(distance, same),
-        "mismatch_kl": mean_of(k3(log_ratio), same),
-        "stale_mean": mean_of(distance, other),
-        "stale_kl": mean_of(k3(log_ratio), other),
-    }
-
-
 def joined(measured: Mapping[str, Statistic], own: Mapping[str, Statistic]) -> dict[str, Statistic]:
-    """Return the policy's statistics and the objective's own.
-
-    Raises:
-        ValueError: a name is taken.
-    """
+    """Return the policy's statistics and the objective's own."""
     duplicates = (measured.keys() | STEP_NAMES) & own.keys()
     if duplicates:
         raise ValueError(
@@ -108,23 +97,19 @@ def joined(measured: Mapping[str, Statistic], own: Mapping[str, Statistic]) -> d
 
 def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedContext) -> dict[str, Statistic]:
     """Return the step's statistics in floats, with ``ess`` for the mean of rho²; all ranks have the same names."""
-    means = sorted(name for name, statistic in statistics.items() if statistic.reduction == "mean")
-    largest = sorted(statistics.keys() - set(means))
-    pairs = [torch.stack([_tensor(statistics[name].total), _tensor(statistics[name].count)]) for name in means]
-    sums = ranks.all_reduce(torch.stack(pairs)).tolist()
-    numbers = {name: Statistic("mean", *pair) for name, pair in zip(means, sums, strict=True)}
-    if largest:
-        maxima = ranks.all_reduce(torch.stack([_tensor(statistics[name].total) for name in largest]), maximum=True)
-        numbers |= {name: Statistic("max", value) for name, value in zip(largest, maxima.tolist(), strict=True)}
+    numbers: dict[str, Statistic] = {}
+    for reduction in get_args(Reduction):
+        names = sorted(name for name, statistic in statistics.items() if statistic.reduction == reduction)
+        if names:
+            own = [value for name in names for value in (statistics[name].total, statistics[name].count)]
+            stacked = torch.stack([torch.as_tensor(value, dtype=torch.float64) for value in own]).view(-1, 2)
+            pairs = ranks.all_reduce(stacked, maximum=reduction == "max").tolist()
+            numbers |= {name: Statistic(reduction, *pair) for name, pair in zip(names, pairs, strict=True)}
     square, mean = numbers.pop("ratio_square", None), numbers.get("ratio_mean")
     if square is not None and mean is not None:  # (sum rho)² / (N sum rho²) of arXiv 2505.24034
         share = mean.value**2 / square.value if square.count else 0.0
         numbers["ess"] = Statistic("mean", share * float(mean.count), mean.count)
     return numbers
-
-
-def _tensor(value: Tensor | float) -> Tensor:
-    return torch.as_tensor(value, dtype=torch.float64)
 
 
 def over_steps(steps: Sequence[Mapping[str, Statistic]]) -> dict[str, float]:

@@ -141,19 +141,6 @@ class PackedLayout:
         )
 
 
-def require_known_attention(config: Any) -> None:
-    """Refuse unsupported attention.
-
-    Raises:
-        ConfigError: it attends within chunks.
-    """
-    if "chunked_attention" in (getattr(config, "layer_types", None) or ()):
-        raise ConfigError(
-            f"model {config.model_type} attends within chunks of {config.attention_chunk_size} tokens, which is not "
-            "supported here; take another model."
-        )
-
-
 def attention_kwargs(batch: MicroBatch) -> dict[str, Any]:
     """Return packed attention's arguments for a forward pass."""
     return {
@@ -192,10 +179,6 @@ def packed_attention(
 
     Returns:
         [1, tokens, heads, head], and no weights.
-
-    Raises:
-        ValueError: boundaries are missing, or the batch is not packed.
-        ConfigError: the model uses an unsupported option.
     """
     if cu_seq_lens_q is None or max_length_q is None or query.shape[0] != 1 or query.shape[2] != key.shape[2]:
         raise ValueError(

@@ -119,11 +119,7 @@ def last_checkpoint(run: Path) -> Checkpoint | None:
 
 
 def restore_trainer(checkpoint: Checkpoint, trainer: Trainer) -> None:
-    """Load a checkpoint into the trainer.
-
-    Raises:
-        StoreError: the reference, teacher, adapters' settings or their model differ from the run's.
-    """
+    """Load a checkpoint into the trainer."""
     for name, current in _identity(trainer).items():
         recorded = checkpoint.state[name]
         is_unknown = name in ("reference", "base") and None in (recorded, current)
@@ -173,11 +169,7 @@ class JsonlLog:
         return self._file.tell()
 
     def truncate(self, offset: int) -> None:
-        """Remove everything after this offset.
-
-        Raises:
-            StoreError: the file is shorter.
-        """
+        """Remove everything after this offset."""
         size = self._path.stat().st_size
         if size < offset:
             raise StoreError(f"{self._path} has {size} bytes, the checkpoint knows {offset}; it was changed since")

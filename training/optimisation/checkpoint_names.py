@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ _ATTRIBUTE = "checkpoint_source"
 
 @dataclass(frozen=True)
 class CheckpointSource:
-    """The checkpoint that a model was loaded from.
+    """The checkpoint that a model was loaded from, if any.
 
     Attributes:
         shapes: of all tensors on disk; empty unless they are safetensors.
@@ -34,8 +34,8 @@ class CheckpointSource:
         prefixes: of names in the trained model, and in the whole.
     """
 
-    folder: Path
-    shapes: Mapping[str, tuple[int, ...]]
+    folder: Path | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     whole: PreTrainedModel | None = None
     prefixes: tuple[tuple[str, str], ...] = ()
 
@@ -50,16 +50,15 @@ def remember_source(
     setattr(model, _ATTRIBUTE, CheckpointSource(folder, tensor_shapes(folder), whole, prefixes))
 
 
-def checkpoint_source(model: PreTrainedModel) -> CheckpointSource | None:
-    """Return where the model was loaded from, if it was."""
-    source: CheckpointSource | None = getattr(model, _ATTRIBUTE, None)
-    return source
+def checkpoint_source(model: PreTrainedModel) -> CheckpointSource:
+    """Return where the model was loaded from."""
+    return getattr(model, _ATTRIBUTE, CheckpointSource())
 
 
 def whole_model(model: PreTrainedModel) -> PreTrainedModel:
     """Return the model with the checkpoint's class and configuration."""
-    source = checkpoint_source(model)
-    return model if source is None or source.whole is None else source.whole
+    whole = checkpoint_source(model).whole
+    return model if whole is None else whole
 
 
 def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -67,10 +66,10 @@ def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> 
     from transformers.core_model_loading import revert_weight_conversion
 
     source, whole = checkpoint_source(model), whole_model(model)
-    renamed = {with_prefix(name, source.prefixes if source else ()): value for name, value in state.items()}
+    renamed = {with_prefix(name, source.prefixes): value for name, value in state.items()}
     if getattr(whole, "_weight_conversions", None) != []:
         renamed = revert_weight_conversion(whole, renamed)
-    if source is None or not source.shapes:
+    if not source.shapes:
         return renamed
     there = {value.data_ptr() for name, value in renamed.items() if name in source.shapes}
     found = {name: one for name, one in renamed.items() if name in source.shapes or one.data_ptr() not in there}
@@ -89,7 +88,7 @@ def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[
     )
 
     source, whole = checkpoint_source(model), whole_model(model)
-    own = {with_prefix(name, source.prefixes if source else ()) for name in model.state_dict()}
+    own = {with_prefix(name, source.prefixes) for name in model.state_dict()}
     conversions = getattr(whole, "_weight_conversions", None) or []
     renamings = [one for one in conversions if isinstance(one, WeightRenaming)]
     converters = [one for one in conversions if isinstance(one, WeightConverter)]
@@ -105,27 +104,23 @@ def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[
             if renamed not in pending:
                 pending[renamed] = deepcopy(next(one for one in converters if pattern in one.source_patterns))
             pending[renamed].add_tensor(renamed, name, pattern, state[name])
-        elif renamed in own or source is None or name not in source.shapes:
+        elif renamed in own or name not in source.shapes:
             found[renamed] = state[name]
     for first, conversion in pending.items():
         made = conversion.convert(first, model=whole, config=whole.config)
         found |= {name: value[0] if isinstance(value, list) else value for name, value in made.items()}
-    back = tuple((outer, inner) for inner, outer in source.prefixes) if source else ()
+    back = tuple((outer, inner) for inner, outer in source.prefixes)
     return {with_prefix(name, back): value for name, value in found.items()}
 
 
 def untouched_tensors(model: PreTrainedModel, names: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return from the checkpoint the tensors without memory in ``names``.
-
-    Raises:
-        StoreError: the checkpoint lacks some of them.
-    """
+    """Return from the checkpoint the tensors without memory in ``names``."""
     from safetensors import safe_open
 
     wanted = {name for name, value in names.items() if value.is_meta}
     source = checkpoint_source(model)
     found: dict[str, Tensor] = {}
-    if not wanted or source is None:
+    if not wanted or source.folder is None:
         return found
     for path in sorted(source.folder.glob("*.safetensors")):
         with safe_open(path, framework="pt") as tensors:

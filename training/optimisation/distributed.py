@@ -9,10 +9,10 @@ import atexit
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -20,6 +20,9 @@ from torch import Tensor
 
 from curation.records import GoldilocksError
 from training.config import ComputeSettings
+
+if TYPE_CHECKING:
+    from training.optimisation.look_ahead import Collation
 
 RankTask = Callable[[Any, Any], Any]
 """Takes an iterator over this rank's shares, and a common value."""
@@ -35,15 +38,6 @@ TASK_TIMEOUT = timedelta(minutes=15)
 
 ANNOUNCEMENT_TIMEOUT = timedelta(days=7)
 """Time to wait for rank 0's next task."""
-
-
-class RankRounds(Protocol):
-    """Rank 0's data, in rounds of one share per rank."""
-
-    def __len__(self) -> int: ...
-
-    def made(self) -> AbstractContextManager[Iterator[list[Any]]]:
-        """Return an iterator over the rounds' shares, valid within the block."""
 
 
 class ShareNotMade(GoldilocksError):
@@ -91,7 +85,7 @@ class DistributedContext:
         """Return whether this is rank 0."""
         return self.rank == 0
 
-    def run_on_all_ranks(self, name: str, tasks: Mapping[str, RankTask], rounds: RankRounds | None, value: Any) -> Any:
+    def run_on_all_ranks(self, name: str, tasks: Mapping[str, RankTask], rounds: Collation | None, value: Any) -> Any:
         """Run ``tasks[name]`` on all ranks with their shares of ``rounds``; return rank 0's result. Only rank 0 calls
         this.
         """

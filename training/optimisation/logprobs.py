@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from training.optimisation.attention import attention_kwargs, register_packed_attention, require_known_attention
+from curation.records import ConfigError
+from training.optimisation.attention import attention_kwargs, register_packed_attention
 from training.optimisation.memory import LOGIT_ELEMENTS
 from training.optimisation.packing import MicroBatch
 from training.optimisation.recurrent_layers import as_transformers_has_them, keep_sequences_apart
@@ -37,26 +38,22 @@ class TokenScores(NamedTuple):
 
 
 class PackedPolicy(nn.Module):
-    """A causal language model of transformers that scores packed micro-batches.
+    """A causal language model of transformers that scores packed micro-batches."""
 
-    Raises:
-        ConfigError: the model changes its logits in an unknown way, or attends within chunks.
-    """
-
-    def __init__(
-        self,
-        model: nn.Module,
-        temperature: float = 1.0,
-        logit_elements: int = LOGIT_ELEMENTS,
-    ) -> None:
+    def __init__(self, model: nn.Module, temperature: float = 1.0, logit_elements: int = LOGIT_ELEMENTS) -> None:
         super().__init__()
         self.model = model
         self.temperature = temperature
         self._elements = logit_elements
         causal: Any = model
         logits_of(causal)  # is refused here where it is not known
-        require_known_attention(causal.config)
-        self._own_attention = str(causal.config._attn_implementation)
+        config = causal.config
+        if "chunked_attention" in (getattr(config, "layer_types", None) or ()):
+            raise ConfigError(
+                f"model {config.model_type} attends within chunks of {config.attention_chunk_size} tokens, which is "
+                "not supported here; take another model."
+            )
+        self._own_attention = str(config._attn_implementation)
         causal.set_attn_implementation(register_packed_attention())
         keep_sequences_apart(causal)
 
@@ -182,59 +179,43 @@ def accumulating_head(head: Any) -> Callable[[Tensor], Tensor] | None:
     plain = isinstance(head, nn.Linear) and head.weight.dtype != torch.float32
     if not plain or not head.weight.requires_grad or not torch.is_grad_enabled():
         return None
-    gradient = _Gradient()
-    collected: Callable[[Tensor, _Gradient], Tensor] = _Collected.apply
-    linear: Callable[[Tensor, Tensor, _Gradient], Tensor] = _Linear.apply
-    weight = collected(head.weight, gradient)
+    linear: Callable[[Tensor, Tensor, Tensor], Tensor] = _Linear.apply
+    total: Tensor = _RoundedOnce.apply(head.weight)  # type: ignore[no-untyped-call]
     bias = head.bias
 
     def logits_of_states(states: Tensor) -> Tensor:
-        logits = linear(states, weight, gradient)
+        logits = linear(states, head.weight, total)
         return logits if bias is None else logits + bias
 
     return logits_of_states
 
 
-class _Gradient:
-    """A weight's gradient so far, [out, in] in fp32."""
-
-    def __init__(self) -> None:
-        self.total: Tensor | None = None
-
-    def add(self, of_logits: Tensor, states: Tensor) -> None:
-        if of_logits.device.type == "cuda":  # tensor cores multiply bf16, and add up in fp32
-            part = torch.mm(of_logits.t(), states, out_dtype=torch.float32)
-        else:
-            part = of_logits.t().float() @ states.float()
-        self.total = part if self.total is None else self.total.add_(part)
-
-
-class _Collected(torch.autograd.Function):
-    """Return the weight unchanged; its gradient is the sum over all calls."""
+class _RoundedOnce(torch.autograd.Function):
+    """Return an fp32 tensor of the weight's shape; the weight's gradient is its gradient, rounded."""
 
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, gradient: _Gradient) -> Tensor:
-        ctx.set_materialize_grads(False)
-        ctx.gradient, ctx.dtype = gradient, weight.dtype
-        return weight.view_as(weight)
+    def forward(ctx: Any, weight: Tensor) -> Tensor:
+        ctx.dtype = weight.dtype
+        return torch.zeros((), device=weight.device).expand(weight.shape)
 
     @staticmethod
-    def backward(ctx: Any, _: Tensor | None) -> tuple[Tensor | None, None]:
-        total, ctx.gradient.total = ctx.gradient.total, None
-        return (None if total is None else total.to(ctx.dtype)), None
+    def backward(ctx: Any, total: Tensor) -> Tensor:
+        return total.to(ctx.dtype)
 
 
 class _Linear(torch.autograd.Function):
-    """Multiply; add the weight's gradient to `_Gradient`."""
+    """Multiply; the weight's gradient goes to the third argument, in fp32."""
 
     @staticmethod
-    def forward(ctx: Any, states: Tensor, weight: Tensor, gradient: _Gradient) -> Tensor:
+    def forward(ctx: Any, states: Tensor, weight: Tensor, _: Tensor) -> Tensor:
         ctx.save_for_backward(states, weight)
-        ctx.gradient = gradient
         return functional.linear(states, weight)
 
     @staticmethod
-    def backward(ctx: Any, of_logits: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, of_logits: Tensor) -> tuple[Tensor, None, Tensor]:
         states, weight = ctx.saved_tensors
-        ctx.gradient.add(of_logits, states)
-        return of_logits @ weight, None, None
+        if of_logits.device.type == "cuda":  # tensor cores multiply bf16, and add up in fp32
+            of_weight = torch.mm(of_logits.t(), states, out_dtype=torch.float32)
+        else:
+            of_weight = of_logits.t().float() @ states.float()
+        return of_logits @ weight, None, of_weight

@@ -6,15 +6,12 @@ Invariants: rounds depend only on samples, packing and ranks. A failure is raise
 from __future__ import annotations
 
 import heapq
-import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
-
-import torch
 
 from training.config import PackingSettings
 from training.optimisation.packing import MicroBatch, TrainingSample, collate, plan_micro_batches
@@ -24,12 +21,9 @@ LOOK_AHEAD = 2
 
 
 class Collation:
-    """A minibatch on its way to the ranks (see `RankRounds`).
+    """A minibatch on its way to the ranks, in rounds of one micro-batch per rank.
 
     ``shares`` holds the sample indices of each rank's micro-batches; an empty one gets a sample of weight 0.
-
-    Raises:
-        PackingError: a sample is longer than a micro-batch.
     """
 
     def __init__(self, samples: Sequence[TrainingSample], settings: PackingSettings, ranks: int) -> None:
@@ -44,11 +38,7 @@ class Collation:
 
     @contextmanager
     def made(self) -> Iterator[Iterator[list[MicroBatch]]]:
-        """Return an iterator over rounds, made on a thread.
-
-        Raises:
-            PackingError: by the iterator, if samples do not fit together.
-        """
+        """Return an iterator over rounds, made on a thread."""
         thread = ThreadPoolExecutor(1, "collation")
         try:
             yield self._ahead(thread)
@@ -73,24 +63,6 @@ class Collation:
             unmarked = [False] * len(shortest.response_ids)
             samples = [replace(shortest, advantage=0.0, token_weight=0.0, mask=unmarked)]
         return collate(samples, tuple(indices))
-
-
-class Arrivals:
-    """Iterate over a rank's micro-batches on its device; ``waited_s`` counts the wait."""
-
-    def __init__(self, shares: Iterator[MicroBatch], device: torch.device) -> None:
-        self._shares, self._device, self.waited_s = shares, device, 0.0
-
-    def __iter__(self) -> Iterator[MicroBatch]:
-        """Return this."""
-        return self
-
-    def __next__(self) -> MicroBatch:
-        """Return the next micro-batch."""
-        begun = time.perf_counter()
-        moved = next(self._shares).to(self._device)
-        self.waited_s += time.perf_counter() - begun
-        return moved
 
 
 def distribute_micro_batches(

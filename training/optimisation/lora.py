@@ -35,15 +35,7 @@ _OF_EXPERTS = frozenset(("gate", "gate_proj", "up_proj", "down_proj", "w1", "w2"
 
 
 class Adapters:
-    """The adapters of a model, added to it here; all other weights are frozen.
-
-    Args:
-        model: its linear layers are replaced by peft's.
-        seed: of the random matrices.
-
-    Raises:
-        ConfigError: peft is missing, or cannot adapt this model.
-    """
+    """The adapters of a model, added to it here; all other weights are frozen."""
 
     def __init__(self, model: PreTrainedModel, settings: LoraSettings, seed: int) -> None:
         try:
@@ -87,8 +79,7 @@ class Adapters:
         """Write whole tensors for ``PeftModel.from_pretrained(model, folder)``; ``base`` names their model."""
         from safetensors.torch import save_file
 
-        source = checkpoint_source(model)
-        prefixes = source.prefixes if source is not None else ()
+        prefixes = checkpoint_source(model).prefixes
         folder.mkdir(parents=True)
         self._config.base_model_name_or_path = base
         self._config.inference_mode = True

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 GIB = 2**30
 
@@ -89,8 +89,7 @@ MODEL_SHAPES = {
 """Published sizes of Qwen2.5-1.5B, Qwen2.5-7B and Mistral-Small-24B."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryEstimate:
+class MemoryEstimate(NamedTuple):
     """Bytes on each GPU by purpose."""
 
     states: float
@@ -98,12 +97,12 @@ class MemoryEstimate:
     gathered: float
     activations: float
     logits: float
-    head: float = 0.0
+    head: float
 
     @property
     def total(self) -> float:
         """Return the sum, with 10 % for fragmentation and buffers."""
-        return 1.1 * (self.states + self.reference + self.gathered + self.activations + self.logits + self.head)
+        return 1.1 * sum(self)
 
 
 def estimate_memory(
@@ -120,26 +119,17 @@ def estimate_memory(
     """Return the memory that each of ``ranks`` needs for micro-batches of ``tokens``; ``lora_rank`` 0 trains all
     weights.
     """
-    kv = shape.num_kv_heads * shape.head_dim
-    queries = shape.num_heads * shape.head_dim
-    per_layer = (
-        dtype_bytes * (4 * shape.hidden_size + 2 * (queries + 2 * kv) + queries + 4 * shape.intermediate_size)
-        + 8 * shape.hidden_size
-    )
-    per_token = per_layer * shape.num_layers
-    if checkpointing:
-        per_token = dtype_bytes * shape.hidden_size * shape.num_layers + per_layer
-    gathered = 0.0
-    if ranks > 1 or dtype_bytes < 4:
-        layers = (2 if lora_rank else 3) * shape.layer_parameters
-        gathered = float(dtype_bytes * (layers + 2 * shape.embedding_parameters))
-    adapters = shape.adapter_parameters(lora_rank)
-    states = 16.0 * shape.num_parameters if not lora_rank else 4.0 * shape.num_parameters + 16.0 * adapters
+    hidden, kv, queries = shape.hidden_size, shape.num_kv_heads * shape.head_dim, shape.num_heads * shape.head_dim
+    layer = dtype_bytes * (4 * hidden + 3 * queries + 4 * kv + 4 * shape.intermediate_size) + 8 * hidden
+    kept = dtype_bytes * hidden * shape.num_layers + layer if checkpointing else layer * shape.num_layers
+    frozen = 4 * shape.num_parameters if lora_rank else 0
+    trained = shape.adapter_parameters(lora_rank) if lora_rank else shape.num_parameters
+    layers = (2 if lora_rank else 3) * shape.layer_parameters + 2 * shape.embedding_parameters
     return MemoryEstimate(
-        states=states / ranks,
-        reference=float(dtype_bytes * shape.num_parameters / ranks) if reference else 0.0,
-        gathered=gathered,
-        activations=float(tokens * per_token),
-        logits=16.0 * max(logit_elements, shape.vocab_size),
-        head=8.0 * shape.vocab_size * shape.hidden_size if dtype_bytes < 4 and not lora_rank else 0.0,
+        states=(frozen + 16 * trained) / ranks,
+        reference=dtype_bytes * shape.num_parameters / ranks if reference else 0.0,
+        gathered=dtype_bytes * layers if ranks > 1 or dtype_bytes < 4 else 0.0,
+        activations=tokens * kept,
+        logits=16 * max(logit_elements, shape.vocab_size),
+        head=8 * shape.vocab_size * hidden if dtype_bytes < 4 and not lora_rank else 0.0,
     )

@@ -73,11 +73,7 @@ def load_model(
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """Return the tokenizer of a model's folder.
-
-    Raises:
-        PolicyError: it is missing, or has no chat template.
-    """
+    """Return the tokenizer of a model's folder."""
     from transformers import AutoTokenizer
 
     require_model(folder)
@@ -123,7 +119,8 @@ def save_model(
         whole_model(model).save_pretrained(
             aside, state_dict=tensors | untouched_tensors(model, tensors), save_original_format=False
         )
-        if (source := checkpoint_source(model)) is not None and source.whole is not None:
+        source = checkpoint_source(model)
+        if source.whole is not None and source.folder is not None:
             for name in _PROCESSORS:
                 if (source.folder / name).is_file():
                     shutil.copyfile(source.folder / name, aside / name)

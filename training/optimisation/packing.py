@@ -34,9 +34,6 @@ class TrainingSample:
         max_distance: max mean difference to the reference, in nats per token; a sample beyond it weighs nothing.
         answer_tokens: last response tokens that are a reference text.
         value: its problem's before the step, if any.
-
-    Raises:
-        PackingError: lengths do not match, or an unmasked token has an impossible log-probability.
     """
 
     prompt_ids: Sequence[int]
@@ -61,14 +58,11 @@ class TrainingSample:
                 f"a sample has {len(self.prompt_ids)} prompt and {len(self.response_ids)} response tokens; "
                 "it needs one of each"
             )
-        marks = len(self.response_ids) if self.mask is None else len(self.mask)
-        drawn = len(self.response_ids) - self.answer_tokens
-        known = drawn if self.generator_logprobs is None else len(self.generator_logprobs)
-        known += self.answer_tokens
-        if known != len(self.response_ids) or marks != len(self.response_ids):
-            raise PackingError(
-                f"a response of {len(self.response_ids)} tokens has {known} log-probabilities and {marks} marks"
-            )
+        length = len(self.response_ids)
+        marks = length if self.mask is None else len(self.mask)
+        known = length if self.generator_logprobs is None else len(self.generator_logprobs) + self.answer_tokens
+        if not known == marks == length:
+            raise PackingError(f"a response of {length} tokens has {known} log-probabilities and {marks} marks")
         logprobs = self.generator_logprobs or ()
         for place in impossible_positions(logprobs):
             if self.mask is None or self.mask[place]:
@@ -100,7 +94,7 @@ class MicroBatch:
     generator_logprobs: Tensor  # [targets] fp32
     mask: Tensor  # [targets] bool
     advantages: Tensor  # [sequences] fp32
-    weights: Tensor  # [sequences] fp32
+    token_weights: Tensor  # [sequences] fp32
     on_policy: Tensor | None  # [targets] bool; None where the samples do not say
     drawn: Tensor | None  # [targets] bool, False where no generator_logprobs are known; None where all are
     answer: Tensor | None  # [targets] bool, True for reference texts; None where there is none
@@ -122,11 +116,7 @@ class MicroBatch:
 
 
 def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[list[int]]:
-    """Return each micro-batch's sample indices, with shared prompts together if that costs less.
-
-    Raises:
-        PackingError: a sample is longer than a micro-batch.
-    """
+    """Return each micro-batch's sample indices, with shared prompts together if that costs less."""
     lengths = [sample.length for sample in samples]
     separate = first_fit_decreasing(lengths, settings)
     if settings.single:
@@ -157,9 +147,6 @@ def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int]) -> i
 def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> list[list[int]]:
     """Return each micro-batch's sequences; equal lengths keep their order.
 
-    Raises:
-        PackingError: a sequence is longer than ``settings.micro_batch_tokens``.
-
     Example: with room for 5, lengths ``[2, 3, 1, 4]`` become ``[[3, 2], [1, 0]]``.
     """
     room = settings.micro_batch_tokens
@@ -182,11 +169,7 @@ def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> l
 
 
 def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) -> MicroBatch:
-    """Return a micro-batch of these samples; shared prompts are read once.
-
-    Raises:
-        PackingError: only some have ``on_policy``.
-    """
+    """Return a micro-batch of these samples; shared prompts are read once."""
     prompt_lengths = torch.tensor([len(sample.prompt_ids) for sample in samples])
     response_lengths = torch.tensor([len(sample.response_ids) for sample in samples])
     answer_lengths = torch.tensor([sample.answer_tokens for sample in samples])
@@ -197,6 +180,11 @@ def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) 
     sequence_index = torch.repeat_interleave(torch.arange(len(samples)), response_lengths)
     answer = concatenated_ranges(answer_lengths - response_lengths, response_lengths) >= 0
     known = torch.tensor([sample.generator_logprobs is not None for sample in samples])
+    marks = [sample.on_policy for sample in samples if sample.on_policy is not None]
+    if len(marks) not in (0, len(samples)):
+        raise PackingError(
+            f"{len(marks)} of {len(samples)} samples of a micro-batch have `on_policy`; give it to all or to none"
+        )
     taught = any(sample.teacher_logprobs is not None for sample in samples)
     whole = MicroBatch(
         input_ids=input_ids,
@@ -210,8 +198,8 @@ def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) 
         generator_logprobs=_per_token(samples, "generator_logprobs", 0.0),
         mask=_per_token(samples, "mask", 1.0).bool(),
         advantages=_per_sample(samples, "advantage"),
-        weights=_per_sample(samples, "token_weight"),
-        on_policy=_on_policy(samples, sequence_index),
+        token_weights=_per_sample(samples, "token_weight"),
+        on_policy=torch.tensor(marks)[sequence_index] if marks else None,
         drawn=None if known.all() and not answer.any() else known[sequence_index] & ~answer,
         answer=answer if answer.any() else None,
         answer_weights=_per_sample(samples, "answer_weight"),
@@ -262,15 +250,6 @@ def _per_token(samples: Sequence[TrainingSample], name: str, missing: float) -> 
         values = getattr(sample, name) or ()
         parts += [values, np.full(len(sample.response_ids) - len(values), missing)]
     return _joined(parts, np.float32)
-
-
-def _on_policy(samples: Sequence[TrainingSample], sequence_index: Tensor) -> Tensor | None:
-    marks = [sample.on_policy for sample in samples if sample.on_policy is not None]
-    if len(marks) not in (0, len(samples)):
-        raise PackingError(
-            f"{len(marks)} of {len(samples)} samples of a micro-batch have `on_policy`; give it to all or to none"
-        )
-    return torch.tensor(marks)[sequence_index] if marks else None
 
 
 def concatenated_ranges(starts: Tensor, counts: Tensor) -> Tensor:

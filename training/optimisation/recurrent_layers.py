@@ -29,7 +29,7 @@ def packing_for(model: PreTrainedModel, settings: PackingSettings) -> tuple[Pack
     """Return this model's packing, and why it differs from ``settings``, if it does."""
     config: Any = model.config
     kinds = set(getattr(config, "layer_types", None) or ())
-    known = any(_mixers(layer) for layer in _layers(model)) and not carries_state({"layer_types": [*kinds - _KNOWN]})
+    known = bool(_mixers(model)) and not carries_state({"layer_types": [*kinds - _KNOWN]})
     if settings.single or known or not carries_state(config.to_dict()):
         return settings, None
     return settings.model_copy(update={"single": True}), (
@@ -38,38 +38,32 @@ def packing_for(model: PreTrainedModel, settings: PackingSettings) -> tuple[Pack
     )
 
 
-def keep_sequences_apart(model: PreTrainedModel) -> int:
-    """Reset layers that carry a state at each packed sequence; return their number."""
-    count = 0
-    for layer in _layers(model):
-        for mixer in _mixers(layer):
-            apart = _Apart(mixer.forward)
-            mixer.forward = apart
-            layer.register_forward_pre_hook(apart.take_layout, with_kwargs=True)
-            count += 1
-    return count
+def keep_sequences_apart(model: PreTrainedModel) -> None:
+    """Reset layers that carry a state at each packed sequence."""
+    for layer, mixer in _mixers(model):
+        mixer.forward = _Apart(mixer.forward)
+        layer.register_forward_pre_hook(mixer.forward.take_layout, with_kwargs=True)
 
 
 @contextmanager
 def as_transformers_has_them(model: PreTrainedModel) -> Iterator[None]:
     """Restore the layers' own forward pass within the block."""
-    changed = [mixer for layer in _layers(model) for mixer in _mixers(layer) if isinstance(mixer.forward, _Apart)]
-    forwards = [mixer.forward for mixer in changed]
-    for mixer, apart in zip(changed, forwards, strict=True):
+    changed = [(mixer, mixer.forward) for _, mixer in _mixers(model) if isinstance(mixer.forward, _Apart)]
+    for mixer, apart in changed:
         mixer.forward = apart.whole
     try:
         yield
     finally:
-        for mixer, apart in zip(changed, forwards, strict=True):
+        for mixer, apart in changed:
             mixer.forward = apart
 
 
-def _layers(model: PreTrainedModel) -> list[nn.Module]:
-    return list(getattr(model.get_decoder(), "layers", ()))
-
-
-def _mixers(layer: nn.Module) -> list[Any]:
-    return [module for name in _MIXERS if (module := getattr(layer, name, None)) is not None]
+def _mixers(model: PreTrainedModel) -> list[tuple[nn.Module, Any]]:
+    """Return the layers that carry a state, with the module that does."""
+    layers = getattr(model.get_decoder(), "layers", ())
+    return [
+        (layer, getattr(layer, name)) for layer in layers for name in _MIXERS if getattr(layer, name, None) is not None
+    ]
 
 
 class _Apart:

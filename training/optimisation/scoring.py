@@ -20,7 +20,7 @@ from curation.records import ConfigError
 from training.config import PackingSettings
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.look_ahead import Arrivals, Collation
+from training.optimisation.look_ahead import Collation
 from training.optimisation.model import load_model, load_tokenizer
 from training.optimisation.packing import MicroBatch, TrainingSample
 from training.optimisation.sharding import shard
@@ -79,7 +79,8 @@ class PolicyScorer:
         before, self._policy.temperature = self._policy.temperature, temperature
         logprobs: dict[int, Tensor] = {}
         try:
-            for part in Arrivals(shares, self._ranks.device):
+            for share in shares:
+                part = share.to(self._ranks.device)
                 values = self._policy(part, plain=plain).logprobs.cpu()
                 for place, index in enumerate(part.sample_indices):
                     logprobs[index] = values[part.sequence_index == place]
@@ -99,12 +100,7 @@ class PolicyScorer:
 
 
 class ReferencePolicy:
-    """A frozen model on every rank.
-
-    Raises:
-        PolicyError: there is no model in the folder.
-        ConfigError: its size of vocabulary differs from ``vocabulary``, if given.
-    """
+    """A frozen model on every rank."""
 
     def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext, vocabulary: int | None) -> None:
         model = load_model(folder, dtype=recipe.compute.dtype, device=ranks.loading_device).requires_grad_(False)
@@ -137,11 +133,7 @@ def with_teacher_scores(samples: Sequence[TrainingSample], teacher: PolicyScorer
 
 
 def require_same_tokens(teacher: Path, student: Path) -> None:
-    """Refuse a teacher with other tokens than the student's.
-
-    Raises:
-        ConfigError: the tokenizers differ.
-    """
+    """Refuse a teacher with other tokens than the student's."""
     own, other = load_tokenizer(student), load_tokenizer(teacher)
     if own.get_vocab() != other.get_vocab():
         raise ConfigError(

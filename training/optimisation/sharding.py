@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -35,50 +35,44 @@ def shard(
     precision = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=torch.float32)
     options: dict[str, Any] = {"mesh": mesh, "mp_policy": precision}
     causal: Any = policy.model
-    receiver = WeightReceiver(policy, ranks) if received and ranks.world_size > 1 else None
+    receive = _receiver(policy, ranks) if received and ranks.world_size > 1 else lambda _: None
     for layer in causal.get_decoder().layers:
-        if receiver is not None:
-            receiver.receive(layer)
+        receive(layer)
         fully_shard(layer, **options)
-    if receiver is not None:
-        receiver.receive(policy)
+    receive(policy)
     fully_shard(policy, **options, reshard_after_forward=None if keep_ends else True)
 
 
-class WeightReceiver:
-    """Sends rank 0's tensors to the others, which are on ``meta``; all ranks call it together."""
+def _receiver(root: nn.Module, ranks: DistributedContext) -> Callable[[nn.Module], None]:
+    """Return a function that all ranks call with a module to send its tensors, still tied, from rank 0 to the others,
+    which are on ``meta``.
+    """
+    names = {id(module): name for name, module in root.named_modules()}
+    numbers: dict[int, int] = {}  # tied tensors share one
+    own = {
+        name: (numbers.setdefault(id(holder[key]), len(numbers)), holder[key].dtype)
+        for name, holder, key in _places(root)
+    }
+    message: list[Any] = [own if ranks.is_rank_zero else None]
+    dist.broadcast_object_list(message, src=0)
 
-    def __init__(self, root: nn.Module, ranks: DistributedContext) -> None:
-        self._ranks = ranks
-        self._names = {id(module): name for name, module in root.named_modules()}
-        numbers: dict[int, int] = {}
-        own = {
-            name: (numbers.setdefault(id(holder[key]), len(numbers)), holder[key].dtype)
-            for name, holder, key in _places(root)
-        }
-        message: list[Any] = [own if ranks.is_rank_zero else None]
-        dist.broadcast_object_list(message, src=0)
-        self._announced: dict[str, tuple[int, torch.dtype]] = message[0]  # tied tensors share a number
-
-    def receive(self, module: nn.Module) -> None:
-        """Send a module's unsharded tensors from rank 0, still tied."""
+    def receive(module: nn.Module) -> None:
         given: dict[int, Tensor] = {}
-        for name, holder, key in _places(module, self._names[id(module)]):
-            if isinstance(holder[key], DTensor):
+        for name, holder, key in _places(module, names[id(module)]):
+            if isinstance(value := holder[key], DTensor):
                 continue
-            number, dtype = self._announced[name]
+            number, dtype = message[0][name]
             if number not in given:
-                given[number] = self._sent(holder[key], dtype)
+                if ranks.is_rank_zero:
+                    value.data = value.detach().to(ranks.device).contiguous()
+                else:
+                    empty = torch.empty(value.shape, dtype=dtype, device=ranks.device)
+                    value = nn.Parameter(empty, value.requires_grad) if isinstance(value, nn.Parameter) else empty
+                dist.broadcast(value.detach(), src=0)
+                given[number] = value
             holder[key] = given[number]
 
-    def _sent(self, value: Tensor, dtype: torch.dtype) -> Tensor:
-        if self._ranks.is_rank_zero:
-            value.data = value.detach().to(self._ranks.device).contiguous()
-        else:
-            own = torch.empty(value.shape, dtype=dtype, device=self._ranks.device)
-            value = nn.Parameter(own, value.requires_grad) if isinstance(value, nn.Parameter) else own
-        dist.broadcast(value.detach(), src=0)
-        return value
+    return receive
 
 
 def _places(root: nn.Module, prefix: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:

@@ -25,17 +25,23 @@ _LOGITS: dict[str, tuple[tuple[str, ...], Callable[[Tensor, float], Tensor]]] = 
 
 
 def load_causal_model(folder: Path, dtype: torch.dtype, *, empty: bool = False) -> PreTrainedModel:
-    """Return a folder's causal language model, or a larger model's text part; ``empty``: without memory.
-
-    Raises:
-        PolicyError: tensors are missing, or transformers lacks a class for it.
-    """
+    """Return a folder's causal language model, or a larger model's text part; ``empty``: without memory."""
+    import transformers
     from transformers import AutoConfig, AutoModelForCausalLM
 
     config = AutoConfig.from_pretrained(folder, local_files_only=True)
     text_config = config.get_text_config(decoder=True)
-    kind = _published_class(config) if text_config is not config else AutoModelForCausalLM
-    is_plain = not getattr(text_config, "attn_logit_softcapping", None) and _knows_sdpa(config)
+    kind: Any = AutoModelForCausalLM
+    if text_config is not config:
+        published = (config.architectures or ("no class",))[0]
+        if (kind := getattr(transformers, published, None)) is None:
+            raise PolicyError(
+                f"the checkpoint's config.json names {published} under `architectures`, which this version of "
+                "transformers does not know; take another model, or a newer transformers"
+            )
+    text_kind = AutoModelForCausalLM._model_mapping.get(type(text_config), None)
+    knows_sdpa = text_kind is None or getattr(text_kind, "_supports_sdpa", True)
+    is_plain = knows_sdpa and not getattr(text_config, "attn_logit_softcapping", None)
     attention = "sdpa" if is_plain else "eager"  # sdpa has neither soft-capping nor sinks
     options: dict[str, Any] = {"dtype": dtype, "attn_implementation": attention}
     if empty:
@@ -67,14 +73,7 @@ def active_parameters(model: PreTrainedModel) -> int:
 
 
 def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = None) -> Callable[[Tensor], Tensor]:
-    """Return the map from hidden states to logits, with changes after the output layer.
-
-    Args:
-        head: replaces the output layer.
-
-    Raises:
-        ConfigError: the model changes its logits in an unknown way.
-    """
+    """Return the map from hidden states to logits, with changes after the output layer."""
     layer: Callable[[Tensor], Tensor] = head or model.get_output_embeddings()
     config: Any = model.config
     changes: list[tuple[Callable[[Tensor, float], Tensor], float]] = []
@@ -85,8 +84,6 @@ def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = 
         if not config.model_type.startswith(kinds):
             raise ConfigError(f"model {config.model_type} sets {setting}, whose meaning there is not known here.")
         changes.append((change, float(value)))
-    if not changes:
-        return layer
 
     def changed(hidden: Tensor) -> Tensor:
         logits: Tensor = layer(hidden)
@@ -94,27 +91,7 @@ def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = 
             logits = change(logits, value)
         return logits
 
-    return changed
-
-
-def _published_class(config: Any) -> Any:
-    import transformers
-
-    names = config.architectures or ()
-    kind = getattr(transformers, names[0], None) if names else None
-    if kind is None:
-        raise PolicyError(
-            f"the checkpoint's config.json names {names[0] if names else 'no class'} under `architectures`, which "
-            "this version of transformers does not know; take another model, or a newer transformers"
-        )
-    return kind
-
-
-def _knows_sdpa(config: Any) -> bool:
-    from transformers import AutoModelForCausalLM
-
-    kind = AutoModelForCausalLM._model_mapping.get(type(config.get_text_config(decoder=True)), None)
-    return kind is None or bool(getattr(kind, "_supports_sdpa", True))
+    return changed if changes else layer
 
 
 def _text_part(whole: PreTrainedModel, folder: Path, attention: str) -> PreTrainedModel:

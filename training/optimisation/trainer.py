@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,22 +28,14 @@ from curation.records import GoldilocksError
 from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM, ObjectiveSettings
 from training.objectives.base import GroupWeights, ObjectiveInputs, ScoredGroups, Statistic
 from training.objectives.registry import objective_of
-from training.objectives.step_statistics import (
-    joined,
-    measured_over_ranks,
-    policy_statistics,
-)
+from training.objectives.step_statistics import joined, measured_over_ranks, policy_statistics
 from training.optimisation.checkpoint_names import to_checkpoint_names
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.look_ahead import Arrivals, Collation
+from training.optimisation.look_ahead import Collation
 from training.optimisation.lora import Adapters, is_adapter, plain_name
 from training.optimisation.model import load_model
-from training.optimisation.packing import (
-    MicroBatch,
-    TrainingSample,
-    model_tokens,
-)
+from training.optimisation.packing import MicroBatch, TrainingSample, model_tokens
 from training.optimisation.recurrent_layers import packing_for
 from training.optimisation.scoring import PolicyScorer, ReferencePolicy, with_teacher_scores
 from training.optimisation.sharding import shard
@@ -60,12 +52,7 @@ class TrainingError(GoldilocksError):
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The figures of one optimiser step.
-
-    Attributes:
-        statistics: the policy's and the objective's, over all ranks.
-        collation_wait_s: rank 0's wait for micro-batches since the last step.
-    """
+    """The figures of one optimiser step, over all ranks."""
 
     loss: float
     gradient_norm: float
@@ -75,7 +62,6 @@ class StepResult:
     model_tokens: int  # of prompts and responses, as the model reads them
     trained_tokens: int  # of responses, those that count
     seconds: float
-    collation_wait_s: float = 0.0
     estimates: Mapping[int, float] = field(default_factory=dict)
 
 
@@ -87,7 +73,6 @@ class Trainer:
     ) -> None:
         self.ranks, self._recipe = ranks, recipe
         self.steps_taken = 0  # optimiser steps
-        self._waited_s = 0.0  # for micro-batches, since the last step
         self.reference: ReferencePolicy | None = None  # set where the objective needs one
         self.teacher: ReferencePolicy | None = None  # the same, by `ask`
         self._saving: Future[Any] = Future()  # of the checkpoint that is being written, or the last one
@@ -159,21 +144,11 @@ class Trainer:
         read = sum(model_tokens(samples, part) for part in dealt)
         value = (settings, self.steps_taken)
         loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, collation, value)
-        waited_s, self._waited_s = self._waited_s, 0.0
+        trained = sum(len(one.response_ids) if one.mask is None else sum(one.mask) for one in samples)
         if self._recipe.stored is not None and self._recipe.stored.max_distance is not None:
             statistics = {**statistics, "stored_far": far_share(samples)}
-        return StepResult(
-            loss,
-            norm,
-            self._recipe.optim.learning_rate_at(self.steps_taken - 1),
-            statistics,
-            len(dealt),
-            read,
-            sum(len(sample.response_ids) if sample.mask is None else sum(sample.mask) for sample in samples),
-            time.perf_counter() - begun,
-            waited_s,
-            estimates,
-        )
+        rate, seconds = self._recipe.optim.learning_rate_at(self.steps_taken - 1), time.perf_counter() - begun
+        return StepResult(loss, norm, rate, statistics, len(dealt), read, trained, seconds, estimates)
 
     def _with_second_pass(
         self, samples: Sequence[TrainingSample], settings: ObjectiveSettings
@@ -184,7 +159,13 @@ class Trainer:
             return samples, {}
         collation = Collation(samples, self.packing, self.ranks.world_size)
         sums = self.ranks.run_on_all_ranks("sequence_sums", self._work, collation, needs.scores_answers)
-        made = second_pass(scored_groups(samples, sums), settings)
+        scored = ScoredGroups(
+            torch.tensor([one.advantage for one in samples], dtype=torch.float64),
+            torch.tensor([sums[place] for place in range(len(samples))], dtype=torch.float64),
+            torch.tensor([one.group for one in samples]),
+            torch.tensor([math.nan if one.value is None else one.value for one in samples], dtype=torch.float64),
+        )
+        made = second_pass(scored, settings)
         return reweighed(samples, sums, made), made.estimates
 
     def full_state_dict(self) -> dict[str, Tensor]:
@@ -235,14 +216,13 @@ class Trainer:
         self.optimiser.zero_grad(set_to_none=True)
         loss = torch.zeros((), device=self.ranks.device)
         statistics: dict[str, Statistic] | None = None
-        for part in (parts := Arrivals(shares, self.ranks.device)):
-            part_loss, part_statistics = self._scored(part, objective)
+        for share in shares:
+            part_loss, part_statistics = self._scored(share.to(self.ranks.device), objective)
             torch.autograd.backward(part_loss * self.ranks.world_size)  # sharding averages over ranks
             loss += part_loss.detach()
             earlier = statistics or {}
             statistics = {name: one + earlier[name] if earlier else one for name, one in part_statistics.items()}
         assert statistics is not None
-        self._waited_s += parts.waited_s
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), MAX_GRAD_NORM)
         norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
         total, measured = float(self.ranks.all_reduce(loss)), measured_over_ranks(statistics, self.ranks)
@@ -257,7 +237,8 @@ class Trainer:
         if self.reference is None and not of_answers:
             raise ValueError("the objective's second pass needs a reference policy, and the trainer has none")
         sums: dict[int, float] = {}
-        for part in (parts := Arrivals(shares, self.ranks.device)):
+        for share in shares:
+            part = share.to(self.ranks.device)
             logprobs: Tensor = self.policy(part).logprobs
             if of_answers:
                 counts = part.mask & part.answer if part.answer is not None else torch.zeros_like(part.mask)
@@ -268,7 +249,6 @@ class Trainer:
             zeros = torch.zeros(len(part.advantages), dtype=torch.float64, device=excess.device)
             own = zeros.index_add(0, part.sequence_index, excess).tolist()
             sums |= dict(zip(part.sample_indices, own, strict=True))
-        self._waited_s += parts.waited_s
         if isinstance(self.policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes
             self.policy.reshard()
         return {index: value for share in self.ranks.gather(sums) for index, value in share.items()}
@@ -276,22 +256,9 @@ class Trainer:
     def _scored(self, part: MicroBatch, settings: ObjectiveSettings) -> tuple[Tensor, dict[str, Statistic]]:
         objective = objective_of(settings)
         scores = self.policy(part, "gradient" if objective.needs(settings).entropy_gradient else "value")
-        inputs = ObjectiveInputs(
-            scores.logprobs,
-            part.generator_logprobs,
-            part.sequence_index,
-            part.advantages,
-            part.weights,
-            part.mask,
-            scores.entropy,
-            self.reference.logprobs(part) if self.reference is not None else None,
-            part.on_policy,
-            part.drawn,
-            part.answer,
-            part.answer_weights if part.answer is not None else None,
-            part.rewards,
-            part.teacher_logprobs,
-        )
+        reference = self.reference.logprobs(part) if self.reference is not None else None
+        given = {name: getattr(part, name) for name in _GIVEN}
+        inputs = ObjectiveInputs(scores.logprobs, entropy=scores.entropy, reference_logprobs=reference, **given)
         loss, own = objective.loss(inputs, settings)
         return loss, joined(policy_statistics(inputs), own)
 
@@ -300,7 +267,6 @@ class Trainer:
 
         wait([self._saving])
         state = self._saved_state()
-        ignore_saving_alone()
         begun = async_save(
             state, checkpoint_id=folder, no_dist=not self.ranks.sharded, process_group=self.ranks.background_group
         )
@@ -313,7 +279,6 @@ class Trainer:
 
         folder, self.steps_taken = value
         state = self._saved_state()
-        ignore_saving_alone()
         load(state, checkpoint_id=folder, no_dist=not self.ranks.sharded)
         set_state_dict(
             self.policy,
@@ -326,6 +291,7 @@ class Trainer:
     def _saved_state(self) -> dict[str, Any]:
         from torch.distributed.checkpoint.state_dict import get_state_dict
 
+        warnings.filterwarnings("ignore", message="torch.distributed is disabled")  # without process groups
         model, optimiser = get_state_dict(self.policy, self.optimiser, options=self._saved_parts())
         if self.adapters is not None:
             model = {name: value for name, value in model.items() if is_adapter(name)}
@@ -338,6 +304,9 @@ class Trainer:
         return StateDictOptions(ignore_frozen_params=alone, strict=not alone)
 
 
+_GIVEN = tuple(field.name for field in fields(ObjectiveInputs) if field.name in MicroBatch.__dataclass_fields__)
+"""Inputs of an objective that a micro-batch holds."""
+
 _FAR = math.exp(10)
 """A ratio that neither rounding nor staleness explains."""
 
@@ -346,14 +315,11 @@ def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[
     """Return an error message with the likely cause; ``statistics`` must include `policy_statistics`."""
     begin = f"optimiser step {step}: the gradient's norm is {norm}"
     if not math.isfinite(statistics["kl_generator"].value):
-        advice = (
-            "an earlier step broke the weights; resume from the last checkpoint with a lower optim.learning_rate"
-            if step
-            else "no step was taken yet; look for NaN in its weights, or set compute.dtype = float32"
-        )
+        advice = "an earlier step broke the weights; resume from the last checkpoint with a lower optim.learning_rate"
+        if not step:
+            advice = "no step was taken yet; look for NaN in its weights, or set compute.dtype = float32"
         return f"{begin}, because the model's own log-probabilities are no finite numbers: {advice}"
-    largest = statistics["ratio_max"].value
-    if largest >= _FAR:
+    if (largest := statistics["ratio_max"].value) >= _FAR:
         return (
             f"{begin}, and a token is {largest:.1e} times as likely for the trainer as for the generator: they do not "
             "compute the same model; look at policy/mismatch_max in metrics.jsonl, and resume from the last "
@@ -368,17 +334,6 @@ def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[
     return (
         f"{begin}, while the log-probabilities are finite and close to the generator's: the backward pass overflows; "
         "resume from the last checkpoint with compute.dtype = float32 or a lower optim.learning_rate"
-    )
-
-
-def scored_groups(samples: Sequence[TrainingSample], sums: Mapping[int, float]) -> ScoredGroups:
-    """Return the second pass's input."""
-    values = [math.nan if one.value is None else one.value for one in samples]
-    return ScoredGroups(
-        torch.tensor([one.advantage for one in samples], dtype=torch.float64),
-        torch.tensor([sums[place] for place in range(len(samples))], dtype=torch.float64),
-        torch.tensor([one.group for one in samples]),
-        torch.tensor(values, dtype=torch.float64),
     )
 
 
@@ -438,8 +393,3 @@ def _whole(value: Tensor) -> Tensor:
     """Return the unsharded tensor; all ranks take part."""
     full: Tensor = value.full_tensor() if isinstance(value, DTensor) else value
     return full
-
-
-def ignore_saving_alone() -> None:
-    """Silence torch's warning about saving without process groups."""
-    warnings.filterwarnings("ignore", message="torch.distributed is disabled")

@@ -24,7 +24,7 @@ from typing import Any, Self
 import polars as pl
 
 from curation.records import ATTEMPT, AttemptKey, Completion, Outcome, RolloutOrigin, StoreError
-from curation.storage.attempts import PART_BYTES, AttemptStore, KeyedStore, VerdictStore, without_surrogates
+from curation.storage.attempts import PART_BYTES, AttemptStore, VerdictStore, without_surrogates
 from curation.thinking import THINK, ThinkingTags
 from training.recipe import AttemptStoring
 from training.rollouts.rollouts import Rollout
@@ -80,17 +80,14 @@ class AttemptLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._thread.submit(self._close)
         self._thread.shutdown()
+        for store in (*self._stores.values(), *self._verdict_stores.values()):
+            store.close()
         if kind is None:
             self._raise_failure()
 
     def record(self, task: TrainingTask, rollout: Rollout, index: int, origin: RolloutOrigin) -> None:
-        """Store a rollout by its ``index`` in its group, or its problem's evaluation.
-
-        Raises:
-            StoreError: an earlier write failed.
-        """
+        """Store a rollout by its ``index`` in its group, or its problem's evaluation."""
         if self._storing == "none":
             return
         self._raise_failure()
@@ -102,8 +99,7 @@ class AttemptLog:
         return self._thread.submit(self._compact_all)
 
     def _write(self, task: TrainingTask, rollout: Rollout, index: int, origin: RolloutOrigin) -> None:
-        completion = rollout.completion
-        with_tokens = self._storing == "tokens"
+        completion, with_tokens = rollout.completion, self._storing == "tokens"
         begin = origin.rollout_group if origin.purpose == TRAINING_ATTEMPTS else origin.step
         name = task.id, begin * self._per_problem[origin.purpose] + index
         try:
@@ -137,23 +133,14 @@ class AttemptLog:
         about = {"kind": KIND, "purpose": purpose, "per_problem": per_problem, **self._drawing}
         if purpose not in self._stores:
             self._stores[purpose] = AttemptStore(self._run / ATTEMPTS, key, about)
-        if (purpose, verifier) not in self._verdict_stores:
-            folder, about = self._run / VERDICTS / verifier, {**about, "verifier": verifier}
-            self._verdict_stores[purpose, verifier] = VerdictStore(folder, key, about, verifier=verifier)
-        return self._stores[purpose], self._verdict_stores[purpose, verifier]
-
-    @property
-    def _all_stores(self) -> list[KeyedStore]:
-        return [*self._stores.values(), *self._verdict_stores.values()]
+        folder, about = self._run / VERDICTS / verifier, {**about, "verifier": verifier}
+        verdicts = self._verdict_stores[purpose, verifier] = VerdictStore(folder, key, about, verifier=verifier)
+        return self._stores[purpose], verdicts
 
     def _compact_all(self) -> list[str]:
-        for store in self._all_stores:
+        for store in (*self._stores.values(), *self._verdict_stores.values()):
             store.compact()
         return sorted(str(path.relative_to(self._run)) for folder, _ in _folders(self._run) for path in _parts(folder))
-
-    def _close(self) -> None:
-        for store in self._all_stores:
-            store.close()
 
     def _raise_failure(self) -> None:
         while self._pending and self._pending[0].done():
@@ -162,9 +149,6 @@ class AttemptLog:
 
 def attempt_tables(run: Path, columns: Sequence[str] = tuple(ATTEMPT)) -> Iterator[pl.DataFrame]:
     """Yield each attempt of a training run once.
-
-    Args:
-        columns: of `ATTEMPT`, with problem and index.
 
     Raises:
         StoreError: attempts are missing or damaged.
@@ -192,19 +176,19 @@ def read_attempts(
     Raises:
         StoreError: attempts are missing or damaged.
     """
-    needed = list(dict.fromkeys([*columns, "problem", "index", "step", "purpose"]))
-    frames = []
-    for frame in attempt_tables(run, needed):
-        wanted = frame if purpose is None else frame.filter(pl.col("purpose") == purpose)
-        frames.append(wanted if problems is None else wanted.filter(pl.col("problem").is_in(list(problems))))
-    return pl.concat(frames).sort("step", "purpose", "problem", "index").select(columns)
+    order = ("step", "purpose", "problem", "index")
+    wanted = pl.lit(True) if purpose is None else pl.col("purpose") == purpose
+    if problems is not None:
+        wanted &= pl.col("problem").is_in(list(problems))
+    tables = attempt_tables(run, list(dict.fromkeys([*columns, *order])))
+    return pl.concat(table.filter(wanted) for table in tables).sort(order).select(columns)
 
 
 def verdict_tables(run: Path) -> Iterator[pl.DataFrame]:
     """Yield each verdict once, in `VERDICT`; unjudged rollouts have a null ``outcome``."""
     for folder, content in _folders(run, VERDICTS):
         verifier = str(content["verifier"])
-        yield from VerdictStore(folder.parent, _key(content), create=False, verifier=verifier).tables()
+        yield from VerdictStore(folder.parent, key_of(content), create=False, verifier=verifier).tables()
 
 
 def count_attempts(run: Path) -> dict[str, int]:
@@ -217,7 +201,7 @@ def count_attempts(run: Path) -> dict[str, int]:
 
 def _stores(run: Path) -> Iterator[tuple[str, AttemptStore]]:
     for folder, content in _folders(run, ATTEMPTS):
-        yield str(content["purpose"]), AttemptStore(folder.parent, _key(content), create=False)
+        yield str(content["purpose"]), AttemptStore(folder.parent, key_of(content), create=False)
 
 
 def _verdict_line(task: TrainingTask, rollout: Rollout) -> dict[str, Any]:
@@ -244,7 +228,8 @@ def _parts(folder: Path) -> list[Path]:
     return sorted(folder.glob("part-*.parquet"))
 
 
-def _key(content: Mapping[str, Any]) -> AttemptKey:
+def key_of(content: Mapping[str, Any]) -> AttemptKey:
+    """Return the key in a store's key.json."""
     return AttemptKey(content["policy"], content["prompt"], content["sampling"])
 
 

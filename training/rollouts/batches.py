@@ -102,11 +102,7 @@ def problem_estimates(batch: RolloutBatch[Rollout], results: Sequence[StepResult
 def impossible_tokens(
     groups: Sequence[RolloutGroup[Rollout]], max_share: float = MAX_IMPOSSIBLE_SHARE
 ) -> tuple[int, str]:
-    """Return the number of a batch's impossible log-probabilities, and a sentence about them.
-
-    Raises:
-        PolicyError: they exceed ``max_share``.
-    """
+    """Return the number of a batch's impossible log-probabilities, and a sentence about them."""
     rollouts = [rollout for group in groups for _, rollout in group.rollouts]
     tokens = sum(rollout.tokens for rollout in rollouts)
     places: list[tuple[float, str]] = []
@@ -171,7 +167,6 @@ def speed_metrics(
         **timer.idle_shares(capacity, wanted),
         "speed/step_s": seconds,
         "speed/train_s": sum(result.seconds for result in results),
-        "speed/collation_wait_s": sum(result.collation_wait_s for result in results),
         "speed/trained_tokens_s": sum(result.trained_tokens for result in results) / seconds,
         "speed/sampled_tokens_s": sampled_tokens / seconds,
     }

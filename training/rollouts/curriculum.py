@@ -75,10 +75,7 @@ PASSIVE_SHARES = {Pool.RETIRED: 0.02, Pool.DEFERRED: 0.05}
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a setting or of a problem's pool, and why.
-
-    Example: ``Change("active", 400, 500, "reward flat: +0.012 over 20 steps")``
-    """
+    """A change of a setting or of a problem's pool, and why."""
 
     subject: str
     old: Any
@@ -155,26 +152,16 @@ def reward_plateau(curve: Sequence[StepMeans]) -> str | None:
     return f"reward flat: {gain:+.3f} over {PLATEAU_WINDOW} steps"
 
 
-def length_binds(curve: Sequence[StepMeans]) -> bool:
-    """Return whether the length limit shortened recent responses."""
+def _length_binds(curve: Sequence[StepMeans]) -> bool:
     return fmean(step.limited for step in curve[-PLATEAU_WINDOW:]) >= LIMITED_SHARE
 
 
 def length_plateau(curve: Sequence[StepMeans]) -> str | None:
     """Describe a plateau of lengths at a binding limit, if any."""
     mean = fmean(step.length for step in curve[-PLATEAU_WINDOW:])
-    if not length_binds(curve) or flat_gain([step.length for step in curve], LENGTH_MIN_GAIN * mean) is None:
+    if not _length_binds(curve) or flat_gain([step.length for step in curve], LENGTH_MIN_GAIN * mean) is None:
         return None
     return f"length flat at {mean:.0f} over {PLATEAU_WINDOW} steps"
-
-
-def stage_end(stage: StageSettings, taken: int, curve: Sequence[StepMeans], *, grows: bool) -> str | None:
-    """Return why the stage ends now, if it does; if it ``grows``, plateaus count only at a binding limit."""
-    if stage.steps is not None and taken >= stage.steps:
-        return f"{taken} steps"
-    if stage.until == "steps" or not curve or (grows and not length_binds(curve)):
-        return None
-    return reward_plateau(curve) if stage.until == "reward" else length_plateau(curve)
 
 
 class CurriculumController:
@@ -221,11 +208,7 @@ class CurriculumController:
         return {pool.value: counts[pool] for pool in Pool}
 
     def draw_problem(self) -> str:
-        """Return the next problem's id.
-
-        Raises:
-            ValueError: there is no problem.
-        """
+        """Return the next problem's id."""
         if self._members is None:
             self._members = {pool: tuple(sorted(self._in(pool))) for pool in Pool}
         number = sum(self._drawn.values()) + 1
@@ -279,8 +262,8 @@ class CurriculumController:
         """Apply a stage's settings; return the changes."""
         assert self._settings is not None
         stage, self._stage, before = self._settings.stages[number], number, self._sizes()
-        cache = self.rewards.effective_length_cache
         if stage.lengths is not None:
+            cache = self.rewards.effective_length_cache
             self._limit(stage.lengths + cache, cache)
         self._resize(stage.n_batch or self.collector.n_batch, stage.n_async or self.collector.n_async)
         now = self._sizes()
@@ -319,12 +302,18 @@ class CurriculumController:
         self._limit(*state["lengths"])
 
     def _next_stage(self, step: int, stages: Sequence[StageSettings]) -> list[Change]:
+        """Begin the next stage if the present one ends; one with a longer limit waits until the limit binds."""
         if self._stage + 1 >= len(stages):
             return []
-        taken = step - self._stage_began
         present, following = stages[self._stage : self._stage + 2]
+        taken = step - self._stage_began
+        curve = self._curve[-taken:]
         grows = following.lengths is not None and following.lengths > self._sizes()["length"]
-        reason = stage_end(present, taken, self._curve[-taken:], grows=grows)
+        reason = None
+        if present.steps is not None and taken >= present.steps:
+            reason = f"{taken} steps"
+        elif present.until != "steps" and curve and (not grows or _length_binds(curve)):
+            reason = reward_plateau(curve) if present.until == "reward" else length_plateau(curve)
         if reason is None:
             return []
         self._stage_began = step

@@ -23,11 +23,8 @@ MAX_IMPOSSIBLE_SHARE = 0.05
 def impossible_positions(logprobs: Sequence[float]) -> list[int]:
     """Return the positions of impossible log-probabilities."""
     values = np.asarray(logprobs, np.float64)
-    if not len(values) or (
-        values.min() >= LOWEST_LOGPROB and values.max() <= HIGHEST_LOGPROB
-    ):  # neither is true of NaN
-        return []
-    return [place for place, value in enumerate(logprobs) if not LOWEST_LOGPROB <= value <= HIGHEST_LOGPROB]
+    possible = (values >= LOWEST_LOGPROB) & (values <= HIGHEST_LOGPROB)  # False of NaN
+    return [] if possible.all() else np.flatnonzero(~possible).tolist()
 
 
 def possible_mask(logprobs: Sequence[float]) -> list[bool] | None:

@@ -104,12 +104,7 @@ class _PendingGroup(Generic[T]):
 
 
 class RolloutScheduler(Generic[T]):
-    """The collector's rollouts; not thread-safe.
-
-    Args:
-        decide_group: decides on a group from its judged results.
-        draw_problem: returns the next group's problem, or None.
-    """
+    """The collector's rollouts; not thread-safe."""
 
     def __init__(
         self,
@@ -231,11 +226,7 @@ class RolloutScheduler(Generic[T]):
         self._filling = None
 
     def state(self) -> dict[str, Any]:
-        """Return the state between two batches as JSON.
-
-        Raises:
-            ValueError: a batch is in training.
-        """
+        """Return the state between two batches as JSON."""
         if self._training:
             raise ValueError(f"batches {sorted(self._training)} are in training; take the state after `mark_trained`")
         counts = {"taken": self.batches_taken, "opened": self._opened, "admitted": self._admitted}
@@ -250,9 +241,6 @@ class RolloutScheduler(Generic[T]):
 
         Args:
             result: the type of results, a dataclass or a plain type.
-
-        Raises:
-            ValueError: this scheduler has opened a group.
         """
         if self._opened:
             raise ValueError("only a new scheduler can be restored")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from bisect import bisect_left
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -169,14 +170,13 @@ class RolloutRunner:
     def _thought_tokens(self, completion: TokenCompletion) -> int | None:
         if not self.tags.are_used or self.tags.close not in completion.text:
             return None
-        low, high = 1, len(completion.token_ids)
-        while low < high:
-            middle = (low + high) // 2
-            token_ids = completion.token_ids[:middle]
+
+        def has_ended(count: int) -> bool:
+            token_ids = completion.token_ids[:count]
             decoded = str(self._tokenizer.decode(list(token_ids), skip_special_tokens=True))
-            ended = self.tags.close in self._reader.text(completion.prompt_ids, token_ids, decoded)
-            low, high = (low, middle) if ended else (middle + 1, high)
-        return low
+            return self.tags.close in self._reader.text(completion.prompt_ids, token_ids, decoded)
+
+        return 1 + bisect_left(range(1, len(completion.token_ids)), True, key=has_ended)
 
 
 def render_prompt(

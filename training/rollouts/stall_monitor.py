@@ -33,41 +33,24 @@ def stall_thresholds(collector: CollectorSettings) -> tuple[int, int]:
     return warn, 4 * warn
 
 
-def fate_of(rollout: Rollout) -> str:
-    """Return a finished rollout's fate."""
-    reward = rollout.reward
-    if reward.excluded_by is not None:
-        return f"verifier: {reward.excluded_by}"
-    if reward.correct:
-        return "correct"
-    if rollout.completion.finish == "length":
-        return "cut off"
-    return f"format: {reward.format_error}" if reward.format_error is not None else "wrong"
-
-
 class StallMonitor:
     """Counts fates of attempts since the last trainable group; warns once, then is stalled, at its thresholds."""
 
     def __init__(self, thresholds: tuple[int, int], say: Callable[[str], None]) -> None:
         self._warn_after, self._stop_after = thresholds
-        self._say, self._has_spoken = say, False
+        self._say, self._has_warned = say, False
         self._clear()
 
     @property
     def is_stalled(self) -> bool:
         """Return whether the run should end."""
-        return self.attempts >= self._stop_after
-
-    @property
-    def attempts(self) -> int:
-        """Return the attempts since the last trainable group."""
-        return self._fates.total()
+        return self._fates.total() >= self._stop_after
 
     def record_failure(self, problem: str, error: str) -> None:
         """Count a failed generation."""
         self._fates["generation failed"] += 1
         self._examples.setdefault("generation failed", f"problem {problem}: {excerpt(error)}")
-        self._speak_if_due()
+        self._warn_if_due()
 
     def record_group(self, rollouts: Sequence[Rollout], decision: GroupDecision) -> None:
         """Count a finished group's rollouts, or reset if it is trainable."""
@@ -76,41 +59,49 @@ class StallMonitor:
             return
         self._groups[decision.drop_reason or "excluded"] += 1
         for one in rollouts:
-            fate = fate_of(one)
+            reward = one.reward
+            if reward.excluded_by is not None:
+                fate = f"verifier: {reward.excluded_by}"
+            elif reward.correct:
+                fate = "correct"
+            elif one.completion.finish == "length":
+                fate = "cut off"
+            else:
+                fate = f"format: {reward.format_error}" if reward.format_error is not None else "wrong"
             self._fates[fate] += 1
             if fate not in self._examples:
                 text = excerpt(one.completion.text)
                 self._examples[fate] = f"problem {one.problem}, {one.tokens:,} tokens: {text}"
-        self._speak_if_due()
+        self._warn_if_due()
 
     def report(self) -> str:
         """Return counts by fate, with advice on the commonest."""
         if not self._fates:
             return "no attempt was made; the problems that are drawn may all be retired or excluded."
-        fates, kinds = self._fates.most_common(), Counter[str]()
-        for fate, number in fates:
+        kinds = Counter[str]()
+        for fate, number in self._fates.items():
             kinds[_kind(fate)] += number
         ((kind, count),) = kinds.most_common(1)
+        fates = self._fates.most_common()
         commonest = next(fate for fate, _ in fates if _kind(fate) == kind)
-        shown = [f"{fate} {number:,}" for fate, number in fates[:_SHOWN_FATES]]
-        if rest := sum(number for _, number in fates[_SHOWN_FATES:]):
-            shown.append(f"others {rest:,}")
+        shown = [*fates[:_SHOWN_FATES], ("others", sum(number for _, number in fates[_SHOWN_FATES:]))]
+        attempts = ", ".join(f"{fate} {number:,}" for fate, number in shown if number)
         groups = ", ".join(f"{reason} {number:,}" for reason, number in self._groups.most_common()) or "none finished"
+        total = self._fates.total()
         return (
-            f"{self.attempts:,} attempts without a group to train on. Attempts: {', '.join(shown)}; groups: {groups}. "
-            f"Commonest ({100 * count / self.attempts:.0f} %): {commonest}: {_ADVICE[kind]}. "
-            f"One of them, {self._examples[commonest]}"
+            f"{total:,} attempts without a group to train on. Attempts: {attempts}; groups: {groups}. Commonest "
+            f"({100 * count / total:.0f} %): {commonest}: {_ADVICE[kind]}. One of them, {self._examples[commonest]}"
         )
 
-    def _speak_if_due(self) -> None:
-        if not self._has_spoken and self.attempts >= self._warn_after:
-            self._has_spoken = True
+    def _warn_if_due(self) -> None:
+        if not self._has_warned and self._fates.total() >= self._warn_after:
+            self._has_warned = True
             self._say(f"warning: nothing to learn from so far: {self.report()}")
 
     def _clear(self) -> None:
         self._fates, self._groups = Counter[str](), Counter[str]()
         self._examples: dict[str, str] = {}
-        self._has_spoken = False
+        self._has_warned = False
 
 
 def _kind(fate: str) -> str:

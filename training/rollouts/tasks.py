@@ -37,8 +37,6 @@ class TrainingTask:
     ``correct`` of ``judged`` attempts of ``policy`` are its set's, which dropped it as too hard if ``deferred``.
     ``accepted`` answers count as the reference; ``judges`` are the user's own. ``level`` and ``scorer`` are of
     procedural problems.
-
-    Example: ``TrainingTask(PromptRequest("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
 
     request: PromptRequest
@@ -72,11 +70,11 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
         SourceError: the data are missing, incomplete or empty, or repeat an id.
     """
     if isinstance(data, EmbeddedData):
-        source = _embedded_tasks(data, split)
-    elif data.kind == "latent":
-        source = _latent_tasks(data, folder)
+        items = itertools.islice(generate_exercises(data.seed, split), data.problems)
+        requests = ((PromptRequest(one.id, one.statement, Domain.MATH, one.lang), str(one.answer)) for one in items)
+        source: Iterator[TrainingTask] = itertools.starmap(TrainingTask, requests)
     else:
-        source = _curated_tasks(data, folder)
+        source = _latent_tasks(data, folder) if data.kind == "latent" else _curated_tasks(data, folder)
     tasks: dict[str, TrainingTask] = {}
     for task in source:
         if task.id in tasks:
@@ -85,11 +83,6 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
     if not tasks:
         raise SourceError("the data hold no problem; give another set")
     return tasks
-
-
-def _embedded_tasks(data: EmbeddedData, split: Split) -> Iterator[TrainingTask]:
-    for item in itertools.islice(generate_exercises(data.seed, split), data.problems):
-        yield TrainingTask(PromptRequest(item.id, item.statement, Domain.MATH, item.lang), str(item.answer))
 
 
 def _tables(data: CuratedData, folder: Path, part: str) -> Iterator[tuple[Path, list[Path]]]:
@@ -176,12 +169,7 @@ def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Pa
 def _rows(
     file: Path, columns: Sequence[str], optional: Sequence[str] = (), where: pl.Expr | None = None
 ) -> pl.DataFrame:
-    """Return a table's rows with these columns, ``optional`` ones if it has them.
-
-    Raises:
-        StoreError: the file is not as published.
-        SourceError: a column or a statement is missing.
-    """
+    """Return a table's rows with these columns, ``optional`` ones if it has them."""
     mark = read_json(file.parents[1] / ".published.json") or {}
     require_hash(file, mark.get("files", {}).get(f"{file.parent.name}/{file.name}"))
     try:

@@ -123,14 +123,7 @@ class DoubtfulVerdicts:
 
 
 class Verifiers:
-    """The verifiers that the tasks need; entering the context opens the sandboxes.
-
-    Args:
-        workers: processes per domain.
-
-    Raises:
-        SourceError: tasks of one id have different tests, or a task's judge is missing.
-    """
+    """The verifiers that the tasks need; entering the context opens the sandboxes."""
 
     def __init__(
         self, tasks: Iterable[TrainingTask], workers: int, rewards: RewardSettings, judges: Sequence[PluginRef] = ()

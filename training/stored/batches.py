@@ -5,6 +5,7 @@ Invariant: it depends only on the seed and the step.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -70,55 +71,50 @@ class StoredBatches:
 
     def __init__(self, recipe: TrainRecipe, supply: StoredSupply | None, general: GeneralRows | None = None) -> None:
         self._collector, self._supply, self._general = recipe.collector, supply, general
-        self._share = SHARE if general is not None else 0.0
-        self.plan: StoredPlan | None = None
-        self.steps = recipe.steps
-        if supply is not None and recipe.stored is not None:
-            groups = recipe.collector.n_batch // recipe.collector.group_size
-            self.plan = StoredPlan(recipe.stored, groups, supply.epoch_groups, recipe.steps)
-            self.steps = self.plan.steps
+        settings = recipe.stored or StoredSettings(epochs=0.0, share=0.0)
+        groups = recipe.collector.n_batch // recipe.collector.group_size
+        self.plan = StoredPlan(settings, groups, supply.epoch_groups if supply is not None else 0, recipe.steps)
+        self.steps = self.plan.steps
 
     def is_offline(self, step: int) -> bool:
         """Return whether a step trains on stored attempts alone."""
-        return self.plan is not None and step <= self.plan.offline_steps
+        return step <= self.plan.offline_steps
 
     def collector(self, step: int, present: CollectorSettings) -> CollectorSettings:
         """Return the collector's settings for sampling in a step."""
-        stored = 0 if self.plan is None or self.is_offline(step) else self.plan.count(step)
+        stored = 0 if self.is_offline(step) else self.plan.count(step)
         size = present.n_batch - stored * present.group_size
         return present.model_copy(update={"n_batch": size}) if stored else present
 
     def joined(self, batch: RolloutBatch[Rollout], step: int) -> RolloutBatch[Rollout]:
         """Return the step's batch, with stored groups spread evenly."""
-        if self.plan is None or self._supply is None:
+        if self._supply is None:
             return batch
         if self.is_offline(step) and self._general is not None:
-            return RolloutBatch(batch.number, tuple(self._with_general(self._general, step, batch.number)))
+            groups = self._with_general(self._supply, self._general, step, self.plan.batch_groups, batch.number)
+            return RolloutBatch(batch.number, tuple(groups))
         stored = self._supply.groups(self.plan.before(step), self.plan.count(step), batch.number)
-        placed = [
-            ((place + 0.5) / len(groups), group)
-            for groups in (batch.groups, stored)
-            for place, group in enumerate(groups)
+        parts = [
+            [((place + 0.5) / len(part), group) for place, group in enumerate(part)] for part in (batch.groups, stored)
         ]
-        placed.sort(key=lambda one: one[0])
-        return RolloutBatch(batch.number, tuple(group for _, group in placed))
+        return RolloutBatch(batch.number, tuple(group for _, group in heapq.merge(*parts, key=lambda one: one[0])))
 
-    def _with_general(self, general: GeneralRows, step: int, version: int) -> list[RolloutGroup[Rollout]]:
-        """Return groups whose minibatches end with instruction data."""
-        assert self.plan is not None
-        assert self._supply is not None
+    def _with_general(
+        self, supply: StoredSupply, general: GeneralRows, step: int, count: int, version: int
+    ) -> list[RolloutGroup[Rollout]]:
+        """Return a step's ``count`` groups, whose minibatches end with instruction data."""
         parts = self._collector.n_batch // self._collector.minibatch_size
-        size = max(self.plan.batch_groups // parts - 1, 1)  # groups of traces in a minibatch
-        odds = self._share / (1 - self._share)
+        size = max(count // parts - 1, 1)  # groups of traces in a minibatch
+        odds = SHARE / (1 - SHARE)
         most = math.ceil(odds * size * self._collector.group_size)
         groups: list[RolloutGroup[Rollout]] = []
         for part in range(parts):
             turn = (step - 1) * parts + part
-            traces = self._supply.groups(turn * size, size, version)
-            count = max(round(odds * sum(len(group.rollouts) for group in traces)), 1)
-            rows = general.rollouts(turn * most, count)
+            traces = supply.groups(turn * size, size, version)
+            added = max(round(odds * sum(len(group.rollouts) for group in traces)), 1)
+            rows = general.rollouts(turn * most, added)
             number = -(1 << 40) - turn
-            requests = (RolloutRequest(number, place, GENERAL, version) for place in range(count))
+            requests = (RolloutRequest(number, place, GENERAL, version) for place in range(added))
             groups += [*traces, RolloutGroup(number, GENERAL, version, tuple(zip(requests, rows, strict=True)), ())]
         return groups
 
@@ -132,11 +128,7 @@ async def open_stored(
     writer: TokenWriter,
     say: Callable[[str], None],
 ) -> StoredBatches:
-    """Return a run's judged stored groups; publish a cold start's traces in ``out``.
-
-    Raises:
-        SourceError: a source is missing, or teaches nothing.
-    """
+    """Return a run's judged stored groups; publish a cold start's traces in ``out``."""
     settings = recipe.stored
     if settings is None:
         return StoredBatches(recipe, None)
@@ -144,12 +136,8 @@ async def open_stored(
     size = recipe.collector.group_size
     supply = StoredSupply(sources, tasks, rollouts, writer, settings, recipe.objective, size, recipe.seed)
     await supply.load()
-    general = None
-    if settings.general is not None:
-        path = recipe_folder / Path(settings.general).expanduser()
-        general = GeneralRows(path, writer, recipe.seed)
-    batches = StoredBatches(recipe, supply, general)
-    assert batches.plan is not None
+    file = recipe_folder / Path(settings.general).expanduser() if settings.general is not None else None
+    batches = StoredBatches(recipe, supply, GeneralRows(file, writer, recipe.seed) if file is not None else None)
     say(f"{supply.counts}; steps 1 to {batches.plan.offline_steps} of {batches.steps} train on them alone")
     if recipe.objective.kind == SFT.kind:
         publish_traces(out, recipe.name, supply, tasks, settings, licences(recipe.data, recipe_folder))

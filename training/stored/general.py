@@ -5,6 +5,7 @@ Invariant: these are not judged and count in no reward or pass rate.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -31,11 +32,7 @@ GENERAL = "general"
 
 
 class GeneralRows:
-    """Instruction data from a .jsonl or .parquet file, shuffled by a seed.
-
-    Raises:
-        SourceError: it cannot be read, or a row has no chat.
-    """
+    """Instruction data from a .jsonl or .parquet file, shuffled by a seed."""
 
     def __init__(self, path: Path, writer: TokenWriter, seed: int) -> None:
         self._writer, self._seed = writer, seed
@@ -46,20 +43,11 @@ class GeneralRows:
 
     def rollouts(self, start: int, count: int) -> list[Rollout]:
         """Return rows from number ``start`` of endless passes, each newly shuffled."""
-        return [self._rollout(self._row(number)) for number in range(start, start + count)]
+        return [self._rollout(number) for number in range(start, start + count)]
 
-    def _row(self, number: int) -> int:
+    def _rollout(self, number: int) -> Rollout:
         turn, place = divmod(number, len(self._chats))
-        return self._order(turn)[place]
-
-    def _order(self, turn: int) -> list[int]:
-        def key(row: int) -> bytes:
-            return hashlib.blake2b(f"{self._seed}|general|{turn}|{row}".encode(), digest_size=8).digest()
-
-        return sorted(range(len(self._chats)), key=key)
-
-    def _rollout(self, row: int) -> Rollout:
-        chat = self._chats[row]
+        chat = self._chats[_shuffled(len(self._chats), f"{self._seed}|general|{turn}")[place]]
         prompt_ids = self._writer.prompt_ids(chat[:-1])
         text = self._writer.after_prompt(prompt_ids, chat[-1]["content"])
         token_ids = self._writer.response_ids(text, ended=True)
@@ -67,15 +55,13 @@ class GeneralRows:
         return Rollout(GENERAL, completion, Reward(correct=True), Outcome.CORRECT, GENERAL)
 
 
+@functools.lru_cache(maxsize=2)
+def _shuffled(rows: int, name: str) -> list[int]:
+    return sorted(range(rows), key=lambda row: hashlib.blake2b(f"{name}|{row}".encode(), digest_size=8).digest())
+
+
 def read_chats(path: Path, tags: ThinkingTags = THINK) -> list[list[Message]]:
-    """Return a file's chats, ending with the answer in the default thinking tags.
-
-    Args:
-        tags: those of the file's answers.
-
-    Raises:
-        SourceError: it cannot be read, is empty, or a row has no chat.
-    """
+    """Return a file's chats, ending with the answer in the default thinking tags."""
     chats = [_chat(row, f"{path}, row {place + 1}", tags) for place, row in enumerate(_rows(path))]
     if not chats:
         raise SourceError(f"{path} holds no row; give another stored.general")

@@ -30,11 +30,7 @@ async def open_shown(
     writer: TokenWriter,
     say: Callable[[str], None],
 ) -> TeacherPrompt:
-    """Return the teacher's prompts; the student's own unless the teacher is shown attempts.
-
-    Raises:
-        SourceError: the sets' runs keep no correct attempt.
-    """
+    """Return the teacher's prompts; the student's own unless the teacher is shown attempts."""
     if needs_of(recipe.objective).teacher != "attempts":
         return student_prompt
     sources = stored_sources(run_folders((), recipe.data, recipe_folder))
@@ -50,28 +46,19 @@ async def shown_prompts(
     writer: TokenWriter,
     seed: int,
 ) -> dict[str, tuple[int, ...]]:
-    """Return a teacher's prompt for each problem that a stored attempt solves."""
+    """Return a teacher's prompt for each problem that a stored attempt solves, which it shows without tags."""
     supply = StoredSupply(sources, tasks, rollouts, writer, StoredSettings(per_problem=1), SftSettings(), 1, seed)
     await supply.load()
-    return {
-        problem.problem: shown_prompt(tasks[problem.problem], rollout.completion.text, rollouts)
-        for problem, _, rollout in supply.texts()
-    }
-
-
-def shown_prompt(task: TrainingTask, response: str, rollouts: RolloutRunner) -> tuple[int, ...]:
-    """Return the tokens of a prompt that shows a response, with its thoughts untagged.
-
-    Raises:
-        ConfigError: the model's chat template drops the response.
-    """
-    parts = split_response(rollouts.tags.house_form(response))
-    solution = "\n\n".join(part.strip() for part in (parts.thoughts, parts.answer or "") if part.strip())
-    statement = SHOWN.format(statement=task.request.statement, solution=solution)
-    prompt = rollouts.render(replace(task, request=replace(task.request, statement=statement)))
-    if prompt == rollouts.prompt_ids(task):
-        raise ConfigError(
-            f"the chat template drops what follows the statement of {task.id}, so the teacher would read no attempt; "
-            "name another teacher"
-        )
-    return prompt
+    prompts = {}
+    for problem, _, rollout in supply.texts():
+        task, parts = tasks[problem.problem], split_response(rollouts.tags.house_form(rollout.completion.text))
+        solution = "\n\n".join(part.strip() for part in (parts.thoughts, parts.answer or "") if part.strip())
+        statement = SHOWN.format(statement=task.request.statement, solution=solution)
+        prompt = rollouts.render(replace(task, request=replace(task.request, statement=statement)))
+        if prompt == rollouts.prompt_ids(task):
+            raise ConfigError(
+                f"the chat template drops what follows the statement of {task.id}, so the teacher would read no "
+                "attempt; name another teacher"
+            )
+        prompts[task.id] = prompt
+    return prompts

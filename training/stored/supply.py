@@ -10,8 +10,9 @@ import asyncio
 import hashlib
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,13 @@ import polars as pl
 
 from curation.policies.completions import TokenCompletion
 from curation.prompts.solving import asks_to_solve
-from curation.records import AttemptKey, SourceError
+from curation.records import SourceError
 from curation.storage.attempts import AttemptStore
 from training.config import ObjectiveSettings
-from training.objectives.registry import objective_of
+from training.objectives.registry import needs_of, objective_of
 from training.recipe import CuratedData, DataSettings
-from training.rollouts.attempt_log import ATTEMPTS, KIND, TRAINING_ATTEMPTS
-from training.rollouts.rollout_scheduler import RolloutGroup, RolloutRequest
+from training.rollouts.attempt_log import ATTEMPTS, KIND, TRAINING_ATTEMPTS, key_of
+from training.rollouts.rollout_scheduler import GroupDecision, RolloutGroup, RolloutRequest
 from training.rollouts.rollouts import Rollout, RolloutRunner
 from training.rollouts.tasks import TrainingTask
 from training.stored.settings import StoredSettings
@@ -43,23 +44,9 @@ class StoredSource:
     store: AttemptStore
     trained: bool
 
-    @property
-    def policy(self) -> str:
-        """Return the answering policy, as ``model@revision``."""
-        return self.store.key.policy
-
-    def tables(self) -> Iterator[pl.DataFrame]:
-        """Yield its attempts that have a text."""
-        for table in self.store.tables(COLUMNS):
-            yield table.filter(pl.col("text").is_not_null())
-
 
 def run_folders(runs: Sequence[str], data: DataSettings, folder: Path) -> list[Path]:
-    """Return the folders of ``runs``, or of those that made the sets of ``data``.
-
-    Raises:
-        SourceError: there is no run, or a folder keeps no attempts.
-    """
+    """Return the folders of ``runs``, or of those that made the sets of ``data``."""
     if runs:
         named = [folder / Path(name).expanduser() for name in runs]
     elif isinstance(data, CuratedData):
@@ -73,14 +60,14 @@ def run_folders(runs: Sequence[str], data: DataSettings, folder: Path) -> list[P
 
 
 def stored_sources(runs: Sequence[Path]) -> list[StoredSource]:
-    """Return the stores of attempts at solving, by run and name.
-
-    Raises:
-        SourceError: there is none.
-    """
-    sources = [
-        source for run in runs for path in sorted((run / ATTEMPTS).glob("*/key.json")) for source in _open(run, path)
-    ]
+    """Return the stores of attempts at solving, by run and name."""
+    sources = []
+    for path in (path for run in runs for path in sorted((run / ATTEMPTS).glob("*/key.json"))):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        trained = content.get("kind") == KIND
+        if asks_to_solve(content["prompt"]) and (not trained or content["purpose"] == TRAINING_ATTEMPTS):
+            folder = path.parents[1]
+            sources.append(StoredSource(folder.parent, AttemptStore(folder, key_of(content), create=False), trained))
     if not sources:
         raise SourceError(
             f"{', '.join(map(str, runs))}: no attempts at solving problems are stored there; name other runs"
@@ -88,26 +75,14 @@ def stored_sources(runs: Sequence[Path]) -> list[StoredSource]:
     return sources
 
 
-def _open(run: Path, path: Path) -> Iterator[StoredSource]:
-    content = json.loads(path.read_text(encoding="utf-8"))
-    trained = content.get("kind") == KIND
-    if trained and content["purpose"] != TRAINING_ATTEMPTS:
-        return
-    if asks_to_solve(content["prompt"]):
-        key = AttemptKey(content["policy"], content["prompt"], content["sampling"])
-        yield StoredSource(run, AttemptStore(run / ATTEMPTS, key, create=False), trained)
-
-
 def licences(data: DataSettings, folder: Path) -> list[str]:
     """Return the licence on each set's card, or `unknown`."""
     if not isinstance(data, CuratedData):
         return ["apache-2.0"]
-    return [_licence(folder / Path(name).expanduser() / "README.md") for name in data.folders]
-
-
-def _licence(card: Path) -> str:
-    lines = card.read_text(encoding="utf-8").splitlines() if card.exists() else []
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("license:")), "unknown")
+    cards = [folder / Path(name).expanduser() / "README.md" for name in data.folders]
+    texts = [card.read_text(encoding="utf-8") if card.exists() else "" for card in cards]
+    found = [re.search(r"^license:(.*)$", text, re.MULTILINE) for text in texts]
+    return [match[1].strip() if match is not None else "unknown" for match in found]
 
 
 JUDGED_AT_ONCE = 4096
@@ -150,10 +125,15 @@ class StoredCounts:
     correct: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def reasons(self) -> str:
+        """Return the unused attempts by reason."""
+        return ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.left_out.items()))
+
     def __str__(self) -> str:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.left_out.items()))
-        return f"{self.found:,} stored attempts, {self.correct:,} of them correct; {self.used:,} are trained on" + (
-            f"; left out: {reasons}" if reasons else ""
+        left_out = f"; left out: {self.reasons}" if self.reasons else ""
+        return (
+            f"{self.found:,} stored attempts, {self.correct:,} of them correct; {self.used:,} are trained on{left_out}"
         )
 
 
@@ -178,19 +158,20 @@ class StoredSupply:
         self._epochs: dict[int, list[tuple[int, int]]] = {}
 
     async def load(self) -> None:
-        """Judge all attempts, and choose those to train on.
-
-        Raises:
-            SourceError: no attempt can be trained on.
-        """
+        """Judge all attempts, and choose those to train on."""
         judged: dict[str, list[StoredAttempt]] = {}
-        for place in range(len(self.sources)):
-            async for attempt in self._judged(place):
-                judged.setdefault(attempt.rollout.problem, []).append(attempt)
-        for problem in sorted(judged):
-            chosen = self._choose(problem, judged[problem])
-            if chosen is not None:
-                self.problems.append(chosen)
+        for place, source in enumerate(self.sources):
+            tables = (table.filter(pl.col("text").is_not_null()) for table in source.store.tables(COLUMNS))
+            for part in (part for table in tables for part in table.iter_slices(JUDGED_AT_ONCE)):
+                self.counts.found += part.height
+                jobs = (self._judge(place, source.trained, row) for row in part.iter_rows(named=True))
+                for found in await asyncio.gather(*jobs):
+                    if isinstance(found, str):
+                        self.counts.left_out[found] += 1
+                    else:
+                        judged.setdefault(found.rollout.problem, []).append(found)
+        chosen = (self._choose(problem, judged[problem]) for problem in sorted(judged))
+        self.problems = [problem for problem in chosen if problem is not None]
         self.counts.used = sum(len(chunk) for problem in self.problems for chunk in problem.chunks)
         if not self.problems:
             raise SourceError(f"{self.counts}: there is nothing to train on; name other runs, or another objective")
@@ -202,59 +183,38 @@ class StoredSupply:
 
     def groups(self, start: int, count: int, version: int) -> list[RolloutGroup[Rollout]]:
         """Return ``count`` stored groups from number ``start``, with tokens, under negative numbers."""
-        places = [self._place(number) for number in range(start, start + count)]
-        chunks = [(self.problems[problem], self.problems[problem].chunks[chunk]) for problem, chunk in places]
-        rows = self._read([attempt for _, chunk in chunks for attempt in chunk])
-        return [
-            RolloutGroup(
-                -1 - number,
-                problem.problem,
-                version,
-                tuple(
-                    (RolloutRequest(-1 - number, attempt.index, problem.problem, version), self._whole(attempt, rows))
-                    for attempt in chunk
-                ),
-                (),
-            )
-            for number, (problem, chunk) in zip(range(start, start + count), chunks, strict=True)
-        ]
+        numbers = range(start, start + count)
+        places = [self._place(number) for number in numbers]
+        chunks = [self.problems[problem].chunks[chunk] for problem, chunk in places]
+        rollouts = iter(self._with_tokens([attempt for chunk in chunks for attempt in chunk]))
+        groups = []
+        for number, chunk in zip(numbers, chunks, strict=True):
+            problem = chunk[0].rollout.problem
+            requests = [RolloutRequest(-1 - number, attempt.index, problem, version) for attempt in chunk]
+            pairs = tuple(zip(requests, rollouts, strict=False))
+            groups.append(RolloutGroup(-1 - number, problem, version, pairs, ()))
+        return groups
 
     def texts(self) -> Iterator[tuple[StoredProblem, StoredAttempt, Rollout]]:
         """Yield every chosen attempt once, with its text."""
         for start in range(0, len(self.problems), PROBLEMS_AT_ONCE):
             part = self.problems[start : start + PROBLEMS_AT_ONCE]
             named = [(problem, attempt) for problem in part for chunk in problem.chunks for attempt in chunk]
-            rows = self._read([attempt for _, attempt in named])
-            yield from ((problem, attempt, self._whole(attempt, rows)) for problem, attempt in named)
+            rollouts = self._with_tokens([attempt for _, attempt in named])
+            yield from ((*names, rollout) for names, rollout in zip(named, rollouts, strict=True))
 
-    async def _judged(self, place: int) -> AsyncIterator[StoredAttempt]:
-        source = self.sources[place]
-        for table in source.tables():
-            for part in table.iter_slices(JUDGED_AT_ONCE):
-                self.counts.found += part.height
-                rows = [row for row in part.iter_rows(named=True) if self._is_meant(source, row)]
-                for attempt in await asyncio.gather(*(self._judge(place, row) for row in rows)):
-                    if attempt is not None:
-                        yield attempt
-
-    def _is_meant(self, source: StoredSource, row: Mapping[str, Any]) -> bool:
-        reason = None
-        if row["problem"] not in self._tasks:
-            reason = NO_PROBLEM
-        elif source.trained and row["step"] is not None and row["step"] < self._settings.after_step:
-            reason = EARLY
-        self.counts.left_out.update([] if reason is None else [reason])
-        return reason is None
-
-    async def _judge(self, place: int, row: Mapping[str, Any]) -> StoredAttempt | None:
-        task = self._tasks[row["problem"]]
+    async def _judge(self, place: int, trained: bool, row: Mapping[str, Any]) -> StoredAttempt | str:
+        """Return a row's attempt, or why it is unused."""
+        task = self._tasks.get(row["problem"])
+        if task is None:
+            return NO_PROBLEM
+        if trained and row["step"] is not None and row["step"] < self._settings.after_step:
+            return EARLY
         completion = self._completion(task, row)
         if isinstance(completion, str):
-            self.counts.left_out[completion] += 1
-            return None
-        if not completion.logprobs and objective_of(self._objective).needs(self._objective).generator_logprobs:
-            self.counts.left_out[NO_LOGPROBS] += 1
-            return None
+            return completion
+        if not completion.logprobs and needs_of(self._objective).generator_logprobs:
+            return NO_LOGPROBS
         rollout = await self._rollouts.verify(task, completion, 0)
         self.counts.correct += rollout.reward.correct
         digest = hashlib.blake2b(row["text"].encode(), digest_size=8).digest()
@@ -268,24 +228,23 @@ class StoredSupply:
         judged = [attempt for attempt in attempts if not attempt.rollout.reward.excluded]
         pass_rate = sum(one.rollout.reward.correct for one in judged) / len(judged) if judged else 0.0
         order = sorted(attempts, key=lambda one: self._draw(f"{problem}:{one.source}:{one.index}"))
-        decide = objective_of(self._objective).decide
-        whole = decide([one.rollout.reward for one in order], self._objective)
-        self.counts.left_out.update(reason for reason in whole.exclusion_reasons if reason is not None)
-        teaching = [one for one, reason in zip(order, whole.exclusion_reasons, strict=True) if reason is None]
+        reasons = self._decision(order).exclusion_reasons
+        teaching = [one for one, reason in zip(order, reasons, strict=True) if reason is None]
         distinct = list({one.digest: one for one in reversed(teaching)}.values())[::-1]
-        self.counts.left_out[TWICE] += len(teaching) - len(distinct)
-        kept = distinct[: self._settings.per_problem]
-        self.counts.left_out[CAPPED] += len(distinct) - len(kept)
+        kept, size = distinct[: self._settings.per_problem], self._group_size
+        left_out = Counter(reason for reason in reasons if reason is not None)
+        left_out += Counter({TWICE: len(teaching) - len(distinct), CAPPED: len(distinct) - len(kept)})
         chunks = []
-        size = self._group_size
         for chunk in (tuple(kept[start : start + size]) for start in range(0, len(kept), size)):
-            decision = decide([one.rollout.reward for one in chunk], self._objective)
-            if decision.drop_reason is None:
+            if (reason := self._decision(chunk).drop_reason) is None:
                 chunks.append(chunk)
             else:
-                self.counts.left_out[decision.drop_reason] += len(chunk)
-        self.counts.left_out += Counter()  # those of which there were none go
+                left_out[reason] += len(chunk)
+        self.counts.left_out += left_out
         return StoredProblem(problem, pass_rate, tuple(chunks)) if chunks else None
+
+    def _decision(self, attempts: Sequence[StoredAttempt]) -> GroupDecision:
+        return objective_of(self._objective).decide([one.rollout.reward for one in attempts], self._objective)
 
     def _place(self, number: int) -> tuple[int, int]:
         epoch = 0
@@ -321,22 +280,21 @@ class StoredSupply:
         value = hashlib.blake2b(f"{self._seed}|stored|{name}".encode(), digest_size=8).digest()
         return int.from_bytes(value) / 2**64
 
-    def _read(self, attempts: Sequence[StoredAttempt]) -> dict[tuple[int, str, int], Mapping[str, Any]]:
+    def _with_tokens(self, attempts: Sequence[StoredAttempt]) -> list[Rollout]:
+        """Read the attempts' texts; return their rollouts."""
         rows: dict[tuple[int, str, int], Mapping[str, Any]] = {}
+        columns = ("problem", "index", "text", "finish", "token_ids", "logprobs")
         for place, source in enumerate(self.sources):
             problems = sorted({one.rollout.problem for one in attempts if one.source == place})
-            if problems:
-                columns = ("problem", "index", "text", "finish", "token_ids", "logprobs")
-                try:
-                    table = source.store.read(problems, columns)
-                except ValueError as error:
-                    raise SourceError(f"{source.run} writes its attempts meanwhile; wait until it ends") from error
-                rows |= {(place, row["problem"], row["index"]): row for row in table.iter_rows(named=True)}
-        return rows
-
-    def _whole(self, attempt: StoredAttempt, rows: Mapping[tuple[int, str, int], Mapping[str, Any]]) -> Rollout:
-        rollout = attempt.rollout
-        row = rows[attempt.source, rollout.problem, attempt.index]
-        completion = self._completion(self._tasks[rollout.problem], row)
-        assert not isinstance(completion, str)  # it was one when it was judged
-        return replace(rollout, completion=completion)
+            try:
+                table = source.store.read(problems, columns) if problems else pl.DataFrame()
+            except ValueError as error:
+                raise SourceError(f"{source.run} writes its attempts meanwhile; wait until it ends") from error
+            rows |= {(place, row["problem"], row["index"]): row for row in table.iter_rows(named=True)}
+        found = []
+        for one in attempts:
+            row = rows[one.source, one.rollout.problem, one.index]
+            completion = self._completion(self._tasks[one.rollout.problem], row)
+            assert not isinstance(completion, str)  # it was one when it was judged
+            found.append(replace(one.rollout, completion=completion))
+        return found

@@ -43,17 +43,13 @@ def publish_traces(
     settings: StoredSettings,
     licences: Sequence[str],
 ) -> Path:
-    """Write a run's traces and their card; return the folder.
-
-    Args:
-        licences: of the sets whose problems are solved.
-    """
+    """Write a run's traces and their card; return the folder."""
     rows = []
     for problem, attempt, rollout in supply.texts():
         task, source = tasks[problem.problem], supply.sources[attempt.source]
         request = task.request
         said = (request.id, request.domain.value, request.statement, task.reference_answer, request.lang)
-        made = (rollout.completion.text, source.policy, source.run.name, problem.pass_rate, rollout.tokens)
+        made = (rollout.completion.text, source.store.key.policy, source.run.name, problem.pass_rate, rollout.tokens)
         rows.append((*said, *made))
     table = pl.DataFrame(rows, schema=TRACE, orient="row")
     folder = out / TRACES
@@ -70,7 +66,6 @@ def _card(
     rates = table.unique("id")["pass_rate"]
     bars = [(f"{low:g} to {low + 0.25:g}", rates.is_between(low, low + 0.25, "left").sum()) for low in (0.0, 0.25, 0.5)]
     bars.append(("0.75 to 1", (rates >= 0.75).sum()))
-    left_out = ", ".join(f"{count:,} {reason}" for reason, count in sorted(counts.left_out.items())) or "none"
     header = {
         "license": licences[0] if len(set(licences)) == 1 else "other",
         "task_categories": ["text-generation"],
@@ -83,7 +78,8 @@ def _card(
             "tokens, that a cold start was trained on. The verifier judged each of them again; none that failed is "
             "here.",
             Table(("Policy", "Traces"), [(f"`{teacher}`", f"{count:,}") for teacher, count in teachers], "lr"),
-            f"{counts.found:,} stored attempts were found, {counts.correct:,} of them correct. Left out: {left_out}.",
+            f"{counts.found:,} stored attempts were found, {counts.correct:,} of them correct. Left out: "
+            f"{counts.reasons or 'none'}.",
             f"A problem has up to {settings.per_problem or 'all'} traces; attempts of training runs count from step "
             f"{settings.after_step} on; problems are drawn in proportion to (1 - pass rate) ** {settings.hardness:g}.",
             Table(("Pass rate of the problem", "Problems"), [(words, f"{count:,}") for words, count in bars], "lr"),

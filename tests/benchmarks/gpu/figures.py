@@ -81,7 +81,7 @@ def _measured(shape: ModelShape, tokens: int, device: torch.device, peak: float)
         samples, settings = batch(shape, tokens, MICRO_BATCHES), GrpoSettings()
         collation, _ = timed(device, lambda: pack_samples(samples, trainer.packing))
         trainer.step(samples, settings)  # the first makes the optimiser's state and picks kernels
-        seconds, taken = timed(device, lambda: [trainer.step(samples, settings) for _ in range(STEPS)])
+        seconds, _ = timed(device, lambda: [trainer.step(samples, settings) for _ in range(STEPS)])
         read = STEPS * sum(sample.length for sample in samples)
         tflops = 1e-12 * STEPS * step_flops(shape, samples) / seconds
         row: dict[str, Any] = {
@@ -90,7 +90,6 @@ def _measured(shape: ModelShape, tokens: int, device: torch.device, peak: float)
             "mfu": tflops / peak,
             "step_s": seconds / STEPS,
             "collation_us_per_token": 1e6 * collation / (read / STEPS),
-            "collation_wait_share": sum(step.collation_wait_s for step in taken) / seconds,
         }
         if device.type == "cuda":
             row["peak_gib"] = torch.cuda.max_memory_allocated(device) / GIB

@@ -101,7 +101,9 @@ def packed(
     policy, whole = PackedPolicy(llama(), TEMPERATURE, logit_elements=logit_elements), 0.0
     for batch in pack_samples(samples, settings):
         scores, index = policy(batch).logprobs, batch.sequence_index
-        inputs = ObjectiveInputs(scores, batch.generator_logprobs, index, batch.advantages, batch.weights, batch.mask)
+        inputs = ObjectiveInputs(
+            scores, batch.generator_logprobs, index, batch.advantages, batch.token_weights, batch.mask
+        )
         loss, _ = grpo_loss(inputs, GrpoSettings())
         loss.backward()  # type: ignore[no-untyped-call]
         whole += loss.item()

@@ -22,7 +22,7 @@ from tests.training.optimisation.packed import pack_samples
 from tests.training.optimisation.test_trainer import samples, solo
 from training.config import PackingSettings
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.look_ahead import Arrivals, Collation, distribute_micro_batches
+from training.optimisation.look_ahead import Collation, distribute_micro_batches
 from training.optimisation.packing import (
     MicroBatch,
     PackingError,
@@ -52,7 +52,7 @@ def test_what_a_micro_batch_holds() -> None:
     torch.testing.assert_close(batch.generator_logprobs, torch.tensor([-0.1, -0.2, -0.3]))
     assert batch.mask.tolist() == [True, True, False]
     assert batch.advantages.tolist() == [2.0, 1.0]
-    assert batch.weights.tolist() == [0.5, 0.25]
+    assert batch.token_weights.tolist() == [0.5, 0.25]
     assert (batch.sample_indices, batch.max_seqlen, len(batch.input_ids)) == ((4, 9), 5, 7)
     assert batch.to("cpu").sample_indices == (4, 9)
 
@@ -156,7 +156,6 @@ def test_the_last_round_is_evened_out_and_ranks_wait_little_for_one_another() ->
 
 
 SETTINGS = PackingSettings(micro_batch_tokens=24)
-CPU = torch.device("cpu")
 
 
 def threads() -> list[threading.Thread]:
@@ -174,7 +173,7 @@ def arrived(made: list[TrainingSample], ranks: int, settings: PackingSettings = 
     with collation.made() as rounds:
         taken = list(rounds)
     assert len(taken) == len(collation)
-    return [list(Arrivals(iter([shares[rank] for shares in taken]), CPU)) for rank in range(ranks)]
+    return [[shares[rank] for shares in taken] for rank in range(ranks)]
 
 
 def test_what_arrives_is_what_is_packed_at_once() -> None:
@@ -196,7 +195,7 @@ def test_what_is_sent_to_several_ranks_is_what_one_would_have() -> None:
     assert sorted(index for share in shares for part in share for index in part.sample_indices) == list(range(9))
     _, (idle,) = arrived([sample([1, 2], [3, 4, 5])], 2)  # a rank without samples gets one that does not count
     assert (idle.sample_indices, idle.mask.tolist()) == ((), [False] * 3)
-    assert (idle.advantages.tolist(), idle.weights.tolist()) == ([0.0], [0.0])
+    assert (idle.advantages.tolist(), idle.token_weights.tolist()) == ([0.0], [0.0])
 
 
 def half_marked(made: list[TrainingSample]) -> list[TrainingSample]:

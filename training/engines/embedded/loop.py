@@ -154,7 +154,7 @@ class TrainingLoop:
         speeds |= trainer.throughput(results)
         metrics |= {**speeds, **policy_metrics(results), **self._groups.numbers()}
         metrics |= queue_metrics(self.scheduler.ledger()) | self._rollouts.verdict_metrics()
-        self._groups.clear()
+        self._groups = SampledGroupStats()
         self._timer.restart()  # groups that finish during an evaluation count for the next step
         is_due = last or self.step % recipe.evaluation.every == 0
         evaluated = await self._evaluate() if is_due and self._components.held_out_tasks else {}

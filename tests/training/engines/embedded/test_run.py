@@ -35,7 +35,7 @@ STEP_METRICS = (
     ),
     *(f"policy/{name}" for name in ("kl_generator", "log_ratio_max", "mismatch_share", "impossible_tokens")),
     *(f"speed/{name}" for name in ("step_s", "train_s", "update_s", "trained_tokens_s", "sampled_tokens_s")),
-    *(f"speed/{name}" for name in ("generator_idle_share", "trainer_idle_share", "collation_wait_s")),
+    *(f"speed/{name}" for name in ("generator_idle_share", "trainer_idle_share")),
     *(f"queue/{name}" for name in ("running", "judging", "waiting", "ready", "admitted", "trained", "dropped")),
 )
 """What every step's row has; an objective's own statistics are next to them, below ``policy/``, and the distance of
@@ -94,7 +94,6 @@ def test_all_metrics_are_there_and_are_numbers(done: Path) -> None:
         assert absent or row["sampled/none"] + row["sampled/some"] + row["sampled/all"] == pytest.approx(1)
         assert 0 < row["speed/generator_idle_share"] <= 1  # an update holds the engine: it decodes nothing then
         assert 0 <= row["speed/trainer_idle_share"] <= 1
-        assert 0 < row["speed/collation_wait_s"] < row["speed/train_s"]
     assert any(set(row) >= OF_SAMPLED for row in rows[1:])
     assert ["evaluation/pass_rate" in row for row in rows[:3]] == [True, False, True]
     assert max(row["age/token_max"] for row in rows[1:]) <= 1  # the staleness of the recipe
