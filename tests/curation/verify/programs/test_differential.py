@@ -158,5 +158,5 @@ def test_threads_have_stacks_as_outside_and_the_main_one_what_memory_there_is(ru
 def test_no_style_is_judged_otherwise_than_outside(runner: Runner, bare: Bare) -> None:
     """Some styles on each rung, others on another; all on every rung for the gate `programs/styles`."""
     known, part = corpus(runner), RUNGS.index(runner.box.rung)
-    some = [*known] if IS_WHOLE else [*known][part :: (8, 24, 24)[part]]
+    some = [*known] if IS_WHOLE else [*known][part :: (12, 40, 40)[part]]
     assert differences(runner, truth(runner, bare, {name: known[name] for name in some})) == {}
