@@ -9,8 +9,8 @@ among them replaces the choice made here; if they name a file or a folder, pytes
 and all.
 
 Tests wait a quarter of their time, so there are two lanes more than cores, up to `MAX_LANES`; with `--all` one more,
-since slow tests watch times. The lanes use all cores, so numpy's BLAS and torch get one thread per process: threads
-wait by spinning, and those of BLAS doubled the CPU seconds of a run of the demo recipe.
+since slow tests watch times. The lanes use all cores, so polars, numpy's BLAS and torch get one thread per process:
+threads wait by spinning, and those of BLAS doubled the CPU seconds of a run of the demo recipe.
 
 Invariants: every test module is in exactly one room, and the status is that of the worst room. What it does not do:
 number or time tests; pytest does that for each room.
@@ -49,7 +49,7 @@ ROOMS = (
 )
 """Folders and modules of each room; a module belongs to the room that names it, or the deepest folder above it."""
 
-THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
 SHOWS = {"-h", "--help", "-V", "--version", "--markers", "--fixtures"}
 """What pytest answers without a test, and the same for every room."""
 
