@@ -9,8 +9,8 @@ among them replaces the choice made here; if they name a file or a folder, pytes
 and all.
 
 Tests wait a quarter of their time, so there are two lanes more than cores, up to `MAX_LANES`; with `--all` one more,
-since slow tests watch times. The lanes use all cores, so numpy's BLAS and torch get one thread per process: threads
-wait by spinning, and those of BLAS doubled the CPU seconds of a run of the demo recipe.
+since slow tests watch times. The lanes use all cores, so polars, numpy's BLAS and torch get one thread per process:
+threads wait by spinning, and those of BLAS doubled the CPU seconds of a run of the demo recipe.
 
 Invariants: every test module is in exactly one room, and the status is that of the worst room. What it does not do:
 number or time tests; pytest does that for each room.
@@ -38,11 +38,18 @@ ROOMS = (
     ("tests/flows",),
     ("tests",),
     ("tests/flows/pipelines", "tests/flows/publish", "tests/flows/stages"),
-    ("tests/flows/page", "tests/flows/serve"),
+    (
+        "tests/flows/page",
+        "tests/flows/serve",
+        "tests/flows/cli/test_cli.py",
+        "tests/flows/pipelines/test_verl_loop.py",
+        "tests/flows/run/test_new_stage.py",
+        "tests/flows/test_flow_modules.py",
+    ),
 )
-"""Folders of each room; a module belongs to the room that names the deepest folder above it."""
+"""Folders and modules of each room; a module belongs to the room that names it, or the deepest folder above it."""
 
-THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
 SHOWS = {"-h", "--help", "-V", "--version", "--markers", "--fixtures"}
 """What pytest answers without a test, and the same for every room."""
 
@@ -61,7 +68,7 @@ def rooms() -> list[tuple[str, list[str]]]:
     made: dict[tuple[str, ...], list[str]] = {folders: [] for folders in ROOMS}
     room_of = {folder: folders for folders in ROOMS for folder in folders}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        above = (str(folder.relative_to(ROOT)) for folder in path.parents)
+        above = (str(place.relative_to(ROOT)) for place in (path, *path.parents))
         made[next(room_of[folder] for folder in above if folder in room_of)].append(str(path.relative_to(ROOT)))
     return [(folders[0], modules) for folders, modules in made.items() if modules]
 

@@ -9,3 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 SHARED_DATA = Path(os.environ.get("GOLDILOCKS_DATA") or ROOT.parent / "shared" / "data")
 """Data sets written elsewhere; tests that need one skip where it is absent."""
+
+WHOLE = "GOLDILOCKS_WHOLE_TESTS"
+IS_WHOLE = bool(os.environ.get(WHOLE))
+"""Whether tests take all their cases, as for a gate; CI takes some."""

@@ -1,4 +1,4 @@
 """The project's own sample problems, with planted defects and recorded attempts.
 
-``python -m tests.demo_data.make_data`` makes the same files again.
+After a change of a prompt ``python -m tests.demo_data.recorded`` writes votes and translations again.
 """

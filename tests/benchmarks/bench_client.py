@@ -1,11 +1,9 @@
 """What asking servers costs the client: CPU per attempt, for measuring (chat) and for training (tokens).
 
     python -m tests.benchmarks.bench_client [--requests 2000] [--rounds 3] [--in-flight 64]
-    python -m tests.benchmarks.bench_client --ingest [--rounds 3]
 
 The server is a process of its own that answers at once: 200 words, or 64 tokens with log-probabilities. CPU seconds are
-those of the client's process alone. ``--ingest``: what a token of a long answer costs to read, and what it costs
-with a dictionary for each token; no server.
+those of the client's process alone.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ import argparse
 import asyncio
 import json
 import multiprocessing
-import random
 import statistics
 import time
 from collections.abc import Awaitable, Callable
@@ -22,19 +19,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import cast
 
-import orjson
-
 from curation.config import Decoding, EndpointModel
 from curation.policies.endpoint import Endpoint
 from curation.records import Domain, PromptRequest
-from tests.benchmarks.gpu.models import token_answer
 from training.embedded_model import WEIGHTS
 from training.generation.endpoint_generators import EndpointGenerator
-from training.generation.token_answers import read_answer
-from training.optimisation.packing import TrainingSample
 
 TOKENS = 64
-LONG, ANSWERS = 10_000, 30
 LENGTH = b"content-length:"
 CHAT = {
     "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "thinking " * 200}}],
@@ -128,38 +119,13 @@ async def compare(url: str, requests: int, rounds: int, in_flight: int) -> dict[
     return spent
 
 
-def ingest(rounds: int) -> dict[str, list[float]]:
-    """Return CPU microseconds a token of answers of 10,000 tokens, by how they are read, round by round."""
-    chance = random.Random(1)
-    ids, logprobs = ([chance.randrange(150_000) for _ in range(LONG)], [-chance.expovariate(1) for _ in range(LONG)])
-    content = token_answer(TrainingSample(ids[:100], ids, logprobs, 1.0, 1.0))
-
-    def with_dictionaries() -> object:
-        choice = orjson.loads(content)["choices"][0]
-        return choice["token_ids"], [token["logprob"] for token in choice["logprobs"]["content"]]
-
-    spent: dict[str, list[float]] = {"typed": [], "dictionaries": []}
-    for _ in range(rounds):
-        for kind, read in (("typed", lambda: read_answer(content)), ("dictionaries", with_dictionaries)):
-            begun = time.process_time()
-            kept = [read() for _ in range(ANSWERS)]
-            spent[kind].append(1e6 * (time.process_time() - begun) / len(kept) / LONG)
-    return spent
-
-
 def main() -> None:
     """Print the milliseconds of each round, and their median."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--in-flight", type=int, default=64)
-    parser.add_argument("--ingest", action="store_true", help="what a token costs to read, without a server")
     arguments = parser.parse_args()
-    if arguments.ingest:
-        for kind, times in ingest(arguments.rounds).items():
-            told = ", ".join(f"{spent:.2f}" for spent in times)
-            print(f"{kind}: {statistics.median(times):.2f} µs CPU a token (rounds: {told})")
-        return
     here, there = multiprocessing.get_context("spawn").Pipe()
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(there,), daemon=True)
     server.start()

@@ -1,12 +1,10 @@
 """kill -9 of the flow's process in each of its phases, everything live: does it end in the same bytes?
 
-    .venv/bin/python -m tests.benchmarks.bench_crash FOLDER [--part run]
-
-The recipe is the whole of it at toy size: filters, stage 1 with the embedded model by torch, the grader trained on what
-stage 1 keeps, stage 2 with the grader, the card; then a refresh with another checkpoint. It runs once undisturbed. In
-another folder the same two commands are killed in one phase after the other, each time started again, and at last left
-alone. What was finished before a kill must be there untouched after it, and the end must be the undisturbed run's: the
-published folder and all decisions, byte by byte.
+The gates `flows/crash-*` measure it. The recipe is the whole at toy size: filters, stage 1 with the embedded model
+by torch, the grader trained on what stage 1 keeps, stage 2 with the grader, the card; then a refresh with another
+checkpoint. It runs once undisturbed. In another folder the same two commands are killed in one phase after the other,
+each time started again, and at last left alone. What was finished before a kill must be there untouched after it, and
+the end must be the undisturbed run's: the published folder and all decisions, byte by byte.
 
 The grader is trained with staleness 0, for only then is training itself the same twice
 (`training.engines.embedded.loop`).
@@ -14,7 +12,6 @@ The grader is trained with staleness 0, for only then is training itself the sam
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -225,36 +222,12 @@ def sweep(command: Sequence[str], phases: Mapping[str, Ready], quiet: Path, kill
     return Sweep(counts, remade, differing(calm, harried), len(calm.keys() | harried.keys()))
 
 
-def sweeps(folder: Path, parts: Sequence[str] = tuple(PARTS)) -> Iterator[tuple[str, Sweep]]:
+def sweeps(folder: Path) -> Iterator[tuple[str, Sweep]]:
     """Yield each part of the whole, run once undisturbed and once killed in every phase."""
     recipe = write_recipe(folder / "inputs")
     quiet, killed = folder / "quiet" / "run", folder / "killed" / "run"
     for path in (quiet, killed):
         path.mkdir(parents=True, exist_ok=True)
     for part, calm, harried in zip(PARTS, commands(recipe, quiet), commands(recipe, killed), strict=True):
-        if part in parts:
-            finish(calm, folder / "quiet.log")
-            yield part, sweep(harried, PARTS[part], quiet, killed)
-
-
-def print_sweep(part: str, found: Sweep) -> None:
-    """Print a part's table."""
-    print(f"{part}\n\n| killed in | finished files then |\n|---|---|")
-    for name in PARTS[part]:
-        print(f"| {name} | {found.killed.get(name, 'passed before it could be killed')} |")
-    print(f"finished files made again: {', '.join(found.remade) or 'none'}")
-    note = f"; others in {', '.join(found.differing)}" if found.differing else ""
-    print(f"same bytes: {found.files - len(found.differing)} of {found.files} files{note}\n", flush=True)
-
-
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("folder", type=Path)
-    options.add_argument("--part", choices=tuple(PARTS), help="one of the two; the refresh goes on from the run")
-    parsed = options.parse_args()
-    for part, found in sweeps(parsed.folder.absolute(), [parsed.part] if parsed.part else tuple(PARTS)):
-        print_sweep(part, found)
-
-
-if __name__ == "__main__":
-    main()
+        finish(calm, folder / "quiet.log")
+        yield part, sweep(harried, PARTS[part], quiet, killed)

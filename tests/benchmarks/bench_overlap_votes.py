@@ -2,7 +2,7 @@
 
     python tests/benchmarks/bench_overlap_votes.py FOLDER [DATA] [--only NAME] [--gsm8k FILE ROWS…] [--math FILE ROWS…]
 
-What the question `overlaps` would ask about, of the sets of `bench_decontamination`: rephrased rows, the same with
+What the question `overlaps` would ask about, of the sets of `rephrased_rows`: rephrased rows, the same with
 their own original left out of the benchmark, and disjoint sets; ``--gsm8k`` and ``--math`` name a benchmark's file and
 more disjoint rows. Each distinct prompt is written to FOLDER/prompts/HASH.txt, as the policy would be sent it;
 nothing in it tells which set it is of. Who answers writes FOLDER/answers/HASH.txt, further votes HASH.2.txt and so on.
@@ -30,7 +30,8 @@ sys.path.insert(0, str(ROOT))
 from curation.filters.decontamination import METHODS, OVERLAP, OverlapSettings, classify_hits  # noqa: E402
 from curation.questions.overlaps import ASK_FROM, OVERLAPS, near_pairs, overlap_request  # noqa: E402
 from curation.records import PromptRequest  # noqa: E402
-from tests.benchmarks.bench_decontamination import (  # noqa: E402
+from tests.benchmarks.prompted_answers import answers_to, write_prompt  # noqa: E402
+from tests.benchmarks.rephrased_rows import (  # noqa: E402
     LOOKED_AT,
     MBPP,
     OF_PROGRAMS,
@@ -38,7 +39,6 @@ from tests.benchmarks.bench_decontamination import (  # noqa: E402
     scored_pairs,
     statements,
 )
-from tests.benchmarks.prompted_answers import answers_to, write_prompt  # noqa: E402
 
 NEAREST = (1, 2)
 

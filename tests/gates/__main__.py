@@ -36,6 +36,7 @@ NOT_ROOMS = {
     "answer_pairs",
     "ask",
     "base",
+    "program_speed",
     "prose_answers",
     "small_model",
     "stored",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 from xml.etree import ElementTree
 
-from tests.places import ROOT, SHARED_DATA
+from tests.places import ROOT, SHARED_DATA, WHOLE
 
 Tier = Literal["quick", "room", "all"]
 Status = Literal["holds", "fails", "expected", "stale", "skipped"]
@@ -179,7 +180,7 @@ def shared_rows(*names: str) -> list[dict[str, Any]]:
 
 
 def tests_pass(*arguments: str) -> Measured:
-    """Run tests; return how many of those that ran passed. The gate's limit counts them.
+    """Run tests with all their cases; return how many of those that ran passed. The gate's limit counts them.
 
     Raises:
         SkippedError: all were skipped.
@@ -189,7 +190,11 @@ def tests_pass(*arguments: str) -> Measured:
         report = Path(folder) / "report.xml"
         flags = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}", "-o", "junit_logging=no"]
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", *flags, *arguments], cwd=ROOT, capture_output=True, text=True
+            [sys.executable, "-m", "pytest", *flags, *arguments],
+            cwd=ROOT,
+            env={**os.environ, WHOLE: "1"},
+            capture_output=True,
+            text=True,
         )
         if done.returncode not in (0, 1) or not report.exists():
             raise RuntimeError(f"pytest ran no test: {(done.stdout + done.stderr)[-500:]}")

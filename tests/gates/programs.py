@@ -15,13 +15,12 @@ from pathlib import Path
 
 from curation.verify.programs.tools import Runner
 from curation.verify.sandbox.doctor import diagnose, working_rungs
-from tests.benchmarks.bench_programs import OURS, peer_runners, timed, ways_of_judging
 from tests.curation.verify.programs.differential import Bare, Seen, differences, load
 from tests.curation.verify.programs.foreign_styles import Style, of_data_sets, of_packages
-from tests.curation.verify.programs.test_differential import ALL, RUNGS
+from tests.curation.verify.programs.test_differential import RUNGS
 from tests.gates.base import Limit, Measured, SkippedError, gate, middle, shared, tests_pass, wilson
+from tests.gates.program_speed import OURS, PEER, peer_runner, timed, ways_of_judging
 
-PEER = "LiveCodeBench"
 ROUNDS, MINUTES = 25, 4.0
 
 
@@ -100,18 +99,21 @@ def foreign_all() -> Measured:
 @gate("styles", Limit("==", len(RUNGS)), tier="room")
 def styles() -> Measured:
     """Return on how many rungs every style of ours ends and prints as outside."""
-    os.environ[ALL] = "1"
     return tests_pass("tests/curation/verify/programs/test_differential.py", "-k", "test_no_style")
+
+
+@gate("landlock-with-user", Limit("==", 1, "test"), tier="room")
+def landlock_with_user() -> Measured:
+    """Return whether every attack fails on Landlock where each slot has a user id of its own."""
+    return tests_pass("tests/curation/verify/sandbox/test_landlock_with_user.py")
 
 
 @gate("speed", Limit(">=", 1.2, "times LiveCodeBench"), tier="room")
 def speed() -> Measured:
     """Return how many times our tests per CPU second are LiveCodeBench's, of the kind of program where it is less."""
-    peers = {name: run for name, run in peer_runners(_peer_folder()).items() if name == PEER}
-    with Runner(1) as runner, tempfile.TemporaryDirectory() as folder:
-        ways = ways_of_judging(runner, peers, Path(folder))
-        kinds = {kind: {name: by_way[name] for name in (OURS, PEER)} for kind, by_way in ways.items()}
-        took = timed(kinds, ROUNDS, MINUTES)
+    peer = peer_runner(_peer_folder())
+    with Runner(1) as runner:
+        took = timed(ways_of_judging(runner, peer), ROUNDS, MINUTES)
     found = {
         kind: middle([theirs[1] / own[1] for own, theirs in zip(by_way[OURS], by_way[PEER], strict=True)])
         for kind, by_way in took.items()

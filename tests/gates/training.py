@@ -193,6 +193,24 @@ def two_ranks() -> Measured:
     )
 
 
+@gate("families", Limit(">=", 70, "tests"), tier="room")
+def families() -> Measured:
+    """Count tests of a family of models: packed as unpacked, sampled, trained, saved and loaded again."""
+    return tests_pass("tests/training/optimisation/test_families.py")
+
+
+@gate("in-vllm", Limit(">=", 10, "tests"), tier="all")
+def in_vllm() -> Measured:
+    """Count families that vLLM loads and gives new weights, and two copies of a model that answer as one does.
+
+    Three families more need torchvision.
+    """
+    return tests_pass(
+        "tests/training/generation/test_vllm_families.py",
+        "tests/curation/policies/test_vllm.py::test_two_copies_answer_as_one_does_and_end_with_a_run_that_is_killed",
+    )
+
+
 @contextlib.contextmanager
 def peer() -> Iterator[str]:
     """Make an environment with TRL and our versions of torch and transformers, and give its interpreter.
@@ -221,10 +239,10 @@ def tokens_against_the_peer(python: str, *, steps: int, rounds: int) -> Measured
     found: defaultdict[str | int, list[float]] = defaultdict(list)
     for seed in range(rounds):
         with TemporaryDirectory() as folder:
-            found["ours"].append(ours("torch", steps, seed, Path(folder), "none")["per_cpu_s"])
+            found["ours"].append(ours(steps, seed, Path(folder), "none"))
         for threads in PEER_THREADS:
             with TemporaryDirectory() as folder:
-                found[threads].append(theirs(python, threads, steps, seed, Path(folder))["per_cpu_s"])
+                found[threads].append(theirs(python, threads, steps, seed, Path(folder)))
     best = max(PEER_THREADS, key=lambda threads: statistics.median(found[threads]))
     ratios = [one / other for one, other in zip(found["ours"], found[best], strict=True)]
     value = statistics.median(found["ours"]) / statistics.median(found[best])

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 import polars as pl
+import psutil
 import pytest
 
 from tests.real_model.loop import Plan, curate, held_out_sums, measure, train
@@ -16,7 +17,7 @@ from tests.real_model.smollm import END
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
-PLAN = Plan(sums=12, words=4, held_out=3, attempts=4, steps=2, group=4, batch=8, evaluate_every=100)
+PLAN = Plan(sums=12, words=4, held_out=3, attempts=4, steps=2, group=4, batch=4, evaluate_every=100)
 
 
 def test_the_folder_is_a_chat_model(smollm: Path) -> None:
@@ -44,9 +45,12 @@ def test_the_whole_loop(smollm: Path, tmp_path: Path) -> None:
     steps = [row for row in rows if row["step"] > 0]
     assert [row["step"] for row in steps] == [1, 2]
     assert steps[0]["policy/mismatch_max"] < 0.1  # before any update, trainer and vLLM agree
+    assert all(row["speed/update_s"] > 0 for row in steps)
     assert all(row["policy/gradient_norm"] > 0 for row in steps)
     ledger = json.loads((out / "summary.json").read_text())["ledger"]
     assert ledger["trained"] == PLAN.batch * PLAN.steps
+    assert ledger["admitted"] == ledger["trained"] + sum(ledger["dropped"].values())
+    assert [one for one in psutil.process_iter(["cmdline"]) if str(smollm) in " ".join(one.info["cmdline"] or ())] == []
 
     sampled = measure(out / "model", held_out_sums(PLAN), attempts=2, temperature=PLAN.temperature)
     assert len(sampled.pass_rates) == PLAN.held_out

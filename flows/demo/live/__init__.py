@@ -1,4 +1,1 @@
-"""The live demo: problems of the embedded family, sampled with the embedded model.
-
-``python -m tests.demo_data.live.make_data`` makes `problems.jsonl` and `planted.jsonl`.
-"""
+"""The live demo: problems of the embedded family, sampled with the embedded model."""

@@ -19,6 +19,7 @@ from curation.policies.completions import TokenCompletion
 from curation.policies.vllm import Vllm
 from curation.records import Completion, PolicyError, RequestRefused
 from tests.curation.policies.conftest import Running, asked, tiny_settings
+from tests.places import IS_WHOLE
 from tests.waiting import until, wait_gone
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
@@ -131,7 +132,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
+@pytest.mark.skipif(not IS_WHOLE, reason="the gate `training/in-vllm` starts two more engines")
 def test_two_copies_answer_as_one_does_and_end_with_a_run_that_is_killed(
     models: Path, tmp_path: Path, engine: Vllm, run: Running
 ) -> None:
@@ -163,7 +164,6 @@ def test_two_copies_answer_as_one_does_and_end_with_a_run_that_is_killed(
         process.stdout.close()
 
 
-@pytest.mark.slow
 def test_an_engine_that_dies_ends_the_requests_with_a_sentence(engine: Vllm, run: Running) -> None:
     """The last test of the module: nothing can ask this engine afterwards."""
 

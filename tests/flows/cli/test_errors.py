@@ -118,10 +118,14 @@ def test_a_full_disk_that_polars_meets_is_one_sentence(
     assert goldilocks("run", tiny_recipe, "--out", out).status == 0
 
 
+SIZES = ("group_size", "n_async", "n_batch")
+
+
 @pytest.mark.slow
 def test_a_training_that_met_a_full_disk_goes_on_as_it_advises(tmp_path: Path) -> None:
     recipe, out = ROOT / "flows" / "recipes" / "train_embedded.toml", tmp_path / "run"
-    said = limited(20_000, "train", recipe, "--out", out, "--set", "steps=1", "--set", "evaluation.attempts=1")
+    small = ("steps=1", "checks=false", "evaluation={}", *(f"collector.{name}=8" for name in SIZES))
+    said = limited(20_000, "train", recipe, "--out", out, *(word for change in small for word in ("--set", change)))
     assert "File too large" in said
     assert "resume" in said
     assert "holds a run already" in goldilocks("train", recipe, "--out", out).err

@@ -1,9 +1,8 @@
-"""The demo's data: the same bytes again, every kind planted, references right, and the report that compares."""
+"""The demo's data: answers to today's prompts, every kind planted, references right, and the report that compares."""
 
 from __future__ import annotations
 
 import ast
-import csv
 import json
 import math
 import operator
@@ -20,8 +19,8 @@ import pytest
 import flows.demo
 from curation.records import DropReason
 from flows.demo.report import compare, label_score
-from tests.demo_data.live import make_data as live_data
-from tests.demo_data.make_data import write_demo
+from tests.demo_data import recorded
+from tests.demo_data.recorded import demo_rows as rows
 from tests.flows.conftest import goldilocks
 
 DEMO = Path(flows.demo.__file__).parent
@@ -51,37 +50,11 @@ def lines(name: str) -> list[dict[str, Any]]:
 PLANTED = lines("planted.jsonl")
 
 
-def rows() -> list[dict[str, Any]]:
-    """Both sources in one form: source, row, question, reference, worked, options, topic."""
-    found = [
-        {"source": "problems", "row": n, "topic": line["meta"]["topic"], **line, "question": line.get("question")}
-        for n, line in enumerate(lines("problems.jsonl"))
-    ]
-    with (DEMO / "worksheet.csv").open(encoding="utf-8", newline="") as handle:
-        for n, line in enumerate(csv.DictReader(handle)):
-            worked, _, reference = line["worked_answer"].rpartition(" #### ")
-            row = {"source": "worksheet", "row": n, "question": line["task"], "reference": reference, "worked": worked}
-            found.append({**row, "options": None, "topic": line["subject"]})
-    return found
-
-
-def test_making_the_data_again_gives_the_shipped_bytes(tmp_path: Path) -> None:
-    for path in write_demo(tmp_path):
+def test_recorded_answers_are_those_to_the_prompts_of_today(tmp_path: Path) -> None:
+    for path in recorded.write(tmp_path):
         assert path.read_bytes() == (DEMO / path.name).read_bytes(), (
-            f"run python -m tests.demo_data.make_data: {path.name}"
+            f"run python -m tests.demo_data.recorded: {path.name}"
         )
-
-
-def test_making_the_live_problems_again_gives_the_shipped_bytes(tmp_path: Path) -> None:
-    problems, planted = live_data.rows(live_data.Drawn())
-    live_data.write(tmp_path, problems, planted)
-    for name in ("problems.jsonl", "planted.jsonl"):
-        assert (tmp_path / name).read_bytes() == (live_data.HERE / name).read_bytes(), name
-    wrong = {one["problem"]: (one["wrong"], one["right"]) for one in planted}
-    assert len({one["problem"] for one in problems}) == 160
-    assert len(wrong) == 12
-    assert all(given != right for given, right in wrong.values())
-    assert all(one["answer"] == wrong[one["problem"]][0] for one in problems if one["problem"] in wrong)
 
 
 def test_every_reason_of_the_math_line_is_planted_at_least_eight_times() -> None:

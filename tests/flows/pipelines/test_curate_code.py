@@ -1,4 +1,4 @@
-"""`goldilocks run` on code: a few problems and a problem package, end to end, resumed, explained; the demo's data."""
+"""`goldilocks run` on code: a few problems and a problem package, end to end, resumed, explained."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ from curation.verify.programs.tools import Runner
 from flows.cli.commands import run_recipe
 from flows.cli.plan import plan_recipe
 from flows.run.recipe import load_recipe
-from tests.demo_data.code import make_data
-from tests.demo_data.code.faults import row_of
-from tests.demo_data.code.tasks import READ, TASKS
+from tests.flows.code_rows import READ, sound_row
 from tests.flows.conftest import goldilocks
 from tests.places import ROOT
 
@@ -70,15 +68,12 @@ STATEMENT = f"# Plus one\n\n{ASK}"
 @pytest.fixture(scope="module")
 def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recipe with a jsonl source, a package, recorded attempts and a recorded generator."""
-    import random
-
     folder = tmp_path_factory.mktemp("code")
     for name, text in PACKAGE.items():
         file = folder / "packages" / "plusone" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    draw = random.Random(3)
-    sound, lone = row_of(TASKS[1], draw), row_of(TASKS[0], draw, tests=2, right=1)
+    sound, lone = sound_row(1), sound_row(0, tests=2, right=1)
     sound["parallel"] = True
     (folder / "problems.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (sound, lone)))
     right = f"```python\n{READ}print(max(a) - min(a))\n```"
@@ -311,9 +306,3 @@ def test_a_folder_without_packages_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "nothing").mkdir()
     with pytest.raises(SourceError, match="holds no problem package"):
         require_source(empty, tmp_path)
-
-
-def test_the_demos_files_are_what_the_script_makes(tmp_path: Path) -> None:
-    make_data.write(tmp_path)
-    for name in make_data.FILES:
-        assert (tmp_path / name).read_bytes() == (make_data.HERE / name).read_bytes(), name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,7 @@ from flows.stages.programs import PROGRAMS
 from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES
 from flows.stages.statements import STATEMENTS
-from tests.demo_data.code.faults import row_of
-from tests.demo_data.code.tasks import TASKS
+from tests.flows.code_rows import sound_row
 from tests.flows.conftest import write_jsonl
 from tests.flows.run.conftest import losing_a_node
 
@@ -95,8 +93,7 @@ def ran(inputs: Path, out: Path, runner: str) -> dict[str, object]:
     recipe = inputs / "code.toml"
     if not recipe.exists():
         recipe.write_text(CODE_RECIPE)
-        draw = random.Random(5)
-        write_jsonl(inputs / "lists.jsonl", [row_of(task, draw, tests=2, right=2, wrong=1) for task in TASKS[:4]])
+        write_jsonl(inputs / "lists.jsonl", [sound_row(number, tests=2, right=2, wrong=1) for number in range(4)])
     run = new_run(recipe, [f"runner={runner}"], out)
     with runner_of(run.recipe):
         matrix = run_pipeline(run, (SOURCES, PROGRAMS, EXECUTION_MATRIX))[EXECUTION_MATRIX]

@@ -1,13 +1,12 @@
 """Families of models in vLLM: a folder that was trained and saved is loaded, sampled, and takes new weights.
 
 vLLM's log-probabilities are the trainer's before and after an update. One server after another.
-`GOLDILOCKS_FAMILIES=all` tries each family of docs/reference/model-families.md, as for a new version of vLLM.
+The gate `training/in-vllm` tries each family of docs/reference/model-families.md, as for a new version of vLLM.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 import torch
 
 from curation.policies.completions import TokenCompletion
+from tests.places import IS_WHOLE
 from tests.training.families import FAMILIES, IN_VLLM, make_family
 from tests.training.optimisation.packed import pack_samples
 from tests.training.vllm_running import Running, running
@@ -31,9 +31,8 @@ pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 PACKING = PackingSettings(micro_batch_tokens=512)
 TOLERANCES = {"float32": 1e-3, "bfloat16": 0.3}
-DIFFERENT = ("qwen3_moe", "granite_hybrid")
-"""Experts; state spaces. Other tests give a dense model with tied embeddings, the embedded one, new weights."""
-TRIED = tuple(IN_VLLM) if os.environ.get("GOLDILOCKS_FAMILIES") == "all" else DIFFERENT
+TRIED = tuple(IN_VLLM) if IS_WHOLE else ("granite_hybrid",)
+"""Experts and state spaces. Other tests give a dense model with tied embeddings, the embedded one, new weights."""
 
 
 @pytest.fixture(autouse=True, scope="module")

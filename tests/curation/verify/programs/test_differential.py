@@ -10,7 +10,6 @@ set, or namespaces.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits
 from tests.curation.verify.programs.differential import Bare, Seen, differences
 from tests.curation.verify.programs.foreign_styles import Style
+from tests.places import IS_WHOLE
 
 RUNGS = ("namespaces", "user-namespace", "landlock")
 ROWS = [json.loads(line) for line in Path(__file__).with_name("styles.jsonl").read_text("utf-8").splitlines()]
@@ -33,8 +33,6 @@ STYLES = {
     for row in ROWS
 }
 NEEDS = {f"{row['lang']}: {row['name']}": {*row.get("needs", ())} for row in ROWS}
-ALL = "GOLDILOCKS_ALL_STYLES"
-"""The variable with which every style runs on every rung."""
 QUICK = [f"{row['lang']}: {row['name']}" for row in ROWS if row.get("quick")]
 
 
@@ -158,8 +156,7 @@ def test_threads_have_stacks_as_outside_and_the_main_one_what_memory_there_is(ru
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", RUNGS, indirect=True)
 def test_no_style_is_judged_otherwise_than_outside(runner: Runner, bare: Bare) -> None:
-    """All styles in Python and a quarter in C++ on the strongest rung, a ninth of all on each weaker one."""
+    """Some styles on each rung, others on another; all on every rung for the gate `programs/styles`."""
     known, part = corpus(runner), RUNGS.index(runner.box.rung)
-    python, cpp = ([name for name in known if known[name].lang is lang] for lang in CodeLang)
-    some = [*known] if os.environ.get(ALL) else [*python, *cpp[::4]] if part == 0 else [*known][part::9]
+    some = [*known] if IS_WHOLE else [*known][part :: (12, 40, 40)[part]]
     assert differences(runner, truth(runner, bare, {name: known[name] for name in some})) == {}

@@ -148,7 +148,6 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_canonical_solutions_pass(runner: Runner) -> None:
-    """A part of each benchmark; `tests/benchmarks/bench_programs.py` judges them whole."""
     jobs = [
         human_eval(row)
         for row in rows("humaneval.jsonl")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -197,33 +196,23 @@ def test_the_problem_decides_whether_programs_may_start_processes(runner: Runner
 ADDS = HEAD + "int main() { int n; cin >> n; cout << n + 1; }"
 
 
-@pytest.fixture
-def private_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A cache below /tmp, which a box with a /tmp of its own covers."""
-    if not os.access("/tmp", os.W_OK):
-        pytest.skip("/tmp is not this user's to write")
-    with tempfile.TemporaryDirectory(dir="/tmp") as place:
-        monkeypatch.setenv("XDG_CACHE_HOME", place)
-        yield Path(place)
-
-
 @pytest.mark.slow
-def test_cpp_compiles_where_the_cache_lies_below_the_temporary_folder(private_cache: Path) -> None:
-    with Runner(1) as own:
-        assert run(own, ADDS, CodeLang.CPP).verdict is CodeVerdict.AC
-        (header,) = private_cache.rglob("stdc++.h.gch")
-        shown = own.cpp({"main.cpp": ADDS.encode()}, ("main.cpp", "-H"))
-    assert f"! {own.box.seen_tools}" in shown.log, "the header made before is used"
-    assert header.name in shown.log
-
-
-@pytest.mark.slow
-def test_what_programs_are_linked_with_may_go_and_that_is_no_fault_of_theirs(private_cache: Path) -> None:
-    with Runner(1) as own:
-        assert run(own, ADDS, CodeLang.CPP).verdict is CodeVerdict.AC
-        (lost,) = private_cache.rglob("threads.o")
-        lost.unlink()
-        other = run(own, ADDS + "\n", CodeLang.CPP)
-        assert other.verdict is CodeVerdict.BROKEN
-        assert "threads.o, which C++ programs are linked with, has gone; start the command again" in other.how
-        assert run(own, ADDS + "// known", CodeLang.CPP).verdict is CodeVerdict.BROKEN
+@pytest.mark.skipif(not os.access("/tmp", os.W_OK), reason="/tmp is not this user's to write")
+def test_a_cache_below_the_temporary_folder_is_used_and_what_it_loses_is_no_programs_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A box with a /tmp of its own covers that folder."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as place, monkeypatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", place)
+        with Runner(1) as own:
+            assert run(own, ADDS, CodeLang.CPP).verdict is CodeVerdict.AC
+            (header,) = Path(place).rglob("stdc++.h.gch")
+            shown = own.cpp({"main.cpp": ADDS.encode()}, ("main.cpp", "-H"))
+            assert f"! {own.box.seen_tools}" in shown.log, "the header made before is used"
+            assert header.name in shown.log
+            (lost,) = Path(place).rglob("threads.o")
+            lost.unlink()
+            other = run(own, ADDS + "\n", CodeLang.CPP)
+            assert other.verdict is CodeVerdict.BROKEN
+            assert "threads.o, which C++ programs are linked with, has gone; start the command again" in other.how
+            assert run(own, ADDS + "// known", CodeLang.CPP).verdict is CodeVerdict.BROKEN

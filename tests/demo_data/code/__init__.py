@@ -1,1 +1,0 @@
-"""The generator of the code demo's data: tasks, planted faults, attempts."""

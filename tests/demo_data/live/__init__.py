@@ -1,1 +1,0 @@
-"""The generator of the live demo's problems."""
