@@ -102,12 +102,6 @@ def styles() -> Measured:
     return tests_pass("tests/curation/verify/programs/test_differential.py", "-k", "test_no_style")
 
 
-@gate("landlock-with-user", Limit("==", 1, "test"), tier="room")
-def landlock_with_user() -> Measured:
-    """Return whether every attack fails on Landlock where each slot has a user id of its own."""
-    return tests_pass("tests/curation/verify/sandbox/test_landlock_with_user.py")
-
-
 @gate("speed", Limit(">=", 1.2, "times LiveCodeBench"), tier="room")
 def speed() -> Measured:
     """Return how many times our tests per CPU second are LiveCodeBench's, of the kind of program where it is less."""

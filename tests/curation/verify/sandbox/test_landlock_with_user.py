@@ -16,13 +16,10 @@ import pytest
 
 import curation
 from tests.conftest import TEMPORARY
-from tests.places import IS_WHOLE
 
 CHECKOUT = Path(curation.__file__).resolve().parents[1]
 FOLDER = "tests/curation/verify/sandbox"
-OF_USERS = ("files", "processes")
-"""Attacks that a user id of its own makes possible or confines; others are the same without one."""
-ATTACKS = [f"{FOLDER}/test_attacks_{part}.py" for part in (*OF_USERS, *(("kernel", "resources") if IS_WHOLE else ()))]
+ATTACKS = [f"{FOLDER}/test_attacks_{part}.py" for part in ("files", "kernel", "processes", "resources")]
 PLUGIN = "tests.curation.verify.sandbox.opened"
 LIMIT_S = 1500
 
