@@ -1,4 +1,4 @@
-"""Implements `goldilocks run`."""
+"""Implements `goldilocks run` and `refresh`: as flow runs, if the user has a Prefect API."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from curation.public_urls import public_text
 from flows.cli.status import show_status
 from flows.pipelines.by_recipe import check_inputs, pipeline_of
 from flows.pipelines.curating import curate
+from flows.pipelines.refresh import RefreshResult, refresh, summarise_refresh
 from flows.run.offline import offline
 from flows.run.pipeline import read_result
 from flows.run.recipe import recipe_warnings
@@ -42,23 +43,36 @@ def run_recipe(
     if no_model:
         with offline():
             curated = curate(path.absolute(), run.folder, list(overrides))
+    elif user_api() is None:
+        curated = curate(path.absolute(), run.folder, list(overrides))
     else:
-        curated = _curate(run, path.absolute(), list(overrides))
+        from flows.loop import CURATION
+
+        flow = CURATION[run.recipe.flow].with_options(retries=0)
+        made = flow(path.absolute(), run.folder, list(overrides))
+        assert made is not None, "only a deployment's run is passed over"
+        curated = made
     show_status(run.folder, as_json=as_json)
     if not as_json:
         SafeConsole().print(f"\ncurated set and card: {curated / 'README.md'}")
     return curated
 
 
-def _curate(run: Run, path: Path, overrides: list[str]) -> Path:
-    """Run the pipeline, as a flow run if the user has a Prefect API."""
-    if user_api() is None:
-        return curate(path, run.folder, overrides)
-    from flows.loop import CURATION
+def refresh_run(folder: Path, policy: Path, attempts: Path | None = None, *, accept: bool = False) -> RefreshResult:
+    """Refresh a run's set and print the result."""
+    result: RefreshResult | None = None
+    if user_api() is not None:
+        from flows.refresh import refresh as refresh_flow
 
-    curated = CURATION[run.recipe.flow].with_options(retries=0)(path, run.folder, overrides)
-    assert curated is not None, "only a deployment's run is passed over"
-    return curated
+        made = refresh_flow.with_options(retries=0)(folder, policy, attempts, accept=accept)
+        assert made is None or isinstance(made, RefreshResult)  # a state is what a deployment's run returns
+        result = made
+    if result is None:  # without a Prefect API, or the flow saw that this checkpoint was used before
+        result = refresh(folder, policy, attempts, accept=accept)
+    console = SafeConsole()
+    for line in summarise_refresh(result):
+        console.print(line)
+    return result
 
 
 def _print_plan(run: Run) -> None:

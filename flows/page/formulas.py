@@ -65,7 +65,7 @@ def rendered(text: str | None, words: Iterable[str] = ()) -> Markup:
     if not text:
         return Markup("")
     wanted = sorted({word for word in words if word.strip()}, key=len, reverse=True)
-    pattern = re.compile("|".join(map(re.escape, wanted)), re.IGNORECASE) if wanted else None
+    pattern = re.compile(f"({'|'.join(map(re.escape, wanted))})", re.IGNORECASE) if wanted else None
     out: list[Markup] = []
     for kind, piece in pieces(text):
         if kind == "text":
@@ -122,11 +122,7 @@ def _clean(made: str) -> Markup | None:
 
 
 def _marked(text: str, pattern: re.Pattern[str] | None) -> Markup:
-    if pattern is None:
-        return escape(text)
-    out, end = [], 0
-    for match in pattern.finditer(text):
-        if match[0]:
-            out += [escape(text[end : match.start()]), _OPEN_MARK, escape(match[0]), _CLOSE_MARK]
-            end = match.end()
-    return Markup("").join([*out, escape(text[end:])])
+    pieces = map(escape, pattern.split(text) if pattern is not None else [text])  # each second one is a match
+    return Markup("").join(
+        _OPEN_MARK + piece + _CLOSE_MARK if number % 2 else piece for number, piece in enumerate(pieces)
+    )

@@ -18,11 +18,9 @@ from starlette.routing import Route
 from curation.publish import review
 from curation.questions.debates import evidence
 from curation.records import ConfigError, GoldilocksError, StoreError, VerifierError
-from flows.page.attempts import attempts_at
-from flows.page.dispute_queue import waiting_for
 from flows.page.marking import deciding_words
-from flows.page.open_runs import OpenRuns, curation_run
-from flows.page.problem_page import source_row
+from flows.page.open_runs import OpenRuns, curation_run, waiting_for
+from flows.page.problem_page import attempts_at, source_row
 from flows.page.rendering import show
 from flows.publish.debates import read_debates
 from flows.publish.disputes import settle, take_back

@@ -39,27 +39,23 @@ def funnel_stages(run: ShownRun, table: Table) -> list[Table]:
         attempts_of(part).name: f"planned {plan.attempts} attempts, {plan.tokens} tokens"
         for part, plan in stored_plan(open_run(run.folder)).items()
     }
-    most = max((stage["in"] for stage in table["stages"]), default=0) or 1
-    return [
-        {
-            "table": stage,
-            "bars": _bars(stage, WIDTH / most),
-            "seconds": times.get(stage["name"]),
-            "progress": last.get(stage["name"]),
-            "planned": None if stage["finished"] else planned.get(stage["name"]),
-            "place": _place(stage, last.get(stage["name"])),
-        }
-        for stage in table["stages"]
-    ]
-
-
-def _place(stage: Table, progress: Table | None) -> float:
-    if stage["finished"]:
-        return 1.0
-    if progress is not None and progress.get("total"):
-        return float(progress["problems"] / progress["total"])
-    total = stage["shards_in_all"]
-    return stage["shards"] / total if total else 0.0
+    most, stages = max((stage["in"] for stage in table["stages"]), default=0) or 1, []
+    for stage in table["stages"]:
+        progress, total = last.get(stage["name"]), stage["shards_in_all"]
+        place = stage["shards"] / total if total else 0.0
+        if progress is not None and progress.get("total"):
+            place = progress["problems"] / progress["total"]
+        stages.append(
+            {
+                "table": stage,
+                "bars": _bars(stage, WIDTH / most),
+                "seconds": times.get(stage["name"]),
+                "progress": progress,
+                "planned": None if stage["finished"] else planned.get(stage["name"]),
+                "place": 1.0 if stage["finished"] else place,
+            }
+        )
+    return stages
 
 
 def _bars(stage: Table, scale: float) -> list[Table]:

@@ -146,18 +146,14 @@ def _stage_facts(
     band, policy = difficulty_stage(run.recipe, part).band, version.policy
     if part != run.parts[-1]:
         policy = attempt_key(attempts_of(part).folder_in(run, version.verifier)).policy
-    rates = _pass_rates(decided, exported)
-    return facts.StageFacts(decided.stage.title, policy, band.min_correct, band.max_pass_rate, band.attempts, rates)
-
-
-def _pass_rates(decided: StageResult, exported: StageResult) -> pl.DataFrame:
     inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
-    is_told = pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)
+    was_judged = pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)
     shards = (
-        facts.as_rates(decisions.filter(is_told).with_columns(foreseen_inside=inside), published)
+        facts.as_rates(decisions.filter(was_judged).with_columns(foreseen_inside=inside), published)
         for decisions, published in _with_published(decided, exported)
     )
-    return facts.add_counts(facts.RATES, shards)
+    rates = facts.add_counts(facts.RATES, shards)
+    return facts.StageFacts(decided.stage.title, policy, band.min_correct, band.max_pass_rate, band.attempts, rates)
 
 
 def _compared(first: StageResult, last: StageResult, exported: StageResult) -> facts.StageComparison:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -150,17 +151,13 @@ def _settle(run: Run, rows: pl.DataFrame, min_score: float) -> dict[str, str]:
 
     Problems that a person has judged and unreadable answers are skipped.
     """
-    spoken = review.read_statements(run.folder)
-    wanted = {name: text for name, text in accepted_answers(rows, min_score).items() if name not in spoken}
+    judged_by_people = review.read_statements(run.folder)
     notes = {row["id"]: f"{evidence(row)}, judged by {row['judge']}" for row in rows.iter_rows(named=True)}
     settled: dict[str, str] = {}
-    if not wanted:
-        return settled
     with open_judge(run) as judge:
-        for name, text in wanted.items():
-            try:
-                settle(run, review.ReviewVerdict(name, text, REVIEWER, notes[name]), judge)
-            except ConfigError:
-                continue  # it stays disputed, with its evidence
-            settled[name] = text
+        for name, text in accepted_answers(rows, min_score).items():
+            if name not in judged_by_people:
+                with suppress(ConfigError):  # it stays disputed, with its evidence
+                    settle(run, review.ReviewVerdict(name, text, REVIEWER, notes[name]), judge)
+                    settled[name] = text
     return settled
