@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 from curation.http_server import address_of, listen, server_of
 from curation.records import ConfigError, GoldilocksError, StoreError
 from curation.server_guard import LOCAL, is_same
-from flows.page import problem_page, review_tab, row_index, run_tab
+from flows.page import problem_page, review_tab, run_tab
 from flows.page.open_runs import OpenRuns
 from flows.page.rendering import STATIC, show
 from flows.page.runs import ShownRun, find_runs
@@ -54,7 +54,6 @@ def make_app(root: Path, token: str | None = None, prefix: str = "", only: Seque
         Route("/enter", _enter, methods=["GET", "POST"]),
         Mount("/static", StaticFiles(directory=STATIC)),
         *run_tab.ROUTES,
-        *row_index.ROUTES,
         *problem_page.ROUTES,
         *review_tab.ROUTES,
     ]

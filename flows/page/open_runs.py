@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar, cast
@@ -17,12 +19,11 @@ from starlette.requests import Request
 from curation.publish import review
 from curation.records import StoreError
 from curation.verify.math_judge import Judge
-from flows.page.leases import Leases
 from flows.page.row_index import RowIndex, made_from
 from flows.page.runs import ShownRun
 from flows.publish.disputes import published_queue
 from flows.publish.versions import newest_run
-from flows.run.run_folder import Run, verdicts_of_people
+from flows.run.run_folder import Run
 from flows.stages.judging import open_judge
 
 MOST_INDEXES = 4
@@ -33,6 +34,66 @@ MOST_EVIDENCE = 16
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+
+LEASE_S = 300.0
+
+
+@dataclass(slots=True)
+class Leases:
+    """A run's leases by session: problem and end. Thread-safe.
+
+    Args:
+        clock: in seconds.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    _held: dict[str, tuple[str, float]] = field(default_factory=dict)
+    _skipped: dict[str, set[str]] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def take(self, problems: Sequence[str], session: str, wanted: str | None = None) -> str | None:
+        """Lease the first free problem, or return None.
+
+        Args:
+            problems: in order.
+            wanted: preferred, if free.
+        """
+        with self._lock:
+            mine = self._held.pop(session, ("", 0.0))[0]
+            others = self._others(session)
+            free = [name for name in problems if name not in others]
+            fresh = [name for name in free if name not in self._skipped.get(session, ())]
+            if not fresh:
+                self._skipped.pop(session, None)
+            open_to_it = fresh or free
+            choice = next((name for name in (wanted, mine) if name in open_to_it), None) or next(iter(open_to_it), None)
+            if choice is not None:
+                self._held[session] = (choice, self.clock() + LEASE_S)
+            return choice
+
+    def renew(self, problem: str, session: str) -> bool:
+        """Prolong a lease; return False if another session has it."""
+        with self._lock:
+            if problem in self._others(session):
+                return False
+            self._held[session] = (problem, self.clock() + LEASE_S)
+            return True
+
+    def skip(self, problem: str, session: str) -> None:
+        """Return a problem, not to be offered while others wait."""
+        with self._lock:
+            self._held.pop(session, None)
+            self._skipped.setdefault(session, set()).add(problem)
+
+    def release(self, session: str) -> None:
+        """End a session's lease."""
+        with self._lock:
+            self._held.pop(session, None)
+
+    def _others(self, session: str) -> set[str]:
+        now = self.clock()
+        return {problem for other, (problem, until) in self._held.items() if other != session and until > now}
+
 
 Disputes = dict[str, dict[str, Any]]
 """By problem: its texts, its references, disputed first, and ``wrong``, the probability that this one is wrong.
@@ -61,15 +122,6 @@ def disputes_of(run: Run) -> Disputes:
     )
     grouped = grouped.sort("wrong", descending=True, nulls_last=True, maintain_order=True)
     return {row["id"]: row for row in grouped.iter_rows(named=True)}
-
-
-def waiting_for(run: Run, disputes: Disputes, reviewer: str) -> tuple[Disputes, dict[str, int]]:
-    """Return a reviewer's open disputes, and the numbers of all, settled, and own judged ones."""
-    settled = verdicts_of_people(run).keys() & disputes.keys()
-    said = review.read_statements(run.folder)
-    mine = {name for name in said if name in disputes and any(one.reviewer == reviewer for one in said[name])}
-    waiting = {name: dispute for name, dispute in disputes.items() if name not in settled | mine}
-    return waiting, {"total": len(disputes), "settled": len(settled), "mine": len(mine)}
 
 
 class _Kept(Generic[Key, Value]):

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from curation.records import Domain
 from curation.thinking import split_response
-from flows.page.marking import deciding_words, differences
+from flows.page.formulas import deciding_words, differences
 from flows.page.open_runs import curation_run
 from flows.page.rendering import show
 from flows.pipelines.by_recipe import pipeline_of

@@ -1,4 +1,4 @@
-"""The tab of rows, which finds a run's rows by words, stage, reason and pass rate.
+"""Indexes a run's rows by words, stage, reason and pass rate.
 
 Invariant: each row is here once, so rows = dropped + kept. Memory: about 0.9 kB a row.
 """
@@ -11,13 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import polars as pl
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
-from flows.page.marking import deciding_words
-from flows.page.open_runs import curation_run
-from flows.page.rendering import show
 from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.run_tables import verifier_of
 from flows.run.pipeline import read_result
@@ -244,37 +238,3 @@ def _finished(run: Run) -> list[StageResult]:
     verifier = verifier_of(run)
     results = (read_result(stage, run, verifier) for stage in pipeline_of(run.recipe).stages_of(run))
     return [result for result in results if result is not None]
-
-
-ROWS_A_PAGE = 50
-
-
-def _rows(request: Request) -> Response:
-    shown, run = curation_run(request)
-    index = request.app.state.page.runs.rows(run)
-    query = read_query(request.query_params)
-    found = index.find(query)
-    count, text = found.places.len(), request.query_params.get("page", "0")
-    pages = max(1, -(-count // ROWS_A_PAGE))
-    page = min(int(text), pages - 1) if text.isdecimal() and len(text) < 8 else 0
-    rows = index.rows(found, page * ROWS_A_PAGE, ROWS_A_PAGE)
-    for row in rows:
-        row["marked"] = [*query.words.split(), *deciding_words(row["evidence"], row["statement"])]
-    return show(
-        request,
-        "rows.html",
-        run=shown,
-        tab="rows",
-        query=query,
-        facets=found.facets,
-        rows=rows,
-        found=count,
-        height=index.table.height,
-        page=page,
-        pages=pages,
-        titles={**index.titles, CURATED: CURATED, GOING: GOING},
-        sorts=list(SORTS),
-    )
-
-
-ROUTES = [Route("/r/{run}/rows", _rows)]

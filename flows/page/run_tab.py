@@ -1,4 +1,4 @@
-"""The tab of a run: funnel, progress, durations and card."""
+"""The tab of a run, with funnel, progress, durations and card, and the tab of its rows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from starlette.routing import Route
 
 from curation.publish import receipts
 from curation.storage.locks import is_locked
-from flows.page.open_runs import inside, shown_run
+from flows.page.formulas import deciding_words
+from flows.page.open_runs import curation_run, inside, shown_run
 from flows.page.rendering import show
+from flows.page.row_index import CURATED, GOING, SORTS, read_query
 from flows.page.runs import ShownRun
 from flows.pipelines.planned_costs import compare_with_plan, stored_plan
 from flows.pipelines.run_tables import status_table, verifier_of
@@ -41,6 +43,11 @@ def funnel_stages(run: ShownRun, table: Table) -> list[Table]:
     }
     most, stages = max((stage["in"] for stage in table["stages"]), default=0) or 1, []
     for stage in table["stages"]:
+        bars, x = [], 0.0  # of kept rows and of each drop reason, the largest first
+        for reason, rows in ((None, stage["kept"]), *sorted(stage["reasons"].items(), key=lambda item: -item[1])):
+            width = WIDTH / most * rows
+            bars += [{"x": x, "width": width, "rows": rows, "reason": reason}] if rows else []
+            x += width
         progress, total = last.get(stage["name"]), stage["shards_in_all"]
         place = stage["shards"] / total if total else 0.0
         if progress is not None and progress.get("total"):
@@ -48,7 +55,7 @@ def funnel_stages(run: ShownRun, table: Table) -> list[Table]:
         stages.append(
             {
                 "table": stage,
-                "bars": _bars(stage, WIDTH / most),
+                "bars": bars,
                 "seconds": times.get(stage["name"]),
                 "progress": progress,
                 "planned": None if stage["finished"] else planned.get(stage["name"]),
@@ -56,16 +63,6 @@ def funnel_stages(run: ShownRun, table: Table) -> list[Table]:
             }
         )
     return stages
-
-
-def _bars(stage: Table, scale: float) -> list[Table]:
-    """Return the bars of kept rows and of each drop reason, the largest first."""
-    bars, x = [], 0.0
-    dropped = sorted(stage["reasons"].items(), key=lambda item: -item[1])
-    for reason, rows in ((None, stage["kept"]), *dropped):
-        bars += [{"x": x, "width": scale * rows, "rows": rows, "reason": reason}] if rows else []
-        x += scale * rows
-    return bars
 
 
 def _run(request: Request) -> Response:
@@ -104,8 +101,40 @@ def _picture(request: Request) -> Response:
     return FileResponse(inside(folder, name) if name.endswith(".png") else inside(folder, ".none"))
 
 
+ROWS_A_PAGE = 50
+
+
+def _rows(request: Request) -> Response:
+    shown, run = curation_run(request)
+    index = request.app.state.page.runs.rows(run)
+    query = read_query(request.query_params)
+    found = index.find(query)
+    count, text = found.places.len(), request.query_params.get("page", "0")
+    pages = max(1, -(-count // ROWS_A_PAGE))
+    page = min(int(text), pages - 1) if text.isdecimal() and len(text) < 8 else 0
+    rows = index.rows(found, page * ROWS_A_PAGE, ROWS_A_PAGE)
+    for row in rows:
+        row["marked"] = [*query.words.split(), *deciding_words(row["evidence"], row["statement"])]
+    return show(
+        request,
+        "rows.html",
+        run=shown,
+        tab="rows",
+        query=query,
+        facets=found.facets,
+        rows=rows,
+        found=count,
+        height=index.table.height,
+        page=page,
+        pages=pages,
+        titles={**index.titles, CURATED: CURATED, GOING: GOING},
+        sorts=list(SORTS),
+    )
+
+
 ROUTES = [
     Route("/r/{run}/", _run),
     Route("/r/{run}/part", _part),
+    Route("/r/{run}/rows", _rows),
     Route("/r/{run}/plots/{name}", _picture),
 ]
