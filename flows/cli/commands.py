@@ -14,7 +14,7 @@ from flows.pipelines.refresh import RefreshResult, refresh, summarise_refresh
 from flows.run.offline import offline
 from flows.run.pipeline import read_result
 from flows.run.recipe import recipe_warnings
-from flows.run.run_folder import Run, new_run
+from flows.run.run_folder import new_run
 from flows.run.terminal import SafeConsole
 from flows.serve.server import user_api
 
@@ -38,7 +38,15 @@ def run_recipe(
     for line in recipe_warnings(run.recipe, run.recipe_folder):
         print(f"warning: {line}", file=sys.stderr)
     if dry:
-        _print_plan(run)
+        console = SafeConsole()
+        console.print(f"{run.recipe.name}: would run {run.recipe.flow} in {run.folder}")
+        check_inputs(run)
+        stages = pipeline_of(run.recipe).stages_of(run)
+        for line in (line for stage in stages for line in stage.describe(run)):
+            console.print(f"  {public_text(line)}")
+        finished = [stage.name for stage in stages if not stage.by_verifier and read_result(stage, run) is not None]
+        reused = "finished there, and reused where nothing it is made from has changed"
+        console.print(f"  {reused}: {', '.join(finished) or 'nothing'}")
         return None
     if no_model:
         with offline():
@@ -73,17 +81,3 @@ def refresh_run(folder: Path, policy: Path, attempts: Path | None = None, *, acc
     for line in summarise_refresh(result):
         console.print(line)
     return result
-
-
-def _print_plan(run: Run) -> None:
-    recipe = run.recipe
-    console = SafeConsole()
-    console.print(f"{recipe.name}: would run {recipe.flow} in {run.folder}")
-    check_inputs(run)
-    stages = pipeline_of(recipe).stages_of(run)
-    for line in (line for stage in stages for line in stage.describe(run)):
-        console.print(f"  {public_text(line)}")
-    finished = [stage.name for stage in stages if not stage.by_verifier and read_result(stage, run) is not None]
-    console.print(
-        f"  finished there, and reused where nothing it is made from has changed: {', '.join(finished) or 'nothing'}"
-    )

@@ -107,13 +107,9 @@ def run(
 
         changes = [*changes, *copies_on(gpus, recipe, changes)]
     if rehearse is not None:
-        from flows.cli.rehearse import rehearsal_lines
-        from flows.cli.rehearse import rehearse as rehearse_recipe
-        from flows.run.terminal import echo
+        from flows.cli.rehearse import show_rehearsal
 
-        rehearsal = rehearse_recipe(recipe, rehearse, changes, out)
-        echo("\n".join(rehearsal_lines(rehearsal, rehearse)))
-        raise typer.Exit(1 if rehearsal.failures else 0)
+        raise typer.Exit(show_rehearsal(recipe, rehearse, changes, out))
     run_recipe(recipe, changes, out, dry=dry, as_json=json, no_model=offline)
 
 

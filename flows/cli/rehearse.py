@@ -31,6 +31,7 @@ from flows.pipelines.curating import open_curation, publish_set, run_stages
 from flows.run.benches import as_benchmarks
 from flows.run.recipe import load_recipe, parse_recipe
 from flows.run.run_folder import Run, with_grader
+from flows.run.terminal import echo
 from flows.run.training import load_train_recipe
 from flows.stages.sources import SOURCES, check_licenses, require_source
 
@@ -113,28 +114,31 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
             set_value(trainer, change)
         folder.mkdir(parents=True, exist_ok=True)
         atomic_write(grader, tomli_w.dumps(trainer))
-    curated = failures.tried("the pipeline", partial(_curated, run))
+
+    def curated_set() -> Path:
+        with open_curation(run):
+            curated = publish_set(run, run_stages(run))
+        show_status(run.folder)
+        return curated
+
+    curated = failures.tried("the pipeline", curated_set)
     if curated is not None:
         failures.tried("licences", lambda: check_licenses(recipe, SOURCES.folder_in(run)))
     return Rehearsal(folder, tuple(failures), curated)
 
 
-def _curated(run: Run) -> Path:
-    with open_curation(run):
-        curated = publish_set(run, run_stages(run))
-    show_status(run.folder)
-    return curated
-
-
-def rehearsal_lines(rehearsal: Rehearsal, share: float) -> list[str]:
-    """Return the result of a rehearsal, a failure per line."""
+def show_rehearsal(path: Path, share: float, overrides: Sequence[str], out: Path | None) -> int:
+    """Rehearse a recipe, print a failure per line, and return the exit status."""
+    rehearsal = rehearse(path, share, overrides, out)
     count = len(rehearsal.failures)
     what = "nothing that it tries would fail" if not count else f"{count} thing{'s' if count > 1 else ''} would fail"
-    return [
+    echo(
         f"\nrehearsed on {100 * share:g} % of the rows in {rehearsal.folder}, with the small model, whose answers (and "
-        f"warnings about them) say nothing of yours: {what}",
-        *(f"  would fail: {failure}" for failure in rehearsal.failures),
-    ]
+        f"warnings about them) say nothing of yours: {what}"
+    )
+    for failure in rehearsal.failures:
+        echo(f"  would fail: {failure}")
+    return int(count > 0)
 
 
 def _small_source(source: Source, share: float, home: Path, failures: _Failures) -> Source | None:

@@ -21,9 +21,8 @@ from curation.http_server import address_of, listen, server_of
 from curation.records import ConfigError, GoldilocksError, StoreError
 from curation.server_guard import LOCAL, is_same
 from flows.page import problem_page, review_tab, run_tab
-from flows.page.open_runs import OpenRuns
+from flows.page.open_runs import OpenRuns, ShownRun, find_runs
 from flows.page.rendering import STATIC, show
-from flows.page.runs import ShownRun, find_runs
 from flows.page.security import ENTRY, Guard, entry_of
 
 

@@ -12,10 +12,9 @@ from starlette.routing import Route
 from curation.publish import receipts
 from curation.storage.locks import is_locked
 from flows.page.formulas import deciding_words
-from flows.page.open_runs import curation_run, inside, shown_run
+from flows.page.open_runs import ShownRun, curation_run, inside, shown_run
 from flows.page.rendering import show
 from flows.page.row_index import CURATED, GOING, SORTS, read_query
-from flows.page.runs import ShownRun
 from flows.pipelines.planned_costs import compare_with_plan, stored_plan
 from flows.pipelines.run_tables import status_table, verifier_of
 from flows.publish.versions import newest_run
