@@ -1,4 +1,4 @@
-"""`goldilocks verify statements`, `overlap`, `answers`, `code` and `export`: one stage on files, without a run."""
+"""`goldilocks export` and `verify statements`, `overlap`, `answers`, `code`, `language`: files without a run."""
 
 from __future__ import annotations
 
@@ -227,9 +227,6 @@ def _columns(first: Sequence[Row], mapped: Sequence[str], path: Path) -> dict[st
     return columns
 
 
-BATCH = 20_000
-
-
 def detect_language_file(
     path: Path, out: Path, *, field: str = "text", among: tuple[str, ...] = (), model: str | None = None
 ) -> dict[str, int]:
@@ -245,14 +242,11 @@ def detect_language_file(
         SourceError: the file is missing or unreadable, or lacks the field.
     """
     require_outside(out, path)
-    rows = read_rows(path)
-    counts: Counter[str] = Counter()
-    first = True
+    rows, counts = read_rows(path), Counter[str]()
     with atomic_replace(out) as handle, bar("detect-language", None) as advance:
         while batch := list(itertools.islice(rows, BATCH)):
-            if first:
+            if not counts:
                 require_path(batch, field, str(path))
-                first = False
             texts = [row.get(field) for row in batch]
             identified = identify_many([text if isinstance(text, str) else "" for text in texts], among or None, model)
             for row, identification in zip(batch, identified, strict=True):

@@ -37,7 +37,7 @@ from flows.stages.judging import open_judge
 from flows.stages.labels import label_shards
 
 SHOWN = 20
-"""Disputes that are printed; DIR/curated/disputed has all."""
+"""Disputes or drawn rows that are printed; files have all."""
 
 SPEECH_SHOWN = 240
 """Characters of a speech that are printed."""

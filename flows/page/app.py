@@ -88,8 +88,8 @@ async def _enter(request: Request) -> Response:
 
 def _sentence(request: Request, error: Exception) -> HTMLResponse:
     name = request.path_params.get("run")
-    runs: list[ShownRun] = request.app.state.page.find_runs()
-    known = {"run": run, "tab": ""} if (run := next((run for run in runs if run.name == name), None)) else {}
+    run = next((run for run in request.app.state.page.find_runs() if run.name == name), None)
+    known = {"run": run, "tab": ""} if run is not None else {}
     return show(request, "error.html", 422, sentence=str(error), **known)
 
 

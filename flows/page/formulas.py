@@ -1,4 +1,4 @@
-"""Renders formulas as MathML of listed elements and attributes; others stay text."""
+"""Renders texts: formulas as MathML of listed elements and attributes, deciding words, and differences."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ _DISPLAY = re.compile(
 )
 _BOXED = re.compile(r"(\\boxed\s*\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})")
 _BARE = re.compile(r"\\[A-Za-z]+|[\^_]\{?\w")
+_QUOTED = re.compile(r"[\"“«„'`‘](.{2,200}?)[\"”»“'`’]")
+_TOKENS = re.compile(r"\s+|\w+|[^\w\s]")
 _FENCE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))", re.DOTALL)
 _OPEN_MARK, _CLOSE_MARK = Markup("<mark>"), Markup("</mark>")
 
@@ -127,10 +129,6 @@ def _marked(text: str, pattern: re.Pattern[str] | None) -> Markup:
     return Markup("").join(
         _OPEN_MARK + piece + _CLOSE_MARK if number % 2 else piece for number, piece in enumerate(pieces)
     )
-
-
-_QUOTED = re.compile(r"[\"“«„'`‘](.{2,200}?)[\"”»“'`’]")
-_TOKENS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 def deciding_words(evidence: object, text: object) -> list[str]:

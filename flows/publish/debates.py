@@ -110,15 +110,12 @@ def _open(folder: Path, models: Sequence[str], overrides: Sequence[str]) -> Run:
 
 
 def _held(run: Run, judge: str, debater: str, debates: Sequence[Debate]) -> list[dict[str, Any]]:
-    sides = 2 * len(debates)
-    budget = FailureBudget(
-        1.0, ROUNDS * sides + len(VIEWS) * len(debates)
-    )  # a refused request leaves its pair without a score
+    sides, complete = 2 * len(debates), list[Debate | None](debates)
+    budget = FailureBudget(1.0, ROUNDS * sides + len(VIEWS) * len(debates))  # refused: its pair gets no score
 
     def is_speech(text: str) -> bool:
         return clean_speech(text, "") is not None
 
-    complete: list[Debate | None] = list(debates)
     with (
         PolicySession(run, COMMAND, debater, budget, SPEECH, is_speech) as session,
         bar("Speeches", ROUNDS * sides) as advance,
