@@ -27,8 +27,8 @@ from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.planned_costs import PLAN, stored_plan
 from flows.run.pipeline import run_pipeline
 from flows.run.policies import open_policy, policy_name
-from flows.run.recipe import recipe_warnings
-from flows.run.run_folder import PARTS, Run, difficulty_stage, new_run, stage_model
+from flows.run.recipe import load_recipe, recipe_warnings
+from flows.run.run_folder import PARTS, Run, difficulty_stage, new_run, stage_model, with_grader
 from flows.run.sampling_session import sampling_requests
 from flows.run.training import load_train_recipe, training_warnings
 from flows.stages.judging import open_judge
@@ -136,8 +136,9 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
     Raises:
         ConfigError: the recipe states no costs, or not for each stage.
     """
-    run = new_run(path, overrides, None)
-    recipe, parts, costs = run.recipe, run.parts, run.recipe.costs
+    recipe = load_recipe(path, overrides)
+    recipe = with_grader(recipe, Path("runs") / recipe.name)
+    parts, costs = PARTS if recipe.stage2 is not None else PARTS[:1], recipe.costs
     if costs is None:
         if all(stage_model(recipe, part).kind == "recorded" for part in parts):
             return []
