@@ -1,4 +1,4 @@
-"""Implements `goldilocks run`."""
+"""Implements `goldilocks run` and `refresh`: as flow runs, if the user has a Prefect API."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from curation.public_urls import public_text
 from flows.cli.status import show_status
 from flows.pipelines.by_recipe import check_inputs, pipeline_of
 from flows.pipelines.curating import curate
+from flows.pipelines.refresh import RefreshResult, refresh, summarise_refresh
 from flows.run.offline import offline
 from flows.run.pipeline import read_result
 from flows.run.recipe import recipe_warnings
-from flows.run.run_folder import Run, new_run
+from flows.run.run_folder import new_run
 from flows.run.terminal import SafeConsole
 from flows.serve.server import user_api
 
@@ -37,39 +38,46 @@ def run_recipe(
     for line in recipe_warnings(run.recipe, run.recipe_folder):
         print(f"warning: {line}", file=sys.stderr)
     if dry:
-        _print_plan(run)
+        console = SafeConsole()
+        console.print(f"{run.recipe.name}: would run {run.recipe.flow} in {run.folder}")
+        check_inputs(run)
+        stages = pipeline_of(run.recipe).stages_of(run)
+        for line in (line for stage in stages for line in stage.describe(run)):
+            console.print(f"  {public_text(line)}")
+        finished = [stage.name for stage in stages if not stage.by_verifier and read_result(stage, run) is not None]
+        reused = "finished there, and reused where nothing it is made from has changed"
+        console.print(f"  {reused}: {', '.join(finished) or 'nothing'}")
         return None
     if no_model:
         with offline():
             curated = curate(path.absolute(), run.folder, list(overrides))
+    elif user_api() is None:
+        curated = curate(path.absolute(), run.folder, list(overrides))
     else:
-        curated = _curate(run, path.absolute(), list(overrides))
+        from flows.loop import CURATION
+
+        flow = CURATION[run.recipe.flow].with_options(retries=0)
+        made = flow(path.absolute(), run.folder, list(overrides))
+        assert made is not None, "only a deployment's run is passed over"
+        curated = made
     show_status(run.folder, as_json=as_json)
     if not as_json:
         SafeConsole().print(f"\ncurated set and card: {curated / 'README.md'}")
     return curated
 
 
-def _curate(run: Run, path: Path, overrides: list[str]) -> Path:
-    """Run the pipeline, as a flow run if the user has a Prefect API."""
-    if user_api() is None:
-        return curate(path, run.folder, overrides)
-    from flows.loop import CURATION
+def refresh_run(folder: Path, policy: Path, attempts: Path | None = None, *, accept: bool = False) -> RefreshResult:
+    """Refresh a run's set and print the result."""
+    result: RefreshResult | None = None
+    if user_api() is not None:
+        from flows.refresh import refresh as refresh_flow
 
-    curated = CURATION[run.recipe.flow].with_options(retries=0)(path, run.folder, overrides)
-    assert curated is not None, "only a deployment's run is passed over"
-    return curated
-
-
-def _print_plan(run: Run) -> None:
-    recipe = run.recipe
+        made = refresh_flow.with_options(retries=0)(folder, policy, attempts, accept=accept)
+        assert made is None or isinstance(made, RefreshResult)  # a state is what a deployment's run returns
+        result = made
+    if result is None:  # without a Prefect API, or the flow saw that this checkpoint was used before
+        result = refresh(folder, policy, attempts, accept=accept)
     console = SafeConsole()
-    console.print(f"{recipe.name}: would run {recipe.flow} in {run.folder}")
-    check_inputs(run)
-    stages = pipeline_of(recipe).stages_of(run)
-    for line in (line for stage in stages for line in stage.describe(run)):
-        console.print(f"  {public_text(line)}")
-    finished = [stage.name for stage in stages if not stage.by_verifier and read_result(stage, run) is not None]
-    console.print(
-        f"  finished there, and reused where nothing it is made from has changed: {', '.join(finished) or 'nothing'}"
-    )
+    for line in summarise_refresh(result):
+        console.print(line)
+    return result

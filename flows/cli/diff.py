@@ -36,17 +36,11 @@ from flows.stages.questions import final_verdicts
 _FURTHER = {TESTS_TABLE: ["index", "input", "output"], JUDGING_TABLE: None}
 """Tables of programs and their compared columns; None: all."""
 
-_DROPPED = {"id": pl.String(), "reason": pl.String()}
-
 _AFTER_DATA = 1 << 40
 """First place of dropped rows."""
 
 SHOWN = 3
 """Changed verdicts that are shown per problem."""
-
-_COMPARED = ("outcome", "answer", "answer_class")
-
-UNMOVED = (VersionChange.KEPT, VersionChange.LEFT_OUT)
 
 JudgedVersion = tuple[Run, Version]
 
@@ -120,8 +114,11 @@ def _compare(tables: Sequence[pl.LazyFrame], sides: Sequence[_Set], folder: Path
     """Yield the changes of some problems at a time, after reading all to find reworded rows."""
     came, left, changes = list[pl.DataFrame](), list[pl.DataFrame](), list[Path]()
     for old_data, old_dropped, new_data, new_dropped in in_order(*tables, by=("problem", "at")):
-        was = PublishedTables(old_data.drop("problem"), old_dropped, sides[0].further_of(old_data))
-        now = PublishedTables(new_data.drop("problem"), new_dropped, sides[1].further_of(new_data))
+        tables_of = []
+        for own, data, dropped in ((sides[0], old_data, old_dropped), (sides[1], new_data, new_dropped)):
+            further = {name: table.join(data, on="problem", how="semi") for name, table in own.further.items()}
+            tables_of.append(PublishedTables(data.drop("problem"), dropped, further))
+        was, now = tables_of
         table = set_diff.part_changes(was, now)
         for found, side, change in ((came, now, VersionChange.ADDED), (left, was, VersionChange.REMOVED)):
             rows = set_diff.moved_rows(side, table, change)
@@ -136,7 +133,12 @@ def _compare(tables: Sequence[pl.LazyFrame], sides: Sequence[_Set], folder: Path
 def print_diff(diff: SetDiff, out: Path | None, *, as_json: bool) -> None:
     """Print a comparison; write all rows to ``out`` (.parquet or .jsonl)."""
     if out is not None and diff.table is not None:
-        _write(diff.table, out)
+        if out.suffix not in (".parquet", ".jsonl"):
+            raise SourceError(f"--out {out}: the name must end in .parquet or .jsonl.")
+        if out.suffix == ".parquet":
+            write_parquet(out, diff.table)
+        else:
+            atomic_write(out, diff.table.write_ndjson())
     measured, shift = set_diff.rate_shift(diff.moves)
     if as_json:
         sizes = dict(zip(("old", "new"), diff.sizes, strict=True))
@@ -146,52 +148,43 @@ def print_diff(diff: SetDiff, out: Path | None, *, as_json: bool) -> None:
     console = SafeConsole()
     for side, place, size in zip(("old", "new"), (diff.old, diff.new), diff.sizes, strict=True):
         console.print(f"{side}  {place}: {size:,} problems")
-    contents = f": {_contents_text(diff.differing)}" if diff.has_contents else ""
-    console.print(f"in both {diff.counts[VersionChange.KEPT] + diff.counts[set_diff.REWORDED]:,}{contents}")
+    differing = ", ".join(f"{name} ({count:,})" for name, count in diff.differing.items())
+    contents = f"contents differ in {differing}" if differing else "the same contents"
+    both = diff.counts[VersionChange.KEPT] + diff.counts[set_diff.REWORDED]
+    console.print(f"in both {both:,}{f': {contents}' if diff.has_contents else ''}")
     if shift is not None:
         console.print(f"mean pass rate of {measured:,} problems that both measured: {shift:+.3f}")
     judged = _judged_versions(diff.old, diff.new)
     if judged:
         console.print("verifier " + " → ".join(version.verifier for _, version in judged))
     for name, count in diff.counts.items():
-        if count and name not in UNMOVED:
+        if count and name not in (VersionChange.KEPT, VersionChange.LEFT_OUT):
             console.print(f"{name.replace('_', ' ')} {count:,}")
             _print_examples(console, diff.first.filter(pl.col("change") == name), count, judged)
     if out is not None:
         console.print(f"every problem: {out}")
 
 
-def _contents_text(differing: Mapping[str, int]) -> str:
-    if not differing:
-        return "the same contents"
-    return "contents differ in " + ", ".join(f"{name} ({count:,})" for name, count in differing.items())
-
-
 def _print_examples(console: Console, rows: pl.DataFrame, count: int, judged: Sequence[JudgedVersion]) -> None:
     for row in rows.iter_rows(named=True):
-        sides = [
-            "not there" if row["change"] == absent else _side(row[f"{side}_pass_rate"], row[f"{side}_reason"])
-            for side, absent in (("old", VersionChange.ADDED), ("new", VersionChange.REMOVED))
-        ]
+        sides = []
+        for side, absent in (("old", VersionChange.ADDED), ("new", VersionChange.REMOVED)):
+            rate = row[f"{side}_pass_rate"]
+            kept = f"{rate:.2f}" if rate is not None else "kept"
+            sides.append("not there" if row["change"] == absent else row[f"{side}_reason"] or kept)
         before = f"was {row['old_problem']}" if row["old_problem"] else " → ".join(sides)
         console.print(f"  {row['problem']}  {before}")
-        for line in _verdict_lines(judged, row["problem"]):
-            console.print(f"    {line}", soft_wrap=True, markup=False)
+        for part in judged[0][0].parts if judged else ():
+            tables = [
+                rows_of(
+                    final_verdicts(run, part).folder_in(run, version.verifier), "verdicts", row["problem"], "problem"
+                )
+                for run, version in judged
+            ]
+            for line in _changed_verdicts(part, *tables) if all(table.height for table in tables) else ():
+                console.print(f"    {line}", soft_wrap=True, markup=False)
     if count > rows.height:
         console.print(f"  and {count - rows.height:,} more")
-
-
-def _side(rate: float | None, reason: str | None) -> str:
-    return reason or (f"{rate:.2f}" if rate is not None else "kept")
-
-
-def _write(table: pl.DataFrame, out: Path) -> None:
-    if out.suffix == ".parquet":
-        write_parquet(out, table)
-    elif out.suffix == ".jsonl":
-        atomic_write(out, table.write_ndjson())
-    else:
-        raise SourceError(f"--out {out}: the name must end in .parquet or .jsonl.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +212,6 @@ class _Set:
                 placed.sink_parquet(folder / f"{name}.parquet")
         return pl.scan_parquet(folder / "data.parquet"), pl.scan_parquet(folder / "dropped.parquet")
 
-    def further_of(self, data: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """Return the digests of these rows."""
-        return {name: table.join(data, on="problem", how="semi") for name, table in self.further.items()}
-
 
 @contextmanager
 def _naming_the_set(home: Path) -> Iterator[None]:
@@ -243,7 +232,12 @@ def _open_set(place: str) -> _Set:
     """
     if (named := _named_version(place)) is not None:
         folder, number = named
-        rows = _version_rows(folder, number)
+        known = [version.number for version in stored_versions(folder)]
+        if number not in known:
+            there = f"versions there: {', '.join(map(str, known))}" if known else "no version is kept there"
+            raise SourceError(f"{place}: no such version; {there}.")
+        absent = {"source": pl.lit(None, pl.String), "row": pl.lit(None, pl.Int64)}
+        rows = versions.scan_decisions(folder, number).with_columns(id="problem", **absent)
         over = pl.when("keep").then(pl.lit(DropReason.OVER_QUOTA.value)).otherwise("reason")
         left = rows.filter(~pl.col("published")).with_columns(reason=over)
         measures = ["policy", "pass_rate", "judged"]
@@ -254,17 +248,9 @@ def _open_set(place: str) -> _Set:
     if not data:
         raise SourceError(f"{home}: no data/*.parquet; give the folder of a run or of a curated set, or RUN@VERSION.")
     further = {name: _digests(home / name, columns) for name, columns in _FURTHER.items() if (home / name).is_dir()}
-    rows = pl.scan_parquet(dropped, glob=False) if dropped else pl.LazyFrame(schema=_DROPPED)
-    return _Set(home, pl.scan_parquet(data, glob=False), rows.select(list(_DROPPED)), further)
-
-
-def _version_rows(folder: Path, number: int) -> pl.LazyFrame:
-    known = [version.number for version in stored_versions(folder)]
-    if number not in known:
-        there = f"versions there: {', '.join(map(str, known))}" if known else "no version is kept there"
-        raise SourceError(f"{folder}@{number}: no such version; {there}.")
-    rows = versions.scan_decisions(folder, number)
-    return rows.with_columns(id="problem", source=pl.lit(None, pl.String), row=pl.lit(None, pl.Int64))
+    none = pl.LazyFrame(schema={"id": pl.String, "reason": pl.String})
+    rows = pl.scan_parquet(dropped, glob=False).select("id", "reason") if dropped else none
+    return _Set(home, pl.scan_parquet(data, glob=False), rows, further)
 
 
 def _digests(folder: Path, columns: list[str] | None) -> pl.DataFrame:
@@ -285,39 +271,18 @@ def _named_version(place: str) -> tuple[Path, int] | None:
 def _judged_versions(old: str, new: str) -> tuple[JudgedVersion, ...]:
     """Return two versions of one run if different verifiers judged them."""
     named = [one for one in map(_named_version, (old, new)) if one is not None]
-    found = [
-        (folder.absolute(), version)
-        for folder, number in named
-        for version in stored_versions(folder.absolute())
-        if version.number == number
-    ]
+    found = [(folder.absolute(), v) for folder, number in named for v in stored_versions(folder) if v.number == number]
     if len({folder for folder, _ in found}) != 1 or len({version.verifier for _, version in found}) != 2:
         return ()
     runs = [(open_run(folder), version) for folder, version in found]
-    return tuple(
-        (refreshed_run(run, version) if version.origin == "refresh" else run, version) for run, version in runs
-    )
+    return tuple((refreshed_run(run, v) if v.origin == "refresh" else run, v) for run, v in runs)
 
 
-def _verdict_lines(judged: Sequence[JudgedVersion], problem: str) -> Iterator[str]:
-    """Yield a line per verdict on a problem that differs between two versions."""
-    for part in judged[0][0].parts if judged else ():
-        tables = [
-            rows_of(final_verdicts(run, part).folder_in(run, version.verifier), "verdicts", problem, "problem")
-            for run, version in judged
-        ]
-        if all(table.height for table in tables):
-            yield from changed_verdicts(part, *tables)
-
-
-def changed_verdicts(part: str, old: pl.DataFrame, new: pl.DataFrame) -> Iterator[str]:
-    """Yield a line per changed verdict, changed outcomes first, up to `SHOWN`.
-
-    Args:
-        old, new: `VERDICT` rows of a difficulty stage.
-    """
+def _changed_verdicts(part: str, old: pl.DataFrame, new: pl.DataFrame) -> Iterator[str]:
+    """Yield a line per verdict of a difficulty stage that differs, changed outcomes first, up to `SHOWN`."""
     both = old.join(new, on=["problem", "index"], maintain_order="right", suffix="_now")
-    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_now")) for name in _COMPARED)
+    compared = ("outcome", "answer", "answer_class")
+    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_now")) for name in compared)
     changed = both.filter(differs).sort(pl.col("outcome") == pl.col("outcome_now"), maintain_order=True)
     for row in changed.head(SHOWN).iter_rows(named=True):
         yield (

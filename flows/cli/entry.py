@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from flows.cli import errors
 from flows.cli.help import GroupedCommands
@@ -21,13 +22,14 @@ app = typer.Typer(
 
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, as stage1.band.attempts=8."),
+    Option("--set", metavar="KEY=VALUE", help="Change a setting, as stage1.band.attempts=8."),
 ]
-RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
-Gpus = Annotated[int | None, typer.Option("--gpus", metavar="N", min=0, help="GPUs to use, an engine on each.")]
+RunOut = Annotated[Path | None, Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")]
+RunFolder = Annotated[Path, Argument(metavar="DIR", help="Folder of a run.")]
+Gpus = Annotated[int | None, Option("--gpus", metavar="N", min=0, help="GPUs to use, an engine on each.")]
 Batch = Annotated[
     str | None,
-    typer.Option("--batch", metavar="KIND", help="Only print the job file of slurm or kubernetes."),
+    Option("--batch", metavar="KIND", help="Only print the job file of slurm or kubernetes."),
 ]
 
 
@@ -41,13 +43,11 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def goldilocks(
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress, only warnings.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Also name stages that were already finished.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Print the trace of an error.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Print no progress, only warnings.")] = False,
+    verbose: Annotated[bool, Option("--verbose", "-v", help="Also name stages that were already finished.")] = False,
+    debug: Annotated[bool, Option("--debug", help="Print the trace of an error.")] = False,
     _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Turn raw math and code problems into RL training sets that are neither too easy nor too hard."""
@@ -60,10 +60,10 @@ def goldilocks(
 
 @app.command(epilog="Example: goldilocks init problems.jsonl")
 def init(
-    rows: Annotated[Path, typer.Argument(metavar="ROWS", help="Problems: .jsonl (also .gz, .zst), .parquet or .csv.")],
-    out: Annotated[Path, typer.Option(metavar="RECIPE.toml", help="The recipe to write.")] = Path("recipe.toml"),
+    rows: Annotated[Path, Argument(metavar="ROWS", help="Problems: .jsonl (also .gz, .zst), .parquet or .csv.")],
+    out: Annotated[Path, Option(metavar="RECIPE.toml", help="The recipe to write.")] = Path("recipe.toml"),
     model: Annotated[
-        str, typer.Option(metavar="MODEL", help="The model to curate for: hub name or folder.")
+        str, Option(metavar="MODEL", help="The model to curate for: hub name or folder.")
     ] = "Qwen/Qwen2.5-7B-Instruct",
 ) -> None:
     """Write a recipe for a file of problems. Its columns are found by name."""
@@ -74,18 +74,16 @@ def init(
 
 @app.command(epilog="Example: goldilocks run recipe.toml --dry")
 def run(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="The recipe.")],
+    recipe: Annotated[Path, Argument(metavar="RECIPE.toml", help="The recipe.")],
     overrides: Overrides = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
-    dry: Annotated[bool, typer.Option("--dry", help="Only print what would be done.")] = False,
-    offline: Annotated[bool, typer.Option("--offline", help="Ask no model; decide from stored attempts.")] = False,
+    out: RunOut = None,
+    dry: Annotated[bool, Option("--dry", help="Only print what would be done.")] = False,
+    offline: Annotated[bool, Option("--offline", help="Ask no model; decide from stored attempts.")] = False,
     rehearse: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", help="Try the whole recipe on a share of the rows, as 0.01, with small models."),
+        Option(metavar="SHARE", help="Try the whole recipe on a share of the rows, as 0.01, with small models."),
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Read only the first N rows of each source.")
-    ] = None,
+    limit: Annotated[int | None, Option(metavar="N", min=1, help="Read only the first N rows of each source.")] = None,
     gpus: Gpus = None,
     batch: Batch = None,
     json: Json = False,
@@ -109,28 +107,24 @@ def run(
 
         changes = [*changes, *copies_on(gpus, recipe, changes)]
     if rehearse is not None:
-        from flows.cli.rehearse import rehearsal_lines
-        from flows.cli.rehearse import rehearse as rehearse_recipe
-        from flows.run.terminal import echo
+        from flows.cli.rehearse import show_rehearsal
 
-        rehearsal = rehearse_recipe(recipe, rehearse, changes, out)
-        echo("\n".join(rehearsal_lines(rehearsal, rehearse)))
-        raise typer.Exit(1 if rehearsal.failures else 0)
+        raise typer.Exit(show_rehearsal(recipe, rehearse, changes, out))
     run_recipe(recipe, changes, out, dry=dry, as_json=json, no_model=offline)
 
 
 @app.command(epilog="Example: goldilocks plan recipe.toml --stated")
 def plan(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="A curation or training recipe.")],
+    recipe: Annotated[Path, Argument(metavar="RECIPE.toml", help="A curation or training recipe.")],
     overrides: Overrides = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
-    pilot: Annotated[int, typer.Option(min=1, help="Problems in the pilot.")] = 64,
-    stated: Annotated[bool, typer.Option("--stated", help="Run nothing; use the recipe's [costs].")] = False,
+    out: RunOut = None,
+    pilot: Annotated[int, Option(min=1, help="Problems in the pilot.")] = 64,
+    stated: Annotated[bool, Option("--stated", help="Run nothing; use the recipe's [costs].")] = False,
     json: Json = False,
 ) -> None:
     """Show the cost of a run before it starts. It runs the filters and a pilot of each stage."""
+    from flows.cli.gpus import is_training_recipe
     from flows.cli.plan import show_plan, show_training_plan
-    from flows.launch.training import is_training_recipe
 
     if is_training_recipe(recipe):
         show_training_plan(recipe, overrides or [], stated=stated, as_json=json)
@@ -149,7 +143,7 @@ def status(folder: RunFolder, json: Json = False) -> None:
 @app.command(epilog="Example: goldilocks explain runs/my-set 5f0c2a")
 def explain(
     folder: RunFolder,
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM_ID", help="A problem's id, or its beginning.")],
+    problem: Annotated[str, Argument(metavar="PROBLEM_ID", help="A problem's id, or its beginning.")],
     json: Json = False,
 ) -> None:
     """Show what became of one problem, with the evidence."""
@@ -162,25 +156,21 @@ def explain(
 def review(
     folder: RunFolder,
     accept: Annotated[
-        str | None, typer.Option(metavar="ID", help="Keep this problem, with the reference of --answer.")
+        str | None, Option(metavar="ID", help="Keep this problem, with the reference of --answer.")
     ] = None,
-    answer: Annotated[str | None, typer.Option(metavar="X", help="The right reference.")] = None,
-    reject: Annotated[str | None, typer.Option(metavar="ID", help="Drop this problem.")] = None,
+    answer: Annotated[str | None, Option(metavar="X", help="The right reference.")] = None,
+    reject: Annotated[str | None, Option(metavar="ID", help="Drop this problem.")] = None,
     audit: Annotated[
-        int | None, typer.Option(metavar="N", help="Draw N rows of the set, and estimate its wrong labels.")
+        int | None, Option(metavar="N", help="Draw N rows of the set, and estimate its wrong labels.")
     ] = None,
-    debate: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Have this model judge a debate on each label.")
-    ] = None,
-    debater: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="The model that argues; the judge if missing.")
-    ] = None,
+    debate: Annotated[str | None, Option(metavar="MODEL", help="Have this model judge a debate on each label.")] = None,
+    debater: Annotated[str | None, Option(metavar="MODEL", help="The model that argues; the judge if missing.")] = None,
     decide_at: Annotated[
-        float | None, typer.Option(metavar="P", min=0.51, max=1, help="Accept answers of at least this probability.")
+        float | None, Option(metavar="P", min=0.51, max=1, help="Accept answers of at least this probability.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Debate at most N problems.")] = None,
+    limit: Annotated[int | None, Option(metavar="N", min=1, help="Debate at most N problems.")] = None,
     overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="With --debate: change a model's setting.")
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="With --debate: change a model's setting.")
     ] = None,
 ) -> None:
     """Show disputed labels, and settle them. Models can debate them; the next run applies the decisions."""
@@ -198,31 +188,31 @@ def review(
 
 @app.command(epilog="Example: goldilocks page runs")
 def page(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of several.")],
-    host: Annotated[str, typer.Option(help="Address to listen on; other machines need a token.")] = ("127.0.0.1"),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 4300,
-    prefix: Annotated[str, typer.Option(metavar="/PATH", help="Path prefix that a proxy does not remove.")] = "",
+    folder: Annotated[Path, Argument(metavar="DIR", help="Folder of a run, or of several.")],
+    host: Annotated[str, Option(help="Address to listen on; other machines need a token.")] = ("127.0.0.1"),
+    port: Annotated[int, Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 4300,
+    prefix: Annotated[str, Option(metavar="/PATH", help="Path prefix that a proxy does not remove.")] = "",
 ) -> None:
     """Look at a run in a browser, and judge its disputed labels."""
     from curation.extras import require_extra
 
     require_extra("page", "the page")
-    from flows.page.serving import serve_page
+    from flows.page.app import serve_page
 
     serve_page(folder, host, port, prefix)
 
 
 @app.command(epilog="Example: goldilocks train train.toml --check")
 def train(
-    recipe: Annotated[Path | None, typer.Argument(metavar="RECIPE.toml", help="A training recipe.")] = None,
+    recipe: Annotated[Path | None, Argument(metavar="RECIPE.toml", help="A training recipe.")] = None,
     overrides: Overrides = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
-    resume: Annotated[Path | None, typer.Option(metavar="DIR", help="Continue this run.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Only check whether the model can be trained.")] = False,
-    data: Annotated[str | None, typer.Option(metavar="attempts", help="Start from the attempts of curation.")] = None,
+    out: RunOut = None,
+    resume: Annotated[Path | None, Option(metavar="DIR", help="Continue this run.")] = None,
+    check: Annotated[bool, Option("--check", help="Only check whether the model can be trained.")] = False,
+    data: Annotated[str | None, Option(metavar="attempts", help="Start from the attempts of curation.")] = None,
     gpus: Gpus = None,
     trainer_gpus: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="GPUs that train; the others generate.")
+        int | None, Option(metavar="N", min=1, help="GPUs that train; the others generate.")
     ] = None,
     batch: Batch = None,
 ) -> None:
@@ -263,25 +253,23 @@ def train(
 
 @app.command("evaluate", epilog="Example: goldilocks evaluate aime24 --policy models/student")
 def evaluate_command(
-    bench: Annotated[str, typer.Argument(metavar="BENCH", help="A .toml file, the name of a ready bench, or list.")],
+    bench: Annotated[str, Argument(metavar="BENCH", help="A .toml file, the name of a ready bench, or list.")],
     policy: Annotated[
         Path | None,
-        typer.Option(metavar="SPEC", help="A model's folder, or FILE.toml[:NAME] with a table [models.NAME]."),
+        Option(metavar="SPEC", help="A model's folder, or FILE.toml[:NAME] with a table [models.NAME]."),
     ] = None,
     attempts: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Attempts made elsewhere, instead of a policy.")
+        Path | None, Option(metavar="FILE", help="Attempts made elsewhere, instead of a policy.")
     ] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option("--map", metavar="FIELD=COLUMN", help="Column of a field of --attempts, as text=response."),
+        Option("--map", metavar="FIELD=COLUMN", help="Column of a field of --attempts, as text=response."),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder; runs/evaluate-BENCH-POLICY by default.")
-    ] = None,
+    out: Annotated[Path | None, Option(metavar="DIR", help="Folder; runs/evaluate-BENCH-POLICY by default.")] = None,
     overrides: Overrides = None,
-    against: Annotated[Path | None, typer.Option(metavar="DIR", help="Another evaluation, to compare with.")] = None,
+    against: Annotated[Path | None, Option(metavar="DIR", help="Another evaluation, to compare with.")] = None,
     trained_on: Annotated[
-        list[Path] | None, typer.Option(metavar="DIR", help="A set or training run that the policy was trained on.")
+        list[Path] | None, Option(metavar="DIR", help="A set or training run that the policy was trained on.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -298,22 +286,18 @@ def evaluate_command(
 
 @app.command("ablate", epilog="Example: goldilocks ablate staleness")
 def ablate_command(
-    ablation: Annotated[
-        str | None, typer.Argument(metavar="ABLATION", help="A .toml file, or a ready ablation.")
-    ] = None,
+    ablation: Annotated[str | None, Argument(metavar="ABLATION", help="A .toml file, or a ready ablation.")] = None,
     overrides: Overrides = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder; runs/ablate-NAME by default.")] = None,
-    analyse: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="Analyse a training run's weights instead.")
-    ] = None,
-    grid: Annotated[int, typer.Option(min=3, help="With --analyse: points per direction.")] = 9,
-    problems: Annotated[int, typer.Option(min=1, help="With --analyse: problems per point.")] = 512,
-    attempts: Annotated[int, typer.Option(min=1, help="With --analyse: attempts per problem.")] = 16,
+    out: Annotated[Path | None, Option(metavar="DIR", help="Folder; runs/ablate-NAME by default.")] = None,
+    analyse: Annotated[Path | None, Option(metavar="RUN", help="Analyse a training run's weights instead.")] = None,
+    grid: Annotated[int, Option(min=3, help="With --analyse: points per direction.")] = 9,
+    problems: Annotated[int, Option(min=1, help="With --analyse: problems per point.")] = 512,
+    attempts: Annotated[int, Option(min=1, help="With --analyse: attempts per problem.")] = 16,
     json: Json = False,
 ) -> None:
     """Train and evaluate the arms of an ablation. Every seed is compared with the base."""
     from curation.records import ConfigError
-    from flows.cli.ablate import analyse_run, run_ablation
+    from flows.cli.evaluate import analyse_run, run_ablation
 
     if (ablation is None) == (analyse is None):
         raise ConfigError("Give an ablation to run, or --analyse RUN.")
@@ -326,14 +310,14 @@ def ablate_command(
 @app.command(epilog="Example: goldilocks refresh runs/my-set --policy runs/train/model")
 def refresh(
     folder: RunFolder,
-    policy: Annotated[Path, typer.Option(metavar="CHECKPOINT", help="A model's folder, or FILE.toml[:NAME].")],
-    attempts: Annotated[Path | None, typer.Option(metavar="FILE", help="Attempts of training since then.")] = None,
+    policy: Annotated[Path, Option(metavar="CHECKPOINT", help="A model's folder, or FILE.toml[:NAME].")],
+    attempts: Annotated[Path | None, Option(metavar="FILE", help="Attempts of training since then.")] = None,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Publish even with a far weaker checkpoint or an empty set.")
+        bool, Option("--accept", help="Publish even with a far weaker checkpoint or an empty set.")
     ] = False,
 ) -> None:
     """Judge a set again with a new checkpoint. Only uncertain problems are measured; a next version is published."""
-    from flows.cli.refresh import refresh_run
+    from flows.cli.commands import refresh_run
 
     refresh_run(folder, policy, attempts, accept=accept)
 
@@ -342,23 +326,17 @@ def refresh(
 def serve(
     places: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="RECIPE.toml…", help="Recipes with [schedule]; with --reward: runs or sets."),
+        Argument(metavar="RECIPE.toml…", help="Recipes with [schedule]; with --reward: runs or sets."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Run folder, for one recipe.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port of Prefect's page, or of the judge (8765).")] = None,
-    reward: Annotated[bool, typer.Option("--reward", help="Serve rewards of responses, for any trainer.")] = False,
-    host: Annotated[
-        str, typer.Option(help="With --reward: address to listen on; other machines need a key.")
-    ] = "127.0.0.1",
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="With --reward: processes; one per core by default.")
-    ] = None,
+    out: Annotated[Path | None, Option(metavar="DIR", help="Run folder, for one recipe.")] = None,
+    port: Annotated[int | None, Option(help="Port of Prefect's page, or of the judge (8765).")] = None,
+    reward: Annotated[bool, Option("--reward", help="Serve rewards of responses, for any trainer.")] = False,
+    host: Annotated[str, Option(help="With --reward: address to listen on; other machines need a key.")] = "127.0.0.1",
+    workers: Annotated[int | None, Option(min=1, help="With --reward: processes; one per core by default.")] = None,
     thinking: Annotated[
-        str, typer.Option(metavar="TAG", help="With --reward: tag of thoughts, as [THINK], or none.")
+        str, Option(metavar="TAG", help="With --reward: tag of thoughts, as [THINK], or none.")
     ] = "<think>",
-    response_format: Annotated[
-        str, typer.Option("--format", help="With --reward: as `verify.response_format`.")
-    ] = "any",
+    response_format: Annotated[str, Option("--format", help="With --reward: as `verify.response_format`.")] = "any",
 ) -> None:
     """Run recipes on their schedules, or serve rewards. New sets are trained on, new checkpoints refresh."""
     from curation.records import ConfigError
@@ -382,10 +360,10 @@ def serve(
 
 @app.command(epilog="Example: goldilocks settings stage1.band")
 def settings(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="Only settings with this key or word.")] = "",
-    train: Annotated[bool, typer.Option("--train", help="Settings of a training recipe.")] = False,
+    key: Annotated[str, Argument(metavar="KEY", help="Only settings with this key or word.")] = "",
+    train: Annotated[bool, Option("--train", help="Settings of a training recipe.")] = False,
     json: Json = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema, for editors.")] = False,
+    schema: Annotated[bool, Option("--schema", help="Print the JSON Schema, for editors.")] = False,
 ) -> None:
     """List the settings of a recipe, with defaults and meanings."""
     from flows.cli.as_json import print_json

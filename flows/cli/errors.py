@@ -25,9 +25,6 @@ from flows.run.safe_text import written_out
 INTERRUPTED, TERMINATED = 130, 143
 """Exit statuses after Ctrl-C and SIGTERM."""
 
-FULL = {errno.ENOSPC, errno.EDQUOT}
-AGAIN = "run the same command again to go on"
-
 _debug = False
 _training: Path | None = None
 
@@ -41,7 +38,7 @@ def resumes(folder: Path) -> None:
 def _again() -> str:
     if _training is not None and (_training / "run.json").exists():
         return f"go on with `goldilocks train --resume {_training}`"
-    return AGAIN
+    return "run the same command again to go on"
 
 
 def print_traces(debug: bool) -> None:
@@ -62,7 +59,10 @@ def ended(command: Callable[[], object]) -> int:
     try:
         command()
     except SystemExit as end:
-        return _status(end)
+        if end.code in (INTERRUPTED, TERMINATED):  # typer ends an interrupted command so
+            cause = "interrupted" if end.code == INTERRUPTED else "ended by SIGTERM"
+            return _say(f"{cause}; {_again()}.", end.code)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
         return _say(f"interrupted; {_again()}.", INTERRUPTED)
     except GoldilocksError as error:
@@ -97,14 +97,6 @@ def _terminated(_number: int, _frame: FrameType | None) -> None:
 _process = os.getpid()
 
 
-def _status(end: SystemExit) -> int:
-    if end.code == INTERRUPTED:  # typer ends an interrupted command so
-        return _say(f"interrupted; {_again()}.", INTERRUPTED)
-    if end.code == TERMINATED:
-        return _say(f"ended by SIGTERM; {_again()}.", TERMINATED)
-    return end.code if isinstance(end.code, int) else int(end.code is not None)
-
-
 def _say(sentence: str, status: int) -> int:
     print(f"goldilocks: {written_out(public_text(sentence))}", file=sys.stderr)
     return status
@@ -123,21 +115,19 @@ def _sentence(error: Exception) -> str:
     from curation.storage.stages import system_error
 
     found = error if isinstance(error, OSError) and error.errno else system_error(error)
-    return _unexpected(error) if found is None else _system_sentence(found, error)
-
-
-def _system_sentence(error: OSError, cause: Exception) -> str:
-    _trace(cause)
-    place, reason = error.filename or "a file", error.strerror or str(error)
+    if found is None:
+        return _unexpected(error)
+    _trace(error)
+    place, reason = found.filename or "a file", found.strerror or str(found)
     parents = Path(str(place)).absolute().parents
-    if error.errno != errno.ENOENT and not parents[0].exists():  # a temporary folder is gone by now
+    if found.errno != errno.ENOENT and not parents[0].exists():  # a temporary folder is gone by now
         place = next(path for path in parents if path.exists())
-    if error.errno in FULL:
-        at = f" ({place})" if error.filename else ""
+    if found.errno in (errno.ENOSPC, errno.EDQUOT):
+        at = f" ({place})" if found.filename else ""
         return f"the disk is full{at}; make room, and {_again()}."
-    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+    if found.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         return f"{place} cannot be read or written ({reason}); mend its rights, or give another folder."
-    return f"{place}: {reason}; {_again()}. {_logged(cause)}"
+    return f"{place}: {reason}; {_again()}. {_logged(error)}"
 
 
 def _unexpected(error: Exception) -> str:

@@ -11,11 +11,14 @@ from curation.public_urls import public_url
 from curation.records import ConfigError
 from curation.sources.files import read_rows
 from flows.cli.as_json import print_json
+from flows.pipelines.ablate import ablate, ablation_path
+from flows.pipelines.analyse import analyse
 from flows.pipelines.evaluate import FOLDER, default_folder, evaluate
 from flows.pipelines.refresh_inputs import checkpoint_table
 from flows.run.benches import load_bench, ready_benches
 from flows.run.model_files import load_model, parse_model
 from flows.run.terminal import echo
+from training.evaluation.ablations import ablation_lines
 from training.evaluation.report import report_lines
 
 RECORDED_FIELDS = ("problem", "attempts", "text", "answer", "label", "model", "choices")
@@ -85,17 +88,45 @@ def _recorded(path: Path, columns: Sequence[str]) -> RecordedModel:
     row = next(iter(read_rows(path)), {})
     inner = row.get(mapped.get("attempts", "attempts"))
     first = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else {}
-    there = {field: field for field in RECORDED_FIELDS if field in row or field in first}
-    there.pop("model", None)  # a column of names is taken where it is asked for
-    there |= mapped
-    table = {
-        "kind": "recorded",
-        "name": f"{path.name.split('.')[0]}@recorded",
-        "path": str(path.absolute()),
-        "columns": there,
-    }
+    usual = [field for field in RECORDED_FIELDS if field != "model"]  # a column of names is taken only by --map
+    there = {field: field for field in usual if field in row or field in first} | mapped
     if "text" not in there and "answer" not in there:
         raise ConfigError(f"{subject}: no column `text` or `answer`; there are {', '.join(row)}: name one by --map")
-    settings = parse_model(table, subject)
+    about = {"kind": "recorded", "name": f"{path.name.split('.')[0]}@recorded", "path": str(path.absolute())}
+    settings = parse_model({**about, "columns": there}, subject)
     assert isinstance(settings, RecordedModel)
     return settings
+
+
+def run_ablation(name: str, overrides: Sequence[str], out: Path | None, *, as_json: bool = False) -> None:
+    """Run or continue an ablation, and print its tables."""
+    report = ablate(ablation_path(name), out, overrides)
+    if as_json:
+        results = [result.table() for result in report.results]
+        print_json({"name": report.ablation.name, "folder": str(report.folder), "results": results})
+        return
+    echo("\n".join(ablation_lines(report.ablation, report.results)))
+    echo(f"\nthe report: {report.folder / 'report.md'}")
+
+
+def analyse_run(run: Path, size: int, problems: int, attempts: int, *, as_json: bool = False) -> None:
+    """Analyse the path of a training run's weights, and print the result."""
+    analysis = analyse(run, size, problems, attempts)
+    if as_json:
+        print_json(analysis.table())
+        return
+    first, second = analysis.directions.explained
+    echo(f"{len(analysis.directions.states)} states; two directions explain {first:.1%} and {second:.1%} of the path")
+    best = max(analysis.points, key=lambda point: point.reward)
+    trained = next(point for point in analysis.points if point.first == 0 and point.second == 0)
+    echo(f"reward {trained.reward:.3f} and {trained.tokens:.0f} tokens at the trained model")
+    echo(
+        f"reward {best.reward:.3f} and {best.tokens:.0f} tokens at the best point ({best.first:.2f}, {best.second:.2f})"
+    )
+    if analysis.fit is not None:
+        fit = analysis.fit
+        echo(
+            f"reward = {fit.slope:.3f} ln(length) {fit.intercept:+.3f}, slope {fit.low:.3f} to {fit.high:.3f} (95 %), "
+            f"R2 {fit.explained:.2f}"
+        )
+    echo("\n".join(str(path) for path in analysis.plots))

@@ -20,7 +20,8 @@ from flows.cli.settings import deciding_settings
 from flows.pipelines.explained import Rows, Step, explain_table, judged_attempts, steps_of, version_rows
 from flows.pipelines.find_problem import attempt_ids_of, find_id
 from flows.pipelines.run_tables import verifier_of
-from flows.publish.versions import RefreshedRun, Version, refreshed_run
+from flows.publish.versions import Version, refreshed_run
+from flows.run.lookup import rows_of
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import Kind
 from flows.run.terminal import SafeConsole
@@ -29,8 +30,7 @@ from flows.stages.decisions import decisions_of
 from flows.stages.questions import final_verdicts
 
 _STATEMENT = ("statement", "answer")
-_NAME = ("problem", "sampling", "index")
-_SHOWN = (*_NAME, "purpose", "step", "version", "newest_version", "tokens", "finish", "text")
+_NAME = ["problem", "sampling", "index"]
 
 
 def explain_problem(folder: Path, problem: str, *, as_json: bool = False) -> None:
@@ -136,31 +136,28 @@ def _print_attempts(console: Console, run: Run, part: str, verifier: str, name: 
     votes = Counter(verdict["answer_class"] for verdict, _ in judged)
     for verdict, attempt in judged:
         answer_class = verdict["answer_class"]
-        told = f"class {answer_class}, {votes[answer_class]} votes" if answer_class is not None else "no class"
+        named = f"class {answer_class}, {votes[answer_class]} votes" if answer_class is not None else "no class"
+        answer = str(verdict["answer"])
+        if answer.startswith("```"):
+            language, *lines = answer.split("\n")
+            answer = f"{language.strip('`')}, {len(lines) - 1} lines"
+        text = (attempt["text"] or attempt["answer"] or "") if attempt is not None else ""
         console.print(
-            f"  attempt {verdict['index']:<3} {verdict['outcome']:<9} {_brief(verdict['answer']):<20} "
-            f"{told}; {verdict['method']}; … {_last_words(attempt) if attempt is not None else ''}",
+            f"  attempt {verdict['index']:<3} {verdict['outcome']:<9} {answer:<20} "
+            f"{named}; {verdict['method']}; … {' '.join(text.split())[-60:]}",
             soft_wrap=True,
             markup=False,
         )
 
 
-def _brief(answer: str | None) -> str:
-    if answer is None or not answer.startswith("```"):
-        return str(answer)
-    lines = answer.split("\n")
-    return f"{lines[0].strip('`')}, {len(lines) - 2} lines"
-
-
-def _last_words(attempt: dict[str, Any]) -> str:
-    return " ".join((attempt["text"] or attempt["answer"] or "").split())[-60:]
-
-
 def _print_version(console: Console, run: Run, row: dict[str, Any]) -> None:
     version: Version = row["version"]
-    refreshed, is_refresh = refreshed_run(run, version), version.origin == "refresh"
-    reason = _reason_for_refresh(refreshed, row["problem"]) if is_refresh else None
-    made = f"{version.made_on}, refreshed with {escape(version.policy)}" if is_refresh else version.made_on
+    made, again, why = version.made_on, "", None
+    if version.origin == "refresh":
+        run = refreshed_run(run, version)
+        why = rows_of(run.place / "chosen", "why", row["problem"], "problem")
+        made += f", refreshed with {escape(version.policy)}"
+        again = f"; judged again ({why['why'][0]})" if why.height else "; not judged again"
     decision = "in the set" if row["published"] else "kept, left out for the set's size"
     decision = decision if row["keep"] else f"dropped, {row['reason']}"
     console.print(f"[bold]version {version.number} ({made})[/bold]: {decision}", soft_wrap=True)
@@ -170,32 +167,25 @@ def _print_version(console: Console, run: Run, row: dict[str, Any]) -> None:
             f"pass rate {row['pass_rate']:.3f} over {row['judged']} attempts of {row['policy']}, {row['measured_on']}, "
             f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
         )
-    again = f"; judged again ({reason})" if reason is not None else "; not judged again" if is_refresh else ""
     console.print(f"  {measured}{again}", soft_wrap=True, markup=False)
-    if reason is not None:
-        _print_attempts(console, refreshed, run.parts[-1], version.verifier, row["problem"])
-
-
-def _reason_for_refresh(run: RefreshedRun, name: str) -> str | None:
-    for file in sorted((run.place / "chosen" / "why").glob("*.parquet")):
-        rows = pl.scan_parquet(file, glob=False).filter(pl.col("problem") == name).collect()
-        if not rows.is_empty():
-            return str(rows["why"][0])
-    return None
+    if why is not None and why.height:
+        _print_attempts(console, run, run.parts[-1], version.verifier, row["problem"])
 
 
 def _explain_in_training(run: Path, beginning: str) -> None:
-    from training.rollouts.attempt_log import read_attempts, verdict_tables
+    from training.rollouts.attempt_log import attempt_tables, read_attempts, verdict_tables
 
-    problem = _find_id(run, beginning)
-    chosen = pl.col("problem") == problem
-    verdicts = pl.concat([pl.DataFrame(schema=VERDICT), *(table.filter(chosen) for table in verdict_tables(run))])
-    attempts = read_attempts(run, _SHOWN, problems=[problem])
-    judged = attempts.join(
-        verdicts.select(*_NAME, "reference", "outcome", "answer", "method"),
-        on=list(_NAME),
-        how="left",
-        maintain_order="left",
+    ids: set[str] = set()
+    for table in attempt_tables(run, ["problem", "index"]):
+        ids.update(table.filter(pl.col("problem").str.starts_with(beginning))["problem"])
+    if len(ids) != 1:
+        examples = f": {', '.join(sorted(ids)[:5])}; give more" if ids else ""
+        raise StoreError(f"{beginning!r} begins {len(ids)} ids of attempted problems in {run}{examples}.")
+    (problem,) = ids
+    verdicts = pl.concat([VERDICT.to_frame(), *(table.filter(problem=problem) for table in verdict_tables(run))])
+    columns = (*_NAME, "purpose", "step", "version", "newest_version", "tokens", "finish", "text")
+    judged = read_attempts(run, columns, problems=[problem]).join(
+        verdicts.select(*_NAME, "reference", "outcome", "answer", "method"), on=_NAME, how="left", maintain_order="left"
     )
     console = SafeConsole()
     console.print(f"{problem}: {judged.height:,} attempts; reference {excerpt(judged['reference'][0])}")
@@ -207,15 +197,3 @@ def _explain_in_training(run: Path, beginning: str) -> None:
             f"{row['outcome'] or 'format'}{answer}; {row['method']}; {row['tokens']} tokens, {row['finish']}; "
             f"{excerpt(row['text'], 120)}"
         )
-
-
-def _find_id(run: Path, beginning: str) -> str:
-    from training.rollouts.attempt_log import attempt_tables
-
-    ids: set[str] = set()
-    for table in attempt_tables(run, ["problem", "index"]):
-        ids.update(table.filter(pl.col("problem").str.starts_with(beginning))["problem"])
-    if len(ids) != 1:
-        examples = f": {', '.join(sorted(ids)[:5])}; give more" if ids else ""
-        raise StoreError(f"{beginning!r} begins {len(ids)} ids of attempted problems in {run}{examples}.")
-    return ids.pop()

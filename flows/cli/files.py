@@ -1,8 +1,10 @@
-"""`goldilocks verify statements`, `overlap`, `answers`, `code` and `export`: one stage on files, without a run."""
+"""`goldilocks export` and `verify statements`, `overlap`, `answers`, `code`, `language`: files without a run."""
 
 from __future__ import annotations
 
 import itertools
+import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,11 @@ from curation.config import Source
 from curation.embeddings.minilm import require_embeddings
 from curation.filters.decontamination import METHODS, OverlapSettings, contamination_file
 from curation.filters.statements import classify
+from curation.languages.identification import UNDETERMINED, identify_many
 from curation.publish.export_formats import FORMATS, export_set
 from curation.records import ConfigError
-from curation.response_formats import LOOSE, checked_format
-from curation.sources.files import kind_of, raw_rows
+from curation.response_formats import checked_format
+from curation.sources.files import kind_of, raw_rows, read_rows
 from curation.sources.problems import read_choices, read_texts
 from curation.sources.reading import QUARANTINE, read_parts
 from curation.sources.rows import Row, require_path
@@ -45,34 +48,40 @@ def classify_file(path: Path, out: Path, columns: Sequence[str], bad_rows: int =
     require_outside(out, path)
     require_outside(aside, path)
     kept = total = 0
-    quarantined = []
+    quarantined = [QUARANTINE.to_frame()]
     with atomic_replace(out) as handle, bar("classify", None) as advance:
-        for verdicts, bad in _classified(path, columns, bad_rows):
+        for verdicts, unreadable in _classified(path, columns, bad_rows):
             verdicts.write_ndjson(handle)
             kept += int(verdicts["keep"].sum())
             total += verdicts.height
-            quarantined.append(bad)
+            quarantined.append(unreadable)
             advance(verdicts.height)
-    bad = pl.concat(quarantined) if quarantined else pl.DataFrame(schema=QUARANTINE)
+    bad = pl.concat(quarantined)
     echo(f"{total:,} rows, {kept:,} kept, {total - kept:,} dropped: {out}")
     if bad.height:
         write_parquet(aside, bad)
         echo(f"{bad.height:,} rows cannot be read and are set aside: {aside}")
 
 
-def _classified(path: Path, columns: Sequence[str], bad_rows: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+def _classified(path: Path, mapped: Sequence[str], bad_rows: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yield the verdicts on each batch of a file's rows, in order, and those of them that cannot be read."""
     kind = kind_of(path)
     raws = list(itertools.islice(raw_rows(path, kind), FIRST_ROWS))
     if not raws:
         return
-    first = [raw.row for raw in raws if raw.row is not None]
-    places = _columns(first, columns, path)
+    places = _columns([raw.row for raw in raws if raw.row is not None], mapped, path)
     table = {"name": "file", "kind": kind, "path": str(path.resolve())}
     source = Source.model_validate({**table, "bad_rows": bad_rows, "columns": {"statement": places["statement"]}})
 
     def build(rows: list[Row], positions: Sequence[int]) -> pl.DataFrame:
-        return classify(_frame(rows, places, positions)).drop("rule")
+        columns: dict[str, list[Any]] = {
+            field: (read_choices if field == "choices" else read_texts)(column, rows)
+            for field, column in places.items()
+        }
+        if all(name is None for name in columns["id"]):
+            columns["id"] = [str(position) for position in positions]
+        kinds = {name: pl.List(pl.String()) if name == "choices" else pl.String() for name in columns}
+        return classify(pl.DataFrame(columns, schema=kinds)).drop("rule")
 
     for part in read_parts(source, Path.cwd(), BATCH, build):
         sound = part.built.with_columns(_row=pl.Series(part.positions, dtype=pl.Int64))
@@ -94,12 +103,7 @@ def tags_of(thinking: str) -> ThinkingTags:
 
 
 def verify_file(
-    path: Path,
-    out: Path,
-    workers: int | None,
-    thinking: str = OPEN,
-    response_format: str = LOOSE,
-    judges: Sequence[str] = (),
+    path: Path, out: Path, workers: int | None, thinking: str, response_format: str, judges: Sequence[str]
 ) -> None:
     """Judge a file of pairs, whose responses think in these tags and keep to this format, and print the counts.
 
@@ -173,23 +177,17 @@ def decontaminate_file(
     echo(f"{report.rows:,} rows, {report.hit_rows:,} overlap ({by_method}){made}: {out}")
 
 
-ALL = "all"
-"""Instead of a format: every format, each in a folder of its name."""
-
-
 def export_folder(folder: Path, form: str, out: Path, *, check: bool = False) -> None:
     """Write the set of a run, or a set, for another trainer; print how many problems it has, and what is left out.
 
     Args:
+        form: a format, or `all`, each in a folder of its name.
         check: prove each row (`curation.scoring.checking`), and leave out those that fail.
     """
     curated = published_folder(folder)
     require_outside(out, curated)
-    if form == ALL:
-        for name in FORMATS:
-            _export(curated, name, out / name, check=check)
-    else:
-        _export(curated, form, out, check=check)
+    for name in FORMATS if form == "all" else (form,):
+        _export(curated, name, out / name if form == "all" else out, check=check)
 
 
 def _export(curated: Path, form: str, out: Path, *, check: bool) -> None:
@@ -229,12 +227,32 @@ def _columns(first: Sequence[Row], mapped: Sequence[str], path: Path) -> dict[st
     return columns
 
 
-def _frame(batch: Sequence[Row], places: Mapping[str, str], positions: Sequence[int]) -> pl.DataFrame:
-    """Return the fields of some rows; their positions are their ids where they have none."""
-    columns: dict[str, list[Any]] = {
-        field: (read_choices if field == "choices" else read_texts)(column, batch) for field, column in places.items()
-    }
-    if all(name is None for name in columns["id"]):
-        columns["id"] = [str(position) for position in positions]
-    kinds = {name: pl.List(pl.String()) if name == "choices" else pl.String() for name in columns}
-    return pl.DataFrame(columns, schema=kinds)
+def detect_language_file(
+    path: Path, out: Path, *, field: str = "text", among: tuple[str, ...] = (), model: str | None = None
+) -> dict[str, int]:
+    """Write a file's rows with ``lang`` and ``confidence``; return the number of rows per language.
+
+    Args:
+        path: .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv, with texts in ``field``.
+        out: JSON lines, in order; ``lang`` is an ISO 639-1 code or ``undetermined``.
+        among: possible codes; empty for all.
+        model: another fastText model's file.
+
+    Raises:
+        SourceError: the file is missing or unreadable, or lacks the field.
+    """
+    require_outside(out, path)
+    rows, counts = read_rows(path), Counter[str]()
+    with atomic_replace(out) as handle, bar("detect-language", None) as advance:
+        while batch := list(itertools.islice(rows, BATCH)):
+            if not counts:
+                require_path(batch, field, str(path))
+            texts = [row.get(field) for row in batch]
+            identified = identify_many([text if isinstance(text, str) else "" for text in texts], among or None, model)
+            for row, identification in zip(batch, identified, strict=True):
+                lang = identification.lang or UNDETERMINED
+                counts[lang] += 1
+                line = {**row, "lang": lang, "confidence": round(identification.confidence, 4)}
+                handle.write(json.dumps(line, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n")
+            advance(len(batch))
+    return dict(counts.most_common())

@@ -1,50 +1,161 @@
-"""`--gpus` and `--batch` of `goldilocks run` and `train`."""
+"""`--gpus` and `--batch` of `goldilocks run` and `train`: a machine's GPUs, or a cluster's job file."""
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
+import textwrap
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+from curation.config import Recipe, VllmModel
 from curation.policies.vllm.placement import VISIBLE, visible_gpus
 from curation.records import ConfigError
-from flows.launch.batch_files import BATCH_FILES, Launch
-from flows.launch.layout import copies_overrides
-from flows.launch.training import is_training_recipe
 from flows.run.recipe import load_recipe
 from flows.run.training import load_train_recipe, placed
+
+MOUNT = "/workspace"
+"""The volume of a Kubernetes job, with all files."""
+
+SLURM = """\
+#!/bin/bash
+#SBATCH --job-name=goldilocks-{name}
+#SBATCH --nodes=1
+#SBATCH --ntasks=1
+#SBATCH --gpus-per-node={gpus}
+#SBATCH --exclusive
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --output=goldilocks-{name}-%j.log
+#SBATCH --signal=TERM@120
+# Add --partition, --account and --time as your cluster wants them. Submit it where the recipe's paths hold:
+# the run folder must be visible to all nodes, because a preempted run resumes there.
+set -euo pipefail
+cd "$SLURM_SUBMIT_DIR"
+srun --kill-on-bad-exit=1 {command}
+"""
+"""For ``sbatch FILE``; the run has 120 s between the signal to end and the kill."""
+
+KUBERNETES = """\
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata:
+  name: {name}
+spec:
+  failurePolicy:
+    maxRestarts: 20
+  replicatedJobs:
+  - name: run
+    replicas: 1
+    template:
+      spec:
+        parallelism: 1
+        completions: 1
+        backoffLimit: 20
+        template:
+          spec:
+            restartPolicy: OnFailure
+            terminationGracePeriodSeconds: 120
+            containers:
+            - name: run
+              image: goldilocks:latest
+              command:
+{command}
+              workingDir: {mount}
+              resources:
+                limits:
+                  nvidia.com/gpu: {gpus}
+                requests:
+                  nvidia.com/gpu: {gpus}
+              volumeMounts:
+              - name: work
+                mountPath: {mount}
+              - name: memory
+                mountPath: /dev/shm
+            volumes:
+            - name: work
+              persistentVolumeClaim:
+                claimName: goldilocks
+            - name: memory
+              emptyDir:
+                medium: Memory
+"""
+"""A JobSet with one pod, for ``kubectl apply -f FILE``; users change its image and its volume's claim."""
+
+
+def is_training_recipe(path: Path) -> bool:
+    """Return whether a file's tables are of a training recipe."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return "data" in table and "model" in table
 
 
 def batch_file(
     kind: str, recipe: Path, overrides: Sequence[str], out: Path | None, gpus: int | None, trainer_gpus: int | None
 ) -> str:
-    """Return a cluster's job file; ``kind`` is ``slurm`` or ``kubernetes``.
+    """Return a cluster's job file, which restarts a run after a lost node; ``kind`` is ``slurm`` or ``kubernetes``.
 
     Raises:
-        ConfigError: there is no such kind, or the recipe does not fit on these GPUs.
+        ConfigError: there is no such kind, the recipe does not fit on these GPUs, or a path is outside the volume.
     """
-    if kind not in BATCH_FILES:
-        raise ConfigError(f"--batch {kind}: the kinds are {' and '.join(BATCH_FILES)}.")
+    if kind not in ("slurm", "kubernetes"):
+        raise ConfigError(f"--batch {kind}: the kinds are slurm and kubernetes.")
     if gpus is None or gpus < 1:
         raise ConfigError(f"--batch {kind} needs the GPUs of the node, as in --gpus 8.")
-    named = [str(number) for number in range(gpus)]
-    if training := is_training_recipe(recipe):
-        settings = load_train_recipe(recipe, overrides)
-        placed(settings, recipe.parent.absolute(), named, trainer_gpus)
+    if is_training_recipe(recipe):
+        settings, command = load_train_recipe(recipe, overrides), "train"
+        placed(settings, recipe.parent.absolute(), [str(number) for number in range(gpus)], trainer_gpus)
         name = settings.name
     else:
-        curation = load_recipe(recipe, overrides)
+        curation, command = load_recipe(recipe, overrides), "run"
         copies_overrides(curation, gpus)
         name = curation.name
-    command = "train" if training else "run"
-    return BATCH_FILES[kind](
-        Launch(command, name, recipe, out or Path("runs") / name, gpus, tuple(overrides), trainer_gpus)
-    )
+    out = out or Path("runs") / name
+    words = ["goldilocks", command, str(recipe), "--gpus", str(gpus), "--out", str(out)]
+    words += ["--trainer-gpus", str(trainer_gpus)] if trainer_gpus is not None else []
+    words += [word for override in overrides for word in ("--set", override)]
+    if kind == "slurm":
+        return SLURM.format(name=name, gpus=gpus, command=shlex.join(words))
+    import yaml
+
+    for path in (recipe, out):
+        if path.is_absolute() and not path.is_relative_to(MOUNT):
+            raise ConfigError(
+                f"--batch kubernetes: {path} is outside of the volume; give a path relative to its root, {MOUNT}."
+            )
+    name = f"goldilocks-{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}"[:50].rstrip("-")
+    listed = textwrap.indent(yaml.safe_dump(words, width=120).rstrip("\n"), " " * 14)
+    return KUBERNETES.format(name=name, gpus=gpus, command=listed, mount=MOUNT)
 
 
 def copies_on(gpus: int | None, recipe: Path, overrides: Sequence[str]) -> list[str]:
     """Return settings by which a recipe uses that many GPUs, by default all."""
     return copies_overrides(load_recipe(recipe, overrides), len(take_gpus(gpus)))
+
+
+def copies_overrides(recipe: Recipe, gpus: int) -> list[str]:
+    """Return settings by which each vLLM model uses all GPUs, as engines run in turn; a given `data_parallel` stays.
+
+    Raises:
+        ConfigError: the GPUs are too few.
+    """
+    changes = []
+    for name, policy in recipe.models.items():
+        if not isinstance(policy, VllmModel):
+            continue
+        copies = policy.copies(gpus)
+        if gpus and policy.tensor_parallel * copies > gpus:
+            wide = f"models.{name}.tensor_parallel = {policy.tensor_parallel}"
+            wide += f" times data_parallel = {copies}" if copies > 1 else ""
+            raise ConfigError(f"{wide} is more than the {gpus} GPUs that there are; lower it, or give more GPUs.")
+        count = gpus // policy.tensor_parallel
+        if policy.data_parallel == 1 and count > 1:
+            changes.append(f"models.{name}.data_parallel={count}")
+    return changes
 
 
 def take_gpus(gpus: int | None) -> tuple[str, ...]:

@@ -54,19 +54,19 @@ def write_recipe(rows: Path, out: Path, model: str) -> list[str]:
     first = [raw.row for raw in itertools.islice(raw_rows(rows, kind_of(rows)), ROWS) if raw.row is not None]
     columns = guessed_columns(first, rows)
     path = relpath(rows, out.parent) if not rows.is_absolute() else str(rows)
-    table = {
-        key: f"{{ {_pairs(value)} }}" if isinstance(value, Mapping) else json.dumps(value)
-        for key, value in columns.items()
-    }
     text = RECIPE.format(
         name=json.dumps(re.sub(r"[^a-z0-9]+", "-", rows.name.partition(".")[0].lower()).strip("-") or "problems"),
         path=json.dumps(path),
-        columns="{ " + ", ".join(f"{key} = {value}" for key, value in table.items()) + " }",
+        columns=_inline(columns),
         model=json.dumps(model),
         revision="" if Path(model).is_dir() or model == "embedded" else REVISION,
     )
     atomic_write(out, text)
-    found = ", ".join(f"{field} = {_named(value)}" for field, value in columns.items())
+    named = {
+        field: value if isinstance(value, str) else f"{value['path']} ({MARKS[value['take']]})"
+        for field, value in columns.items()
+    }
+    found = ", ".join(f"{field} = {value}" for field, value in named.items())
     return [f"{out}: {found}, from the first {len(first):,} rows", f"next: goldilocks run {out} --dry"]
 
 
@@ -101,9 +101,8 @@ def _first(usual: Iterable[str], names: Sequence[str]) -> str | None:
     return next((by_name[name] for name in usual if name in by_name), None)
 
 
-def _pairs(table: Mapping[str, str]) -> str:
-    return ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.items())
-
-
-def _named(value: str | Mapping[str, str]) -> str:
-    return value if isinstance(value, str) else f"{value['path']} ({MARKS[value['take']]})"
+def _inline(value: str | Mapping[str, Any]) -> str:
+    """Return a text or table as TOML, on one line."""
+    if isinstance(value, str):
+        return json.dumps(value)
+    return f"{{ {', '.join(f'{key} = {_inline(inner)}' for key, inner in value.items())} }}"

@@ -8,20 +8,17 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-import polars as pl
-
-from curation.config import Recipe
 from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.planning import ESTIMATES, StagePlan, plan_stage, short_number
-from curation.difficulty.sampling import SampledProblem, Sampler
+from curation.difficulty.sampling import Sampler
 from curation.policies.failure_budget import FailureBudget
 from curation.policies.vllm.placement import policy_gpus, visible_gpus
 from curation.public_urls import public_text
-from curation.records import ConfigError, Policy
+from curation.records import ConfigError
 from curation.storage.attempts import AttemptStore
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write, read_table
@@ -36,10 +33,6 @@ from flows.run.sampling_session import sampling_requests
 from flows.run.training import load_train_recipe, training_warnings
 from flows.stages.judging import open_judge
 
-if TYPE_CHECKING:
-    from training.workload import Workload
-
-PILOT = 64
 STATED = "by the figures that the recipe states under [costs]; nothing was measured."
 
 
@@ -52,23 +45,22 @@ def show_plan(
         print_json({"stages": [plan.row() for plan in plans]})
         return
     run = new_run(path, overrides, out)
-    recipe = run.recipe
-    titles = ("stage", "policy", "problems", "attempts", "tokens", "GPU hours", "price")
     rows = [
         [plan.stage, plan.policy, f"{plan.problems:,}", *(str(getattr(plan, name) or "unknown") for name in ESTIMATES)]
         for plan in plans
     ]
-    lines = [*_stated_lines(path, recipe, plans)] if stated else []
-    asking = [stage for stage in pipeline_of(recipe).stages_of(run) if stage.asks.partition(".")[0] not in ("", *PARTS)]
-    lines += [f"not counted: {public_text(line)}" for stage in asking for line in stage.describe(run)]
-    trained = [recipe.grader.recipe if recipe.grader is not None else None, recipe.schedule.train]
+    lines = [*_stated_lines(run, plans)] if stated else []
+    for stage in pipeline_of(run.recipe).stages_of(run):
+        if stage.asks.partition(".")[0] not in ("", *PARTS):
+            lines += [f"not counted: {public_text(line)}" for line in stage.describe(run)]
+    trained = [run.recipe.grader.recipe if run.recipe.grader is not None else None, run.recipe.schedule.train]
     for name in filter(None, trained):
-        lines += [f"{name}: warning: {text}" for text in training_warnings(path.parent / name, ())]
-    _print(titles, rows, lines)
+        lines += [f"{name}: warning: {text}" for text in training_warnings(path.parent / name)]
+    _print(("stage", "policy", "problems", "attempts", "tokens", "GPU hours", "price"), rows, lines)
 
 
 def plan_recipe(
-    recipe: Path, out: Path | None = None, overrides: Sequence[str] = (), pilot: int = PILOT
+    recipe: Path, out: Path | None = None, overrides: Sequence[str] = (), pilot: int = 64
 ) -> list[StagePlan]:
     """Run the filters and each stage's pilot; return the plans, also written to the run folder.
 
@@ -89,27 +81,33 @@ def plan_recipe(
         if not problems.manifest.kept:
             raise ConfigError(f"{recipe}: the filters keep no problem, so there is nothing to plan.")
         piloted = run.parts if run.recipe.grader is None else run.parts[:1]
-        plans = [_by_pilot(run, part, problems.folder, pilot) for part in piloted]
+        plans = [asyncio.run(_by_pilot(run, part, problems.folder, pilot)) for part in piloted]
         plans += [_as_piloted(run, part, plans[0]) for part in run.parts[len(piloted) :]]
         atomic_write(run.folder / PLAN, json.dumps([plan.row() for plan in plans], indent=1) + "\n")
     return plans
 
 
-def _by_pilot(run: Run, part: str, folder: Path, pilot: int) -> StagePlan:
+async def _by_pilot(run: Run, part: str, folder: Path, pilot: int) -> StagePlan:
     """Plan a stage by a pilot; learned priors may save more."""
     asked, before = stage_model(run.recipe, part), stored_plan(run).get(part)
     policy, kept = open_policy(asked, run.recipe_folder), read_table(folder, "kept")
-    count = min(pilot, kept.height)
+    settings, count = difficulty_stage(run.recipe, part), min(pilot, kept.height)
     chosen = kept[[number * kept.height // count for number in range(count)]]
+    rule = StoppingRule(settings.band, early_stopping=settings.sampling.early_stopping)
+    budget = FailureBudget(settings.sampling.max_failed, count, f"{part}.sampling.max_failed")
     store = AttemptStore(run.folder / "attempts", policy.key, policy.about)
     try:
-        sampled, speed = asyncio.run(_sample(run, part, chosen, policy, store))
+        with open_judge(run) as judge:
+            async with policy:
+                sampler = Sampler(policy, store, judge, rule, total=count, budget=budget)
+                requests = sampling_requests(chosen, store, settings.band.attempts, judge)
+                sampled = [problem async for problem in sampler.run(requests) if problem.refused is None]
         rows = store.read([item.problem for item in sampled], ["problem", "index", "tokens"]).iter_rows()
         store.compact()
     finally:
         store.close()
     tokens = {(problem, index): length or 0 for problem, index, length in rows}
-    prompt_tokens = getattr(policy, "prompt_tokens", None)
+    speed, prompt_tokens = sampler.progress.tokens_per_s or None, getattr(policy, "prompt_tokens", None)
     if speed is None and before is not None:  # nothing had to be sampled: the pilot was made earlier
         speed, prompt_tokens = before.tokens_per_s, before.prompt_tokens
     return plan_stage(
@@ -122,20 +120,6 @@ def _by_pilot(run: Run, part: str, folder: Path, pilot: int) -> StagePlan:
         prices=getattr(asked, "prices", None),
         prompt_tokens=prompt_tokens,
     )
-
-
-async def _sample(
-    run: Run, part: str, chosen: pl.DataFrame, policy: Policy, store: AttemptStore
-) -> tuple[list[SampledProblem], float | None]:
-    settings = difficulty_stage(run.recipe, part)
-    rule = StoppingRule(settings.band, early_stopping=settings.sampling.early_stopping)
-    budget = FailureBudget(settings.sampling.max_failed, chosen.height, f"{part}.sampling.max_failed")
-    with open_judge(run) as judge:
-        async with policy:
-            sampler = Sampler(policy, store, judge, rule, total=chosen.height, budget=budget)
-            requests = sampling_requests(chosen, store, settings.band.attempts, judge)
-            sampled = [problem async for problem in sampler.run(requests) if problem.refused is None]
-    return sampled, sampler.progress.tokens_per_s or None
 
 
 def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
@@ -154,8 +138,7 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
     """
     recipe = load_recipe(path, overrides)
     recipe = with_grader(recipe, Path("runs") / recipe.name)
-    parts = PARTS if recipe.stage2 is not None else PARTS[:1]
-    costs = recipe.costs
+    parts, costs = PARTS if recipe.stage2 is not None else PARTS[:1], recipe.costs
     if costs is None:
         if all(stage_model(recipe, part).kind == "recorded" for part in parts):
             return []
@@ -167,20 +150,14 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
         settings, model = difficulty_stage(recipe, part), stage_model(recipe, part)
         gpus = policy_gpus(model, costs.gpus)
         attempts = settings.band.attempts * (share if settings.sampling.early_stopping else 1)
-        plan = plan_stage(
-            part,
-            policy_name(model),
-            costs.problems,
-            [(attempts, attempts * tokens)],
-            tokens_per_s=gpus * speed,
-            devices=gpus,
-            prices=getattr(model, "prices", None),
-        )
+        pilot, prices = [(attempts, attempts * tokens)], getattr(model, "prices", None)
+        about = part, policy_name(model), costs.problems, pilot
+        plan = plan_stage(*about, tokens_per_s=gpus * speed, devices=gpus, prices=prices)
         plans.append(replace(plan, pilot=0))
     return plans
 
 
-def _stated_lines(path: Path, recipe: Recipe, plans: Sequence[StagePlan]) -> Iterator[str]:
+def _stated_lines(run: Run, plans: Sequence[StagePlan]) -> Iterator[str]:
     if not plans:
         yield "0 GPU hours: every policy is recorded attempts, so nothing is sampled."
         return
@@ -189,15 +166,15 @@ def _stated_lines(path: Path, recipe: Recipe, plans: Sequence[StagePlan]) -> Ite
     gpus = " and ".join(f"{count} GPU{'s' if count > 1 else ''}" for count in dict.fromkeys(one for one, _ in hours))
     yield f"{_hours(sum(one for _, one in hours))} GPU hours: {_hours(clock)} hours on {gpus}, {STATED}"
     for plan in plans:
-        model = difficulty_stage(with_grader(recipe, Path()), plan.stage).model
+        model, costs = difficulty_stage(run.recipe, plan.stage).model, run.recipe.costs
         if plan.price is not None:
             yield f"{plan.stage}: prompts of models.{model} are not priced: their tokens are not stated."
-        if recipe.costs is not None and plan.devices < recipe.costs.gpus:
+        if costs is not None and plan.devices < costs.gpus:
             yield (
-                f"{plan.stage}: its model keeps {plan.devices} of the {recipe.costs.gpus} stated GPUs busy; set "
+                f"{plan.stage}: its model keeps {plan.devices} of the {costs.gpus} stated GPUs busy; set "
                 f"models.{model}.data_parallel."
             )
-    for line in recipe_warnings(recipe, path.parent):
+    for line in recipe_warnings(run.recipe, run.recipe_folder):
         yield f"warning: {line}"
 
 
@@ -209,54 +186,17 @@ def show_training_plan(path: Path, overrides: Sequence[str], *, stated: bool, as
     """
     if not stated:
         raise ConfigError(f"recipe {path}: it trains, so there is no pilot to run; plan it with --stated.")
-    plan = training_plan(path, overrides)
+    table, rows, lines = training_plan(path, overrides)
     if as_json:
-        placed = {"trainers": plan.trainers, "generators": plan.generators, "taking_turns": plan.takes_turns}
-        print_json({**asdict(plan.work), **placed, "hours": plan.hours})
+        print_json(table)
         return
-    titles = ("stage", "steps", "n_batch", "sampled", "trained", "tokens", "hours")
-    rows = []
-    for number, stage in enumerate(plan.work.stages, 1):
-        counts = [f"{count:,}" for count in (number, stage.steps, stage.n_batch, stage.sampled, stage.trained)]
-        hours = stage.hours(plan.trainers, plan.generators, waits=plan.waits)
-        rows.append((*counts, short_number(stage.sampled_tokens), f"{hours:,.3g}"))
     warnings = [f"warning: {text}" for text in training_warnings(path, overrides)]
-    _print(titles, rows, [*plan.lines(), STATED[0].upper() + STATED[1:], *warnings])
+    titles = ("stage", "steps", "n_batch", "sampled", "trained", "tokens", "hours")
+    _print(titles, rows, [*lines, STATED[0].upper() + STATED[1:], *warnings])
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingPlan:
-    """A training run's work and GPUs; ``waits``: generation and training alternate."""
-
-    work: Workload
-    trainers: int
-    generators: int
-    takes_turns: bool
-    waits: bool
-
-    @property
-    def hours(self) -> float:
-        """Return the hours by the clock."""
-        return self.work.hours(self.trainers, self.generators, waits=self.waits)
-
-    def lines(self) -> tuple[str, str]:
-        """Return a sentence on GPU hours, and one on tokens."""
-        stages, evaluated = self.work.stages, self.work.evaluated_tokens
-        held = "evaluations not counted: state evaluation.problems"
-        if evaluated is not None:
-            held = f"{short_number(evaluated)} of them in evaluations" if evaluated else "no evaluation"
-        tokens = short_number(sum(stage.sampled_tokens for stage in stages) + (evaluated or 0.0))
-        sampled, trained = (sum(getattr(stage, name) for stage in stages) for name in ("sampled", "trained"))
-        counts = f"{tokens} tokens sampled, {held}; {sampled:,} rollouts, {trained:,} of them trained on"
-        gpus = self.trainers if self.takes_turns else self.trainers + self.generators
-        if not gpus:
-            return f"no GPU: {_clock(self.hours)} on one machine", counts
-        shared = "in turns" if self.takes_turns else f"{self.trainers} train, {self.generators} generate"
-        return f"{_hours(gpus * self.hours)} GPU hours: {_hours(self.hours)} hours on {gpus} GPUs, {shared}", counts
-
-
-def training_plan(path: Path, overrides: Sequence[str] = ()) -> TrainingPlan:
-    """Return a training recipe's work and GPUs.
+def training_plan(path: Path, overrides: Sequence[str] = ()) -> tuple[dict[str, Any], list[list[str]], tuple[str, str]]:
+    """Return a training recipe's plan as JSON, a row per stage, and a sentence each on GPU hours and tokens.
 
     Raises:
         ConfigError: the recipe is invalid, or states no costs.
@@ -267,19 +207,31 @@ def training_plan(path: Path, overrides: Sequence[str] = ()) -> TrainingPlan:
     recipe = load_train_recipe(path, overrides)
     if recipe.costs is None:
         raise ConfigError(f"recipe {path}: it states no costs; add a table [costs].")
-    trainers, generators, turns = stated_gpus(recipe, path.parent.absolute())
-    work = workload(recipe, recipe.costs, f"recipe {path}")
-    return TrainingPlan(work, trainers, generators, turns, waits=turns or recipe.synchronous)
+    trainers, generators, in_turns = stated_gpus(recipe, path.parent.absolute())
+    work, waits = workload(recipe, recipe.costs, f"recipe {path}"), in_turns or recipe.synchronous
+    hours, rows = work.hours(trainers, generators, waits=waits), []
+    for number, stage in enumerate(work.stages, 1):
+        counts = [f"{count:,}" for count in (number, stage.steps, stage.n_batch, stage.sampled, stage.trained)]
+        own = stage.hours(trainers, generators, waits=waits)
+        rows.append([*counts, short_number(stage.sampled_tokens), f"{own:,.3g}"])
+    held = "evaluations not counted: state evaluation.problems"
+    if (evaluated := work.evaluated_tokens) is not None:
+        held = f"{short_number(evaluated)} of them in evaluations" if evaluated else "no evaluation"
+    tokens = sum(stage.sampled_tokens for stage in work.stages) + (evaluated or 0.0)
+    sampled, trained = (sum(getattr(stage, name) for stage in work.stages) for name in ("sampled", "trained"))
+    counted = f"{short_number(tokens)} tokens sampled, {held}; {sampled:,} rollouts, {trained:,} of them trained on"
+    gpus = trainers if in_turns else trainers + generators
+    shared = "in turns" if in_turns else f"{trainers} train, {generators} generate"
+    clock = f"{_hours(gpus * hours)} GPU hours: {_hours(hours)} hours on {gpus} GPUs, {shared}"
+    if not gpus:
+        unit = "hours" if hours >= 1 else "minutes" if hours >= 1 / 60 else "s"
+        clock = f"no GPU: {hours * {'hours': 1, 'minutes': 60, 's': 3600}[unit]:,.0f} {unit} on one machine"
+    placed = {"trainers": trainers, "generators": generators, "taking_turns": in_turns, "hours": hours}
+    return {**asdict(work), **placed}, rows, (clock, counted)
 
 
 def _hours(value: float) -> str:
     return f"{value:,.0f}" if value >= 1 else f"{value:.2g}"
-
-
-def _clock(hours: float) -> str:
-    if hours >= 1:
-        return f"{hours:,.0f} hours"
-    return f"{hours * 60:,.0f} minutes" if hours >= 1 / 60 else f"{hours * 3600:,.0f} s"
 
 
 def _print(titles: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[str]) -> None:

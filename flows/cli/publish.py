@@ -26,8 +26,12 @@ def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
     """Print what a push would send, and push if asked, without rows that fail their proof."""
     console = SafeConsole()
     curated = published_folder(folder)
-    is_proved = push and not lacks_texts(curated)
-    failing = _failing(curated) if is_proved else {}
+    is_proved, failing = push and not lacks_texts(curated), dict[str, str]()
+    if is_proved:
+        from curation.publish.export_formats.writing import failing_rows
+        from curation.scoring.checking import check_rows
+
+        failing = failing_rows(curated, check_rows)
     if push and not is_proved:
         console.print("its rows are not proved, since their texts are withheld")
     if failing:
@@ -47,13 +51,6 @@ def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
     console.print(f"{total}: {push_to_hub(planned, private=not public)}")
 
 
-def _failing(curated: Path) -> dict[str, str]:
-    from curation.publish.export_formats.writing import failing_rows
-    from curation.scoring.checking import check_rows
-
-    return failing_rows(curated, check_rows)
-
-
 def restore_set(folder: Path, home: Path, places: Sequence[str]) -> None:
     """Restore withheld texts, and print how many.
 
@@ -63,28 +60,23 @@ def restore_set(folder: Path, home: Path, places: Sequence[str]) -> None:
     Raises:
         SourceError: a source's texts have changed.
     """
-    given = dict(_parted(place) for place in places)
+    given = dict[str, str]()
+    for place in places:
+        name, _, given[name] = place.partition("=")
+        if not (name and given[name]):
+            raise ConfigError(f"--source {place}: write NAME=PATH.")
     restored = restore(folder, home, given)
     if restored.missing:
-        named = "; ".join(f"source {source}: {_first(rows)}" for source, rows in restored.missing.items())
-        rows = sum(len(at) for at in restored.missing.values())
+        named = "; ".join(
+            f"source {source}: row {', '.join(map(str, rows[:SHOWN_ROWS]))}{' …' if len(rows) > SHOWN_ROWS else ''}"
+            for source, rows in restored.missing.items()
+        )
+        rows = sum(map(len, restored.missing.values()))
         raise SourceError(
             f"{folder}: the texts of {rows:,} rows are not what the set was made from, and stay empty ({named}); all "
             "others are back. Give the sources in the state that ATTRIBUTION.md names."
         )
     echo(f"{restored.texts:,} texts are back in {folder}, each with its digest")
-
-
-def _parted(place: str) -> tuple[str, str]:
-    name, sign, path = place.partition("=")
-    if not (name and sign and path):
-        raise ConfigError(f"--source {place}: write NAME=PATH.")
-    return name, path
-
-
-def _first(rows: Sequence[int]) -> str:
-    more = " …" if len(rows) > SHOWN_ROWS else ""
-    return f"row {', '.join(map(str, rows[:SHOWN_ROWS]))}{more}"
 
 
 def write_receipt(folder: Path, ablation: Path | None) -> None:

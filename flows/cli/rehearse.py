@@ -31,11 +31,9 @@ from flows.pipelines.curating import open_curation, publish_set, run_stages
 from flows.run.benches import as_benchmarks
 from flows.run.recipe import load_recipe, parse_recipe
 from flows.run.run_folder import Run, with_grader
+from flows.run.terminal import echo
 from flows.run.training import load_train_recipe
 from flows.stages.sources import SOURCES, check_licenses, require_source
-
-GRADER_FILE = "rehearsal_grader.toml"
-"""The grader's recipe in the rehearsal's folder."""
 
 DEMO_GRADER = Path(__file__).parents[1] / "recipes" / "train_demo_grader.toml"
 
@@ -53,8 +51,6 @@ SMALL_GRADER = ["steps=2", "collector.n_async=32", "collector.n_batch=32", "chec
 SMALL = "small"
 """The small model's name."""
 
-PLACEHOLDER = "your-"
-
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
@@ -63,6 +59,24 @@ class Rehearsal:
     folder: Path
     failures: tuple[str, ...]
     curated: Path | None
+
+
+class _Failures(list[str]):
+    """What would fail, so far."""
+
+    def tried(self, name: str, work: Callable[[], Any]) -> Any:
+        """Return the result, or note the failure and return None."""
+        try:
+            return work()
+        except GoldilocksError as error:
+            self.append(f"{name}: {error}")
+            return None
+
+    def can_read(self, benchmark: Source, home: Path) -> bool:
+        """Return whether a benchmark can be read, or note why not."""
+        before = len(self)
+        self.tried(f"benchmark {benchmark.name}", partial(check_source, benchmark, home))
+        return len(self) == before
 
 
 def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path | None = None) -> Rehearsal:
@@ -76,107 +90,79 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
     """
     if not 0 < share <= 1:
         raise ConfigError(f"--rehearse {share}: give a share of the rows above 0 and at most 1, as in 0.01.")
-    recipe, home = load_recipe(path, overrides), path.parent.absolute()
+    recipe, home, failures = load_recipe(path, overrides), path.parent.absolute(), _Failures()
     folder = (out or Path("runs") / f"{recipe.name}-rehearsal").absolute()
-    failures = list[str]()
     sources = [small for one in recipe.read_sources if (small := _small_source(one, share, home, failures)) is not None]
     if not sources:
         raise ConfigError(f"{path}: no source can be read, so there is nothing to rehearse: {' '.join(failures)}")
-    table = _small_recipe(recipe, sources, _readable_benchmarks(recipe, home, failures), folder)
+    against = [one for one in recipe.decontamination.against if failures.can_read(one, home)]
+    benches = []
+    for name in recipe.decontamination.benches:
+        named = failures.tried("decontamination.benches", partial(as_benchmarks, name, home)) or []
+        readable = [failures.can_read(benchmark, place) for benchmark, place in named]
+        if readable and all(readable):
+            benches.append(name)
     for name in dict.fromkeys(recipe.asked.values()):
         failures += _policy_failures(f"models.{name}", recipe.models[name])
-    _tried(failures, "grader", partial(_check_grader, recipe, home))
+    failures.tried("grader", partial(_check_grader, recipe, home))
+    grader = folder / "rehearsal_grader.toml"
+    table = _small_recipe(recipe, sources, {"against": against, "benches": benches}, grader)
     run = Run(folder, with_grader(parse_recipe(table, f"rehearsal of {path}"), folder), home)
     if recipe.grader is not None:
+        trainer = read_toml(DEMO_GRADER, f"recipe {DEMO_GRADER}")
+        for change in SMALL_GRADER:
+            set_value(trainer, change)
         folder.mkdir(parents=True, exist_ok=True)
-        atomic_write(folder / GRADER_FILE, tomli_w.dumps(_small_grader()))
-    curated = _tried(failures, "the pipeline", partial(_curated, run))
+        atomic_write(grader, tomli_w.dumps(trainer))
+
+    def curated_set() -> Path:
+        with open_curation(run):
+            curated = publish_set(run, run_stages(run))
+        show_status(run.folder)
+        return curated
+
+    curated = failures.tried("the pipeline", curated_set)
     if curated is not None:
-        _tried(failures, "licences", lambda: check_licenses(recipe, SOURCES.folder_in(run)))
+        failures.tried("licences", lambda: check_licenses(recipe, SOURCES.folder_in(run)))
     return Rehearsal(folder, tuple(failures), curated)
 
 
-def _curated(run: Run) -> Path:
-    with open_curation(run):
-        curated = publish_set(run, run_stages(run))
-    show_status(run.folder)
-    return curated
-
-
-def rehearsal_lines(rehearsal: Rehearsal, share: float) -> list[str]:
-    """Return the result of a rehearsal, a failure per line."""
+def show_rehearsal(path: Path, share: float, overrides: Sequence[str], out: Path | None) -> int:
+    """Rehearse a recipe, print a failure per line, and return the exit status."""
+    rehearsal = rehearse(path, share, overrides, out)
     count = len(rehearsal.failures)
     what = "nothing that it tries would fail" if not count else f"{count} thing{'s' if count > 1 else ''} would fail"
-    return [
+    echo(
         f"\nrehearsed on {100 * share:g} % of the rows in {rehearsal.folder}, with the small model, whose answers (and "
-        f"warnings about them) say nothing of yours: {what}",
-        *(f"  would fail: {failure}" for failure in rehearsal.failures),
-    ]
+        f"warnings about them) say nothing of yours: {what}"
+    )
+    for failure in rehearsal.failures:
+        echo(f"  would fail: {failure}")
+    return int(count > 0)
 
 
-def _tried(failures: list[str], name: str, work: Callable[[], Any]) -> Any:
-    """Return the result, or note the failure and return None."""
-    try:
-        return work()
-    except GoldilocksError as error:
-        failures.append(f"{name}: {error}")
-        return None
-
-
-def _holds(failures: list[str], name: str, check: Callable[[], object]) -> bool:
-    before = len(failures)
-    _tried(failures, name, check)
-    return len(failures) == before
-
-
-def _small_source(source: Source, share: float, home: Path, failures: list[str]) -> Source | None:
+def _small_source(source: Source, share: float, home: Path, failures: _Failures) -> Source | None:
     """Return a share of the source, or note that it is unreadable."""
-    shared = _share_of(source, share)
-    try:
-        require_source(shared, home)
-        return shared
-    except GoldilocksError as error:
-        if "holds no rows" not in str(error):
-            failures.append(str(error))
-            return None
-    few = source.model_copy(update={"quota": FEW})
-    return few if _holds(failures, "rows", partial(require_source, few, home)) else None
-
-
-def _share_of(source: Source, share: float) -> Source:
-    limit = None if source.limit is None else math.ceil(source.limit * share)
-    if source.kind == "kattis":
-        return source.model_copy(update={"limit": limit or FEW})
-    quota = source.quota
+    quota, limit = source.quota, None if source.limit is None else math.ceil(source.limit * share)
     scaled = math.ceil(quota * share) if isinstance(quota, int) else share * (quota or 1.0)
-    return source.model_copy(update={"quota": scaled, "limit": limit})
-
-
-def _readable_benchmarks(recipe: Recipe, home: Path, failures: list[str]) -> dict[str, list[Any]]:
-    """Return the benchmarks and benches that can be read; note the others."""
-    settings = recipe.decontamination
-    against = [
-        benchmark.model_dump(exclude_none=True)
-        for benchmark in settings.against
-        if _holds(failures, f"benchmark {benchmark.name}", partial(check_source, benchmark, home))
-    ]
-    return {"against": against, "benches": [name for name in settings.benches if _is_readable(name, home, failures)]}
-
-
-def _is_readable(bench: str, home: Path, failures: list[str]) -> bool:
-    named = _tried(failures, "decontamination.benches", partial(as_benchmarks, bench, home)) or []
-    checked = [
-        _holds(failures, f"benchmark {benchmark.name}", partial(check_source, benchmark, place))
-        for benchmark, place in named
-    ]
-    return bool(checked) and all(checked)
+    changes = {"limit": limit or FEW} if source.kind == "kattis" else {"quota": scaled, "limit": limit}
+    few = source.model_copy(update={"quota": FEW})
+    for small in (source.model_copy(update=changes), few):
+        try:
+            require_source(small, home)
+            return small
+        except GoldilocksError as error:
+            if small is few or "holds no rows" not in str(error):
+                failures.append(str(error))
+                return None
+    return None
 
 
 def _policy_failures(name: str, policy: ModelSettings) -> Iterator[str]:
     if not isinstance(policy, LiveModel):
         return
     for key in ("model", "revision"):
-        if str(getattr(policy, key, None) or "").startswith(PLACEHOLDER):
+        if str(getattr(policy, key, None) or "").startswith("your-"):
             yield f"{name}.{key} = {getattr(policy, key)!r} is a placeholder; set the model that answers."
     if policy.kind == "vllm" and not visible_gpus():
         yield f"{name}: kind `vllm` wants a GPU, and none is to be seen on this machine."
@@ -203,13 +189,13 @@ def _check_grader(recipe: Recipe, home: Path) -> None:
 
 
 def _small_recipe(
-    recipe: Recipe, sources: Sequence[Source], benchmarks: dict[str, list[Any]], folder: Path
+    recipe: Recipe, sources: Sequence[Source], benchmarks: dict[str, list[Any]], grader: Path
 ) -> dict[str, Any]:
-    left_out = {"left_out", "costs", "schedule", "refresh", "storage"}
-    table = recipe.model_dump(exclude_none=True, exclude=left_out)
+    small = recipe.model_copy(
+        update={"sources": tuple(sources), "decontamination": recipe.decontamination.model_copy(update=benchmarks)}
+    )
+    table = small.model_dump(exclude_none=True, exclude={"left_out", "costs", "schedule", "refresh", "storage"})
     table["name"] = f"{recipe.name}-rehearsal"
-    table["sources"] = [source.model_dump(exclude_none=True) for source in sources]
-    table["decontamination"] |= benchmarks
     table["models"] = {SMALL: SMALL_POLICY}
     table["export"] |= {"license": OTHER}
     for stage in ("stage1", "stage2"):
@@ -219,12 +205,5 @@ def _small_recipe(
         *path, last = key.split(".")
         reduce(dict.__getitem__, path, table)[last] = SMALL
     if recipe.grader is not None:
-        table["grader"] = {"recipe": str(folder / GRADER_FILE), "band": OPEN_BAND}
-    return table
-
-
-def _small_grader() -> dict[str, Any]:
-    table = read_toml(DEMO_GRADER, f"recipe {DEMO_GRADER}")
-    for change in SMALL_GRADER:
-        set_value(table, change)
+        table["grader"] = {"recipe": str(grader), "band": OPEN_BAND}
     return table

@@ -1,28 +1,43 @@
-"""`goldilocks review`: shows disputed labels, or settles one."""
+"""`goldilocks review`: shows disputed labels, settles one, has models debate them, or audits the set.
+
+The draw in DIR/audit.json is continued, unless N or the set's version differs. The estimate needs a verdict per
+stratum; a rejected problem counts as a wrong label.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
+import polars as pl
 from rich.console import Console
 
+from curation.difficulty.label_trust import LABEL_TRUST
 from curation.publish import review
+from curation.publish.audit import AuditStratum, draw_places, estimate_audit
 from curation.questions.debates import evidence
 from curation.records import ConfigError, StoreError
-from flows.cli.audit import audit_run
-from flows.pipelines.find_problem import find_id
+from curation.storage.locks import lock_folder
+from curation.storage.stages import atomic_write
+from flows.pipelines.find_problem import filters_of, find_id
+from flows.publish.audits import FILE as AUDIT
+from flows.publish.audits import Audit, AuditRow, read_audit
+from flows.publish.curated_set import published_verifier, published_version
 from flows.publish.debates import FILE, hold_debates, read_debates
 from flows.publish.disputes import published_queue, settle
+from flows.publish.versions import newest_run
+from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, open_run, verdicts_of_people
 from flows.run.terminal import SafeConsole
 from flows.run.training_status import is_training
 from flows.stages.judging import open_judge
+from flows.stages.labels import label_shards
 
 SHOWN = 20
-"""Disputes that are printed; DIR/curated/disputed has all."""
+"""Disputes or drawn rows that are printed; files have all."""
 
 SPEECH_SHOWN = 240
 """Characters of a speech that are printed."""
@@ -77,14 +92,6 @@ def debate_labels(
     console.print(f"scores and speeches: {folder.absolute() / FILE}")
 
 
-def _print_debate(row: Mapping[str, Any], console: Console) -> None:
-    console.print(f"  judged      {evidence(row)}, judged by {row['judge']}, argued by {row['debater']}")
-    for speech in row["transcript"]:
-        said = " ".join(speech["text"].split())
-        shown = said if len(said) <= SPEECH_SHOWN else f"{said[:SPEECH_SHOWN]} …"
-        console.print(f"    round {speech['round']}, for the {speech['side']}: {shown}")
-
-
 def _print_queue(run: Run, console: Console) -> None:
     published = published_queue(run)
     if published is None:
@@ -99,7 +106,12 @@ def _print_queue(run: Run, console: Console) -> None:
         console.print(f"  references  {' | '.join(str(reference) for reference in row['references'])}")
         console.print(f"  evidence    {row['evidence']}")
         for debate in debated.get(row["id"], ()):
-            _print_debate(debate, console)
+            by = f"judged by {debate['judge']}, argued by {debate['debater']}"
+            console.print(f"  judged      {evidence(debate)}, {by}")
+            for speech in debate["transcript"]:
+                words = " ".join(speech["text"].split())
+                shown = words if len(words) <= SPEECH_SHOWN else f"{words[:SPEECH_SHOWN]} …"
+                console.print(f"    round {speech['round']}, for the {speech['side']}: {shown}")
     if waiting.height > SHOWN:
         console.print(
             f"… and {waiting.height - SHOWN:,} more: {run.folder / 'curated' / 'disputed' / 'disputed.jsonl'}"
@@ -107,3 +119,60 @@ def _print_queue(run: Run, console: Console) -> None:
     counts_text = ", ".join(f"{kind} {count:,}" for kind, count in review.dispute_counts(waiting).items())
     kinds = f" ({counts_text})" if counts_text else ""
     console.print(f"{waiting.height:,} disputed{kinds}; {len(verdicts):,} problems settled by people")
+
+
+def audit_run(run: Run, size: int, console: Console) -> None:
+    """Print the rows without a verdict, and the estimate.
+
+    Raises:
+        ConfigError: the run has no references to audit. StoreError: it is not finished.
+    """
+    if run.recipe.flow != "curate-math":
+        raise ConfigError("--audit: programs are judged by tests; only a set of `curate-math` has references.")
+    if size < 1:
+        raise ConfigError(f"--audit {size}: draw at least one row.")
+    with lock_folder(run.folder):
+        audit = read_audit(run.folder)
+        if audit is None or (audit.size, audit.version) != (size, published_version(run)):
+            audit = _draw(run, size)
+    judged = audit.wrong_labels(verdicts_of_people(run))
+    waiting = [name for stratum in audit.strata for name in stratum.drawn if name not in judged]
+    for name in waiting[:SHOWN]:
+        row = audit.rows[name]
+        console.print(f"{name}  reference {row.reference}")
+        console.print(f"  statement   {' '.join(row.statement.split())}")
+    if len(waiting) > SHOWN:
+        console.print(f"… and {len(waiting) - SHOWN:,} more: {run.folder / AUDIT}")
+    console.print(
+        f"{len(judged):,} of {len(audit.rows):,} drawn rows judged; {len(waiting):,} wait for `goldilocks review "
+        f"{run.folder} --accept ID --answer REFERENCE` or `--reject ID`"
+    )
+    estimate, problems = estimate_audit(audit.strata, judged), sum(stratum.size for stratum in audit.strata)
+    if estimate is None:
+        console.print("no share yet: each stratum of the draw needs at least one verdict")
+        return
+    console.print(
+        f"wrong labels in the set of {problems:,}: {estimate.share:.2%}, 95 % interval {estimate.low:.2%} to "
+        f"{estimate.high:.2%} ({estimate.wrong:,} of {estimate.judged:,} verdicts)"
+    )
+
+
+def _draw(run: Run, size: int) -> Audit:
+    verifier, files = published_verifier(run), sorted((run.folder / "curated" / "data").glob("*.parquet"))
+    if verifier is None or not files:
+        raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
+    rows = pl.scan_parquet(files, glob=False).select("statement", "answer", problem="id")
+    names = rows.select("problem").collect().sort("problem")
+    with label_shards(newest_run(run.folder), read_results(run, filters_of(run)), verifier) as shards:
+        columns = ["problem", "wrong_label"]
+        parts = (shards.read(index).select(columns) for index in range(shards.count))
+        labels = pl.concat([LABEL_TRUST.to_frame().select(columns), *parts])
+    known = names.join(labels, on="problem", how="left", maintain_order="left")  # nan: unknown
+    strata = draw_places(known["wrong_label"].to_numpy(), size, run.recipe.seed)
+    drawn = tuple(AuditStratum(count, tuple(names["problem"][places].to_list())) for count, places in strata)
+    chosen = [name for stratum in drawn for name in stratum.drawn]
+    found = rows.filter(pl.col("problem").is_in(chosen)).collect(engine="streaming").iter_rows()
+    texts = {name: AuditRow(statement, answer) for statement, answer, name in found}
+    audit = Audit(size, published_version(run), drawn, {name: texts[name] for name in chosen})
+    atomic_write(run.folder / AUDIT, json.dumps(asdict(audit), indent=1, ensure_ascii=False) + "\n")
+    return audit

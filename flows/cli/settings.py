@@ -27,8 +27,6 @@ COLUMN = "path or table"
 WIDEST, INDENT = 100, "    "
 """Columns that a meaning takes at most, and how far it is indented."""
 
-DEFAULT_WORDS = {"": "", "required": ", required"}
-
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -110,7 +108,8 @@ def print_settings(key: str, *, train: bool = False) -> None:
     console = SafeConsole()
     wrapper = textwrap.TextWrapper(min(console.width, WIDEST), INDENT, INDENT, break_on_hyphens=False)
     for row in rows:
-        console.print(f"{row.key}  {row.kind}{DEFAULT_WORDS.get(row.default, f', {row.default} by default')}")
+        default = {"": "", "required": ", required"}.get(row.default, f", {row.default} by default")
+        console.print(f"{row.key}  {row.kind}{default}")
         console.print(wrapper.fill(row.meaning))
     if any("(" in row.key for row in rows):
         console.print("\ntable(kind).key is written table.key, where table.kind is that kind")

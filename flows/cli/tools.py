@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 tools = typer.Typer()
 verify_app = typer.Typer(
@@ -11,23 +12,22 @@ verify_app = typer.Typer(
 )
 tools.add_typer(verify_app, name="verify")
 
-Rows = Annotated[Path, typer.Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst, .bz2, .xz), .parquet or .csv.")]
-Thinking = Annotated[str, typer.Option("--thinking", metavar="TAG", help="Tag of thoughts, as [THINK], or none.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Workers = Annotated[int | None, typer.Option(min=1, help="Verifier processes; one per core by default.")]
+Rows = Annotated[Path, Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst, .bz2, .xz), .parquet or .csv.")]
+Thinking = Annotated[str, Option("--thinking", metavar="TAG", help="Tag of thoughts, as [THINK], or none.")]
+Json = Annotated[bool, Option("--json", help="Print JSON.")]
+SetFolder = Annotated[Path, Argument(metavar="DIR", help="Folder of a run, or of a curated set.")]
+Workers = Annotated[int | None, Option(min=1, help="Verifier processes; one per core by default.")]
 
 
 @verify_app.command()
 def statements(
     rows: Rows,
-    out: Annotated[Path, typer.Option(metavar="OUT.jsonl", help="One line per row, in order.")],
+    out: Annotated[Path, Option(metavar="OUT.jsonl", help="One line per row, in order.")],
     columns: Annotated[
         list[str] | None,
-        typer.Option("--map", metavar="FIELD=COLUMN", help="Column of a field, as statement=question."),
+        Option("--map", metavar="FIELD=COLUMN", help="Column of a field, as statement=question."),
     ] = None,
-    bad_rows: Annotated[
-        int, typer.Option(min=0, help="Max unreadable rows, set aside in OUT.jsonl.quarantine.parquet.")
-    ] = 0,
+    bad_rows: Annotated[int, Option(min=0, help="Max unreadable rows, set aside in OUT.jsonl.quarantine.parquet.")] = 0,
 ) -> None:
     """Run the format filter alone, with the reason and evidence for each row."""
     from flows.cli.files import classify_file
@@ -38,14 +38,14 @@ def statements(
 @verify_app.command()
 def overlap(
     rows: Rows,
-    against: Annotated[list[Path], typer.Option(metavar="BENCH", help="A benchmark's file; repeatable.")],
-    out: Annotated[Path, typer.Option(metavar="OUT.jsonl", help="One line per row, in order, with its hits.")],
+    against: Annotated[list[Path], Option(metavar="BENCH", help="A benchmark's file; repeatable.")],
+    out: Annotated[Path, Option(metavar="OUT.jsonl", help="One line per row, in order, with its hits.")],
     methods: Annotated[
         list[str] | None,
-        typer.Option("--method", help="ngram, words (both by default), embedding (an extra); repeatable."),
+        Option("--method", help="ngram, words (both by default), embedding (an extra); repeatable."),
     ] = None,
-    field: Annotated[str | None, typer.Option(help="Column of the statement.")] = None,
-    benchmark_field: Annotated[str | None, typer.Option(help="Column of the benchmarks' statement.")] = None,
+    field: Annotated[str | None, Option(help="Column of the statement.")] = None,
+    benchmark_field: Annotated[str | None, Option(help="Column of the benchmarks' statement.")] = None,
 ) -> None:
     """Find rows that overlap with benchmarks, with row, method and score."""
     from flows.cli.files import decontaminate_file
@@ -55,13 +55,13 @@ def overlap(
 
 @verify_app.command()
 def answers(
-    pairs: Annotated[Path, typer.Argument(metavar="PAIRS.jsonl", help="Rows with `gold` and `pred`.")],
-    out: Annotated[Path, typer.Option(metavar="OUT.jsonl", help="The rows with their verdicts, in order.")],
+    pairs: Annotated[Path, Argument(metavar="PAIRS.jsonl", help="Rows with `gold` and `pred`.")],
+    out: Annotated[Path, Option(metavar="OUT.jsonl", help="The rows with their verdicts, in order.")],
     workers: Workers = None,
     thinking: Thinking = "<think>",
     response_format: Annotated[
         str,
-        typer.Option(
+        Option(
             "--format",
             help="As `verify.response_format`: any, boxed, hashes, cue, choice, a tag as <answer>; "
             "loose also accepts bare answers.",
@@ -69,7 +69,7 @@ def answers(
     ] = "loose",
     judges: Annotated[
         list[str] | None,
-        typer.Option("--judge", metavar="FILE.py:NAME", help="A judge of your own, with your rights; repeatable."),
+        Option("--judge", metavar="FILE.py:NAME", help="A judge of your own, with your rights; repeatable."),
     ] = None,
 ) -> None:
     """Compare math answers with their references, as a run judges attempts."""
@@ -81,17 +81,15 @@ def answers(
 @verify_app.command()
 def code(
     problems: Annotated[
-        Path, typer.Option(metavar="P.jsonl", help="`id`, `tests`, `language`, limits, `checker`, `function`.")
+        Path, Option(metavar="P.jsonl", help="`id`, `tests`, `language`, limits, `checker`, `function`.")
     ],
-    submissions: Annotated[
-        Path, typer.Option(metavar="S.jsonl", help="`id`, `problem`, `lang`, `code`; or `response`.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="OUT.jsonl", help="One verdict per submission, in order.")],
+    submissions: Annotated[Path, Option(metavar="S.jsonl", help="`id`, `problem`, `lang`, `code`; or `response`.")],
+    out: Annotated[Path, Option(metavar="OUT.jsonl", help="One verdict per submission, in order.")],
     workers: Workers = None,
-    every: Annotated[bool, typer.Option("--every", help="Run every test, also after the first that fails.")] = False,
-    isolation: Annotated[str | None, typer.Option(metavar="RUNG", help="Use only this isolation; see doctor.")] = None,
+    every: Annotated[bool, Option("--every", help="Run every test, also after the first that fails.")] = False,
+    isolation: Annotated[str | None, Option(metavar="RUNG", help="Use only this isolation; see doctor.")] = None,
     no_isolation: Annotated[
-        bool, typer.Option("--no-isolation", help="Run programs unprotected if there is no isolation. Dangerous.")
+        bool, Option("--no-isolation", help="Run programs unprotected if there is no isolation. Dangerous.")
     ] = False,
     thinking: Thinking = "<think>",
 ) -> None:
@@ -121,13 +119,13 @@ def doctor() -> None:
 @verify_app.command()
 def language(
     rows: Rows,
-    out: Annotated[Path, typer.Option(metavar="OUT.jsonl", help="The rows with `lang` and `confidence`.")],
-    field: Annotated[str, typer.Option(help="Column of the text.")] = "text",
-    among: Annotated[list[str] | None, typer.Option(metavar="LANG", help="A possible language; repeatable.")] = None,
-    model: Annotated[str | None, typer.Option(help="Another fastText model.")] = None,
+    out: Annotated[Path, Option(metavar="OUT.jsonl", help="The rows with `lang` and `confidence`.")],
+    field: Annotated[str, Option(help="Column of the text.")] = "text",
+    among: Annotated[list[str] | None, Option(metavar="LANG", help="A possible language; repeatable.")] = None,
+    model: Annotated[str | None, Option(help="Another fastText model.")] = None,
 ) -> None:
     """Identify the language of texts."""
-    from flows.publish.languages import detect_language_file
+    from flows.cli.files import detect_language_file
     from flows.run.terminal import echo
 
     counts = detect_language_file(rows, out, field=field, among=tuple(among or ()), model=model)
@@ -136,19 +134,19 @@ def language(
 
 @tools.command(epilog="Example: goldilocks export runs/my-set --format verl --out verl-set")
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
+    folder: SetFolder,
     form: Annotated[
         str,
-        typer.Option(
+        Option(
             "--format",
             help="verl, trl, open-r1, verifiers, nemo-rl, nemo-gym, areal, openrlhf, slime, open-instruct, roll, "
             "skyrl, tinker, art.",
         ),
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write to.")],
+    out: Annotated[Path, Option(metavar="DIR", help="Folder to write to.")],
     check: Annotated[
         bool,
-        typer.Option("--check", help="Leave out rows whose reference earns no reward, or whose near miss earns one."),
+        Option("--check", help="Leave out rows whose reference earns no reward, or whose near miss earns one."),
     ] = False,
 ) -> None:
     """Write a curated set for another trainer. `--format all` writes a folder for each."""
@@ -159,11 +157,9 @@ def export(
 
 @tools.command(epilog="Example: goldilocks diff runs/my-set@1 runs/my-set@2")
 def diff(
-    old: Annotated[str, typer.Argument(metavar="A", help="A run, a curated set, or a version of a run's set: RUN@2.")],
-    new: Annotated[str, typer.Argument(metavar="B", help="The same, to compare with A.")],
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a row per problem, as .parquet or .jsonl.")
-    ] = None,
+    old: Annotated[str, Argument(metavar="A", help="A run, a curated set, or a version of a run's set: RUN@2.")],
+    new: Annotated[str, Argument(metavar="B", help="The same, to compare with A.")],
+    out: Annotated[Path | None, Option(metavar="FILE", help="Write a row per problem, as .parquet or .jsonl.")] = None,
     json: Json = False,
 ) -> None:
     """Compare two curated sets, or two versions of one. Shows problems, pass rates, contents and verdicts."""
@@ -174,25 +170,23 @@ def diff(
 
 @tools.command(epilog="Example: goldilocks publish runs/my-set --to me/my-set --push")
 def publish(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
-    name: Annotated[
-        str | None, typer.Option("--to", metavar="NAME", help="The data set on the hub, OWNER/NAME.")
-    ] = None,
-    push: Annotated[bool, typer.Option("--push", help="Send it; otherwise list what would be sent.")] = False,
-    public: Annotated[bool, typer.Option("--public", help="Make a new data set public.")] = False,
+    folder: SetFolder,
+    name: Annotated[str | None, Option("--to", metavar="NAME", help="The data set on the hub, OWNER/NAME.")] = None,
+    push: Annotated[bool, Option("--push", help="Send it; otherwise list what would be sent.")] = False,
+    public: Annotated[bool, Option("--public", help="Make a new data set public.")] = False,
     receipt: Annotated[
-        bool, typer.Option("--receipt", help="Measure the value of the curation, and write the receipt.")
+        bool, Option("--receipt", help="Measure the value of the curation, and write the receipt.")
     ] = False,
     ablation: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="With --receipt: a finished ablation, one arm on the set.")
+        Path | None, Option(metavar="FOLDER", help="With --receipt: a finished ablation, one arm on the set.")
     ] = None,
-    restore: Annotated[bool, typer.Option("--restore", help="Put withheld texts back from the sources.")] = False,
+    restore: Annotated[bool, Option("--restore", help="Put withheld texts back from the sources.")] = False,
     home: Annotated[
-        Path, typer.Option("--from", metavar="FOLDER", help="With --restore: folder of relative paths.")
+        Path, Option("--from", metavar="FOLDER", help="With --restore: folder of relative paths.")
     ] = Path(),
     places: Annotated[
         list[str] | None,
-        typer.Option("--source", metavar="NAME=PATH", help="With --restore: the path of a source; repeatable."),
+        Option("--source", metavar="NAME=PATH", help="With --restore: the path of a source; repeatable."),
     ] = None,
 ) -> None:
     """Push a set to a hub, or write its receipt. Each version is a commit with a tag; --push sends it."""
@@ -216,8 +210,8 @@ def publish(
 
 @verify_app.command("receipt")
 def verify_receipt(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
-    quick: Annotated[bool, typer.Option("--quick", help="Plant no defects again.")] = False,
+    folder: SetFolder,
+    quick: Annotated[bool, Option("--quick", help="Plant no defects again.")] = False,
     json: Json = False,
 ) -> None:
     """Compute the figures of a set's receipt again; status 1 if one differs."""

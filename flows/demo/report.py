@@ -81,12 +81,9 @@ def compare(planted: Path, outcomes: pl.DataFrame) -> pl.DataFrame:
 
 def label_score(rows: pl.DataFrame) -> tuple[int, int, int]:
     """Return the number of planted wrong labels, of suspected labels, and of right suspicions."""
-    is_wrong = pl.col("expected").eq_missing(DropReason.SUSPECTED_WRONG_LABEL.value)
-    is_suspected = pl.col("reason").eq_missing(DropReason.SUSPECTED_WRONG_LABEL.value)
-    planted, suspected, right = rows.select(
-        is_wrong.sum().alias("a"), is_suspected.sum().alias("b"), (is_wrong & is_suspected).sum().alias("c")
-    ).row(0)
-    return planted, suspected, right
+    suspicion = DropReason.SUSPECTED_WRONG_LABEL.value
+    planted, suspected = (rows.filter(pl.col(name) == suspicion) for name in ("expected", "reason"))
+    return planted.height, suspected.height, planted.filter(reason=suspicion).height
 
 
 def show_counts(rows: pl.DataFrame, console: Console) -> None:
@@ -114,22 +111,17 @@ def show(planted: Path, outcomes: pl.DataFrame, console: Console) -> None:
     """Print the report."""
     rows = compare(planted, outcomes)
     show_counts(rows, console)
-    _print_rows(console, "Missed", rows.filter(pl.col("state") == MISSED))
-    _print_rows(console, "Dropped for another reason", rows.filter(pl.col("state") == OTHER))
-    _print_rows(
-        console, "False alarms (good rows dropped by a format rule)", rows.filter(pl.col("state") == FALSE_ALARM)
-    )
+    alarms = "False alarms (good rows dropped by a format rule)"
+    for title, state in (("Missed", MISSED), ("Dropped for another reason", OTHER), (alarms, FALSE_ALARM)):
+        found = rows.filter(pl.col("state") == state)
+        console.print(f"{title}: {found.height or 'none'}", highlight=False)
+        for row in found.iter_rows(named=True):
+            text = " ".join((row["statement"] or "").split()) or "(no statement)"
+            end = row["reason"] or ("rewritten and kept" if row["rewritten"] else "kept")
+            short = text[:70] + "…" if len(text) > 70 else text
+            console.print(f"  {row['source']}:{row['row']} {short} → {end}", markup=False, highlight=False)
     wrong, suspected, right = label_score(rows)
     console.print(
         f"Wrong labels: {right} of {wrong} planted ones suspected, {right} of {suspected} suspicions right.",
         highlight=False,
     )
-
-
-def _print_rows(console: Console, title: str, rows: pl.DataFrame) -> None:
-    console.print(f"{title}: {rows.height or 'none'}", highlight=False)
-    for row in rows.iter_rows(named=True):
-        text = " ".join((row["statement"] or "").split()) or "(no statement)"
-        end = row["reason"] or ("rewritten and kept" if row["rewritten"] else "kept")
-        short = text[:70] + "…" if len(text) > 70 else text
-        console.print(f"  {row['source']}:{row['row']} {short} → {end}", markup=False, highlight=False)

@@ -1,7 +1,9 @@
-"""The page as an ASGI application."""
+"""The page as an ASGI application, and `goldilocks page`, which serves it."""
 
 from __future__ import annotations
 
+import os
+import secrets
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,12 +17,12 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from curation.records import GoldilocksError
-from curation.server_guard import is_same
-from flows.page import problem_page, review_tab, rows_tab, run_tab
-from flows.page.open_runs import OpenRuns
+from curation.http_server import address_of, listen, server_of
+from curation.records import ConfigError, GoldilocksError, StoreError
+from curation.server_guard import LOCAL, is_same
+from flows.page import problem_page, review_tab, run_tab
+from flows.page.open_runs import OpenRuns, ShownRun, find_runs
 from flows.page.rendering import STATIC, show
-from flows.page.runs import ShownRun, find_runs
 from flows.page.security import ENTRY, Guard, entry_of
 
 
@@ -51,7 +53,6 @@ def make_app(root: Path, token: str | None = None, prefix: str = "", only: Seque
         Route("/enter", _enter, methods=["GET", "POST"]),
         Mount("/static", StaticFiles(directory=STATIC)),
         *run_tab.ROUTES,
-        *rows_tab.ROUTES,
         *problem_page.ROUTES,
         *review_tab.ROUTES,
     ]
@@ -87,10 +88,40 @@ async def _enter(request: Request) -> Response:
 
 def _sentence(request: Request, error: Exception) -> HTMLResponse:
     name = request.path_params.get("run")
-    runs: list[ShownRun] = request.app.state.page.find_runs()
-    known = {"run": run, "tab": ""} if (run := next((run for run in runs if run.name == name), None)) else {}
+    run = next((run for run in request.app.state.page.find_runs() if run.name == name), None)
+    known = {"run": run, "tab": ""} if run is not None else {}
     return show(request, "error.html", 422, sentence=str(error), **known)
 
 
 def _not_found(request: Request, _error: Exception) -> HTMLResponse:
     return show(request, "error.html", 404, sentence="There is nothing under this address.")
+
+
+TOKEN = "GOLDILOCKS_PAGE_TOKEN"
+"""Environment variable of the token for other machines."""
+
+
+def serve_page(folder: Path, host: str, port: int, prefix: str = "") -> None:
+    """Serve until interrupted; other hosts need a token, that of `TOKEN` or a new one.
+
+    Args:
+        port: 0 takes a free one; the address is printed.
+
+    Raises:
+        StoreError: the folder has no run.
+        ConfigError: the prefix is invalid.
+        GoldilocksError: the port cannot be used.
+    """
+    if not folder.is_dir() or not find_runs(folder.resolve()):
+        raise StoreError(
+            f"{folder} holds no curation run (no run.json, nor below it); give the folder of a run, or of runs. "
+            "Training runs are shown by `tensorboard --logdir DIR`."
+        )
+    if prefix and not (prefix.startswith("/") and prefix.strip("/")):
+        raise ConfigError(f"--prefix {prefix!r}: it must begin with a slash, as in /goldilocks.")
+    token = os.environ.get(TOKEN) or (None if host in LOCAL else secrets.token_urlsafe(18))
+    prefix = "/" + prefix.strip("/") if prefix else ""
+    listening = listen(host, port)
+    where = f"{address_of(listening)}{prefix}/"
+    print(f"page: {where}{f'enter?token={token}' if token else ''} ; Ctrl-C ends it", flush=True)
+    server_of(make_app(folder, token, prefix)).run(sockets=[listening])

@@ -1,7 +1,8 @@
-"""Renders formulas as MathML of listed elements and attributes; others stay text."""
+"""Renders texts: formulas as MathML of listed elements and attributes, deciding words, and differences."""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -31,6 +32,8 @@ _DISPLAY = re.compile(
 )
 _BOXED = re.compile(r"(\\boxed\s*\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})")
 _BARE = re.compile(r"\\[A-Za-z]+|[\^_]\{?\w")
+_QUOTED = re.compile(r"[\"“«„'`‘](.{2,200}?)[\"”»“'`’]")
+_TOKENS = re.compile(r"\s+|\w+|[^\w\s]")
 _FENCE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))", re.DOTALL)
 _OPEN_MARK, _CLOSE_MARK = Markup("<mark>"), Markup("</mark>")
 
@@ -65,7 +68,7 @@ def rendered(text: str | None, words: Iterable[str] = ()) -> Markup:
     if not text:
         return Markup("")
     wanted = sorted({word for word in words if word.strip()}, key=len, reverse=True)
-    pattern = re.compile("|".join(map(re.escape, wanted)), re.IGNORECASE) if wanted else None
+    pattern = re.compile(f"({'|'.join(map(re.escape, wanted))})", re.IGNORECASE) if wanted else None
     out: list[Markup] = []
     for kind, piece in pieces(text):
         if kind == "text":
@@ -122,11 +125,32 @@ def _clean(made: str) -> Markup | None:
 
 
 def _marked(text: str, pattern: re.Pattern[str] | None) -> Markup:
-    if pattern is None:
-        return escape(text)
-    out, end = [], 0
-    for match in pattern.finditer(text):
-        if match[0]:
-            out += [escape(text[end : match.start()]), _OPEN_MARK, escape(match[0]), _CLOSE_MARK]
-            end = match.end()
-    return Markup("").join([*out, escape(text[end:])])
+    pieces = map(escape, pattern.split(text) if pattern is not None else [text])  # each second one is a match
+    return Markup("").join(
+        _OPEN_MARK + piece + _CLOSE_MARK if number % 2 else piece for number, piece in enumerate(pieces)
+    )
+
+
+def deciding_words(evidence: object, text: object) -> list[str]:
+    """Return the text's words that an evidence quotes, or names after a colon.
+
+    Example: ``deciding_words("proof: Prove that", "Prove that 2 > 1.") == ["Prove that"]``
+    """
+    if not evidence or not text:
+        return []
+    told = str(evidence)
+    named = [match[1] for match in _QUOTED.finditer(told)]
+    named += [part.strip(" .…") for part in re.split(r":\s|;\s|…", told)[1:]]
+    inside = str(text).casefold()
+    return [word for word in dict.fromkeys(named) if len(word) > 1 and word.casefold() in inside]
+
+
+def differences(before: str | None, after: str | None) -> tuple[Markup, Markup]:
+    """Return both texts, with deletions and insertions marked."""
+    old, new = _TOKENS.findall(before or ""), _TOKENS.findall(after or "")
+    sides: tuple[list[Markup], list[Markup]] = [], []
+    for kind, i, j, k, n in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        for side, tokens, tag in ((sides[0], old[i:j], "del"), (sides[1], new[k:n], "ins")):
+            text = escape("".join(tokens))
+            side.append(text if kind == "equal" or not text else Markup(f"<{tag}>{{}}</{tag}>").format(text))
+    return Markup("").join(sides[0]), Markup("").join(sides[1])

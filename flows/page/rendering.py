@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from flows.page.formulas import rendered, rendered_answer
+from flows.page.security import route_of
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -27,9 +28,7 @@ def base_of(request: Request) -> str:
 
     Example: ``"../../"`` for ``/r/demo/rows``, with any prefix.
     """
-    path, root = request.scope["path"], request.scope.get("root_path", "")
-    inner = path[len(root) :] if root and path.startswith(root) else path
-    return "../" * (inner.count("/") - 1) or "./"
+    return "../" * (route_of(request).count("/") - 1) or "./"
 
 
 def show(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:

@@ -18,15 +18,13 @@ from starlette.routing import Route
 from curation.publish import review
 from curation.questions.debates import evidence
 from curation.records import ConfigError, GoldilocksError, StoreError, VerifierError
-from flows.page.attempts import attempts_at
-from flows.page.dispute_queue import waiting_for
-from flows.page.marking import deciding_words
+from flows.page.formulas import deciding_words
 from flows.page.open_runs import OpenRuns, curation_run
-from flows.page.problem_page import source_row
+from flows.page.problem_page import attempts_at, source_row
 from flows.page.rendering import show
 from flows.publish.debates import read_debates
 from flows.publish.disputes import settle, take_back
-from flows.run.run_folder import Run
+from flows.run.run_folder import Run, verdicts_of_people
 
 LONGEST_NAME, LONGEST_TEXT = 80, 4000
 
@@ -46,14 +44,20 @@ def _next(request: Request) -> Response:
     shown, run = curation_run(request)
     runs, wanted = _runs(request), request.query_params.get("problem")
     reviewer = _short(request.query_params.get("reviewer", ""), LONGEST_NAME)
-    waiting, progress = waiting_for(run, runs.disputes(run), reviewer)
+    disputes, settled, judged = runs.disputes(run), verdicts_of_people(run), review.read_statements(run.folder)
+    mine = {name for name in judged if any(one.reviewer == reviewer for one in judged[name])} & disputes.keys()
+    waiting = {name: dispute for name, dispute in disputes.items() if name not in settled.keys() | mine}
+    progress = {"total": len(disputes), "settled": len(settled.keys() & disputes.keys()), "mine": len(mine)}
     chosen = runs.leases[run.folder].take(list(waiting), request.state.session, wanted)
     if chosen is None:
         return show(request, "review_empty.html", run=shown, progress=progress, held=len(waiting))
     following = next((name for name in waiting if name != chosen), None)
-    gathered, *_ = [
-        runs.evidence(run, name, partial(_evidence, run, name)) for name in (chosen, following) if name is not None
-    ]
+
+    def gather(problem: str) -> dict[str, Any]:
+        return {"stages": attempts_at(run, problem), "row": source_row(run, problem)}
+
+    names = [name for name in (chosen, following) if name is not None]
+    gathered, *_ = [runs.evidence(run, name, partial(gather, name)) for name in names]
     dispute = waiting[chosen]
     return show(
         request,
@@ -65,10 +69,6 @@ def _next(request: Request) -> Response:
         debated=[(evidence(row), row["transcript"]) for row in read_debates(run).get(chosen, ())],
         **gathered.result(),
     )
-
-
-def _evidence(run: Run, problem: str) -> dict[str, Any]:
-    return {"stages": attempts_at(run, problem), "row": source_row(run, problem)}
 
 
 def _posted(work: Work) -> Callable[[Request], Awaitable[Response]]:

@@ -1,4 +1,4 @@
-"""Indexes a run's rows by stage, reason and pass rate.
+"""Indexes a run's rows by words, stage, reason and pass rate.
 
 Invariant: each row is here once, so rows = dropped + kept. Memory: about 0.9 kB a row.
 """
@@ -6,7 +6,9 @@ Invariant: each row is here once, so rows = dropped + kept. Memory: about 0.9 kB
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 import polars as pl
 
@@ -79,28 +81,23 @@ class RowIndex:
         self._searched = self._searched.with_row_index(_PLACE).drop("statement", "answer", "evidence")
         self._order_of_stages = {name: number for number, name in enumerate(self.titles)}
 
-    @property
-    def height(self) -> int:
-        """Return the number of rows."""
-        return self.table.height
-
     def find(self, query: RowQuery) -> FoundRows:
         """Find rows."""
         rows = self._searched.lazy()
         for condition in _conditions(query, self._order_of_stages):
             rows = rows.filter(condition)
-        left = rows.drop(_SMALL, "id").collect()
-        chosen = self._chosen(query)
-        facets = {}
+        left, chosen, facets = rows.drop(_SMALL, "id").collect(), self._chosen(query), {}
         for facet in FACETS:
             others = [condition for name, condition in chosen.items() if name != facet]
-            facets[facet] = _counts(_column(left, facet, others))
-        column, descending = SORTS.get(query.sort, SORTS["row"])
+            column = left.lazy().filter(others).select(facet).collect()[facet] if others else left[facet]
+            counted = [(str(value), int(count)) for value, count in column.value_counts().iter_rows()]
+            named = [item for item in counted if item[0] != _NO_REASON]
+            facets[facet] = sorted(named, key=lambda item: (-item[1], item[0]))
+        by, descending = SORTS.get(query.sort, SORTS["row"])
         found = left.lazy().filter(list(chosen.values())) if chosen else left.lazy()
-        if column != "row":
-            found = found.select(_PLACE, column).sort(
-                column, descending=descending, nulls_last=True, maintain_order=True
-            )
+        if by != "row":
+            order = {"descending": descending, "nulls_last": True, "maintain_order": True}
+            found = found.select(_PLACE, by).sort(by, **order)
         return FoundRows(found.select(_PLACE).collect()[_PLACE], facets)
 
     def rows(self, found: FoundRows, start: int, count: int) -> list[dict[str, object]]:
@@ -121,33 +118,17 @@ class RowIndex:
         return chosen
 
 
-def _column(rows: pl.DataFrame, name: str, conditions: list[pl.Expr]) -> pl.Series:
-    return rows.lazy().filter(conditions).select(name).collect()[name] if conditions else rows[name]
-
-
-def _counts(column: pl.Series) -> list[tuple[str, int]]:
-    counted = [(str(value), int(count)) for value, count in column.value_counts().iter_rows()]
-    return sorted([item for item in counted if item[0] != _NO_REASON], key=lambda item: (-item[1], item[0]))
-
-
 def read_query(values: Mapping[str, str]) -> RowQuery:
     """Return an address's query, without unreadable numbers."""
-    known: dict[str, str | float | None] = {}
+    known: dict[str, Any] = {}
     for field in fields(RowQuery):
         value = values.get(field.name, "").strip()[:200]
-        if field.name in ("low", "high"):
-            known[field.name] = _rate(value)
-        elif value:
+        if value and field.name not in ("low", "high"):
             known[field.name] = value
-    return RowQuery(**known)  # type: ignore[arg-type] # each field has the type of its own
-
-
-def _rate(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0 <= value <= 1 else None
+        elif value:
+            with suppress(ValueError):
+                known[field.name] = rate if 0 <= (rate := float(value)) <= 1 else None
+    return RowQuery(**known)
 
 
 def _conditions(query: RowQuery, order: Mapping[str, int]) -> Iterator[pl.Expr]:
@@ -156,19 +137,15 @@ def _conditions(query: RowQuery, order: Mapping[str, int]) -> Iterator[pl.Expr]:
     if query.id:
         yield pl.col("id").str.starts_with(query.id)
     if query.passed in order:
-        yield _passed(query.passed, order)
+        part, _, kind = query.passed.partition(".")
+        if kind == "decisions":  # difficulty stages do not filter each other's rows
+            yield pl.col(f"pass_rate_{part}").is_not_null() & pl.col(f"reason_{part}").is_null()
+        else:
+            yield pl.col("place") > order[query.passed]
     if query.low is not None:
         yield pl.col("pass_rate") >= query.low
     if query.high is not None:
         yield pl.col("pass_rate") <= query.high
-
-
-def _passed(stage: str, order: Mapping[str, int]) -> pl.Expr:
-    """Return whether a row passed a stage; difficulty stages do not filter each other's rows."""
-    part, _, kind = stage.partition(".")
-    if kind == "decisions":
-        return pl.col(f"pass_rate_{part}").is_not_null() & pl.col(f"reason_{part}").is_null()
-    return pl.col("place") > order[stage]
 
 
 def _scan(result: StageResult, table: str, columns: tuple[str, ...]) -> pl.LazyFrame | None:

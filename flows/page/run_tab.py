@@ -1,4 +1,4 @@
-"""The tab of a run: funnel, progress, durations and card."""
+"""The tab of a run, with funnel, progress, durations and card, and the tab of its rows."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from starlette.routing import Route
 
 from curation.publish import receipts
 from curation.storage.locks import is_locked
-from flows.page.open_runs import inside, shown_run
+from flows.page.formulas import deciding_words
+from flows.page.open_runs import ShownRun, curation_run, inside, shown_run
 from flows.page.rendering import show
-from flows.page.runs import ShownRun
+from flows.page.row_index import CURATED, GOING, SORTS, read_query
 from flows.pipelines.planned_costs import compare_with_plan, stored_plan
 from flows.pipelines.run_tables import status_table, verifier_of
 from flows.publish.versions import newest_run
@@ -39,37 +40,28 @@ def funnel_stages(run: ShownRun, table: Table) -> list[Table]:
         attempts_of(part).name: f"planned {plan.attempts} attempts, {plan.tokens} tokens"
         for part, plan in stored_plan(open_run(run.folder)).items()
     }
-    most = max((stage["in"] for stage in table["stages"]), default=0) or 1
-    return [
-        {
-            "table": stage,
-            "bars": _bars(stage, WIDTH / most),
-            "seconds": times.get(stage["name"]),
-            "progress": last.get(stage["name"]),
-            "planned": None if stage["finished"] else planned.get(stage["name"]),
-            "place": _place(stage, last.get(stage["name"])),
-        }
-        for stage in table["stages"]
-    ]
-
-
-def _place(stage: Table, progress: Table | None) -> float:
-    if stage["finished"]:
-        return 1.0
-    if progress is not None and progress.get("total"):
-        return float(progress["problems"] / progress["total"])
-    total = stage["shards_in_all"]
-    return stage["shards"] / total if total else 0.0
-
-
-def _bars(stage: Table, scale: float) -> list[Table]:
-    """Return the bars of kept rows and of each drop reason, the largest first."""
-    bars, x = [], 0.0
-    dropped = sorted(stage["reasons"].items(), key=lambda item: -item[1])
-    for reason, rows in ((None, stage["kept"]), *dropped):
-        bars += [{"x": x, "width": scale * rows, "rows": rows, "reason": reason}] if rows else []
-        x += scale * rows
-    return bars
+    most, stages = max((stage["in"] for stage in table["stages"]), default=0) or 1, []
+    for stage in table["stages"]:
+        bars, x = [], 0.0  # of kept rows and of each drop reason, the largest first
+        for reason, rows in ((None, stage["kept"]), *sorted(stage["reasons"].items(), key=lambda item: -item[1])):
+            width = WIDTH / most * rows
+            bars += [{"x": x, "width": width, "rows": rows, "reason": reason}] if rows else []
+            x += width
+        progress, total = last.get(stage["name"]), stage["shards_in_all"]
+        place = stage["shards"] / total if total else 0.0
+        if progress is not None and progress.get("total"):
+            place = progress["problems"] / progress["total"]
+        stages.append(
+            {
+                "table": stage,
+                "bars": bars,
+                "seconds": times.get(stage["name"]),
+                "progress": progress,
+                "planned": None if stage["finished"] else planned.get(stage["name"]),
+                "place": 1.0 if stage["finished"] else place,
+            }
+        )
+    return stages
 
 
 def _run(request: Request) -> Response:
@@ -108,8 +100,40 @@ def _picture(request: Request) -> Response:
     return FileResponse(inside(folder, name) if name.endswith(".png") else inside(folder, ".none"))
 
 
+ROWS_A_PAGE = 50
+
+
+def _rows(request: Request) -> Response:
+    shown, run = curation_run(request)
+    index = request.app.state.page.runs.rows(run)
+    query = read_query(request.query_params)
+    found = index.find(query)
+    count, text = found.places.len(), request.query_params.get("page", "0")
+    pages = max(1, -(-count // ROWS_A_PAGE))
+    page = min(int(text), pages - 1) if text.isdecimal() and len(text) < 8 else 0
+    rows = index.rows(found, page * ROWS_A_PAGE, ROWS_A_PAGE)
+    for row in rows:
+        row["marked"] = [*query.words.split(), *deciding_words(row["evidence"], row["statement"])]
+    return show(
+        request,
+        "rows.html",
+        run=shown,
+        tab="rows",
+        query=query,
+        facets=found.facets,
+        rows=rows,
+        found=count,
+        height=index.table.height,
+        page=page,
+        pages=pages,
+        titles={**index.titles, CURATED: CURATED, GOING: GOING},
+        sorts=list(SORTS),
+    )
+
+
 ROUTES = [
     Route("/r/{run}/", _run),
     Route("/r/{run}/part", _part),
+    Route("/r/{run}/rows", _rows),
     Route("/r/{run}/plots/{name}", _picture),
 ]

@@ -75,7 +75,7 @@ class Guard:
             await self._app(scope, receive, answer)
 
     def _refusal(self, request: Request, session: str) -> Response | None:
-        path = _route(request)
+        path = route_of(request)
         if self._token is None:
             host = host_name(request.headers.get("host", ""))
             if host not in LOCAL:
@@ -98,7 +98,8 @@ class Guard:
         return None
 
 
-def _route(request: Request) -> str:
+def route_of(request: Request) -> str:
+    """Return an address's path within the page, with any prefix."""
     path, root = str(request.scope["path"]), request.scope.get("root_path", "")
     return path[len(root) :] if root and path.startswith(root) else path
 
@@ -108,7 +109,7 @@ def _add_headers(message: Message, session: str | None, request: Request) -> Non
     response.raw_headers = list(message["headers"])
     for name, value in HEADERS.items():
         response.headers[name] = value
-    if not _route(request).startswith("/static/"):
+    if not route_of(request).startswith("/static/"):
         response.headers["Cache-Control"] = "no-store"
         if session is not None:
             place = request.scope.get("root_path", "") + "/"

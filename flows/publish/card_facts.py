@@ -47,7 +47,12 @@ def card_facts(
     """Return the data card's facts."""
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
     curated = scan_table(exported.folder, "kept")
-    suspicion, label_notes = _suspicion(run, results)
+    suspicion, label_notes = dict[str, str](), list[str]()
+    with deciding_shards(run, results) as labels:
+        if labels is not None:
+            least = f"{recipe.labels.drop_above:g} or more"
+            words = f"by the answers of all policies the reference is wrong with a probability of {least}"
+            suspicion, label_notes = {"suspicion": words}, [_label_note(recipe, results, labels)]
     return facts.CardFacts(
         name=recipe.name,
         pretty_name=recipe.export.pretty_name or recipe.name,
@@ -146,18 +151,14 @@ def _stage_facts(
     band, policy = difficulty_stage(run.recipe, part).band, version.policy
     if part != run.parts[-1]:
         policy = attempt_key(attempts_of(part).folder_in(run, version.verifier)).policy
-    rates = _pass_rates(decided, exported)
-    return facts.StageFacts(decided.stage.title, policy, band.min_correct, band.max_pass_rate, band.attempts, rates)
-
-
-def _pass_rates(decided: StageResult, exported: StageResult) -> pl.DataFrame:
     inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
-    is_told = pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)
+    was_judged = pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)
     shards = (
-        facts.as_rates(decisions.filter(is_told).with_columns(foreseen_inside=inside), published)
+        facts.as_rates(decisions.filter(was_judged).with_columns(foreseen_inside=inside), published)
         for decisions, published in _with_published(decided, exported)
     )
-    return facts.add_counts(facts.RATES, shards)
+    rates = facts.add_counts(facts.RATES, shards)
+    return facts.StageFacts(decided.stage.title, policy, band.min_correct, band.max_pass_rate, band.attempts, rates)
 
 
 def _compared(first: StageResult, last: StageResult, exported: StageResult) -> facts.StageComparison:
@@ -192,15 +193,6 @@ def precision_sentence(disabled: tuple[str, ...] = ()) -> str:
             figures.append(f"{rule} {right / fired:.2f} ({low:.2f} to {high:.2f}) on {fired:,}")
     start = "The format filter's precision on labelled rows, by rule, with its 95 % interval: "
     return f"{start}{', '.join(figures)}." if figures else ""
-
-
-def _suspicion(run: Run, results: Results) -> tuple[dict[str, str], tuple[str, ...]]:
-    with deciding_shards(run, results) as labels:
-        if labels is None:
-            return {}, ()
-        least = run.recipe.labels.drop_above
-        suspicion = f"by the answers of all policies the reference is wrong with a probability of {least:g} or more"
-        return {"suspicion": suspicion}, (_label_note(run.recipe, results, labels),)
 
 
 def _label_note(recipe: Recipe, results: Results, labels: LabelShards) -> str:

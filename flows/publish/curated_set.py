@@ -61,21 +61,18 @@ def publish(run: Run, results: Results) -> Path:
     table = versions.gather_decisions(last, results[EXPORT], measured_on(run, run.parts[-1], last.folder.name))
     if (newer := versions.standing_version(run, table)) is not None:
         return republish(run, newer, results)
-    if not results[EXPORT].manifest.kept and disputes.find_disputes(run, results).is_empty():
-        _plan_retries(results)
+    is_empty = not results[EXPORT].manifest.kept and disputes.find_disputes(run, results).is_empty()
+    if not is_empty:
+        version = versions.settle_version(run, table, last.folder.name)
+        target = _publish(run, version, results)
+    for result in results:
+        retries.plan_round(result.folder, result.stage.retries.rounds)
+    if is_empty:
         raise StoreError(
             f"{run.folder}: no problem is left for the set, so nothing is published; `goldilocks status {run.folder}` "
             "shows which stage drops them."
         )
-    version = versions.settle_version(run, table, last.folder.name)
-    target = _publish(run, version, results)
-    _plan_retries(results)
     return target
-
-
-def _plan_retries(results: Results) -> None:
-    for result in results:
-        retries.plan_round(result.folder, result.stage.retries.rounds)
 
 
 def republish(run: Run, version: versions.Version, results: Results) -> Path:
@@ -98,13 +95,13 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
         EXPORT.name: exported.manifest.digest,
         "dropped": [result.manifest.digest for result in (*filters, *decided)],
         "card": card.VERSION,
-        "recipe": hashlib.blake2b(recipe_text(run).encode(), digest_size=8).hexdigest(),
+        "recipe": _short_hash(recipe_text(run)),
         "settled": settled_digest(run.recipe),
         "verifier": decided[-1].folder.name,
         "disputed": dict(disputes.made_from(run, results)),
         "goldilocks": package_version("goldilocks-rl"),
         "version": version.number,
-        "asked": None if asked is None else hashlib.blake2b(asked.encode(), digest_size=8).hexdigest(),
+        "asked": None if asked is None else _short_hash(asked),
         "decisions": version.digest,
         **({"withhold": list(run.recipe.export.withhold)} if run.recipe.export.withhold else {}),
         "receipt": receipts.made_from(run, results),
@@ -128,7 +125,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     disputes.write_disputes(queue, staging / "disputed")
     facts = card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run))
     card.write_card(facts, staging)
-    text = card.attribution(facts.pretty_name, facts.license, facts.curated, origins_of(run, results))
+    text = card.attribution(facts.pretty_name, facts.license, facts.curated, _origins(run, results))
     atomic_write(staging / "ATTRIBUTION.md", text)
     if asked is not None:
         atomic_write(staging / ASKED, asked)
@@ -144,8 +141,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     return target
 
 
-def origins_of(run: Run, results: Results) -> list[card.Origin]:
-    """Return the path and state of each source and joined table."""
+def _origins(run: Run, results: Results) -> list[card.Origin]:
     states, origins = read_states(results[SOURCES].folder), []
     for source in run.recipe.sources:
         held = states.get(source.name, {})
@@ -203,14 +199,15 @@ def restore(folder: Path) -> None:
 
 def settled_digest(recipe: Recipe) -> str:
     """Return the hash of a recipe without verifier, labels, thresholds and what cannot change a row."""
-    table = as_written(recipe).model_dump(
-        mode="json",
-        exclude={"verify", "labels", "workers", "runner", "refresh", "schedule", "storage", "costs"},
-    )
+    without = {"verify", "labels", "workers", "runner", "refresh", "schedule", "storage", "costs"}
+    table = as_written(recipe).model_dump(mode="json", exclude=without)
     for part in (*PARTS, "grader"):
         if table[part] is not None:
             table[part]["band"] = table[part]["band"]["attempts"]
-    text = json.dumps(table, sort_keys=True)
+    return _short_hash(json.dumps(table, sort_keys=True))
+
+
+def _short_hash(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
@@ -232,20 +229,19 @@ def how_asked(run: Run) -> str | None:
 
 def is_published(run: Run) -> bool:
     """Return whether this recipe, thresholds and verifier aside, made the published set."""
-    mark = published_mark(run)
-    return mark is not None and mark.get("settled") == settled_digest(run.recipe)
+    return (published_mark(run) or {}).get("settled") == settled_digest(run.recipe)
 
 
 def published_verifier(run: Run) -> str | None:
     """Return the published set's verifier, or None."""
-    mark = published_mark(run)
-    return str(mark["verifier"]) if mark is not None else None
+    verifier: str | None = (published_mark(run) or {}).get("verifier")
+    return verifier
 
 
 def published_version(run: Run) -> int | None:
     """Return the published version's number, or None."""
-    mark = published_mark(run)
-    return mark.get("version") if mark is not None else None
+    number: int | None = (published_mark(run) or {}).get("version")
+    return number
 
 
 def published_mark(run: Run) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,15 +110,12 @@ def _open(folder: Path, models: Sequence[str], overrides: Sequence[str]) -> Run:
 
 
 def _held(run: Run, judge: str, debater: str, debates: Sequence[Debate]) -> list[dict[str, Any]]:
-    sides = 2 * len(debates)
-    budget = FailureBudget(
-        1.0, ROUNDS * sides + len(VIEWS) * len(debates)
-    )  # a refused request leaves its pair without a score
+    sides, complete = 2 * len(debates), list[Debate | None](debates)
+    budget = FailureBudget(1.0, ROUNDS * sides + len(VIEWS) * len(debates))  # refused: its pair gets no score
 
     def is_speech(text: str) -> bool:
         return clean_speech(text, "") is not None
 
-    complete: list[Debate | None] = list(debates)
     with (
         PolicySession(run, COMMAND, debater, budget, SPEECH, is_speech) as session,
         bar("Speeches", ROUNDS * sides) as advance,
@@ -150,17 +148,13 @@ def _settle(run: Run, rows: pl.DataFrame, min_score: float) -> dict[str, str]:
 
     Problems that a person has judged and unreadable answers are skipped.
     """
-    spoken = review.read_statements(run.folder)
-    wanted = {name: text for name, text in accepted_answers(rows, min_score).items() if name not in spoken}
+    judged_by_people = review.read_statements(run.folder)
     notes = {row["id"]: f"{evidence(row)}, judged by {row['judge']}" for row in rows.iter_rows(named=True)}
     settled: dict[str, str] = {}
-    if not wanted:
-        return settled
     with open_judge(run) as judge:
-        for name, text in wanted.items():
-            try:
-                settle(run, review.ReviewVerdict(name, text, REVIEWER, notes[name]), judge)
-            except ConfigError:
-                continue  # it stays disputed, with its evidence
-            settled[name] = text
+        for name, text in accepted_answers(rows, min_score).items():
+            if name not in judged_by_people:
+                with suppress(ConfigError):  # it stays disputed, with its evidence
+                    settle(run, review.ReviewVerdict(name, text, REVIEWER, notes[name]), judge)
+                    settled[name] = text
     return settled

@@ -5,7 +5,7 @@ A verdict in DIR/review.jsonl removes a problem from this queue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -58,16 +58,20 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     if (verdicts := _verdicts(run, results)) is not None:
         doubtful = read_table(verdicts.folder, "verdicts", where=review.IS_DOUBTFUL)
         finders.append(partial(review.doubtful_verdicts, verdicts=doubtful))
-    parts.extend(_among_problems(results.problems.folder, finders))
+    found: list[list[pl.DataFrame]] = [[] for _ in finders]
+    for shard in range(len(shard_counts(results.problems.folder))):
+        problems = read_shard(results.problems.folder, "kept", shard)
+        for frames, find in zip(found, finders, strict=True):
+            frames.append(find(problems))
+    parts += [pl.concat(frames) for frames in found if frames]
     queue = review.dispute_queue(parts, verdicts_of_people(run))
-    return queue if checked is None else review.offer_readable(queue, _unreadable(run, queue))
-
-
-def _unreadable(run: Run, queue: pl.DataFrame) -> set[tuple[str, str]]:
+    if checked is None:
+        return queue
     offered = review.offered_references(queue)
     with open_judge(run) as judge:
         checks = zip(offered, judge.check(offered), strict=True)
-        return {reference for reference, check in checks if not check.usable and check.failure is None}
+        unreadable = {reference for reference, check in checks if not check.usable and check.failure is None}
+    return review.offer_readable(queue, unreadable)
 
 
 def made_from(run: Run, results: Results) -> Mapping[str, str]:
@@ -101,15 +105,6 @@ def published_queue(run: Run) -> pl.DataFrame | None:
     """Return the published set's queue, or None."""
     files = sorted((run.folder / "curated" / "disputed").glob("*.parquet"))
     return pl.concat([pl.read_parquet(file, glob=False) for file in files]) if files else None
-
-
-def _among_problems(folder: Path, finders: Sequence[Callable[[pl.DataFrame], pl.DataFrame]]) -> list[pl.DataFrame]:
-    found: list[list[pl.DataFrame]] = [[] for _ in finders]
-    for shard in range(len(shard_counts(folder))):
-        problems = read_shard(folder, "kept", shard)
-        for frames, find in zip(found, finders, strict=True):
-            frames.append(find(problems))
-    return [pl.concat(frames) for frames in found if frames]
 
 
 def settle(run: Run, verdict: review.ReviewVerdict, judge: Judge | None) -> None:

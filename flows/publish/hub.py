@@ -107,12 +107,10 @@ def _is_there(api: HfApi, planned: Push) -> bool:
     tree = api.list_repo_tree(planned.name, repo_type="dataset", revision=planned.tag, recursive=True)
     files = [one for one in tree if isinstance(one, RepoFile) and one.path != ".gitattributes"]
     there = {one.path: one.blob_id if one.lfs is None else one.lfs.sha256 for one in files}
-
-    def is_same(path: str) -> bool:
-        content = (planned.folder / path).read_bytes()
-        return there[path] in (git_hash(content), hashlib.sha256(content).hexdigest())
-
-    return there.keys() == {path for path, _ in planned.files} and all(map(is_same, there))
+    if there.keys() != {path for path, _ in planned.files}:
+        return False
+    contents = ((digest, (planned.folder / path).read_bytes()) for path, digest in there.items())
+    return all(digest in (git_hash(content), hashlib.sha256(content).hexdigest()) for digest, content in contents)
 
 
 @contextmanager

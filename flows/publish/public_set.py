@@ -19,7 +19,6 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.config import Recipe
 from curation.publish.withheld import MADE, PLACE, WITHHELD, is_withheld, restore_texts, source_texts, withhold_texts
 from curation.records import PROBLEM, SourceError
 from curation.storage.stages import atomic_write, read_table, write_parquet
@@ -88,7 +87,7 @@ def _leave_undisputed(aside: Path, problems: Collection[str]) -> None:
 
 
 def _withhold(aside: Path, run: Run) -> None:
-    hidden, is_code = _withheld_ids(aside, run.recipe.export.withhold), _is_code(run.recipe)
+    hidden, is_code = _withheld_ids(aside, run.recipe.export.withhold), run.recipe.flow == "curate-code"
     places = {table: _scan(aside, table).select(*PLACE, "id").filter(pl.col("id").is_in(hidden)) for table in TABLES}
     members = places["data"].collect()
     named = pl.concat(places.values()).select(PLACE).unique().collect()
@@ -199,13 +198,9 @@ def _scan(folder: Path, table: str) -> pl.LazyFrame:
     return pl.scan_parquet([path for name, path in _files(folder) if name == table], glob=False)
 
 
-def _is_code(recipe: Recipe) -> bool:
-    return recipe.flow == "curate-code"
-
-
 def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.DataFrame) -> pl.DataFrame:
     recipe = parse_recipe(tomllib.loads((folder / RECIPE).read_text(encoding="utf-8")), str(folder / RECIPE))
-    named = [source.name for source in recipe.sources]
+    is_code, named = recipe.flow == "curate-code", [source.name for source in recipe.sources]
     if unknown := sorted(places.keys() - set(named)):
         raise SourceError(f"--source {unknown[0]}=…: the set has no such source; it has {', '.join(named)}.")
     found: dict[str, list[pl.DataFrame]] = {"kept": [PROBLEM.to_frame()], **{table: [] for table in BESIDE}}
@@ -224,10 +219,10 @@ def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.
         for tables in read_again(moved, Run(folder, recipe, home)):
             rows = tables["kept"].join(wanted, on=PLACE, how="semi")
             found["kept"].append(rows)
-            for table in BESIDE if _is_code(recipe) else ():
+            for table in BESIDE if is_code else ():
                 found[table].append(tables[table].filter(pl.col("problem").is_in(rows["id"].implode())))
     kept, *code_tables = (pl.concat(frames) for frames in found.values() if frames)
-    return source_texts(kept, None if _is_code(recipe) else recipe.statements, code_tables)
+    return source_texts(kept, None if is_code else recipe.statements, code_tables)
 
 
 def _add_section(folder: Path, notes: pl.DataFrame, left_out: Mapping[str, int], *, is_code: bool) -> None:

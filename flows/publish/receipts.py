@@ -84,8 +84,7 @@ def make_receipt(
         digests, planted: recomputed; by default the stored ones.
     """
     found = planted_figures(run, results) if planted is None else list(planted)
-    worth, nothing_planted = counterfactual_figures(run, version), _NOT_MEASURED[1]
-    figures = [*(worth or _NOT_MEASURED[:1]), *(found or [nothing_planted])]
+    figures = [*(counterfactual_figures(run, version) or _NOT_MEASURED[:1]), *(found or _NOT_MEASURED[1:])]
     if run.recipe.flow == "curate-code":
         figures += _test_figures(results)
     else:
@@ -125,12 +124,8 @@ def renew_contents(folder: Path) -> None:
 def made_from(run: Run, results: Results) -> str:
     """Return the hash of a receipt's inputs that are not the set's."""
     files = [run.folder / name for name in (AUDIT, f"{FOLDER}/{PLANTED}", f"{FOLDER}/{COUNTERFACTUAL}")]
-    contents = [
-        *(file_digest(path) if path.is_file() else "" for path in files),
-        review.digest(verdicts_of_people(run)),
-        VERSION,
-        planted_from(run, results),
-    ]
+    digests = [file_digest(path) if path.is_file() else "" for path in files]
+    contents = [*digests, review.digest(verdicts_of_people(run)), VERSION, planted_from(run, results)]
     return hashlib.blake2b(json.dumps(contents).encode(), digest_size=8).hexdigest()
 
 

@@ -167,7 +167,10 @@ def settle_version(
         is_whole = (version_folder(run.folder, before.number) / DECISIONS).is_file()
         return before if is_whole else _store(run, before, table)
     number = before.number + 1 if before is not None else 1
-    policy, day = policy or _newest_policy(table), today()
+    if policy is None:
+        first = table.select("policy").head(1).collect()["policy"]
+        policy = str(first[0]) if len(first) else "nobody"
+    day = today()
     counts, shown = _shown_changes(scan_decisions(run.folder, number - 1), table)
     changes = versions.changelog(number, day, policy, counts, shown)
     changes += f"\nJudged again: {cost_phrase(cost)}.\n" if cost else ""
@@ -186,9 +189,7 @@ def _store(run: Run, version: Version, table: pl.LazyFrame) -> Version:
 def standing_version(run: Run, table: pl.LazyFrame) -> Version | None:
     """Return the newest version if it is a refresh of these decisions."""
     newest = latest(run.folder)
-    if newest is None or newest.origin != "refresh" or newest.root != digest_of(table):
-        return None
-    return newest
+    return newest if newest and newest.origin == "refresh" and newest.root == digest_of(table) else None
 
 
 def refreshed_run(run: Run, version: Version) -> RefreshedRun:
@@ -257,7 +258,7 @@ def _shown_changes(old: pl.LazyFrame, new: pl.LazyFrame) -> tuple[dict[str, int]
     shown = shown.with_columns(gone=pl.lit(False), at=pl.lit(0, pl.UInt32))
     sides = (table.with_row_index("at").select("at", *COLUMNS) for table in (old, new))
     for before, after in in_order(*sides):
-        changes = versions.changes(as_published(before), as_published(after))
+        changes = versions.changes(*map(_as_published, (before, after)))
         part = versions.counts(changes)
         counts = {name: count + part[name] for name, count in counts.items()}
         moved = changes.filter(pl.col("change").is_in(versions.MOVED))
@@ -269,13 +270,8 @@ def _shown_changes(old: pl.LazyFrame, new: pl.LazyFrame) -> tuple[dict[str, int]
     return counts, shown.sort("gone", "at").select(versions.CHANGES.names())
 
 
-def as_published(table: pl.DataFrame) -> pl.DataFrame:
+def _as_published(table: pl.DataFrame) -> pl.DataFrame:
     """Return a version's decisions, with problems over the set's size dropped."""
     over = pl.col("keep") & ~pl.col("published")
     reason = pl.when(over).then(pl.lit(DropReason.OVER_QUOTA.value)).otherwise("reason")
     return table.with_columns(reason=reason, keep=pl.col("published"))
-
-
-def _newest_policy(table: pl.LazyFrame) -> str:
-    first = table.select("policy").head(1).collect()["policy"]
-    return str(first[0]) if len(first) else "nobody"

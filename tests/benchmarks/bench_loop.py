@@ -163,7 +163,7 @@ def dry(out: Path) -> bool:
 
 def refreshed_set(run: Path, number: int, trained: Path, model: Path) -> None:
     """Make the set's version ``number`` + 1, where it is not there yet."""
-    from flows.cli.refresh import refresh_run
+    from flows.cli.commands import refresh_run
 
     mark = run / f"refreshed-{number}"
     if not mark.exists():

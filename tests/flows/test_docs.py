@@ -13,8 +13,8 @@ from curation.config import Recipe
 from curation.publish.export import CURATED
 from curation.publish.export_formats import FORMATS
 from curation.records import DropReason
+from flows.cli.gpus import is_training_recipe
 from flows.cli.settings import settings_of
-from flows.launch.training import is_training_recipe
 from flows.run.recipe import load_recipe, parse_recipe
 from tests.flows.cli.test_cli import commands
 from tests.flows.conftest import ROOT

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 from curation.storage.locks import is_locked
-from flows.launch.training import is_training_recipe
+from flows.cli.gpus import is_training_recipe
 from flows.publish.versions import stored_versions
 from tests.benchmarks.bench_crash import PARTS, Sweep, sweeps
 from tests.benchmarks.bench_service_kills import KINDS, Service, bench, victims

@@ -10,8 +10,8 @@ import pytest
 
 from curation.records import ConfigError
 from curation.storage.stages import read_manifest
+from flows.cli.gpus import is_training_recipe
 from flows.cli.plan import plan_recipe, show_plan, stated_plan, training_plan
-from flows.launch.training import is_training_recipe
 from flows.pipelines.planned_costs import compare_with_plan, stored_plan
 from flows.run.recipe import load_recipe, recipe_warnings
 from flows.run.run_folder import open_run
@@ -129,7 +129,7 @@ LARGE = ("grader_7b", "rl_24b", "rl_7b")
 def test_a_training_recipes_head_states_its_plan(name: str) -> None:
     path = RECIPES / f"{name}.toml"
     head = " ".join(line.strip("# ") for line in path.read_text().partition("\nname = ")[0].splitlines())
-    hours, tokens = training_plan(path).lines()
+    _, _, (hours, tokens) = training_plan(path)
     assert f"goldilocks plan flows/recipes/{name}.toml --stated" in head
     taken = r"([\d,]+ GPU hours: [\d,]+ hours on \d+ GPUs)" if name in LARGE else "no GPU: (.+) on one machine"
     for figure in (re.match(r"([\d.,]+ [kMG]) tokens", tokens), re.match(taken, hours)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flows.page.leases import LEASE_S, Leases
+from flows.page.open_runs import LEASE_S, Leases
 
 WAITING = ["a", "b", "c"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flows.page.marking import deciding_words, differences
+from flows.page.formulas import deciding_words, differences
 
 
 def test_deciding_words_are_those_that_stand_in_the_text() -> None:

@@ -25,7 +25,7 @@ def statements(index: RowIndex, **query: object) -> list[str]:
 
 def test_every_row_stands_there_once_and_the_funnel_agrees(tiny_run: Tiny, index: RowIndex) -> None:
     stages = {stage["name"]: stage for stage in status_table(tiny_run.folder)["stages"]}
-    assert index.height == stages["sources"]["in"]
+    assert index.table.height == stages["sources"]["in"]
     ended = dict(index.find(RowQuery()).facets["stage"])
     assert ended.pop(CURATED) == stages["export"]["kept"]
     assert ended == {

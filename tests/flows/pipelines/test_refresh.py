@@ -11,7 +11,7 @@ from curation.difficulty import refresh as refreshing
 from curation.records import GoldilocksError, problem_id
 from curation.storage.locks import lock_folder
 from curation.storage.stages import read_json, write_json
-from flows.cli.refresh import refresh_run
+from flows.cli.commands import refresh_run
 from flows.cli.status import show_status
 from flows.pipelines.refresh import RefreshResult
 from flows.pipelines.refresh_inputs import read_trained, with_policy

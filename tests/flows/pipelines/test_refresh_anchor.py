@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from curation.records import PolicyError, problem_id
-from flows.cli.refresh import refresh_run
+from flows.cli.commands import refresh_run
 from flows.pipelines.refresh import RefreshResult
 from flows.publish.versions import scan_decisions, stored_versions
 from tests.curation.difficulty.simulated import simulated_rates

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from curation.storage.stages import read_table
-from flows.cli.refresh import refresh_run
+from flows.cli.commands import refresh_run
 from flows.publish.versions import scan_decisions
 from flows.run import stage_priors
 from flows.run.progress import read_metrics

@@ -13,8 +13,7 @@ from curation.config import VllmModel
 from curation.policies.vllm import placement
 from curation.records import ConfigError
 from flows.cli import gpus
-from flows.launch.batch_files import MOUNT, Launch, kubernetes_manifest
-from flows.launch.layout import copies_overrides
+from flows.cli.gpus import MOUNT, copies_overrides
 from flows.run.recipe import load_recipe
 from flows.run.training import load_train_recipe
 from tests.places import ROOT
@@ -65,18 +64,20 @@ def test_what_a_cluster_is_given_is_as_it_was_looked_at(kind: str, name: str) ->
     assert text == (GOLDEN / name).read_text(encoding="utf-8")
 
 
-def test_a_manifest_names_what_the_api_asks_for() -> None:
-    made = yaml.safe_load(kubernetes_manifest(Launch("train", "My_Set.1", Path("a.toml"), Path("runs/a"), 2)))
+def test_a_manifest_names_what_the_api_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    changes = ["models.student.data_parallel=1", "name='my_set.1'"]
+    made = yaml.safe_load(gpus.batch_file("kubernetes", MATH.relative_to(ROOT), changes, Path("runs/a"), 2, None))
     assert made["metadata"]["name"] == "goldilocks-my-set-1"
     (part,) = made["spec"]["replicatedJobs"]
     pod = part["template"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    assert container["command"][:3] == ["goldilocks", "train", "a.toml"]
+    assert container["command"][:2] == ["goldilocks", "run"]
     assert container["resources"]["limits"] == {"nvidia.com/gpu": 2}
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
     assert container["workingDir"] == MOUNT
     with pytest.raises(ConfigError, match="is outside of the volume"):
-        kubernetes_manifest(Launch("run", "a", Path("/home/me/a.toml"), Path("runs/a"), 2))
+        gpus.batch_file("kubernetes", MATH, [], Path("runs/a"), 8, None)
 
 
 def test_more_gpus_than_there_are_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

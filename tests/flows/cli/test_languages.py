@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from curation.records import SourceError
-from flows.publish.languages import detect_language_file
+from flows.cli.files import detect_language_file
 
 
 def test_rows_gain_their_language(tmp_path: Path) -> None:

@@ -1,1 +1,0 @@
-"""Runs recipes on a machine's GPUs, or writes cluster files."""
