@@ -5,7 +5,6 @@ Invariant: a problem without room for `max_tokens` is refused, since `vllm serve
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -98,15 +97,9 @@ class Endpoint(LivePolicy):
             content = response.json()
             usage = content.get("usage") or {}
             prompt = int(usage.get("prompt_tokens") or 0)
-            room = (self._client.context or sys.maxsize) - prompt
             self._prompts += prompt > 0
             self._prompt_tokens += prompt
-            if room < self.settings.decoding.max_tokens:
-                raise RequestRefused(
-                    "too_long",
-                    f"{server.url}: a prompt of {prompt} tokens leaves no room for decoding.max_tokens = "
-                    f"{self.settings.decoding.max_tokens} in a context of {self._client.context} tokens.",
-                )
+            self._require_room(server.url, prompt, self._client.context)
             return self._completion(content["choices"][0], usage, server.url)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise TemporaryFailure(f"200, but no completion: {response.text!r:.120}", "unusable") from error

@@ -95,12 +95,7 @@ class Vllm(LivePolicy):
         from vllm.exceptions import VLLMClientError, VLLMError
 
         tokens, label = self._tokens(problem), f"{problem.id}-{index}"
-        if len(tokens) + self.settings.decoding.max_tokens > self._context:
-            raise RequestRefused(
-                "too_long",
-                f"problem {problem.id}: a prompt of {len(tokens)} tokens leaves no room for decoding.max_tokens = "
-                f"{self.settings.decoding.max_tokens} in a context of {self._context} tokens.",
-            )
+        self._require_room(f"problem {problem.id}", len(tokens), self._context)
         prompt = {"type": "token", "prompt_token_ids": tokens}
         sampling, request = self._sampling(problem.id, index), f"{label}-{next(self._numbers)}"
         where = f"vLLM, model {self.settings.model}, {label}"
