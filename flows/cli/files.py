@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from curation.config import Source
-from curation.embeddings.minilm import require_embeddings
+from curation.embeddings import require_embeddings
 from curation.filters.decontamination import METHODS, OverlapSettings, contamination_file
 from curation.filters.statements import classify
 from curation.publish.export_formats import FORMATS, export_set
