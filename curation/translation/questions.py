@@ -22,7 +22,7 @@ from curation.questions.votes import UNREADABLE, Ask, Vote
 from curation.records import Domain, PromptRequest, problem_id
 from curation.thinking import split_response
 from curation.translation.invariants import VERSION, ProblemText, broken, is_in_words
-from curation.translation.selection import SOURCE
+from curation.translation.rows import SOURCE
 from curation.verify.math_judge import Judge
 
 
