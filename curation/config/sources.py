@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -95,8 +95,6 @@ class Join(Settings):
     """Name of the new column, a list of matching rows."""
     most: int | None = Field(None, ge=1)
     """Max matching rows, the first ones."""
-
-    split: ClassVar[Names] = "train"
 
     @property
     def kind(self) -> FileKind:
@@ -295,10 +293,9 @@ class Source(Settings):
     @property
     def joined(self) -> Source | None:
         """Return the second table as a source, or None."""
-        if self.join is None:
+        if (join := self.join) is None:
             return None
-        kind, path, subset, revision = self.join.kind, self.join.path, self.join.subset, self.join.revision
-        return Source(name=self.name, kind=kind, path=path, subset=subset, revision=revision)
+        return Source(name=self.name, kind=join.kind, path=join.path, subset=join.subset, revision=join.revision)
 
     @property
     def domain(self) -> Literal["math", "code"]:

@@ -16,7 +16,7 @@ from curation.policies.completions import FINISHED
 from curation.policies.seeds import LivePolicy, seed_of
 from curation.policies.servers import Server, TemporaryFailure
 from curation.prompts import Prompt
-from curation.records import Completion, PolicyError, PromptRequest, RequestRefused
+from curation.records import Completion, PromptRequest, RequestRefused
 from curation.thinking import THINK, response_text
 
 _TOO_LONG = ("maximum context length", "context_length_exceeded", "max_tokens must be at least 1")
@@ -132,9 +132,4 @@ class Endpoint(LivePolicy):
         )
 
     async def _welcome(self, url: str, context: int | None) -> None:
-        max_tokens = self.settings.decoding.max_tokens
-        if context is not None and max_tokens >= context:
-            raise PolicyError(
-                f"{url}: decoding.max_tokens = {max_tokens} leaves no room for a prompt in its context of {context} "
-                "tokens; lower it, or raise the server's --max-model-len."
-            )
+        self._require_context(url, context, "the server's --max-model-len")

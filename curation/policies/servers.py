@@ -207,7 +207,7 @@ class Servers:
 
     def _wake(self, most: int | None = 1) -> None:
         """Let the first callers that wait, or all, look for a server again."""
-        for turn in islice([turn for turn in self._waiting.values() if not turn.done()], most):
+        for turn in islice((turn for turn in self._waiting.values() if not turn.done()), most):
             turn.set_result(None)
 
     async def _revive(self, server: Server) -> None:

@@ -123,16 +123,12 @@ class Vllm(LivePolicy):
 
     async def _prepare(self) -> None:
         """Make the engine's processes end with this one, and read its context and end tokens."""
-        engine, max_tokens = self._engine, self.settings.decoding.max_tokens
+        engine = self._engine
         coordinator = engine.engine_core.resources.coordinator  # of several copies
         also = [coordinator.proc.pid] if coordinator is not None else []
         await engine.collective_rpc("follow_process", args=(os.getpid(), also))
         self._context = int(engine.model_config.max_model_len)
-        if max_tokens >= self._context:
-            raise PolicyError(
-                f"model {self.settings.model}: decoding.max_tokens = {max_tokens} leaves no room for a prompt in a "
-                f"context of {self._context} tokens; lower it, or raise max_model_len."
-            )
+        self._require_context(f"model {self.settings.model}", self._context, "max_model_len")
         self._tokenizer = engine.get_tokenizer()
         self._reader = ResponseReader(self._tokenizer, self._tags)
         ends = engine.model_config.try_get_generation_config().get("eos_token_id")
