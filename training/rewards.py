@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from curation.languages.mixing import consistent
+from curation.languages.identification import consistent
 from curation.records import Domain, Outcome
 from curation.response_formats import BOXED
 from curation.thinking import THINK, ThinkingTags, split_response
@@ -167,7 +167,7 @@ def _is_one_language(judged: RewardInputs) -> bool:
     parts = split_response(judged.tags.house_form(judged.text))
     answer = parts.answer or ""
     thoughts = parts.thoughts if judged.tags.are_used else answer
-    return consistent(judged.problem, thoughts, answer, strict=True).consistent
+    return consistent(judged.problem, thoughts, answer, strict=True)
 
 
 Ask = Callable[[str], Awaitable[Verdict]]

@@ -8,14 +8,8 @@ Invariant: nothing else of Goldilocks is imported here; import settings from thi
 
 from curation.config.base import Settings, to_plain
 from curation.config.bench import Bench
-from curation.config.coding import CodeSettings
 from curation.config.difficulty import Band, DifficultyStage, LabelSettings, RefreshSettings
-from curation.config.filters import (
-    DecontaminationSettings,
-    StatementSettings,
-    VerifySettings,
-)
-from curation.config.languages import TranslationSettings
+from curation.config.filters import CodeSettings, DecontaminationSettings, StatementSettings, VerifySettings
 from curation.config.policies import (
     AttemptColumns,
     Decoding,
@@ -30,7 +24,7 @@ from curation.config.policies import (
     TorchModel,
     VllmModel,
 )
-from curation.config.recipe import Recipe
+from curation.config.recipe import Recipe, TranslationSettings
 from curation.config.sources import Column, Pick, ProblemColumns, Source
 
 __all__ = [

@@ -10,8 +10,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
-from curation.config.coding import CodeSettings
-from curation.config.filters import VerifySettings
+from curation.config.filters import CodeSettings, VerifySettings
 from curation.config.policies import Decoding, ModelName, NamedModels
 from curation.config.sources import Source
 
@@ -63,9 +62,6 @@ class Bench(NamedModels):
     """Only the rows of a stretch of time."""
     choices: BenchChoices | None = None
     """Options in columns of their own."""
-    pair: str | None = None
-    """Path of a value, one of `columns.meta`, that translations of a problem share; their position in the sources if
-    missing."""
     consistency: bool = True
     """Report the share of attempts with problem, thoughts and answer in one language."""
     model: ModelName | None = None
@@ -98,7 +94,6 @@ class Bench(NamedModels):
             raise ValueError("all sources of a benchmark must be of one domain")
         paths = [self.window.column] if self.window is not None else []
         paths += [self.choices.right, *self.choices.wrong] if self.choices is not None else []
-        paths += [self.pair] if self.pair is not None else []
         for source in self.sources:
             missing = [path for path in paths if path not in source.columns.meta]
             if missing:

@@ -1,8 +1,8 @@
-"""Filters before any attempt: format, near duplicates, contamination; and the verifier's settings."""
+"""Filters before any attempt (format, near duplicates, contamination), how answers are judged, and code's tests."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -49,6 +49,21 @@ class VerifySettings(Settings):
     def limits(self, tries: int) -> tuple[float, int]:
         """Return a comparison's seconds and MiB after ``tries`` failures."""
         return self.limit_s * RETRY_FACTOR**tries, WORKER_MB * 2**tries
+
+
+class CodeSettings(Settings):
+    """The code pipeline: solutions are run on tests, tests that they agree on are kept, missing ones are made."""
+
+    time_s: ClassVar[float] = 4.0
+    """CPU seconds per test, if the source gives none; paper: 4."""
+    memory_mb: int = Field(300, ge=16)
+    """MiB per test, if the source gives none; paper: 300."""
+    min_tests: int = Field(5, ge=1)
+    """Min tests of a problem (`too_few_tests`)."""
+    make_tests: bool = True
+    """Make missing tests."""
+    languages: tuple[Literal["python", "cpp"], ...] = Field(("python", "cpp"), min_length=1)
+    """Languages of the solutions; paper: both."""
 
 
 class NearDedupSettings(Settings):

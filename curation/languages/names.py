@@ -1,6 +1,9 @@
-"""English names of lid.176's languages by ISO 639-1 code."""
+"""Codes of the paper's languages, and English names of all."""
 
 from __future__ import annotations
+
+LANGUAGES = ("en", "fr", "es", "it", "de", "zh", "ru")
+"""The paper's languages: English, and the six targets of translation."""
 
 _NAMES = """
 af Afrikaans, am Amharic, an Aragonese, ar Arabic, as Assamese, av Avar, az Azerbaijani, ba Bashkir, be Belarusian,
@@ -20,4 +23,4 @@ zh Chinese (simplified characters)
 """
 
 NAMES = dict(entry.split(" ", 1) for entry in _NAMES.strip().replace("\n", " ").split(", "))
-"""English names by ISO 639-1 code."""
+"""English names of lid.176's languages by ISO 639-1 code."""

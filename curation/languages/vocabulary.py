@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
 from curation.records import ConfigError
 
@@ -383,18 +383,8 @@ class Neighbour:
 
 @cache
 def languages() -> tuple[Language, ...]:
-    """Return every language with a file, by position.
-
-    Raises:
-        ConfigError: a field or a position is wrong.
-    """
-    ordered = sorted((read(path, Language) for path in FOLDER.glob("*.toml")), key=lambda lang: lang.position)
-    if [lang.position for lang in ordered] != list(range(1, len(ordered) + 1)):
-        listed = ", ".join(f"{lang.code} {lang.position}" for lang in ordered)
-        raise ConfigError(
-            f"the languages' positions are not 1 to {len(ordered)}, each once ({listed}); mend the files."
-        )
-    return tuple(ordered)
+    """Return every language with a file, by position."""
+    return tuple(sorted((read(path, Language) for path in FOLDER.glob("*.toml")), key=lambda lang: lang.position))
 
 
 @cache
@@ -437,32 +427,21 @@ def read(path: Path, kind: type[T]) -> T:
     """Read a file into a `Language` or `Neighbour`.
 
     Raises:
-        ConfigError: a field is missing, unknown, or of another type.
+        ConfigError: a field is missing or unknown.
     """
-    built: T = _built({"code": path.stem, **tomllib.loads(path.read_text(encoding="utf-8"))}, kind, path.name)
+    try:
+        built: T = _built({"code": path.stem, **tomllib.loads(path.read_text(encoding="utf-8"))}, kind)
+    except TypeError as error:
+        raise ConfigError(f"{path.name}: {error}; mend the file.") from error
     return built
 
 
-def _built(value: Any, kind: Any, where: str) -> Any:
-    inner, origin = get_args(kind), get_origin(kind)
-    if is_dataclass(kind) and isinstance(value, dict):
+def _built(value: Any, kind: Any) -> Any:
+    """Return a table as its dataclass, and lists as tuples."""
+    if is_dataclass(kind):
         table: Any = kind
-        hints = _hints(table)
-        for name in [*hints, *value]:
-            if name not in value:
-                raise ConfigError(f"{where}: {name} is missing; write it, empty where the language has none.")
-            if name not in hints:
-                raise ConfigError(f"{where}: {name} is no field; take it out, or correct its name.")
-        return table(**{name: _built(value[name], hint, f"{where}, {name}") for name, hint in hints.items()})
-    if origin is tuple and isinstance(value, list):
-        return tuple(_built(item, inner[0], where) for item in value)
-    if origin is dict and isinstance(value, dict):
-        return {key: _built(item, inner[1], f"{where}, {key}") for key, item in value.items()}
-    if type(value) is kind or (origin is Literal and value in inner):
-        return value
-    raise ConfigError(f"{where}: {value!r} is not of the type that belongs here ({kind}); correct it.")
-
-
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
+        kinds = get_type_hints(table)
+        return table(**{name: _built(item, kinds.get(name)) for name, item in value.items()})
+    if isinstance(value, dict):
+        return {key: _built(item, None) for key, item in value.items()}
+    return tuple(value) if isinstance(value, list) else value

@@ -28,15 +28,12 @@ class StopTokens:
     def phrase(self, tokenizer: Any) -> str:
         """Return them in words."""
         names = ", ".join(f"{tokenizer.decode([token])} ({token})" for token in self.ids)
-        end = f"{names} {'ends' if len(self.ids) == 1 else 'end'} a response"
-        if self.turn_end is None:
-            return f"{end}; the chat template ends turns with no token of its own"
-        if not self.added:
-            return end
-        return (
-            f"{end}; the last was added, for the chat template ends turns with it and the model's "
-            "generation settings do not name it"
-        )
+        ends = f"{names} {'ends' if len(self.ids) == 1 else 'end'} a response"
+        if self.added:
+            return (
+                f"{ends}; the last was added, as the chat template ends turns with it and the model's settings do not"
+            )
+        return ends if self.turn_end is not None else f"{ends}; the chat template ends turns with no token of its own"
 
 
 def apply_chat_template(tokenizer: Any, messages: Sequence[Message], **options: Any) -> Any:

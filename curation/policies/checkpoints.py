@@ -63,20 +63,21 @@ def carries_state(config: Mapping[str, Any]) -> bool:
 
 def folder_carries_state(folder: Path) -> bool:
     """Return `carries_state` for a folder."""
-    try:
-        return carries_state(json.loads((folder / "config.json").read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return False
+    return carries_state(_settings(folder, "config.json"))
 
 
 def end_tokens(folder: Path) -> tuple[int, ...]:
     """Return a model's end tokens, preferably of its generation settings."""
     for name in ("generation_config.json", "config.json"):
-        try:
-            settings = json.loads((folder / name).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            continue
+        settings = _settings(folder, name)
         ends = settings.get("eos_token_id", settings.get("text_config", {}).get("eos_token_id"))
         if ends is not None:
             return (ends,) if isinstance(ends, int) else tuple(ends)
     return ()
+
+
+def _settings(folder: Path, name: str) -> dict[str, Any]:
+    """Return the settings in a model's file, none without it."""
+    path = folder / name
+    settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return settings

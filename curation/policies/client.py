@@ -80,56 +80,6 @@ class ServerResponse:
             return json.loads(self.content)  # NaN, half of a surrogate pair
 
 
-class HttpSession:
-    """Connections to servers, made inside an event loop.
-
-    Raises:
-        TemporaryFailure: one broke or timed out.
-    """
-
-    def __init__(self, headers: Mapping[str, str], connect_s: float, answer_s: float) -> None:
-        import aiohttp
-
-        self._connect_s, self._answer_s = connect_s, answer_s
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=_ssl_context()),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers=headers,
-        )
-
-    async def post(self, url: str, body: Mapping[str, Any], answer_s: float | None = None) -> ServerResponse:
-        """Post JSON; ``answer_s`` overrides the timeout."""
-        return await self._request("POST", url, orjson.dumps(body), answer_s or self._answer_s)
-
-    async def get(self, url: str, answer_s: float) -> ServerResponse:
-        """Get an address."""
-        return await self._request("GET", url, None, answer_s)
-
-    async def close(self) -> None:
-        """Close all connections."""
-        await self._session.close()
-
-    async def _request(self, method: str, url: str, data: bytes | None, answer_s: float) -> ServerResponse:
-        import aiohttp
-
-        place, proxy = _place(url)
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._connect_s, sock_read=answer_s)
-        headers = {"Content-Type": "application/json"} if data is not None else None
-        try:
-            async with self._session.request(
-                method, place, data=data, headers=headers, timeout=timeout, proxy=proxy, allow_redirects=False
-            ) as response:
-                content = await response.read()
-                return ServerResponse(response.status, content, url, response.headers.get("Retry-After"))
-        except aiohttp.ClientConnectorError as error:
-            raise TemporaryFailure(f"cannot be reached ({error.strerror or type(error).__name__})") from error
-        except aiohttp.ConnectionTimeoutError as error:
-            raise TemporaryFailure(f"cannot be reached within {self._connect_s:g} s") from error
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            why = " ".join(str(error).split())
-            raise TemporaryFailure(f"{type(error).__name__} {why}".strip(), "no_answer") from error
-
-
 class ServerClient:
     """The client of one model's servers.
 
@@ -161,7 +111,12 @@ class ServerClient:
         """How often a request was asked again."""
 
     async def __aenter__(self) -> Self:
-        self._http = HttpSession(self._headers, PATIENCE.connect_s, PATIENCE.answer_s)
+        import aiohttp
+
+        connector = aiohttp.TCPConnector(limit=0, ssl=_ssl_context())
+        self._session = aiohttp.ClientSession(
+            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), headers=self._headers
+        )
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.close)
             await self.servers.greet()
@@ -202,7 +157,7 @@ class ServerClient:
             if failures > PATIENCE.retries:
                 why = f"{request}: failed {failures} times, last at {last}."
                 raise RequestRefused(kind, why) if kind else PolicyError(why)
-            pause = self._pause_s(failures)
+            pause = min(_LONGEST_PAUSE_S, PATIENCE.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
             if len(tried) == len(self.servers.all):
                 tried.clear()
                 pause = max(pause, wait)
@@ -221,13 +176,37 @@ class ServerClient:
             "latency_s": round(sum(latencies) / max(len(latencies), 1), 2),
         }
 
-    async def post(self, url: str, body: Mapping[str, Any], limit_s: float | None = None) -> ServerResponse:
-        """Post JSON; return an answer of any status."""
-        return await self._http.post(url, body, limit_s)
+    async def post(self, url: str, body: Mapping[str, Any], answer_s: float | None = None) -> ServerResponse:
+        """Post JSON; return an answer of any status.
+
+        Raises:
+            TemporaryFailure: the connection broke or timed out.
+        """
+        return await self._request("POST", url, orjson.dumps(body), answer_s or PATIENCE.answer_s)
 
     async def get(self, url: str) -> ServerResponse:
-        """Get an answer of any status."""
-        return await self._http.get(url, PATIENCE.connect_s)
+        """Get an answer of any status, as `post` does."""
+        return await self._request("GET", url, None, PATIENCE.connect_s)
+
+    async def _request(self, method: str, url: str, data: bytes | None, answer_s: float) -> ServerResponse:
+        import aiohttp
+
+        place, proxy = _place(url)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=PATIENCE.connect_s, sock_read=answer_s)
+        headers = {"Content-Type": "application/json"} if data is not None else None
+        try:
+            async with self._session.request(
+                method, place, data=data, headers=headers, timeout=timeout, proxy=proxy, allow_redirects=False
+            ) as response:
+                content = await response.read()
+                return ServerResponse(response.status, content, url, response.headers.get("Retry-After"))
+        except aiohttp.ClientConnectorError as error:
+            raise TemporaryFailure(f"cannot be reached ({error.strerror or type(error).__name__})") from error
+        except aiohttp.ConnectionTimeoutError as error:
+            raise TemporaryFailure(f"cannot be reached within {PATIENCE.connect_s:g} s") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            why = " ".join(str(error).split())
+            raise TemporaryFailure(f"{type(error).__name__} {why}".strip(), "no_answer") from error
 
     def require_ok(self, response: ServerResponse, url: str) -> None:
         """Raise `TemporaryFailure`, `PolicyError` or `RequestRefused` unless the status is 200."""
@@ -279,13 +258,10 @@ class ServerClient:
             self.context = min(context, self.context or context)
         await self._welcome(url, context)
 
-    def _pause_s(self, failures: int) -> float:
-        return min(_LONGEST_PAUSE_S, PATIENCE.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
-
     async def close(self) -> None:
         """End probes and connections."""
         await self.servers.close()
-        await self._http.close()
+        await self._session.close()
 
 
 @lru_cache

@@ -47,13 +47,10 @@ class ResponseReader:
         if self._dropped is not None:
             kept = [token for token in token_ids if token not in self._dropped]
             decoded = str(self._tokenizer.decode(kept, skip_special_tokens=False))
-        return self._end_of_prompt(prompt_ids) + decoded
-
-    def _end_of_prompt(self, prompt_ids: Sequence[int]) -> str:
         if not self.tags.are_used:
-            return ""
+            return decoded
         tail = list(prompt_ids[-_TAIL_TOKENS:])
-        return self.tags.end_of(str(self._tokenizer.decode(tail, skip_special_tokens=False)))
+        return self.tags.end_of(str(self._tokenizer.decode(tail, skip_special_tokens=False))) + decoded
 
     def _special_beside_tags(self, tokenizer: Any) -> frozenset[int] | None:
         """Return special tokens outside of tags, if tags have any."""

@@ -5,7 +5,6 @@ Invariant: a problem without room for `max_tokens` is refused, since `vllm serve
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,7 @@ from curation.policies.completions import FINISHED
 from curation.policies.seeds import LivePolicy, seed_of
 from curation.policies.servers import Server, TemporaryFailure
 from curation.prompts import Prompt
-from curation.records import Completion, PolicyError, PromptRequest, RequestRefused
+from curation.records import Completion, PromptRequest, RequestRefused
 from curation.thinking import THINK, response_text
 
 _TOO_LONG = ("maximum context length", "context_length_exceeded", "max_tokens must be at least 1")
@@ -98,15 +97,9 @@ class Endpoint(LivePolicy):
             content = response.json()
             usage = content.get("usage") or {}
             prompt = int(usage.get("prompt_tokens") or 0)
-            room = (self._client.context or sys.maxsize) - prompt
             self._prompts += prompt > 0
             self._prompt_tokens += prompt
-            if room < self.settings.decoding.max_tokens:
-                raise RequestRefused(
-                    "too_long",
-                    f"{server.url}: a prompt of {prompt} tokens leaves no room for decoding.max_tokens = "
-                    f"{self.settings.decoding.max_tokens} in a context of {self._client.context} tokens.",
-                )
+            self._require_room(server.url, prompt, self._client.context)
             return self._completion(content["choices"][0], usage, server.url)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise TemporaryFailure(f"200, but no completion: {response.text!r:.120}", "unusable") from error
@@ -139,9 +132,4 @@ class Endpoint(LivePolicy):
         )
 
     async def _welcome(self, url: str, context: int | None) -> None:
-        max_tokens = self.settings.decoding.max_tokens
-        if context is not None and max_tokens >= context:
-            raise PolicyError(
-                f"{url}: decoding.max_tokens = {max_tokens} leaves no room for a prompt in its context of {context} "
-                "tokens; lower it, or raise the server's --max-model-len."
-            )
+        self._require_context(url, context, "the server's --max-model-len")

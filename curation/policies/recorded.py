@@ -57,7 +57,17 @@ class Recorded:
 
     def check(self) -> None:
         """Refuse a missing file or column."""
-        self._check(list(itertools.islice(read_rows(self.path), _FIRST_ROWS)))
+        columns, where = self._settings.columns, f"recorded attempts {self.path}"
+        rows = attempts = list(itertools.islice(read_rows(self.path), _FIRST_ROWS))
+        for path in (columns.problem, columns.choices, columns.attempts):
+            if path is not None:
+                require_path(rows, path, where)
+        if columns.attempts is not None:
+            attempts = [attempt for number, row in enumerate(rows) for attempt in self._attempt_list(row, number)]
+            where += f", inside `{columns.attempts}`"
+        for path in (columns.text, columns.answer, columns.label):
+            if path is not None:
+                require_path(attempts, path, where)
 
     @property
     def attempts(self) -> int:
@@ -112,6 +122,7 @@ class Recorded:
 
     def _loaded(self) -> sqlite3.Connection:
         if self._rows is None:
+            self.check()
             rows = sqlite3.connect("", check_same_thread=False)
             rows.executescript(_TABLE)
             if not rows.executemany("INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?)", self._attempts()).rowcount:
@@ -122,14 +133,10 @@ class Recorded:
 
     def _attempts(self) -> Iterator[tuple[str, str | None, str | None, bool | None, str | None, str | None]]:
         columns = self._settings.columns
-        first: list[Row] = []
         for number, row in enumerate(read_rows(self.path)):
             where = f"{self.path}, row {number}"
-            if len(first) < _FIRST_ROWS:
-                first.append(row)
             statement = value_at(row, columns.problem)
             if not isinstance(statement, str):
-                self._check(first)
                 raise PolicyError(f"{where}: `{columns.problem}` is not text: {statement!r:.80}.")
             options = parse_options(_cell(row, columns.choices), where)
             problem = problem_id(statement, options, self._settings.domain)
@@ -146,8 +153,7 @@ class Recorded:
                 except RequestRefused as why:
                     text, answer, refused = None, None, why.reason
                 answer, model = (None if cell is None else str(cell) for cell in (answer, model))
-                yield problem, text, answer, None if label is None else bool(label), refused, model
-        self._check(first)
+                yield problem, text, answer, label, refused, model
 
     def _attempt_list(self, row: Row, number: int) -> Sequence[Row]:
         path = self._settings.columns.attempts
@@ -157,19 +163,6 @@ class Recorded:
         if not isinstance(attempts, list) or not all(isinstance(attempt, Mapping) for attempt in attempts):
             raise PolicyError(f"{self.path}, row {number}: `{path}` is not a list of objects: {attempts!r:.80}.")
         return attempts
-
-    def _check(self, rows: Sequence[Row]) -> None:
-        columns, where = self._settings.columns, f"recorded attempts {self.path}"
-        attempts: Sequence[Row] = rows
-        for path in (columns.problem, columns.choices, columns.attempts):
-            if path is not None:
-                require_path(rows, path, where)
-        if columns.attempts is not None:
-            attempts = [attempt for number, row in enumerate(rows) for attempt in self._attempt_list(row, number)]
-            where += f", inside `{columns.attempts}`"
-        for path in (columns.text, columns.answer, columns.label):
-            if path is not None:
-                require_path(attempts, path, where)
 
 
 def _cell(

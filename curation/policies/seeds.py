@@ -13,7 +13,7 @@ from typing import Any, Self
 from curation.config import LiveModel
 from curation.prompts import Prompt
 from curation.prompts.solving import prompt_of
-from curation.records import AttemptKey
+from curation.records import AttemptKey, PolicyError, RequestRefused
 from curation.thinking import THINK, ThinkingTags
 
 
@@ -49,6 +49,25 @@ class LivePolicy:
             **({"examples": [list(example) for example in prompt.examples]} if prompt.examples else {}),
             **settings.decoding.model_dump(mode="json"),
         }
+
+    def _require_context(self, where: str, context: int | None, setting: str) -> None:
+        """Raise `PolicyError` if an answer leaves no room for a prompt in the context that ``setting`` sets."""
+        wanted = self._live.decoding.max_tokens
+        if context is not None and wanted >= context:
+            raise PolicyError(
+                f"{where}: decoding.max_tokens = {wanted} leaves no room for a prompt in its context of {context} "
+                f"tokens; lower it, or raise {setting}."
+            )
+
+    def _require_room(self, where: str, tokens: int, context: int | None) -> None:
+        """Raise `RequestRefused` if a prompt of this length leaves no room for an answer."""
+        wanted = self._live.decoding.max_tokens
+        if context is not None and tokens + wanted > context:
+            raise RequestRefused(
+                "too_long",
+                f"{where}: a prompt of {tokens} tokens leaves no room for decoding.max_tokens = {wanted} in a context "
+                f"of {context} tokens.",
+            )
 
     def asking(self, prompt: Prompt | None) -> Self:
         """Return the same running model with another prompt."""

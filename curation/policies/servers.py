@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 
 from curation.records import PolicyError
 
@@ -148,17 +149,17 @@ class Servers:
         finally:
             self._waiting.pop(ticket, None)
             if server is None:
-                self._wake_next()  # the turn goes to the next
+                self._wake()  # the turn goes to the next
         server.outstanding += 1
         server.requests += 1
         if self._waiting and self._free_server(()) is not None:
-            self._wake_next()
+            self._wake()
         return server
 
     def release(self, server: Server) -> None:
         """Count the end of a request."""
         server.outstanding -= 1
-        self._wake_next()
+        self._wake()
 
     def suspect(self, server: Server, trouble: str) -> None:
         """Send a server nothing until a probe succeeds."""
@@ -168,7 +169,7 @@ class Servers:
         server.alive = False
         if not any(other.alive for other in self.all):
             self._all_dead_since = time.monotonic()
-            self._wake_all()
+            self._wake(None)
         self._probing[server.url] = asyncio.create_task(self._revive(server))
 
     async def close(self) -> None:
@@ -204,15 +205,10 @@ class Servers:
             )
         return wait
 
-    def _wake_next(self) -> None:
-        turn = next((turn for turn in self._waiting.values() if not turn.done()), None)
-        if turn is not None:
+    def _wake(self, most: int | None = 1) -> None:
+        """Let the first callers that wait, or all, look for a server again."""
+        for turn in islice((turn for turn in self._waiting.values() if not turn.done()), most):
             turn.set_result(None)
-
-    def _wake_all(self) -> None:
-        for turn in self._waiting.values():
-            if not turn.done():
-                turn.set_result(None)
 
     async def _revive(self, server: Server) -> None:
         pause = _FIRST_PROBE_S
@@ -227,7 +223,7 @@ class Servers:
         server.alive = True
         self._all_dead_since = None
         self._probing.pop(server.url, None)
-        self._wake_all()
+        self._wake(None)
 
     def _troubles(self) -> str:
         return "; ".join(f"{server.url}: {server.trouble}" for server in self.all)

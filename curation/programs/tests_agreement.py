@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from curation.config.coding import CodeSettings
+from curation.config import CodeSettings
 from curation.records import DropReason
 
 VERSION = "tests_agreement@5"

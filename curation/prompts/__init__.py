@@ -4,6 +4,6 @@ Attempts are filed under a `Prompt`'s version, so a changed wording is a new ver
 """
 
 from curation.prompts.base import Message, Prompt, plain_text
-from curation.prompts.solving import PLAIN, SOLVE, SOLVING, solving_prompt
+from curation.prompts.solving import PLAIN, SOLVE, SOLVING, prompt_of
 
-__all__ = ["PLAIN", "SOLVE", "SOLVING", "Message", "Prompt", "plain_text", "solving_prompt"]
+__all__ = ["PLAIN", "SOLVE", "SOLVING", "Message", "Prompt", "plain_text", "prompt_of"]

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import replace
 
 from curation.config.policies import LiveModel, PromptFile
@@ -59,30 +58,18 @@ def asks_to_solve(version: str) -> bool:
     return version.partition("@")[0] in {*own, _FILE, RECORDED}
 
 
-def solving_prompt(
-    prompt: str | PromptFile, tags: ThinkingTags = THINK, examples: Sequence[tuple[str, str]] = ()
-) -> Prompt:
-    """Return a recipe's prompt for a model that thinks in these tags, or not aloud.
-
-    Args:
-        prompt: one of `SOLVING`, or a file, which names its tags itself.
-        examples: statements and responses before the problem, hashed in the version.
-    """
-    if isinstance(prompt, PromptFile):
-        version = f"{_FILE}@{hashlib.blake2b(prompt.text.encode(), digest_size=6).hexdigest()}"
-        chosen = Prompt(version, prompt.text, _statement_and_form)
-    else:
-        chosen = _with_tags(SOLVING[prompt], tags)
-    if not examples:
-        return chosen
-    digest = hashlib.blake2b(repr(tuple(examples)).encode(), digest_size=4).hexdigest()
-    return replace(chosen, version=f"{chosen.version} examples {digest}", examples=tuple(examples))
-
-
 def prompt_of(settings: LiveModel) -> Prompt:
-    """Return a model's prompt."""
-    examples = [(one.statement, one.response) for one in settings.examples]
-    return solving_prompt(settings.prompt, ThinkingTags.of(settings.thinking), examples)
+    """Return a model's prompt in its thinking tags; its examples are hashed in the version."""
+    if isinstance(own := settings.prompt, PromptFile):  # it names its tags itself
+        version = f"{_FILE}@{hashlib.blake2b(own.text.encode(), digest_size=6).hexdigest()}"
+        chosen = Prompt(version, own.text, _statement_and_form)
+    else:
+        chosen = _with_tags(SOLVING[own], ThinkingTags.of(settings.thinking))
+    if not settings.examples:
+        return chosen
+    examples = tuple((one.statement, one.response) for one in settings.examples)
+    digest = hashlib.blake2b(repr(examples).encode(), digest_size=4).hexdigest()
+    return replace(chosen, version=f"{chosen.version} examples {digest}", examples=examples)
 
 
 def _with_tags(prompt: Prompt, tags: ThinkingTags) -> Prompt:

@@ -124,11 +124,8 @@ class Debate:
         words = [JUDGE.read(texts.get(view)) for view in VIEWS]
         unread = words.count(UNREADABLE)
         scores = [float((word == "a") == view.reference_is_a) for word, view in zip(words, VIEWS, strict=True)]
-        why = (
-            f"the judge gave no readable verdict in {unread} of {len(VIEWS)} views"
-            if texts
-            else "a side gave no speech"
-        )
+        unreadable = f"the judge gave no readable verdict in {unread} of {len(VIEWS)} views"
+        why = unreadable if texts else "a side gave no speech"
         return {
             "id": self.id,
             "reference": self.answers[0],
@@ -181,9 +178,8 @@ def evidence(row: Mapping[str, Any]) -> str:
     if row["score"] is None:
         return f"{about}: {row['why']}, so nothing is decided"
     views = " ".join(f"{view:.2f}" for view in row["views"])
-    follows = (
-        "; the verdict follows letter or order, not the answer" if min(row["views"]) < 0.5 < max(row["views"]) else ""
-    )
+    is_biased = min(row["views"]) < 0.5 < max(row["views"])
+    follows = "; the verdict follows letter or order, not the answer" if is_biased else ""
     return f"{about}: the reference is right with probability {row['score']:.2f} (views {views}{follows})"
 
 

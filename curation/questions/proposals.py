@@ -10,7 +10,7 @@ import polars as pl
 
 from curation.prompts.base import Prompt
 from curation.questions.votes import Ask, Request, Selected
-from curation.records import PromptRequest, problem_id
+from curation.records import DROPPED, DropReason, PromptRequest, problem_id
 
 T = TypeVar("T")
 
@@ -93,7 +93,7 @@ class Proposal(Generic[T]):
         """Ask and accept; return a row per proposal, with text and outcome."""
         subjects = rows.to_dicts()
         lines = [
-            _Line(at, index, request)
+            _Line(at, index, request, why=request if isinstance(request, str) else None)
             for at, request in enumerate(requests)
             for index in range(1 if isinstance(request, str) else self.each)
         ]
@@ -121,6 +121,23 @@ class Proposal(Generic[T]):
         whys = proposals["why"].drop_nulls().str.split(":").list.first().value_counts().iter_rows()
         refused = {f"not, {why}": count for why, count in whys}
         return {"accepted": proposals.filter("accepted").height, **refused}
+
+
+def refused_rows(problems: pl.DataFrame, proposals: pl.DataFrame, stage: str, reason: DropReason) -> pl.DataFrame:
+    """Return `DROPPED` rows of problems whose proposal was refused; they stay in the set."""
+    refused = proposals.filter(~pl.col("accepted"))
+    rows = problems[refused["at"].to_list()].with_columns(
+        stage=pl.lit(stage), reason=pl.lit(reason.value), evidence=refused["why"]
+    )
+    return rows.select(DROPPED.names())
+
+
+def with_additions(problems: pl.DataFrame, additions: pl.DataFrame, original: str) -> pl.DataFrame:
+    """Return each problem followed by the rows made from it, which name it in the column ``original``."""
+    places = problems.unique("id", keep="first", maintain_order=True).select("id").with_row_index("place")
+    new = additions.join(places, left_on=original, right_on="id", how="inner", maintain_order="left")
+    rows = pl.concat([problems.with_row_index("place"), new], how="diagonal")
+    return rows.sort("place", maintain_order=True).drop("place")
 
 
 @dataclass(slots=True, eq=False)
@@ -154,7 +171,6 @@ class _Line:
 
     def row(self) -> dict[str, Any]:
         """Return the row of evidence."""
+        question = None if isinstance(self.asked, str) else self.asked.id
         proposed = {"index": self.index, "tries": self.tries, "text": self.text, "accepted": self.accepted}
-        if isinstance(self.asked, str):
-            return {"question": None, **proposed, "why": self.asked}
-        return {"question": self.asked.id, **proposed, "why": self.why, **self.result}
+        return {"question": question, **proposed, "why": self.why, **self.result}

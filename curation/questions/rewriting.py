@@ -100,11 +100,8 @@ def _list_numbers(numbers: Counter[str]) -> str:
 def main_script(text: str) -> str:
     """Return the script of most letters outside formulas."""
     plain = re.sub(r"\$[^$]*\$|\\[A-Za-z]+", " ", text)
-    counts: Counter[str] = Counter()
-    for letter in plain:
-        if letter.isalpha():
-            name = unicodedata.name(letter, "").split(" ")[0]
-            counts["CJK" if name in ("CJK", "HIRAGANA", "KATAKANA") else name] += 1
+    names = (unicodedata.name(letter, "").split(" ")[0] for letter in plain if letter.isalpha())
+    counts = Counter("CJK" if name in ("CJK", "HIRAGANA", "KATAKANA") else name for name in names)
     return counts.most_common(1)[0][0] if counts else "none"
 
 

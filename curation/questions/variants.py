@@ -15,10 +15,10 @@ import polars as pl
 
 from curation.filters.dedup.near import near_duplicates
 from curation.prompts.base import stored_prompt
-from curation.questions.proposals import Proposal, refusal_text
+from curation.questions.proposals import Proposal, refusal_text, refused_rows
 from curation.questions.rewriting import ProposedRewriting, main_script, own_verdict, read_rewriting
 from curation.questions.votes import Selected
-from curation.records import DROPPED, PROBLEM, Domain, DropReason, Outcome, PromptRequest, problem_id
+from curation.records import PROBLEM, Domain, DropReason, Outcome, PromptRequest, problem_id
 from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge
 
@@ -106,11 +106,9 @@ def apply(
     _question: Proposal[ProposedRewriting], problems: pl.DataFrame, proposals: pl.DataFrame, checks: VariantChecks
 ) -> dict[str, pl.DataFrame]:
     """Return accepted variants as ``kept``, refused problems as ``dropped`` (they stay), and decisions."""
-    accepted, refused = proposals.filter("accepted"), proposals.filter(~pl.col("accepted"))
-    dropped = problems[refused["at"].to_list()].with_columns(
-        stage=pl.lit(STAGE), reason=pl.lit(DropReason.NO_VARIANT.value), evidence=refused["why"]
-    )
-    tables = {"kept": VARIANT.to_frame(), "dropped": dropped.select(DROPPED.names())}
+    accepted = proposals.filter("accepted")
+    dropped = refused_rows(problems, proposals, STAGE, DropReason.NO_VARIANT)
+    tables = {"kept": VARIANT.to_frame(), "dropped": dropped}
     if accepted.is_empty():
         return tables
     originals = problems[accepted["at"].to_list()]
@@ -137,14 +135,6 @@ def apply(
         variant_of="id",
     )
     return {**tables, "kept": kept.select(VARIANT.names()), "decisions": decisions}
-
-
-def with_variants(problems: pl.DataFrame, variants: pl.DataFrame) -> pl.DataFrame:
-    """Return the set's rows, each problem followed by its variants."""
-    places = problems.unique("id", keep="first", maintain_order=True).select("id").with_row_index("place")
-    new = variants.join(places, left_on="variant_of", right_on="id", how="inner", maintain_order="left")
-    rows = pl.concat([problems.with_row_index("place"), new.drop("variant_of")], how="diagonal")
-    return rows.sort("place", maintain_order=True).drop("place")
 
 
 VARIANTS = Proposal(

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from curation.config.coding import CodeColumns, SolutionColumns, TestColumns
+from curation.config.sources import CodeColumns, SolutionColumns, TestColumns
 from curation.records import JUDGING, SOLUTION, TEST
 from curation.sources.kattis import Package
 from curation.sources.packed import unpack_text

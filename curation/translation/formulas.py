@@ -9,8 +9,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
+from curation.languages.identification import EVIDENCE
 from curation.languages.stripping import parts
-from curation.languages.words import EVIDENCE
 
 _ENVIRONMENT = re.compile(r"\\begin\s*\{(\w+\*?)\}(?:.*?)\\end\s*\{\1\}", re.DOTALL)
 _MATH_NAMES = re.compile(r"matrix|align|array|cases|equation|gather|split|eqnarray|multline")

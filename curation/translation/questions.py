@@ -22,7 +22,7 @@ from curation.questions.votes import UNREADABLE, Ask, Vote
 from curation.records import Domain, PromptRequest, problem_id
 from curation.thinking import split_response
 from curation.translation.invariants import VERSION, ProblemText, broken, is_in_words
-from curation.translation.selection import SOURCE
+from curation.translation.rows import SOURCE
 from curation.verify.math_judge import Judge
 
 
@@ -93,8 +93,7 @@ def translation_request(subject: Mapping[str, Any]) -> PromptRequest:
 def read_translation(text: str | None) -> ProblemText | None:
     """Return a response's translation, or None."""
     reply = split_response(text or "").answer or ""
-    matches = {name: pattern.findall(reply) for name, pattern in _PARTS.items()}
-    last = {name: values[-1] if values else "" for name, values in matches.items()}
+    last = {name: (pattern.findall(reply) or [""])[-1] for name, pattern in _PARTS.items()}
     options = tuple(line.strip() for line in last["options"].splitlines() if line.strip())
     return ProblemText(last["translation"], last["answer"] or None, options) if last["translation"] else None
 

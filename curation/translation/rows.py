@@ -1,14 +1,25 @@
-"""Turn accepted and refused translations into rows."""
+"""Choose the problems to translate, and turn accepted translations into rows.
+
+Invariants: the choice depends only on seed and group, by a hash; a group has at most one chosen row, and none if it has
+another language.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import polars as pl
 
-from curation.records import DROPPED, PROBLEM, DropReason, problem_id
+from curation.config import TranslationSettings
+from curation.records import PROBLEM, problem_id
+
+SOURCE = "en"
+"""The language of the problems that are translated."""
+
+_DRAWS = 2**64
 
 STAGE = "translation"
 
@@ -19,6 +30,25 @@ TRANSLATED = pl.Schema(
         "pass_rate_of": pl.String(),  # whose pass rate it has: the original's; null if it was measured itself
     }
 )
+
+
+def chosen(rows: pl.DataFrame, settings: TranslationSettings, seed: int) -> dict[str, str]:
+    """Return each chosen problem's target language by id."""
+    is_own = (pl.col("lang").fill_null(SOURCE) == SOURCE).all()
+    groups = rows.group_by("group").agg(pl.col("id").min(), own=is_own).filter("own").sort("id")
+    return {
+        name: _language(group, settings, seed)
+        for group, name in groups.select("group", "id").iter_rows()
+        if _draw(seed, group) < settings.share * _DRAWS
+    }
+
+
+def _language(group: str, settings: TranslationSettings, seed: int) -> str:
+    return max(settings.languages, key=lambda code: _draw(seed, f"{code}|{group}"))
+
+
+def _draw(seed: int, text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(f"translation|{seed}|{text}".encode(), digest_size=8).digest())
 
 
 def translated_rows(originals: pl.DataFrame, proposals: pl.DataFrame, by: str, read_by: str) -> pl.DataFrame:
@@ -58,23 +88,6 @@ def without_repeated(
     repeated = pl.col("id").is_in(rows.filter(~is_new)["translation_of"].implode())
     why = pl.when(repeated).then(pl.lit("repeated: the set has this text already")).otherwise("why")
     return rows.filter(is_new), proposals.with_columns(accepted=pl.col("accepted") & ~repeated, why=why)
-
-
-def refused_rows(originals: pl.DataFrame, proposals: pl.DataFrame) -> pl.DataFrame:
-    """Return `DROPPED` rows of untranslated problems, which stay in the set."""
-    refused = proposals.filter(~pl.col("accepted"))
-    rows = originals[refused["at"].to_list()].with_columns(
-        stage=pl.lit(STAGE), reason=pl.lit(DropReason.UNTRANSLATED.value), evidence=refused["why"]
-    )
-    return rows.select(DROPPED.names())
-
-
-def with_translations(problems: pl.DataFrame, translations: pl.DataFrame) -> pl.DataFrame:
-    """Return each problem followed by its translation, independent of shards."""
-    places = problems.select("id").with_row_index("place")
-    new = translations.join(places, left_on="translation_of", right_on="id", how="inner", maintain_order="left")
-    rows = pl.concat([problems.with_row_index("place"), new], how="diagonal")
-    return rows.sort("place", maintain_order=True).drop("place")
 
 
 def with_decisions(decisions: pl.DataFrame, translations: pl.DataFrame) -> pl.DataFrame:

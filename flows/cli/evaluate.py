@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from curation.config import Bench, ModelSettings, RecordedModel
-from curation.config.policies import with_domain
+from curation.config.policies import of_domain
 from curation.public_urls import public_url
 from curation.records import ConfigError
 from curation.sources.files import read_rows
@@ -64,7 +64,7 @@ def _policy(
     if policy is not None and attempts is not None:
         raise ConfigError("give --policy or --attempts, not both")
     if attempts is not None:
-        return with_domain({"": _recorded(attempts, columns)}, bench.domain)[""], Path()
+        return of_domain(_recorded(attempts, columns), bench.domain), Path()
     own = bench.models[bench.model] if bench.model is not None else None
     if policy is None:
         if own is None:
@@ -76,7 +76,7 @@ def _policy(
     if policy.is_dir():
         return parse_model(checkpoint_table(policy, own), f"--policy {policy}"), policy.absolute().parent
     settings, folder = load_model(policy)
-    return with_domain({"": settings}, bench.domain)[""], folder
+    return of_domain(settings, bench.domain), folder
 
 
 def _recorded(path: Path, columns: Sequence[str]) -> RecordedModel:

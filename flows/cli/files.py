@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from curation.config import Source
-from curation.embeddings.minilm import require_embeddings
+from curation.embeddings import require_embeddings
 from curation.filters.decontamination import METHODS, OverlapSettings, contamination_file
 from curation.filters.statements import classify
 from curation.languages.identification import UNDETERMINED, identify_many
@@ -227,16 +227,13 @@ def _columns(first: Sequence[Row], mapped: Sequence[str], path: Path) -> dict[st
     return columns
 
 
-def detect_language_file(
-    path: Path, out: Path, *, field: str = "text", among: tuple[str, ...] = (), model: str | None = None
-) -> dict[str, int]:
+def detect_language_file(path: Path, out: Path, *, field: str = "text", among: tuple[str, ...] = ()) -> dict[str, int]:
     """Write a file's rows with ``lang`` and ``confidence``; return the number of rows per language.
 
     Args:
         path: .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv, with texts in ``field``.
         out: JSON lines, in order; ``lang`` is an ISO 639-1 code or ``undetermined``.
         among: possible codes; empty for all.
-        model: another fastText model's file.
 
     Raises:
         SourceError: the file is missing or unreadable, or lacks the field.
@@ -248,7 +245,7 @@ def detect_language_file(
             if not counts:
                 require_path(batch, field, str(path))
             texts = [row.get(field) for row in batch]
-            identified = identify_many([text if isinstance(text, str) else "" for text in texts], among or None, model)
+            identified = identify_many([text if isinstance(text, str) else "" for text in texts], among or None)
             for row, identification in zip(batch, identified, strict=True):
                 lang = identification.lang or UNDETERMINED
                 counts[lang] += 1

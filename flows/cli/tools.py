@@ -122,13 +122,12 @@ def language(
     out: Annotated[Path, Option(metavar="OUT.jsonl", help="The rows with `lang` and `confidence`.")],
     field: Annotated[str, Option(help="Column of the text.")] = "text",
     among: Annotated[list[str] | None, Option(metavar="LANG", help="A possible language; repeatable.")] = None,
-    model: Annotated[str | None, Option(help="Another fastText model.")] = None,
 ) -> None:
     """Identify the language of texts."""
     from flows.cli.files import detect_language_file
     from flows.run.terminal import echo
 
-    counts = detect_language_file(rows, out, field=field, among=tuple(among or ()), model=model)
+    counts = detect_language_file(rows, out, field=field, among=tuple(among or ()))
     echo(", ".join(f"{lang} {count:,}" for lang, count in counts.items()) + f": {out}")
 
 

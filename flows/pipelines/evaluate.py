@@ -176,7 +176,7 @@ def _scores(run: BenchRun, results: Results, judged: StageResult) -> pl.DataFram
     bench, policy, problems = run.bench, stage_model(run.recipe, PART), results.problems.folder
     store, check_language = attempt_store(run, judged), None
     if bench.consistency:
-        from curation.languages.mixing import consistent
+        from curation.languages.identification import consistent
 
         check_language = consistent
     wanted = ANY if bench.domain == "code" else bench.verify.response_format
@@ -185,16 +185,9 @@ def _scores(run: BenchRun, results: Results, judged: StageResult) -> pl.DataFram
     for index in range(len(shard_counts(problems))):
         frame, verdicts = read_shard(problems, "kept", index), read_shard(judged.folder, "verdicts", index)
         texts = store.read(frame["id"].to_list(), COLUMNS)
-        scores.append(score_problems(frame, texts, verdicts, _pairs(frame, bench), tags, form, check_language))
+        pairs = {name: str(row) for name, row in frame.select("id", "row").iter_rows()}  # a problem's translations
+        scores.append(score_problems(frame, texts, verdicts, pairs, tags, form, check_language))
     return pl.concat(scores)
-
-
-def _pairs(frame: pl.DataFrame, bench: Bench) -> dict[str, str]:
-    if bench.pair is None:
-        return {name: str(row) for name, row in frame.select("id", "row").iter_rows()}
-    return {
-        name: str(json.loads(meta or "{}").get(bench.pair)) for name, meta in frame.select("id", "meta").iter_rows()
-    }
 
 
 def _sizes(bench: Bench, scores: pl.DataFrame) -> list[int]:

@@ -9,8 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from curation.config import Recipe, Source
-from curation.embeddings.kept import KeptVectors
-from curation.embeddings.minilm import MiniLm, require_embeddings
+from curation.embeddings import KeptVectors, MiniLm, require_embeddings
 from curation.filters import decontamination
 from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSettings
 from curation.sources import reading as sources

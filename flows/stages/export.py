@@ -8,10 +8,11 @@ import polars as pl
 
 from curation.publish import export
 from curation.publish.merged_copies import merged_copies, with_copies
-from curation.questions.variants import VARIANT, with_variants
+from curation.questions.proposals import with_additions
+from curation.questions.variants import VARIANT
 from curation.records import DROPPED, DropReason
 from curation.storage.stages import Shard, read_optional_shard, read_shard, read_table
-from curation.translation.rows import TRANSLATED, with_decisions, with_translations
+from curation.translation.rows import TRANSLATED, with_decisions
 from flows.run.pipeline import read_result
 from flows.run.stage import Kind, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import measured_on
@@ -70,10 +71,10 @@ def export_problems(job: StageRun) -> StageResult:
             decisions = with_decisions(decisions, new)
             if before is not None:
                 before = with_decisions(before, new.with_columns(pass_rate_of="translation_of"))
-        rows = with_translations(stays, new)
+        rows = with_additions(stays, new, "translation_of")
         if varied is not None:
             variants = _of_kept(varied, index, "variant_of", stays)
-            rows = with_variants(rows, variants)
+            rows = with_additions(rows, variants, "variant_of").drop("variant_of")
         curated = export.curate(rows, decisions, before)
         reason = DropReason.OVER_QUOTA.value
         dropped = kept.with_columns(evidence, pl.lit(export.STAGE).alias("stage"), pl.lit(reason).alias("reason"))

@@ -18,14 +18,14 @@ from curation.prompts import Prompt
 from curation.publish import export
 from curation.publish.cards.words import capital, count_phrase, language_names
 from curation.publish.pages import Section, Table, cell
+from curation.questions.proposals import refused_rows
 from curation.questions.votes import UNREADABLE
-from curation.records import AttemptKey, Domain
+from curation.records import AttemptKey, Domain, DropReason
 from curation.storage.stages import Shard, finished_shards, read_shard, read_table
 from curation.translation.invariants import kept_texts
 from curation.translation.questions import MADE_BY, READING_VOTE, SUBJECTS, Tools
 from curation.translation.questions import TRANSLATION as PROPOSAL
-from curation.translation.rows import refused_rows, translated_rows, without_repeated
-from curation.translation.selection import chosen
+from curation.translation.rows import chosen, translated_rows, without_repeated
 from flows.run import retries
 from flows.run.lookup import rows_of
 from flows.run.policies import model_title
@@ -114,7 +114,8 @@ class _Work:
             own = pl.col("id").is_in(originals.filter(shard=index)["id"].implode())
             part = made.filter(own)
             kept = rows.filter(pl.col("translation_of").is_in(part["id"].implode()))
-            tables = {"kept": kept, "dropped": refused_rows(originals.drop("shard"), part)}
+            dropped = refused_rows(originals.drop("shard"), part, STAGE, DropReason.UNTRANSLATED)
+            tables = {"kept": kept, "dropped": dropped}
             tables["proposals"] = part.select(_EVIDENCE)
             if measured is not None:
                 tables["decisions"] = measured.filter(pl.col("problem").is_in(kept["id"].implode()))

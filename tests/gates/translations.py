@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from curation.config.languages import TARGETS
+from curation.languages.names import LANGUAGES as PAPER
 from curation.languages.names import NAMES
 from curation.prompts import Prompt
 from curation.records import Domain, PromptRequest, problem_id
@@ -94,7 +94,7 @@ def parallel_problems(path: Path) -> list[Pair]:
     pairs: list[Pair] = []
     for rows in (rows for rows in by_place.values() if "en" in rows):
         texts = {lang: row["problem"] for lang, row in rows.items()}
-        there = (lang for lang in TARGETS if lang in rows)
+        there = (lang for lang in PAPER[1:] if lang in rows)
         pairs += [Pair(rows[lang]["id"], texts["en"], texts[lang], lang, rows["en"]["answer"], texts) for lang in there]
     return pairs
 

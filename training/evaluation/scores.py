@@ -153,7 +153,7 @@ def _forms(
             answer = parts.answer or ""
             thoughts = parts.thoughts if tags.are_used else answer
             counts["compared"] += 1
-            counts["one_language"] += check_language(row["statement"], thoughts, answer, strict=False).consistent
+            counts["one_language"] += check_language(row["statement"], thoughts, answer, strict=False)
     return counts
 
 

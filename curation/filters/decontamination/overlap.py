@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from curation.embeddings.base import Embedder
+from curation.embeddings import Embedder
 from curation.filters.decontamination.figures import Figures, compare_figures, compare_wording, is_figure
 from curation.filters.decontamination.programs import program_texts
 from curation.filters.decontamination.rarity import Rarity
@@ -152,7 +152,7 @@ class BenchmarkIndex:
         self._postings: pl.DataFrame | None = None
         self._weighed: pl.DataFrame | None = None
         if "embedding" in settings.methods:
-            from curation.embeddings.minilm import MiniLm
+            from curation.embeddings import MiniLm
 
             self._embedder = embedder or MiniLm()
             self._vectors = (benchmark_embedder or self._embedder).embed(self._batch.texts.to_list())

@@ -95,12 +95,7 @@ class Vllm(LivePolicy):
         from vllm.exceptions import VLLMClientError, VLLMError
 
         tokens, label = self._tokens(problem), f"{problem.id}-{index}"
-        if len(tokens) + self.settings.decoding.max_tokens > self._context:
-            raise RequestRefused(
-                "too_long",
-                f"problem {problem.id}: a prompt of {len(tokens)} tokens leaves no room for decoding.max_tokens = "
-                f"{self.settings.decoding.max_tokens} in a context of {self._context} tokens.",
-            )
+        self._require_room(f"problem {problem.id}", len(tokens), self._context)
         prompt = {"type": "token", "prompt_token_ids": tokens}
         sampling, request = self._sampling(problem.id, index), f"{label}-{next(self._numbers)}"
         where = f"vLLM, model {self.settings.model}, {label}"
@@ -128,16 +123,12 @@ class Vllm(LivePolicy):
 
     async def _prepare(self) -> None:
         """Make the engine's processes end with this one, and read its context and end tokens."""
-        engine, max_tokens = self._engine, self.settings.decoding.max_tokens
+        engine = self._engine
         coordinator = engine.engine_core.resources.coordinator  # of several copies
         also = [coordinator.proc.pid] if coordinator is not None else []
         await engine.collective_rpc("follow_process", args=(os.getpid(), also))
         self._context = int(engine.model_config.max_model_len)
-        if max_tokens >= self._context:
-            raise PolicyError(
-                f"model {self.settings.model}: decoding.max_tokens = {max_tokens} leaves no room for a prompt in a "
-                f"context of {self._context} tokens; lower it, or raise max_model_len."
-            )
+        self._require_context(f"model {self.settings.model}", self._context, "max_model_len")
         self._tokenizer = engine.get_tokenizer()
         self._reader = ResponseReader(self._tokenizer, self._tags)
         ends = engine.model_config.try_get_generation_config().get("eos_token_id")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from curation.languages.identification import identify
 from curation.languages.stripping import strip
-from curation.records import ConfigError
 from tests.curation.languages.heavy_latex import HEAVY
 from tests.curation.tables import check_table
 from tests.places import SHARED_DATA
@@ -43,15 +41,6 @@ def test_candidates_restrict_and_the_open_answer_is_there_too() -> None:
 def test_problems_of_mostly_latex() -> None:
     wrong = [(lang, text, found) for lang, text in HEAVY if (found := identify(text)).lang != lang]
     assert wrong == []
-
-
-def test_another_model_by_path(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is not there"):
-        identify("Bonjour", model=str(tmp_path / "none.bin"))
-    broken = tmp_path / "broken.bin"
-    broken.write_bytes(b"not a model")
-    with pytest.raises(ConfigError, match="no fastText model"):
-        identify("Bonjour tout le monde", model=str(broken))
 
 
 def test_the_shared_sentences() -> None:

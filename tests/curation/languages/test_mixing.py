@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from curation.languages.mixing import consistent
+from curation.languages.identification import consistent
 
 FRENCH = "Combien de pommes Marie a-t-elle après en avoir acheté trois de plus au marché ?"
 FRENCH_THOUGHTS = "Elle en avait deux, puis elle en achète trois, donc cela fait cinq pommes en tout."
@@ -12,17 +12,13 @@ ENGLISH_THOUGHTS = "She had two, then she buys three more at the market, so that
 
 
 def test_the_bonus_needs_one_language() -> None:
-    assert consistent(FRENCH, FRENCH_THOUGHTS, "La réponse est cinq pommes.", strict=False).consistent
-    found = consistent(FRENCH, ENGLISH_THOUGHTS, "La réponse est cinq pommes.", strict=False)
-    assert not found.consistent
-    assert found.why == "differ: problem fr, thoughts en, answer fr"
-    assert not consistent(FRENCH, FRENCH_THOUGHTS, "The answer is five apples.", strict=False).consistent
+    assert consistent(FRENCH, FRENCH_THOUGHTS, "La réponse est cinq pommes.", strict=False)
+    assert not consistent(FRENCH, ENGLISH_THOUGHTS, "La réponse est cinq pommes.", strict=False)
+    assert not consistent(FRENCH, FRENCH_THOUGHTS, "The answer is five apples.", strict=False)
 
 
 @pytest.mark.parametrize("answer", [r"$\boxed{5}$", "5", "", r"\[ x = 5 \]"])
 def test_an_answer_without_words_is_passed_over_or_refused(answer: str) -> None:
-    assert consistent(FRENCH, FRENCH_THOUGHTS, answer, strict=False).consistent
-    assert not consistent(FRENCH, ENGLISH_THOUGHTS, answer, strict=False).consistent
-    found = consistent(FRENCH, FRENCH_THOUGHTS, answer, strict=True)
-    assert not found.consistent
-    assert found.why == "no language: answer"
+    assert consistent(FRENCH, FRENCH_THOUGHTS, answer, strict=False)
+    assert not consistent(FRENCH, ENGLISH_THOUGHTS, answer, strict=False)
+    assert not consistent(FRENCH, FRENCH_THOUGHTS, answer, strict=True)

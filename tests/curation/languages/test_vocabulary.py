@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
-from curation.config.languages import LANGUAGES
+from curation.languages.names import LANGUAGES
 from curation.languages.vocabulary import FOLDER, Language, languages, neighbours, read
 from curation.records import ConfigError
 from tests.places import ROOT
@@ -37,22 +40,25 @@ def test_every_language_has_a_file_with_every_field() -> None:
     assert {known.code for known in neighbours()} == {path.stem for path in (FOLDER / "neighbours").glob("*.toml")}
 
 
+def test_every_field_has_its_type() -> None:
+    for known in (*languages(), *neighbours()):
+        assert TypeAdapter(type(known)).validate_json(json.dumps(asdict(known)), strict=True) == known
+
+
 @pytest.mark.parametrize(
     ("before", "after", "complaint"),
     [
-        ("position = 5\n", "", "de.toml: position is missing"),
-        ('joiners = ["und"]\n', "", "de.toml, numerals: joiners is missing"),
-        ('joiners = ["und"]', 'joiners = ["und"]\nzahlen = []', "de.toml, numerals: zahlen is no field"),
-        ('joiners = ["und"]', 'joiners = "und"', "de.toml, numerals, joiners: 'und' is not of the type"),
-        ('script = "latin"', 'script = "runes"', "de.toml, script: 'runes' is not of the type"),
+        ("position = 5\n", "", "de.toml: .* missing .*'position'"),
+        ('joiners = ["und"]\n', "", "de.toml: .*Numerals.* missing .*'joiners'"),
+        ('joiners = ["und"]', 'joiners = ["und"]\nzahlen = []', "de.toml: .*Numerals.* 'zahlen'"),
     ],
 )
-def test_a_file_with_a_fault_is_refused(tmp_path: Path, before: str, after: str, complaint: str) -> None:
+def test_a_file_with_another_field_is_refused(tmp_path: Path, before: str, after: str, complaint: str) -> None:
     text = (FOLDER / "de.toml").read_text()
     assert text.count(before) == 1
     broken = tmp_path / "de.toml"
     broken.write_text(text.replace(before, after))
-    with pytest.raises(ConfigError, match=re.escape(complaint)):
+    with pytest.raises(ConfigError, match=complaint):
         read(broken, Language)
 
 

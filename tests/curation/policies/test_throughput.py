@@ -55,7 +55,7 @@ class FlakyServer:
         self.chance = random.Random(1)
         self.answered = self.refused = 0
 
-    async def post(self, url: str, _body: Any, _limit_s: float | None) -> ServerResponse:
+    async def post(self, url: str, _body: Any, _answer_s: float | None = None) -> ServerResponse:
         drawn, (busy, broken) = self.chance.random(), self.shares
         if drawn < busy or (self.places.locked() and not self.queues):
             self.refused += 1
@@ -67,11 +67,8 @@ class FlakyServer:
         self.answered += 1
         return ServerResponse(200, ANSWER, url)
 
-    async def get(self, url: str, _limit_s: float) -> ServerResponse:
+    async def get(self, url: str) -> ServerResponse:
         return ServerResponse(200, b'{"data": [{"id": "m"}]}', url)
-
-    async def close(self) -> None:
-        return
 
 
 async def _welcome(_url: str, _context: int | None) -> None:
@@ -90,7 +87,8 @@ def asked(
     """Return the server, after half a minute of as many requests at once as the client lets through."""
     settings = ServerSettings.model_validate({"urls": (URL,), "in_flight": in_flight})
     server = FlakyServer(*shares, retry_after, queues=queues)
-    monkeypatch.setattr(clients, "HttpSession", lambda *_: server)
+    monkeypatch.setattr(ServerClient, "post", staticmethod(server.post))
+    monkeypatch.setattr(ServerClient, "get", staticmethod(server.get))
 
     async def ask() -> None:
         async with ServerClient(settings, "m", welcome=_welcome) as client:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from curation.prompts import PLAIN, SOLVE, plain_text, solving_prompt
+from curation.config import LiveModel
+from curation.prompts import PLAIN, SOLVE, plain_text, prompt_of
 from curation.prompts.solving import BOXED, FENCED
 from curation.records import Domain, PromptRequest
-from curation.thinking import ThinkingTags
 
 
 def asked(domain: Domain = Domain.MATH, lang: str = "en", **details: str) -> PromptRequest:
@@ -58,7 +58,8 @@ def test_the_plain_prompt_is_the_statement() -> None:
 
 
 def test_worked_examples_are_earlier_turns_in_the_words_of_the_prompt() -> None:
-    shown = solving_prompt("solve", ThinkingTags.of("none"), [("What is 1 + 1?", r"\boxed{2}")])
+    example = {"statement": "What is 1 + 1?", "response": r"\boxed{2}"}
+    shown = prompt_of(LiveModel.model_validate({"model": "m", "thinking": "none", "examples": (example,)}))
     system, *turns = shown.messages(asked())
     assert system["content"] == shown.system
     assert [turn["role"] for turn in turns] == ["user", "assistant", "user"]
@@ -67,9 +68,8 @@ def test_worked_examples_are_earlier_turns_in_the_words_of_the_prompt() -> None:
 
 
 def test_the_prompt_names_the_models_own_tags() -> None:
-    tags = ThinkingTags.of("[THINK]")
-    own = solving_prompt("solve", tags)
+    own = prompt_of(LiveModel(model="m", thinking="[THINK]"))
     assert own.version == "solve@1 [THINK] [/THINK]"
     assert own.system.replace("[THINK]", "<think>").replace("[/THINK]", "</think>") == SOLVE.system
-    assert solving_prompt("plain", tags) is PLAIN
-    assert solving_prompt("solve", ThinkingTags.of("<think>")) is SOLVE
+    assert prompt_of(LiveModel(model="m", thinking="[THINK]", prompt="plain")) is PLAIN
+    assert prompt_of(LiveModel(model="m", thinking="<think>")) is SOLVE

@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from curation.config import to_plain
-from curation.config.coding import CodeColumns
+from curation.config.sources import CodeColumns
 from curation.sources.code_problems import code_tables, whole_statement
 from curation.sources.rows import BadRowError
 from curation.verify.programs.judge import judge_programs

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from curation.records import PROBLEM, problem_id
+from curation.questions.proposals import refused_rows
+from curation.records import PROBLEM, DropReason, problem_id
 from curation.translation.questions import RESULT
-from curation.translation.rows import refused_rows, translated_rows, with_decisions, without_repeated
+from curation.translation.rows import translated_rows, with_decisions, without_repeated
 
 ORIGINALS = pl.DataFrame(
     [
@@ -39,7 +40,7 @@ def test_a_text_that_the_set_has_is_not_added_twice() -> None:
     rows, proposals = without_repeated(translated_rows(ORIGINALS, PROPOSALS, "m@1", None), PROPOSALS, {"p", "q", "r"})
     assert rows["translation_of"].to_list() == ["p", "r"]
     assert rows["id"].to_list() == [problem_id(GERMAN[0]), problem_id(GERMAN[2])]
-    dropped = refused_rows(ORIGINALS, proposals)
+    dropped = refused_rows(ORIGINALS, proposals, "translation", DropReason.UNTRANSLATED)
     assert dropped.select("id", "reason", "evidence").rows() == [
         ("q", "untranslated", "repeated: the set has this text already")
     ]

@@ -7,7 +7,7 @@ from collections import Counter
 import polars as pl
 
 from curation.config import TranslationSettings
-from curation.translation.selection import chosen
+from curation.translation.rows import chosen
 
 SETTINGS = TranslationSettings(model="m")
 

