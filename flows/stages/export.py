@@ -7,7 +7,7 @@ from functools import partial
 import polars as pl
 
 from curation.publish import export
-from curation.publish.merged_copies import merged_copies, with_copies
+from curation.publish.export import merged_copies, with_copies
 from curation.questions.variants import VARIANT, with_variants
 from curation.records import DROPPED, DropReason
 from curation.storage.stages import Shard, read_optional_shard, read_shard, read_table

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from curation.embeddings.minilm import MiniLm  # noqa: E402
-from curation.filters.decontamination import (  # noqa: E402
+from curation.filters.decontamination.overlap import (  # noqa: E402
     METHODS,
     OVERLAP,
     TEMPLATE,

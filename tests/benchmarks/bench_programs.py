@@ -41,6 +41,7 @@ from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest, CodeVerdict, ProgramResult, Submission
 from curation.verify.programs.tools import Runner
 from tests.benchmarks.function_benchmarks import human_eval, mbpp
+from tests.benchmarks.planting import multiplier_of
 
 PROGRAMS = 4
 OURS, BARE = "this judge", "bare subprocess.run"
@@ -317,7 +318,7 @@ def _judged(runner: Runner, package: Package, generous_s: float) -> Iterator[dic
     results = list(judge_programs(runner, ((problem, _program(submission)) for submission in right)))
     if not package.has_time_limit:  # what was accepted under a generous limit is so under the one derived from it
         times = [run.cpu_s for result in results if result.verdict is CodeVerdict.AC for run in result.tests]
-        limit = max(1, math.ceil(max(times, default=0.4) * package.multiplier))  # the format's rule
+        limit = max(1, math.ceil(max(times, default=0.4) * multiplier_of(package)))  # the format's rule
         problem = dataclasses.replace(problem, cpu_s=float(limit))
     results += judge_programs(runner, ((problem, _program(submission)) for submission in wrong))
     for submission, result in zip((*right, *wrong), results, strict=True):
