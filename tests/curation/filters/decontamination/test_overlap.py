@@ -13,13 +13,13 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
+from curation.filters.decontamination.files import contamination_file
 from curation.filters.decontamination.overlap import (
     HIT,
     OVERLAP,
     TEMPLATE,
     BenchmarkIndex,
     OverlapSettings,
-    contamination_file,
     overlap,
 )
 from curation.records import SourceError
