@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
+from curation.filters.decontamination import overlap
 from curation.filters.decontamination.files import contamination_file
 from curation.filters.decontamination.overlap import (
     HIT,
@@ -20,7 +21,6 @@ from curation.filters.decontamination.overlap import (
     TEMPLATE,
     BenchmarkIndex,
     OverlapSettings,
-    overlap,
 )
 from curation.records import SourceError
 
