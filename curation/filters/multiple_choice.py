@@ -15,8 +15,17 @@ from functools import lru_cache
 import polars as pl
 
 from curation.languages.vocabulary import one_of
-from curation.option_letters import is_only_letter, named_letter, without_lead
-from curation.options import LETTERED_LIST, OptionSplit, split_options, strip_label, tidy_option, without_frame
+from curation.options import (
+    LETTERED_LIST,
+    OptionSplit,
+    is_only_letter,
+    named_letter,
+    split_options,
+    strip_label,
+    tidy_option,
+    without_frame,
+    without_lead,
+)
 from curation.verify.rewriting import keep_reference, reads_the_same
 
 # Literals of which an inline multiple choice holds one: the second label.

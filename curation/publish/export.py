@@ -1,6 +1,7 @@
-"""Columns of the published set, and quotas per source.
+"""Columns of the published set, quotas per source, and duplicates that were merged into its problems.
 
-Invariants: pure functions; quotas depend only on seed and ids; groups stay whole.
+Invariants: pure functions; quotas depend only on seed and ids; groups stay whole; each merged copy belongs to one
+remaining row; rows with conflicting references are no copies.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from curation.publish.merged_copies import COPIES
-from curation.records import DECISION, PROBLEM
+from curation.records import DECISION, PROBLEM, DropReason
 
 VERSION = "export@7"
 
@@ -23,6 +23,13 @@ _FORESEEN = r"; foreseen at ([0-9.]+)(?: with (.+))?$"
 """End of a foreseen decision's evidence: probability, and whose attempts informed it."""
 
 ACCEPTED = pl.List(pl.String())
+
+COPIES = pl.List(pl.Struct({"source": pl.String(), "row": pl.Int64(), "license": pl.String()}))
+"""The type of columns of copies, which may be empty."""
+
+_COPY = {"source": pl.String(), "row": pl.Int64(), "license": pl.String()}
+_EDGE = pl.Schema({**_COPY, "kept_source": pl.String(), "kept_row": pl.Int64()})
+_KEPT = ["kept_source", "kept_row"]
 
 CURATED = pl.Schema(
     {
@@ -174,3 +181,36 @@ def _turns(groups: pl.Series, seed: int) -> pl.Series:
 
 def _draw(seed: int, name: str) -> int:
     return int.from_bytes(hashlib.blake2b(f"{seed}|{name}".encode(), digest_size=8).digest())
+
+
+def merged_copies(
+    exact_kept: pl.DataFrame, exact_dropped: pl.DataFrame, near_dropped: pl.DataFrame, members: pl.DataFrame
+) -> pl.DataFrame:
+    """Return ``source``, ``row`` and copies (``also_from``, `COPIES`) of rows with merged copies.
+
+    Args:
+        exact_kept: ``id``, ``source``, ``row``.
+        exact_dropped: ``id``, ``source``, ``row``, ``license``, ``reason``.
+        members: `curation.filters.dedup.near.MEMBER` rows.
+    """
+    first = exact_kept.select("id", kept_source="source", kept_row="row") if exact_kept.width else None
+    exact, near = _EDGE.to_frame(), _EDGE.to_frame()
+    if first is not None and exact_dropped.width:
+        copies = exact_dropped.filter(pl.col("reason") == DropReason.DUPLICATE)
+        exact = copies.join(first, on="id").select(_EDGE.names())
+    if near_dropped.width and members.width:
+        copies = near_dropped.filter(pl.col("reason") == DropReason.NEAR_DUPLICATE)
+        near = copies.join(members.select("source", "row", *_KEPT), on=["source", "row"]).select(_EDGE.names())
+    later = near.select(kept_source="source", kept_row="row", later_source="kept_source", later_row="kept_row")
+    moved = exact.join(later, on=_KEPT, how="left").with_columns(
+        kept_source=pl.coalesce("later_source", "kept_source"), kept_row=pl.coalesce("later_row", "kept_row")
+    )
+    edges = pl.concat([moved.select(_EDGE.names()), near]).sort("source", "row")
+    grouped = edges.group_by(_KEPT, maintain_order=True).agg(also_from=pl.struct(*_COPY))
+    return grouped.select(source="kept_source", row="kept_row", also_from=pl.col("also_from").cast(COPIES))
+
+
+def with_copies(problems: pl.DataFrame, copies: pl.DataFrame) -> pl.DataFrame:
+    """Return rows with their merged copies in ``also_from``."""
+    joined = problems.join(copies, on=["source", "row"], how="left", maintain_order="left")
+    return joined.with_columns(also_from=pl.col("also_from").fill_null([]).cast(COPIES))

@@ -1,26 +1,18 @@
-"""Checks exported rows by the trainer's call: the reference must earn 1, an empty answer and near misses 0.
+"""Checks problems by their records: the reference must earn 1, an empty answer and near misses 0.
 
-Near misses of anything but plain numbers may be right: a row fails if all are rewarded.
+Near misses of anything but plain numbers may be right: a problem fails if all are rewarded.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
-from typing import Any
+from collections.abc import Sequence
 
-from curation.publish.export_formats.rows import ExportedProblem, record_path
+from curation.publish.export_formats.rows import ExportedProblem
 from curation.response_formats import CHOICE, CUE, HASHES, TAG
-from curation.scoring.record import MARK, read_record
+from curation.scoring.record import read_record
 from curation.scoring.scorer import ScoringSettings, shared_scorer
-from curation.scoring.trainers import areal_reward, slime_reward, trl_reward, verifiers_reward, verl_score, without_end
 
-Row = Mapping[str, Any]
-Asked = Sequence[tuple[Row, str]]
 Rewards = Sequence[float | None]
 
 MUTANTS = 4
@@ -30,19 +22,20 @@ _NUMBER = re.compile(r"\d+")
 _PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
-def check_rows(form: str, rows: Sequence[tuple[ExportedProblem, Row]]) -> list[str | None]:
-    """Return why each row fails, or None.
+def check_rows(problems: Sequence[ExportedProblem]) -> list[str | None]:
+    """Return why each problem fails, or None.
 
     Raises:
-        SourceError: a record or judge is missing.
+        SourceError: a judge is missing.
     """
-    asked: list[tuple[Row, str]] = []
+    asked: list[tuple[str, str]] = []
     parts: list[tuple[list[str], list[str], bool]] = []
-    for problem, row in rows:
+    for problem in problems:
+        record = problem.record
         right, wrong, strict = _program_texts(problem) if problem.program is not None else _answer_texts(problem)
         parts.append((right, wrong, strict))
-        asked += [(row, text) for text in (*right, "", *wrong)]
-    rewards = iter((_FUNCTIONS.get(form) or _by_record(form))(asked))
+        asked += [(record, text) for text in (*right, "", *wrong)]
+    rewards = (score.reward for score in shared_scorer(ScoringSettings()).score(asked))
     return [
         _failure([next(rewards) for _ in right], next(rewards), [next(rewards) for _ in wrong], strict)
         for right, wrong, strict in parts
@@ -104,63 +97,3 @@ def _program_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool
         return [], [nothing], True
     mutants = [one.code for one in mutants_of(code, str(lang), MUTANTS, problem.row["id"])]
     return [fenced(lang, code)], [fenced(lang, one) for one in mutants] or [nothing], False
-
-
-def _each(asked: Asked, reward: Callable[[Row, str], float | None]) -> Rewards:
-    with ThreadPoolExecutor(16) as threads:
-        return list(threads.map(lambda pair: reward(*pair), asked))
-
-
-def _verl(asked: Asked) -> Rewards:
-    def reward(row: Row, text: str) -> float | None:
-        score = verl_score(row["data_source"], text, row["reward_model"]["ground_truth"], row["extra_info"])
-        return None if score["excluded"] else float(score["score"])
-
-    return _each(asked, reward)
-
-
-def _trl(asked: Asked) -> Rewards:
-    return trl_reward([[{"role": "assistant", "content": text}] for _, text in asked], [row[MARK] for row, _ in asked])
-
-
-def _areal(asked: Asked) -> Rewards:
-    return _each(asked, lambda row, text: areal_reward("", text, [], [], **row))
-
-
-def _slime(asked: Asked) -> Rewards:
-    rewards = asyncio.run(slime_reward(None, [SimpleNamespace(metadata=r["metadata"], response=t) for r, t in asked]))
-    assert isinstance(rewards, list)
-    return rewards
-
-
-def _verifiers(asked: Asked) -> Rewards:
-    async def judged() -> list[float]:
-        return await asyncio.gather(*(verifiers_reward(text, json.loads(row["info"])) for row, text in asked))
-
-    return asyncio.run(judged())
-
-
-def _by_record(form: str) -> Callable[[Asked], Rewards]:
-    path = record_path(form)
-
-    def record(row: Any) -> Any:
-        for key in path:
-            row = row[key]
-        return row
-
-    def call(asked: Asked) -> Rewards:
-        pairs = [(record(row), without_end(text)) for row, text in asked]
-        return [score.reward for score in shared_scorer(ScoringSettings()).score(pairs)]
-
-    return call
-
-
-_FUNCTIONS: Mapping[str, Callable[[Asked], Rewards]] = {
-    "verl": _verl,
-    "trl": _trl,
-    "open-r1": _trl,
-    "verifiers": _verifiers,
-    "areal": _areal,
-    "slime": _slime,
-}
-"""The calls of trainers with a reward function; others score a row's record in a class of ours."""

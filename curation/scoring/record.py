@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from reprlib import repr as brief
 from typing import TYPE_CHECKING, Any
 
-from curation.option_letters import option_letter
+from curation.options import option_letter
 from curation.records import Domain, SourceError
 from curation.response_formats import ANY, checked_format
 from curation.thinking import OPEN, ThinkingTags

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
-from types import TracebackType
 from typing import Any, Self
 
 from curation.plugins import PluginRef
@@ -87,13 +86,11 @@ class Scorer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         for judge in self._math.values():
-            judge.__exit__(kind, error, trace)
+            judge.__exit__(*error)
         if self._code_is_open:
-            self._code.__exit__(kind, error, trace)
+            self._code.__exit__(*error)
 
     @property
     def versions(self) -> dict[str, str]:

@@ -3,17 +3,21 @@
 Asserts that compare a call with a JSON literal become calls, others a test program.
 
 Invariants: positions count from 0 in the source's order; an unexpected value is a `BadRowError`; programs in
-unsupported languages are left out and counted.
+unsupported languages are left out and counted; nothing is unpickled.
 """
 
 from __future__ import annotations
 
 import ast
+import base64
 import builtins
 import json
+import pickletools
 import re
+import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -22,7 +26,6 @@ import polars as pl
 from curation.config.sources import CodeColumns, SolutionColumns, TestColumns
 from curation.records import JUDGING, SOLUTION, TEST
 from curation.sources.kattis import Package
-from curation.sources.packed import unpack_text
 from curation.sources.rows import BadRowError, Row, value_at
 from curation.verify.programs.problem import FunctionTests
 from curation.verify.programs.tables import checker_text, comparison_text, function_text, validators_text
@@ -39,7 +42,17 @@ _MEGABYTES |= {"mb": 1.0, "mib": 1.0, "megabytes": 1.0, "gb": 1024.0, "gib": 102
 _STANDARD_STREAMS = (None, "", "stdio", "stdin", "stdout", "standard")
 _TEST_PROGRAM = re.compile(r"^(?:def check\(|assert )", re.MULTILINE)
 
+MAX_UNPACKED = 1 << 29
+"""Bytes that one text may unpack to."""
+_TEXTS = frozenset("UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 STRING BINSTRING SHORT_BINSTRING".split())
+_AROUND = frozenset("PROTO FRAME PUT BINPUT LONG_BINPUT MEMOIZE STOP".split())
+"""Pickle instructions that push a text, or may surround it."""
+
 Item = TypeVar("Item")
+Rest = tuple[Any, ...]
+"""A table's row without its problem."""
+Parsed = tuple[list[Rest], list[Rest], dict[str, Any]]
+"""A problem's tests, solutions and judging."""
 
 
 @dataclass(slots=True)
@@ -76,29 +89,27 @@ def format_samples(package: Package) -> str:
 
 def package_tables(ids: Sequence[str], packages: Sequence[Package], processes: bool = False) -> CodeTables:
     """Return packages' tests, solutions, limits, and reasons against judging (``not_usable``)."""
-    tests: list[tuple[Any, ...]] = []
-    solutions: list[tuple[Any, ...]] = []
-    judging: list[dict[str, Any]] = []
-    others: Counter[str] = Counter()
-    unreadable = 0
-    for name, package in _first_of_each(ids, packages).items():
-        for index, test in enumerate(package.problem.tests):
-            try:
-                pair = test.input.decode(), test.output.decode()
-            except UnicodeDecodeError:
-                unreadable += 1
-                continue
-            tests.append((name, index, *pair, "sample" if index < package.samples else "secret"))
-        for index, submission in enumerate(package.submissions):
-            if submission.lang is None:
-                others[submission.skipped or "unknown"] += 1
-            else:
-                right = True if submission.accepted else False if submission.rejected else None
-                code = submission.code.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-                solutions.append((name, index, submission.lang.value, code, right, submission.name.partition("/")[0]))
-        judging.append({"problem": name, "processes": processes, **_judging_of_package(package)})
-    schema = {**JUDGING, "not_usable": pl.String()}
-    return _as_tables(tests, solutions, pl.DataFrame(judging, schema=schema), others, unreadable)
+    first = _first_of_each(ids, packages)
+    schema = pl.Schema({**JUDGING, "not_usable": pl.String()})
+    tables = _tables(first, _parsed_package, processes, schema)
+    tables.unreadable = sum(len(package.problem.tests) for package in first.values()) - tables.tests.height
+    return tables
+
+
+def _parsed_package(package: Package, others: Counter[str]) -> Parsed:
+    tests, solutions = list[Rest](), list[Rest]()
+    for index, test in enumerate(package.problem.tests):
+        with suppress(UnicodeDecodeError):
+            origin = "sample" if index < package.samples else "secret"
+            tests.append((index, test.input.decode(), test.output.decode(), origin))
+    for index, submission in enumerate(package.submissions):
+        if submission.lang is None:
+            others[submission.skipped or "unknown"] += 1
+        else:
+            right = True if submission.accepted else False if submission.rejected else None
+            code = submission.code.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            solutions.append((index, submission.lang.value, code, right, submission.name.partition("/")[0]))
+    return tests, solutions, _judging_of_package(package)
 
 
 def _judging_of_package(package: Package) -> dict[str, Any]:
@@ -128,15 +139,20 @@ def _first_of_each(ids: Sequence[str], items: Sequence[Item]) -> dict[str, Item]
     return first
 
 
-def _as_tables(
-    tests: list[tuple[Any, ...]],
-    solutions: list[tuple[Any, ...]],
-    judging: pl.DataFrame,
-    others: Counter[str],
-    unreadable: int = 0,
+def _tables(
+    items: Mapping[str, Item],
+    parsed: Callable[[Item, Counter[str]], Parsed],
+    processes: bool,
+    judging_schema: pl.Schema = JUDGING,
 ) -> CodeTables:
-    test_frame = pl.DataFrame(tests, schema=TEST, orient="row")
-    return CodeTables(test_frame, pl.DataFrame(solutions, schema=SOLUTION, orient="row"), judging, others, unreadable)
+    tests, solutions, judging, others = list[Rest](), list[Rest](), list[dict[str, Any]](), Counter[str]()
+    for name, item in items.items():
+        own_tests, own_solutions, own_judging = parsed(item, others)
+        tests += [(name, *rest) for rest in own_tests]
+        solutions += [(name, *rest) for rest in own_solutions]
+        judging.append({"problem": name, "processes": processes, **own_judging})
+    frames = (pl.DataFrame(tests, TEST, orient="row"), pl.DataFrame(solutions, SOLUTION, orient="row"))
+    return CodeTables(*frames, pl.DataFrame(judging, judging_schema), others)
 
 
 def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, processes: bool = False) -> CodeTables:
@@ -148,30 +164,19 @@ def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, p
     Raises:
         BadRowError: a value has an unexpected form.
     """
-    tests: list[tuple[Any, ...]] = []
-    solutions: list[tuple[Any, ...]] = []
-    judging: list[dict[str, Any]] = []
-    others: Counter[str] = Counter()
-    for name, row in _first_of_each(ids, rows).items():
-        function = _function_of(row, columns)
+
+    def parsed(row: Row, others: Counter[str]) -> Parsed:
+        function, starter = _function_of(row, columns), _text(row, columns.starter)
         if (function or "").startswith("{"):
-            tests.append((name, 0, function, "", columns.tests[0].origin))  # its program counts as one test
+            tests: list[Rest] = [(0, function, "", columns.tests[0].origin)]  # its program counts as one test
         else:
-            pairs = [(pair, part.origin) for part in columns.tests for pair in parse_tests(row, part, function)]
-            tests += [(name, index, *pair, origin) for index, (pair, origin) in enumerate(pairs)]
-        starter = _text(row, columns.starter)
+            pairs = [(*pair, part.origin) for part in columns.tests for pair in parse_tests(row, part, function)]
+            tests = [(index, *pair) for index, pair in enumerate(pairs)]
         programs = [program for part in columns.solutions for program in _solutions_of(row, part, others, starter)]
-        solutions += [(name, index, *program) for index, program in enumerate(programs)]
-        judging.append(
-            {
-                "problem": name,
-                "processes": processes,
-                **_judging_of(row, columns),
-                "function": function,
-                "starter": starter,
-            }
-        )
-    return _as_tables(tests, solutions, pl.DataFrame(judging, schema=JUDGING), others)
+        solutions = [(index, *program) for index, program in enumerate(programs)]
+        return tests, solutions, {**_judging_of(row, columns), "function": function, "starter": starter}
+
+    return _tables(_first_of_each(ids, rows), parsed, processes)
 
 
 def whole_statement(statement: str | None, row: Row, columns: CodeColumns) -> str | None:
@@ -346,12 +351,8 @@ def _programs(row: Row, part: SolutionColumns) -> list[Mapping[str, Any]]:
         return [{key: item.get(name) for key, name in names.items() if name is not None} for item in packed]
     if isinstance(packed, Mapping) and part.code is not None:
         lists = {key: packed.get(name) for key, name in names.items() if name is not None}
-        if (
-            all(isinstance(values, list) for values in lists.values())
-            and len({len(v) for v in lists.values() if v}) <= 1
-        ):
-            keys = list(lists)
-            return [dict(zip(keys, values, strict=True)) for values in zip(*lists.values(), strict=True)]
+        if all(isinstance(values, list) and len(values) == len(lists["code"]) for values in lists.values()):
+            return [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
     raise BadRowError(f"`{part.path}` does not hold programs in the recipe's form: {packed!r:.80}.")
 
 
@@ -401,6 +402,31 @@ def _unpacked(row: Row, path: str) -> Any:
         return content
     except (ValueError, RecursionError) as error:
         raise BadRowError(f"`{path}` is text, but not JSON ({error}): {value!r:.80}.") from error
+
+
+def unpack_text(packed: str, limit: int = MAX_UNPACKED) -> str:
+    """Return the text in base64 of a compressed pickle, as LiveCodeBench's private tests are.
+
+    Raises:
+        ValueError: it is packed differently, no text, or larger than ``limit``.
+    """
+    decompressor, texts = zlib.decompressobj(), list[str]()
+    try:
+        content = decompressor.decompress(base64.b64decode(packed, validate=True), limit)
+        if decompressor.unconsumed_tail:
+            raise ValueError(f"more than {limit:,} bytes unpacked")
+        if not decompressor.eof:
+            raise ValueError("cut off")
+        for instruction, argument, _ in pickletools.genops(content):
+            if instruction.name in _TEXTS:
+                texts.append(str(argument))
+            elif instruction.name not in _AROUND:
+                raise ValueError(f"holds {instruction.name}, not text")
+    except (zlib.error, OverflowError) as error:
+        raise ValueError(str(error)) from error
+    if len(texts) != 1:
+        raise ValueError(f"holds {len(texts)} texts, not one")
+    return texts[0]
 
 
 def _seconds(row: Row, path: str | None) -> float | None:

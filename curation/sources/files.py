@@ -11,7 +11,7 @@ import io
 import json
 import lzma
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
@@ -19,7 +19,7 @@ import orjson
 
 from curation.records import SourceError
 from curation.sources.rows import RawRow, Row
-from curation.storage.remote import COMPRESSED, first_line
+from curation.storage.remote import first_line
 from curation.storage.remote import kind_of as by_ending
 
 LONGEST = 1 << 28
@@ -27,37 +27,47 @@ LONGEST = 1 << 28
 DEEPEST = 300
 """Max nesting; Python's own tools fail at about 1,000."""
 _LONG_INTEGER = re.compile(rb"\d{19}")
+_JSON = re.compile(r"\.json(?:\.(?:gz|zst|bz2|xz))?$", re.IGNORECASE)
+"""The ending of a file that may be a list."""
 _BOM = b"\xef\xbb\xbf"
 
 
-def raw_rows(path: Path, kind: str, batch_rows: int = 10_000) -> Iterator[RawRow]:
+def raw_rows(path: Path, kind: str, batch_rows: int = 10_000, url: str = "") -> Iterator[RawRow]:
     """Yield a ``jsonl``, ``csv`` or ``parquet`` file's rows, even unreadable ones.
+
+    Args:
+        url: of which the file is a copy, for rows and messages.
 
     Raises:
         SourceError: the file is missing or damaged.
     """
     import pyarrow
 
+    name = url or path
     try:
         if kind == "parquet":
-            yield from _parquet_rows(path, batch_rows)
+            yield from _parquet_rows(path, name, batch_rows)
         else:
             with _opened(path) as file:
-                yield from _csv_rows(path, file) if kind == "csv" else _json_rows(path, file)
+                yield from (
+                    _csv_rows(name, file)
+                    if kind == "csv"
+                    else _json_rows(name, file, is_json=_JSON.search(path.name) is not None)
+                )
     except FileNotFoundError as error:
-        raise SourceError(f"{path}: there is no such file.") from error
+        raise SourceError(f"{name}: there is no such file.") from error
     except PermissionError as error:
-        raise SourceError(f"{path}: cannot be opened ({error.strerror}).") from error
+        raise SourceError(f"{name}: cannot be opened ({error.strerror}).") from error
     except (EOFError, OSError, lzma.LZMAError, pyarrow.ArrowException) as error:
         reason = first_line(error) or type(error).__name__
         raise SourceError(
-            f"{path}: not a readable {kind} file, or a damaged one ({reason}); fetch it again."
+            f"{name}: not a readable {kind} file, or a damaged one ({reason}); fetch it again."
         ) from error
 
 
-def read_rows(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[Row]:
     """Return an iterator over a file's rows."""
-    return (raw.read() for raw in raw_rows(path, kind_of(path), batch_rows))
+    return (raw.read() for raw in raw_rows(path, kind_of(path)))
 
 
 def numbered_jsonl(path: Path) -> Iterator[tuple[int, Row]]:
@@ -83,18 +93,17 @@ def _opened(path: Path) -> IO[bytes]:
     return lzma.open(path) if path.suffix == ".xz" else io.BufferedReader(pyarrow.input_stream(str(path)), 1 << 20)
 
 
-def _json_rows(path: Path, file: IO[bytes]) -> Iterator[RawRow]:
-    suffixes = [suffix for suffix in path.suffixes if suffix not in COMPRESSED]
+def _json_rows(name: Path | str, file: IO[bytes], *, is_json: bool) -> Iterator[RawRow]:
     for number, line in enumerate(iter(lambda: file.readline(LONGEST), b""), 1):
         line = line.removeprefix(_BOM) if number == 1 else line
-        if suffixes and suffixes[-1].lower() == ".json" and line.lstrip()[:1] == b"[":
-            yield from _listed_rows(path, line + file.read(LONGEST))
+        if is_json and line.lstrip()[:1] == b"[":
+            yield from _listed_rows(name, line + file.read(LONGEST))
             return
         if len(line) == LONGEST:
-            raise SourceError(f"{path}, line {number}: more than {LONGEST:,} bytes; write an object a line.")
+            raise SourceError(f"{name}, line {number}: more than {LONGEST:,} bytes; write an object a line.")
         if not line.isspace():
             row, reason = _parsed(line)
-            yield RawRow(path, number, line, row, reason)
+            yield RawRow(name, number, line, row, reason)
 
 
 def _parsed(line: bytes) -> tuple[Row | None, str]:
@@ -116,21 +125,21 @@ def _is_deep(value: Any, depth: int = 0) -> bool:
     return depth > DEEPEST or any(_is_deep(item, depth + 1) for item in inner if isinstance(item, dict | list))
 
 
-def _listed_rows(path: Path, content: bytes) -> Iterator[RawRow]:
+def _listed_rows(name: Path | str, content: bytes) -> Iterator[RawRow]:
     if len(content) >= LONGEST:
-        raise SourceError(f"{path}: a list of more than {LONGEST:,} bytes; write an object a line.")
+        raise SourceError(f"{name}: a list of more than {LONGEST:,} bytes; write an object a line.")
     try:
         items = orjson.loads(content)
         items = json.loads(content) if _LONG_INTEGER.search(content) else items
     except ValueError as error:
-        raise SourceError(f"{path}: not a JSON list ({error}).") from error
+        raise SourceError(f"{name}: not a JSON list ({error}).") from error
     for number, item in enumerate(items, 1):
         is_row = isinstance(item, dict) and not _is_deep(item)
         reason = "" if is_row else f"a JSON object is wanted, nested at most {DEEPEST} deep"
-        yield RawRow(path, number, None if is_row else orjson.dumps(item), item if is_row else None, reason)
+        yield RawRow(name, number, None if is_row else orjson.dumps(item), item if is_row else None, reason)
 
 
-def _csv_rows(path: Path, file: IO[bytes]) -> Iterator[RawRow]:
+def _csv_rows(name: Path | str, file: IO[bytes]) -> Iterator[RawRow]:
     """Yield rows below the header; empty fields are None.
 
     Raises:
@@ -143,36 +152,36 @@ def _csv_rows(path: Path, file: IO[bytes]) -> Iterator[RawRow]:
             header = next(reader, [])
             for fields in filter(None, reader):
                 if len(fields) == len(header):
-                    row = {name: field or None for name, field in zip(header, fields, strict=True)}
-                    yield RawRow(path, reader.line_num, None, row)
+                    row = {column: field or None for column, field in zip(header, fields, strict=True)}
+                    yield RawRow(name, reader.line_num, None, row)
                 else:
                     which = "more" if len(fields) > len(header) else "fewer"
                     reason = f"{which} fields than the header's {len(header)}"
-                    yield RawRow(path, reader.line_num, orjson.dumps(fields), None, reason)
+                    yield RawRow(name, reader.line_num, orjson.dumps(fields), None, reason)
         except (csv.Error, UnicodeDecodeError) as error:
-            raise SourceError(f"{path}, line {reader.line_num}: not readable as CSV ({error}); mend it.") from error
+            raise SourceError(f"{name}, line {reader.line_num}: not readable as CSV ({error}); mend it.") from error
 
 
-def _parquet_rows(path: Path, batch_rows: int) -> Iterator[RawRow]:
+def _parquet_rows(path: Path, name: Path | str, batch_rows: int) -> Iterator[RawRow]:
     import pyarrow.parquet
 
-    number = 1
     with pyarrow.parquet.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=batch_rows):
-            yield from arrow_rows(path, batch, number)
-            number += batch.num_rows
+        yield from arrow_rows(name, file.iter_batches(batch_size=batch_rows))
 
 
-def arrow_rows(path: Path | str, table: Any, start: int = 1) -> Iterator[RawRow]:
-    """Yield rows of an Arrow table or batch.
+def arrow_rows(name: Path | str, tables: Iterable[Any]) -> Iterator[RawRow]:
+    """Yield the rows of Arrow tables or batches, one after another.
 
     Raises:
         SourceError: a text is not UTF-8.
     """
-    try:
-        rows = table.to_pylist()
-    except UnicodeDecodeError as error:
-        last = start + table.num_rows - 1
-        raise SourceError(f"{path}, rows {start:,} to {last:,}: a text is not UTF-8 ({error}); mend it.") from error
-    for number, row in enumerate(rows, start):
-        yield RawRow(path, number, None, row)
+    start = 1
+    for table in tables:
+        try:
+            rows = table.to_pylist()
+        except UnicodeDecodeError as error:
+            last = start + table.num_rows - 1
+            raise SourceError(f"{name}, rows {start:,} to {last:,}: a text is not UTF-8 ({error}); mend it.") from error
+        for number, row in enumerate(rows, start):
+            yield RawRow(name, number, None, row)
+        start += table.num_rows

@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,33 +46,33 @@ def load_dataset(source: Source, folder: Path) -> Any:
     local = folder / source.path
     datasets.disable_progress_bars()
     if (local / "dataset_info.json").exists() or (local / "dataset_dict.json").exists():
-        return _pick_splits(source, [_loaded(source, lambda: datasets.load_from_disk(str(local)))])
-    subsets = names(source.subset) or (None,)
+        return _pick_splits(source, [_loaded(source, partial(datasets.load_from_disk, str(local)))])
     if local.exists():
-        return _pick_splits(source, [_by_library(source, str(local), subset, None) for subset in subsets])
+        return _by_library(source, str(local), None)
     commit = _commit_of(source)
     note = Path(datasets.config.HF_DATASETS_CACHE) / "goldilocks" / f"{_name_of(source, commit)}.json"
-    if (found := _cached(note)) is not None:
-        return found
-    dataset = _pick_splits(source, [_by_library(source, source.path, subset, commit) for subset in subsets])
-    files = [Path(entry["filename"]) for entry in dataset.cache_files]
-    note.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(note, json.dumps([[str(file), file.stat().st_size] for file in files]) + "\n")
-    return dataset
+    if (found := _cached(note)) is None:
+        found = _by_library(source, source.path, commit)
+        files = [Path(entry["filename"]) for entry in found.cache_files]
+        atomic_write(note, json.dumps([[str(file), file.stat().st_size] for file in files]) + "\n")
+    return found
 
 
-def _by_library(source: Source, name: str, subset: str | None, revision: str | None) -> Any:
-    import datasets
+def _by_library(source: Source, name: str, revision: str | None) -> Any:
+    from datasets import load_dataset as load
 
     if source.files is None:
-        return _loaded(source, lambda: datasets.load_dataset(name, subset, revision=revision))
+        subsets = names(source.subset) or (None,)
+        return _pick_splits(
+            source, [_loaded(source, partial(load, name, subset, revision=revision)) for subset in subsets]
+        )
     root = f"hf://datasets/{name}@{revision}" if revision is not None else name
     files = [f"{root}/{file}" for file in names(source.files)]
     kinds = {BUILDERS.get(Path(file).suffix) for file in files}
     builder = next(iter(kinds))
     if len(kinds) > 1 or builder is None:
         raise SourceError(f"{_named(source)}: `files` are of one kind, {', '.join(BUILDERS)}: {', '.join(files)}.")
-    return _loaded(source, lambda: datasets.load_dataset(builder, data_files=files, split="train"))
+    return _loaded(source, partial(load, builder, data_files=files, split="train"))
 
 
 def _pick_splits(source: Source, loaded: list[Any]) -> Any:

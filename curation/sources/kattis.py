@@ -32,9 +32,6 @@ MEMORY_MB = 2048
 """Default limit, not in the paper: BAPCtools' 2048, not problemtools' 1024, since much Python was written for PyPy,
 whose lists of numbers are a third of CPython's.
 """
-MULTIPLIER = 5.0
-"""The format's default ``time_multiplier`` (newer: 2.0, ``ac_to_time_limit``)."""
-
 _CPP = frozenset({".cpp", ".cc", ".cxx", ".c++"})
 _PYTHON = frozenset({".py", ".py3"})
 _GRAMMAR = ".ctd"
@@ -52,16 +49,9 @@ _VERDICTS = {
 }
 _UNJUDGED = ("interactive", "multi_pass", "scoring", "checker")
 _WORDS = {
-    "CORRECT": CodeVerdict.AC,
-    "ACCEPTED": CodeVerdict.AC,
-    "WRONG-ANSWER": CodeVerdict.WA,
-    "WRONG_ANSWER": CodeVerdict.WA,
-    "NO-OUTPUT": CodeVerdict.WA,
-    "TIMELIMIT": CodeVerdict.TLE,
-    "TIME_LIMIT_EXCEEDED": CodeVerdict.TLE,
-    "RUN-ERROR": CodeVerdict.RTE,
-    "RUN_TIME_ERROR": CodeVerdict.RTE,
-    "COMPILER-ERROR": CodeVerdict.CE,
+    **{"CORRECT": CodeVerdict.AC, "ACCEPTED": CodeVerdict.AC, "WRONG_ANSWER": CodeVerdict.WA},
+    **{"NO_OUTPUT": CodeVerdict.WA, "TIMELIMIT": CodeVerdict.TLE, "TIME_LIMIT_EXCEEDED": CodeVerdict.TLE},
+    **{"RUN_ERROR": CodeVerdict.RTE, "RUN_TIME_ERROR": CodeVerdict.RTE, "COMPILER_ERROR": CodeVerdict.CE},
 }
 
 
@@ -101,7 +91,6 @@ class Package:
     samples: int
     submissions: tuple[PackagedSubmission, ...]
     has_time_limit: bool
-    multiplier: float
     reasons: Mapping[str, str]
 
 
@@ -137,8 +126,7 @@ def read_package(path: Path) -> Package:
     if refused is not None:
         reasons["checker"] = refused
     unjudged = next((reasons[word] for word in _UNJUDGED if word in reasons), None)
-    limits = metadata.get("limits") if isinstance(metadata.get("limits"), dict) else {}
-    assert isinstance(limits, dict)
+    limits = found if isinstance(found := metadata.get("limits"), dict) else {}
     time_limit = _own_time_limit(path, limits)
     problem = CodeProblem(
         path.name,
@@ -161,7 +149,6 @@ def read_package(path: Path) -> Package:
         samples=samples,
         submissions=tuple(_submissions(path)),
         has_time_limit=time_limit is not None,
-        multiplier=_multiplier(metadata, limits),
         reasons=reasons,
     )
 
@@ -220,14 +207,6 @@ def _own_time_limit(path: Path, limits: Mapping[str, Any]) -> float | None:
     return own if own is not None and own > 0 else None
 
 
-def _multiplier(metadata: Mapping[str, Any], limits: Mapping[str, Any]) -> float:
-    newer = limits.get("time_multipliers")
-    if isinstance(newer, dict):
-        return _number(newer.get("ac_to_time_limit")) or 2.0
-    default = MULTIPLIER if str(metadata.get("problem_format_version", "legacy")) == "legacy" else 2.0
-    return _number(limits.get("time_multiplier")) or default
-
-
 def _statement(path: Path) -> Path | None:
     names = ("problem.en.tex", "problem.tex", "problem.en.md", "problem.md")
     places = (path / folder / name for folder in ("problem_statement", "statement") for name in names)
@@ -237,17 +216,13 @@ def _statement(path: Path) -> Path | None:
 def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int]:
     """Return the answered tests, samples first, and the samples' number."""
     tests: list[CodeTest] = []
-    samples = 0
-    for part in ("sample", "secret"):
-        folder = path / "data" / part
-        for file in sorted(folder.rglob("*.in")):
-            answer = file.with_suffix(".ans")
-            name = file.relative_to(path / "data").with_suffix("").as_posix()
-            if answer.is_file() and file.is_file():
-                tests.append(CodeTest(file.read_bytes(), answer.read_bytes(), name))
-        if part == "sample":
-            samples = len(tests)
-    return tuple(tests), samples
+    data = path / "data"
+    for file in (file for part in ("sample", "secret") for file in sorted((data / part).rglob("*.in"))):
+        answer = file.with_suffix(".ans")
+        if answer.is_file() and file.is_file():
+            name = file.relative_to(data).with_suffix("").as_posix()
+            tests.append(CodeTest(file.read_bytes(), answer.read_bytes(), name))
+    return tuple(tests), sum(test.name.startswith("sample/") for test in tests)
 
 
 def _judging(path: Path, metadata: Mapping[str, Any]) -> tuple[Comparison, Checker | None, str | None]:
@@ -337,7 +312,7 @@ def _submission(file: Path, folder: str) -> PackagedSubmission:
     code = _text(file)
     header = _EXPECTED.search(code)
     if header is not None:
-        verdicts = {_WORDS.get(word.strip().upper()) for word in header[1].split(",")}
+        verdicts = {_WORDS.get(word.strip().upper().replace("-", "_")) for word in header[1].split(",")}
         expected = frozenset(word for word in verdicts if word is not None) or expected
     lang = CodeLang.CPP if file.suffix in _CPP else CodeLang.PYTHON if file.suffix in _PYTHON else None
     skipped = None if lang is not None else f"{file.suffix or 'a file without ending'} is not judged"

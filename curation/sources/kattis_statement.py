@@ -68,17 +68,9 @@ def statement_text(raw: str, *, markdown: bool = False) -> str:
         return _tidy(re.sub(r"^#+\s*", "", text, flags=re.MULTILINE))
     text = _ENVIRONMENTS.sub("", _expanded(_without_comments(raw)))
     pieces = re.split(r"(\$\$.*?(?<!\\)\$\$|(?<!\\)\$.*?(?<!\\)\$|\\\[.*?\\\])", text, flags=re.DOTALL)
-    if len(pieces) == 1:
-        return _tidy(_plain(text))
-    formulas: list[str] = []
-    marked = ""
-    for place, piece in enumerate(pieces):
-        if place % 2:
-            marked += f"\x00{len(formulas)}\x00"
-            formulas.append(piece)
-        else:
-            marked += piece
-    return _tidy(re.sub(r"\x00(\d+)\x00", lambda match: formulas[int(match[1])], _plain(marked)))
+    formulas = {str(number): formula for number, formula in enumerate(pieces[1::2])}
+    marked = "".join(f"\x00{at // 2}\x00" if at % 2 else piece for at, piece in enumerate(pieces))
+    return _tidy(re.sub(r"\x00(\d+)\x00", lambda match: formulas.get(match[1], match[0]), _plain(marked)))
 
 
 def _without_comments(raw: str) -> str:

@@ -28,12 +28,9 @@ def check_columns(source: Source, rows: Sequence[Row]) -> None:
     Raises:
         SourceError: names the column and existing ones.
     """
-    columns = source.columns
-    for column in (columns.statement, columns.answer, columns.choices, columns.solution, columns.lang, columns.license):
-        path = column.path if isinstance(column, Pick) else column
-        if path is not None:
-            require_path(rows, path, f"source {source.name} ({source.path})")
-    for path in columns.meta:
+    mapped = (column for name, column in source.columns if name != "meta")
+    paths = (column.path if isinstance(column, Pick) else column for column in mapped)
+    for path in (*filter(None, paths), *source.columns.meta):
         require_path(rows, path, f"source {source.name} ({source.path})")
 
 

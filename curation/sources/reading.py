@@ -7,11 +7,12 @@ Invariants: sound + bad = rows, and both count for positions; a bad row is dropp
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import polars as pl
 
@@ -19,7 +20,7 @@ from curation.config import Source
 from curation.records import DROPPED, DropReason, SourceError, problem_id
 from curation.sources.problems import check_columns, problem_rows
 from curation.sources.rows import BadRowError, RawRow, Row
-from curation.sources.selection import FIRST_ROWS, PlacedRow, SelectionCounts, selected_rows
+from curation.sources.selection import FIRST_ROWS, selected_rows
 from curation.sources.tables import source_state
 
 Built = TypeVar("Built")
@@ -44,14 +45,6 @@ MAX_KEPT = 1 << 20
 """Max stored bytes of a bad row."""
 BATCH_BYTES = 64 << 20
 """Max bytes of a batch's packages' tests, which are read later."""
-
-
-class BadRow(NamedTuple):
-    """A row that is set aside."""
-
-    position: int
-    raw: RawRow
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +77,17 @@ def check_source(source: Source, folder: Path, build: Build[object] | None = Non
 
 
 def read_parts(
-    source: Source, folder: Path, batch_rows: int, build: Build[Built], counts: SelectionCounts | None = None
+    source: Source, folder: Path, batch_rows: int, build: Build[Built], counts: Counter[str] | None = None
 ) -> Iterator[Part[Built]]:
     """Yield batches of the source's rows, built by ``build``.
 
     Args:
-        counts: updated while reading.
+        counts: by `curation.sources.selection.STEPS`, updated while reading.
 
     Raises:
         SourceError: the source is empty, lacks a column, or has too many bad rows.
     """
-    counts = counts if counts is not None else SelectionCounts()
-    rows = selected_rows(source, folder, batch_rows, counts)
+    rows = selected_rows(source, folder, batch_rows, counts if counts is not None else Counter())
     first = list(itertools.islice(rows, FIRST_ROWS))
     if not first:
         what = f"rows{_taken_by(source)}"
@@ -103,29 +95,28 @@ def read_parts(
             what = "problem package (a folder with problem.yaml and data/)"
         raise SourceError(f"source {source.name}: {source.path} holds no {what}.")
     if source.kind != "kattis":
-        check_columns(source, [placed.raw.row for placed in first if placed.raw.row is not None])
+        check_columns(source, [raw.row for raw in first if raw.row is not None])
     bad_rows = sound_rows = 0
     for batch in _batches(itertools.chain(first, rows), batch_rows):
-        bad = {at: placed.raw.reason for at, placed in enumerate(batch) if placed.raw.row is None}
-        built, sound = _build(batch, bad, build)
-        aside = [BadRow(*batch[at], bad[at]) for at in sorted(bad)]
-        bad_rows += len(aside)
+        built = _build(batch, build)
+        bad = [raw for raw in batch if raw.reason]
+        bad_rows += len(bad)
         if bad_rows > source.bad_rows:
-            raise _too_many(source, aside[source.bad_rows - bad_rows])
+            raise _too_many(source, bad[source.bad_rows - bad_rows])
+        sound = [raw.position for raw in batch if not raw.reason]
         sound_rows += len(sound)
-        table = _table(source, folder, aside)
+        table = _table(source, folder, bad)
         dropped = _dropped(source, table)
-        yield Part(len(batch), built, [batch[at].position for at in sound], dropped, table)
+        yield Part(len(batch), built, sound, dropped, table)
     if not sound_rows:
         raise SourceError(f"source {source.name}: no row of it can be read (the last one: {dropped['evidence'][-1]}).")
 
 
-def _batches(rows: Iterator[PlacedRow], batch_rows: int) -> Iterator[list[PlacedRow]]:
-    batch: list[PlacedRow] = []
-    size = 0
-    for row in rows:
-        batch.append(row)
-        size += row.raw.size
+def _batches(rows: Iterator[RawRow], batch_rows: int) -> Iterator[list[RawRow]]:
+    batch, size = list[RawRow](), 0
+    for raw in rows:
+        batch.append(raw)
+        size += raw.size
         if len(batch) == batch_rows or size >= BATCH_BYTES:
             yield batch
             batch, size = [], 0
@@ -133,18 +124,22 @@ def _batches(rows: Iterator[PlacedRow], batch_rows: int) -> Iterator[list[Placed
         yield batch
 
 
-def _build(batch: Sequence[PlacedRow], bad: dict[int, str], build: Build[Built]) -> tuple[Built, list[int]]:
-    sound = {at: placed.raw.row for at, placed in enumerate(batch) if placed.raw.row is not None}
+def _build(batch: Sequence[RawRow], build: Build[Built]) -> Built:
+    """Return what is built of the sound rows; others get a reason."""
+
+    def built(raws: Sequence[RawRow]) -> Built:
+        sound = [raw for raw in raws if not raw.reason]
+        return build([raw.row for raw in sound if raw.row is not None], [raw.position for raw in sound])
+
     try:
-        return build(list(sound.values()), [batch[at].position for at in sound]), list(sound)
+        return built(batch)
     except BadRowError:
-        for at, row in sound.items():
+        for raw in batch:
             try:
-                build([row], [batch[at].position])
+                built([raw])
             except BadRowError as error:
-                bad[at] = str(error)
-    kept = {at: row for at, row in sound.items() if at not in bad}
-    return build(list(kept.values()), [batch[at].position for at in kept]), list(kept)
+                raw.reason = str(error)
+    return built(batch)
 
 
 def _taken_by(source: Source) -> str:
@@ -152,26 +147,26 @@ def _taken_by(source: Source) -> str:
     return f" that its {' and '.join(steps)} take{'s'[len(steps) != 1 :]}" if steps else ""
 
 
-def _too_many(source: Source, bad: BadRow) -> SourceError:
-    found = f"{bad.raw.place}: {bad.reason.rstrip('.')}"
+def _too_many(source: Source, bad: RawRow) -> SourceError:
+    found = f"{bad.place}: {bad.reason.rstrip('.')}"
     if source.bad_rows:
         return SourceError(
             f"source {source.name}: more than {source.bad_rows:,} rows cannot be read (the last one: {found}); mend "
             "the source, or raise its `bad_rows`."
         )
-    shown = "" if bad.raw.row is not None else f": {(bad.raw.raw or b'')[:60].decode('utf-8', 'replace')!r}"
+    shown = "" if bad.row is not None else f": {(bad.raw or b'')[:60].decode('utf-8', 'replace')!r}"
     way_out = f"Mend it, or set `bad_rows = 100` for source {source.name}, and up to 100 such rows are set aside."
     return SourceError(f"source {source.name}: {found}{shown}. {way_out}")
 
 
-def _table(source: Source, folder: Path, bad: Sequence[BadRow]) -> pl.DataFrame:
+def _table(source: Source, folder: Path, bad: Sequence[RawRow]) -> pl.DataFrame:
     rows = []
-    for position, raw, reason in bad:
-        path, content = raw.path, raw.content
+    for raw in bad:
+        path, content, reason = raw.path, raw.content, raw.reason
         if len(content) > MAX_KEPT:
             reason = f"{reason} (of its {len(content):,} bytes the first {MAX_KEPT:,} are kept)"
         file = path.relative_to(folder) if isinstance(path, Path) and path.is_relative_to(folder) else path
-        rows.append((source.name, position, str(file), raw.line, reason, content[:MAX_KEPT]))
+        rows.append((source.name, raw.position, str(file), raw.line, reason, content[:MAX_KEPT]))
     return pl.DataFrame(rows, schema=QUARANTINE, orient="row")
 
 
@@ -180,17 +175,14 @@ def _dropped(source: Source, quarantine: pl.DataFrame) -> pl.DataFrame:
         problem_id(raw.decode("utf-8", "replace") or f"{file}, line {line}", None, source.domain)
         for raw, file, line in quarantine.select("raw", "file", "line").iter_rows()
     ]
-    named: dict[str, pl.Expr | pl.Series] = {
-        "id": pl.Series(ids, dtype=pl.String),
-        "group": pl.Series(ids, dtype=pl.String),
-        "domain": pl.lit(str(source.domain)),
-        "source": pl.col("source"),
-        "row": pl.col("row"),
-        "license": pl.lit(source.license),
-        "weight": pl.lit(source.weight),
-        "stage": pl.lit(STAGE),
-        "reason": pl.lit(str(DropReason.BAD_ROW)),
-        "evidence": pl.format("{}, line {}: {}", "file", "line", "reason"),
-    }
-    missing = {name: pl.lit(None, dtype=kind) for name, kind in DROPPED.items()}
-    return quarantine.select(**{**missing, **named}).cast(DROPPED)
+    dropped = quarantine.with_columns(
+        id=pl.Series(ids, dtype=pl.String),
+        group=pl.Series(ids, dtype=pl.String),
+        domain=pl.lit(str(source.domain)),
+        license=pl.lit(source.license),
+        weight=pl.lit(source.weight),
+        stage=pl.lit(STAGE),
+        reason=pl.lit(str(DropReason.BAD_ROW)),
+        evidence=pl.format("{}, line {}: {}", "file", "line", "reason"),
+    )
+    return dropped.match_to_schema(DROPPED, missing_columns="insert", extra_columns="ignore")

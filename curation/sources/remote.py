@@ -10,14 +10,13 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from curation.public_urls import public_url
-from curation.sources.rows import MissingSourceError, TableFile
-from curation.storage.remote import file_system, first_line, is_url, local_path, remote_errors
+from curation.sources.rows import MissingSourceError
+from curation.storage.remote import file_system, is_url, local_path, remote_errors
 from curation.storage.stages import atomic_replace
 
 CONTENT = (
@@ -35,22 +34,24 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "goldilocks" / "sources"
 
 
-def fetched_files(source: str, url: str) -> list[TableFile]:
-    """Return copies of the files at a URL or glob, sorted by name.
+def fetched_files(source: str, url: str) -> dict[Path, str]:
+    """Return copies of the files at a URL or glob with their URLs, sorted by name.
 
     Raises:
         MissingSourceError: they cannot be fetched, or a package is missing.
     """
     inner, _, outer = url.partition("::")
-    if "://" in inner and is_url(outer):
-        archives = fetched_files(source, outer)
-        return [file for one in archives for file in _files_at(source, f"{inner}::{one.path}", f"::{one.url}")]
-    return _files_at(source, url, f"::{public_url(outer)}" if outer else "")
+    if "://" not in inner or not is_url(outer):
+        return _files_at(source, url, f"::{public_url(outer)}" if outer else "")
+    archives = fetched_files(source, outer)
+    found = [_files_at(source, f"{inner}::{copy}", f"::{origin}") for copy, origin in archives.items()]
+    return {copy: origin for files in found for copy, origin in files.items()}
 
 
-def _files_at(source: str, url: str, within: str) -> list[TableFile]:
+def _files_at(source: str, url: str, within: str) -> dict[Path, str]:
     """Return a URL's files; ``within`` ends their URLs."""
-    with _as_sentence(f"source {source}: {url.partition('::')[0] if within else url}{within}"):
+    where = f"source {source}: {url.partition('::')[0] if within else url}{within}"
+    with remote_errors(lambda reason: MissingSourceError(f"{where} {reason}")):
         fs, path = file_system(url)
         is_web = path.startswith(("http://", "https://"))  # a `?` of theirs begins a query
         pattern = path.partition("?")[0] if is_web else path
@@ -58,11 +59,12 @@ def _files_at(source: str, url: str, within: str) -> list[TableFile]:
         files = [one for one in found if len(found) == 1 or fs.isfile(one)]
         if not files:
             raise FileNotFoundError(path)
-        archive = url.partition("::")[2]
-        return [_copy(fs, one, f"{public_url(fs.unstrip_protocol(one))}{within}", archive) for one in files]
+        archive = local_path(url.partition("::")[2])
+        origins = [f"{public_url(fs.unstrip_protocol(file))}{within}" for file in files]
+        return {_copy(fs, file, origin, archive): origin for file, origin in zip(files, origins, strict=True)}
 
 
-def _copy(fs: Any, path: str, url: str, archive: str) -> TableFile:
+def _copy(fs: Any, path: str, url: str, archive: Path) -> Path:
     info: Mapping[str, Any] = fs.info(path)
     if info.get("type") == "directory":
         raise IsADirectoryError(path)
@@ -70,11 +72,11 @@ def _copy(fs: Any, path: str, url: str, archive: str) -> TableFile:
     name = public_url(path).partition("?")[0] if is_url(path) else path
     stated = next((found for names in (CONTENT, TIMES) if (found := {n: info[n] for n in names if info.get(n)})), {})
     size = info.get("size")
-    status = local_path(archive).stat() if archive and not is_url(archive) else None
+    status = archive.stat() if archive.is_file() else None
     state = [size, stated, status and [status.st_size, status.st_mtime_ns]]
     copy = folder / _hash(json.dumps(state, sort_keys=True, default=str)) / Path(name).name
     if stated and copy.is_file() and size in (None, copy.stat().st_size):
-        return TableFile(copy, url)
+        return copy
     for older in folder.glob("*"):
         if older != copy.parent:
             shutil.rmtree(older, ignore_errors=True)
@@ -82,19 +84,8 @@ def _copy(fs: Any, path: str, url: str, archive: str) -> TableFile:
         shutil.copyfileobj(there, here, 1 << 22)
         if size not in (None, here.tell()):
             raise OSError(f"{here.tell():,} bytes came of {size:,}")
-    return TableFile(copy, url)
+    return copy
 
 
 def _hash(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
-
-
-@contextmanager
-def _as_sentence(where: str) -> Iterator[None]:
-    with remote_errors(lambda reason: MissingSourceError(f"{where} {reason}")):
-        try:
-            yield
-        except IsADirectoryError as error:
-            raise MissingSourceError(
-                f"{where} is a folder; name its files, as in `{first_line(error)}/*.jsonl`."
-            ) from error

@@ -39,15 +39,7 @@ class TableState:
     joined_commit: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TableFile:
-    """A local file, and the URL it was copied from."""
-
-    path: Path
-    url: str = ""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RawRow:
     """A row and its original bytes."""
 
@@ -60,9 +52,11 @@ class RawRow:
     row: Row | None
     """None if it cannot be read."""
     reason: str = ""
-    """Why it cannot be read."""
+    """Why the row is bad; empty if it is sound."""
     size: int = 0
     """Bytes of a package's tests, read later."""
+    position: int = 0
+    """In the source, from 0."""
 
     @property
     def place(self) -> str:
@@ -111,12 +105,12 @@ def _walk(row: Any, path: str) -> Any:
     return row
 
 
-def _paths(rows: Sequence[Row], depth: int = 2) -> list[str]:
+def _paths(rows: Sequence[Row]) -> list[str]:
     paths: dict[str, None] = {}
     for row in rows[:100]:
         for key, value in row.items():
             paths[key] = None
-            if isinstance(value, Mapping) and depth > 1:
+            if isinstance(value, Mapping):
                 paths.update({f"{key}.{inner}": None for inner in value})
             if isinstance(value, list) and value and isinstance(value[0], Mapping):
                 paths.update({f"{key}.0.{inner}": None for inner in value[0]})
@@ -132,10 +126,9 @@ def parse_options(value: Any, path: str) -> list[str] | None:
         return lettered
     if isinstance(value, Mapping):
         labels, texts = value.get("label"), value.get("text")
-        if isinstance(labels, list) and isinstance(texts, list) and len(labels) == len(texts):
-            value = [f"{label}) {text}" for label, text in zip(labels, texts, strict=True)]
-        else:
-            value = [f"{label}) {text}" for label, text in value.items() if text is not None]
+        is_listed = isinstance(labels, list) and isinstance(texts, list) and len(labels) == len(texts)
+        pairs = zip(labels, texts, strict=True) if is_listed else value.items()
+        value = [f"{label}) {text}" for label, text in pairs if is_listed or text is not None]
     if isinstance(value, list) and value and all(isinstance(option, str) and _APART.match(option) for option in value):
         value = _lettered(", ".join(value)) or value
     if not isinstance(value, list) or not all(isinstance(option, str | int | float) for option in value):

@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 from polars.exceptions import ColumnNotFoundError, PolarsError
@@ -29,114 +29,62 @@ FIRST_ROWS = 1000
 SPACE = 1 << 64
 """Range of the rows' draw numbers."""
 
-
-class PlacedRow(NamedTuple):
-    """A row and its position in the source, from 0."""
-
-    position: int
-    raw: RawRow
+STEPS = ("rows", "where", "drawn", "joined", "matched")
+"""Counted rows: those seen, those left by each step, and those with a match in the joined table."""
 
 
-@dataclass(slots=True)
-class SelectionCounts:
-    """Numbers of rows seen, and left by each step."""
-
-    rows: int = 0
-    where: int = 0
-    drawn: int = 0
-    joined: int = 0
-    matched: int = 0
-    """Rows with a match in the joined table."""
-
-
-def selected_rows(source: Source, folder: Path, batch_rows: int, counts: SelectionCounts) -> Iterator[PlacedRow]:
+def selected_rows(source: Source, folder: Path, batch_rows: int, counts: Counter[str]) -> Iterator[RawRow]:
     """Yield a source's selected rows, readable or not.
 
     Args:
-        counts: updated while reading.
+        counts: by `STEPS`, updated while reading.
 
     Raises:
         SourceError: a step does not fit the rows, or the joined table has a bad row.
     """
-    quota, drawn = source.quota, None
-    if isinstance(quota, int):
-        drawn = draw(source.name, quota, _positions(source, folder, batch_rows))
-    rows = _counted(_placed(source, folder, batch_rows), counts, "rows")
-    rows = _counted(_of_where(source, rows, batch_rows), counts, "where")
-    if quota is not None:
-        rows = _drawn(source.name, quota, rows, drawn)
-    rows = _counted(rows, counts, "drawn")
+
+    def counted(rows: Iterable[RawRow], step: str) -> Iterator[RawRow]:
+        for row in rows:
+            counts[step] += 1
+            yield row
+
+    rows = counted(table_rows(source, folder, batch_rows), "rows")
+    rows = counted(_of_where(source, rows, batch_rows), "where")
+    if source.quota is not None:
+        rows = _drawn(source, folder, batch_rows, rows)
+    rows = counted(rows, "drawn")
     if source.join is not None:
-        rows = _joined(rows, source, source.join, read_joined(source, source.join, folder, batch_rows), counts)
-    yield from itertools.islice(_counted(rows, counts, "joined"), source.limit)
+        rows = _joined(source, source.join, folder, batch_rows, rows, counts)
+    yield from itertools.islice(counted(rows, "joined"), source.limit)
 
 
-def require_first(rows: Iterable[PlacedRow], paths: Sequence[str], where: str) -> Iterator[PlacedRow]:
+def _require_first(rows: Iterable[RawRow], paths: Sequence[str], where: str) -> Iterator[RawRow]:
     """Yield the rows; refuse them if the first all lack a path."""
     rows = iter(rows)
     first = list(itertools.islice(rows, FIRST_ROWS))
     for path in paths:
-        require_path([one.raw.row for one in first if one.raw.row is not None], path, where)
+        require_path([raw.row for raw in first if raw.row is not None], path, where)
     yield from first
     yield from rows
 
 
-def _placed(source: Source, folder: Path, batch_rows: int, columns: Sequence[str] | None = None) -> Iterator[PlacedRow]:
-    return itertools.starmap(PlacedRow, enumerate(table_rows(source, folder, batch_rows, columns)))
-
-
-def _counted(rows: Iterable[PlacedRow], counts: SelectionCounts, name: str) -> Iterator[PlacedRow]:
-    for row in rows:
-        setattr(counts, name, getattr(counts, name) + 1)
-        yield row
-
-
-class RowFilter:
-    """A SQL condition on rows; null drops the row. CSV columns are text.
+def _condition(source: Source) -> tuple[str, pl.Expr, list[str]]:
+    """Return a source's `where` in words, as an expression, and its columns.
 
     Raises:
-        SourceError: it is no expression.
+        SourceError: it is no expression on single rows.
     """
-
-    def __init__(self, expression: str, where: str) -> None:
-        self.text = expression
-        self.where = f'{where}: `where = "{expression}"`'
-        try:
-            self._expression = pl.sql_expr(expression)
-            self.columns = tuple(dict.fromkeys(self._expression.meta.root_names()))
-        except PolarsError as error:
-            raise SourceError(f"{self.where} is no SQL expression ({first_line(error)[:200]}).") from error
-        if not self.columns:
-            raise SourceError(f"{self.where} names no column.")
-        if not _asks_each_row(self._expression):
-            raise SourceError(f"{self.where} needs all rows together, but rows are read a batch at a time.")
-        self._seen: set[str] = set()
-
-    def keep(self, rows: Sequence[Row]) -> list[bool]:
-        """Return whether the condition holds for each row.
-
-        Raises:
-            SourceError: a column is missing, or a result is no truth value.
-        """
-        for name in self.columns if rows else ():
-            if name not in self._seen:
-                hint = (
-                    f" (text is written in 'single quotes': \"{name}\" is a column)" if f'"{name}"' in self.text else ""
-                )
-                require_path(rows, name, f"{self.where}{hint}")
-                self._seen.add(name)
-        columns = ""
-        try:
-            frame = pl.DataFrame(
-                [pl.Series(name, [row.get(name) for row in rows], strict=False) for name in self.columns]
-            )
-            columns = f"; its columns are: {', '.join(map(_described, frame))}"
-            verdicts = frame.select(self._expression.alias("kept"))["kept"]
-        except (PolarsError, TypeError, ValueError) as error:
-            raise SourceError(f"{self.where} cannot be asked of its rows ({first_line(error)}){columns}.") from error
-        if verdicts.dtype not in (pl.Boolean, pl.Null):
-            raise SourceError(f"{self.where} is {verdicts.dtype}, not true or false; compare it with something.")
-        return [bool(verdict) for verdict in verdicts]
+    where = f'source {source.name}: `where = "{source.where}"`'
+    try:
+        expression = pl.sql_expr(source.where or "")
+        columns = list(dict.fromkeys(expression.meta.root_names()))
+    except PolarsError as error:
+        raise SourceError(f"{where} is no SQL expression ({first_line(error)[:200]}).") from error
+    if not columns:
+        raise SourceError(f"{where} names no column.")
+    if not _asks_each_row(expression):
+        raise SourceError(f"{where} needs all rows together, but rows are read a batch at a time.")
+    return where, expression, columns
 
 
 def _asks_each_row(expression: pl.Expr) -> bool:
@@ -157,36 +105,48 @@ def _described(series: pl.Series) -> str:
     return f"{series.name} {series.dtype}"
 
 
-def _of_where(source: Source, rows: Iterator[PlacedRow], batch_rows: int) -> Iterator[PlacedRow]:
+def _of_where(source: Source, rows: Iterator[RawRow], batch_rows: int) -> Iterator[RawRow]:
+    """Yield the rows for which the condition holds; null drops a row, and CSV columns are text."""
     if source.where is None:
         yield from rows
         return
-    wanted = RowFilter(source.where, f"source {source.name}")
+    where, expression, columns = _condition(source)
+    unseen = columns
     while batch := list(itertools.islice(rows, batch_rows)):
-        kept = iter(wanted.keep([one.raw.row for one in batch if one.raw.row is not None]))
-        yield from (one for one in batch if one.raw.row is None or next(kept))
+        readable = [raw.row for raw in batch if raw.row is not None]
+        for name in unseen if readable else ():
+            is_quoted = f'"{name}"' in source.where
+            hint = f" (text is written in 'single quotes': \"{name}\" is a column)" if is_quoted else ""
+            require_path(readable, name, f"{where}{hint}")
+        unseen = [] if readable else unseen
+        kept = iter(_holds(where, expression, columns, readable))
+        yield from (raw for raw in batch if raw.row is None or next(kept))
 
 
-def _positions(source: Source, folder: Path, batch_rows: int) -> Iterator[int]:
-    columns = RowFilter(source.where, f"source {source.name}").columns if source.where is not None else ()
-    placed = _placed(source, folder, batch_rows, sorted(columns))
-    taken = _of_where(source, (one for one in placed if one.raw.row is not None), batch_rows)
-    return (one.position for one in taken)
+def _holds(where: str, expression: pl.Expr, columns: Sequence[str], rows: Sequence[Row]) -> pl.Series:
+    described = ""
+    try:
+        frame = pl.DataFrame([pl.Series(name, [row.get(name) for row in rows], strict=False) for name in columns])
+        described = f"; its columns are: {', '.join(map(_described, frame))}"
+        kept = frame.select(kept=expression)["kept"]
+    except (PolarsError, TypeError, ValueError) as error:
+        raise SourceError(f"{where} cannot be asked of its rows ({first_line(error)}){described}.") from error
+    if kept.dtype not in (pl.Boolean, pl.Null):
+        raise SourceError(f"{where} is {kept.dtype}, not true or false; compare it with something.")
+    return kept
 
 
-def _drawn(
-    source: str, share: float, rows: Iterable[PlacedRow], positions: frozenset[int] | None
-) -> Iterator[PlacedRow]:
-    for one in rows:
-        at = one.position
-        if one.raw.row is None or (at in positions if positions is not None else _number(source, at) < share * SPACE):
-            yield one
-
-
-def draw(source: str, rows: int, positions: Iterable[int]) -> frozenset[int]:
-    """Return the positions that a quota draws; a larger quota draws a superset."""
-    numbered = ((_number(source, position), position) for position in positions)
-    return frozenset(position for _, position in heapq.nsmallest(rows, numbered))
+def _drawn(source: Source, folder: Path, batch_rows: int, rows: Iterable[RawRow]) -> Iterator[RawRow]:
+    """Yield the rows that the quota draws; a larger quota draws a superset."""
+    bound: float = SPACE
+    if isinstance(quota := source.quota, int):
+        columns = sorted(_condition(source)[2]) if source.where is not None else []
+        readable = (raw for raw in table_rows(source, folder, batch_rows, columns) if raw.row is not None)
+        numbers = (_number(source.name, raw.position) for raw in _of_where(source, readable, batch_rows))
+        bound = max(heapq.nsmallest(quota, numbers), default=-1) + 1
+    elif quota is not None:
+        bound = quota * SPACE
+    return (raw for raw in rows if raw.row is None or _number(source.name, raw.position) < bound)
 
 
 def _number(source: str, position: int) -> int:
@@ -197,7 +157,7 @@ def _number(source: str, position: int) -> int:
 Key = tuple[str, ...]
 
 
-def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> dict[Key, list[dict[str, Any]]]:
+def _read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> dict[Key, list[dict[str, Any]]]:
     """Read a source's second table into memory, by key.
 
     Raises:
@@ -208,8 +168,7 @@ def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> di
     where = f"source {source.name}: join with {join.path}"
     paths = names(join.key if join.key is not None else join.on)
     by_key: dict[Key, list[dict[str, Any]]] = {}
-    placed = itertools.starmap(PlacedRow, enumerate(table_rows(table, folder, batch_rows)))
-    for _, raw in require_first(placed, [*paths, *join.columns], where):
+    for raw in _require_first(table_rows(table, folder, batch_rows), [*paths, *join.columns], where):
         if raw.row is None:
             raise SourceError(f"{where}: {raw.place}: {raw.reason.rstrip('.')}; mend it, for its key is not known.")
         if (key := _key(raw.row, paths)) is None:
@@ -223,17 +182,16 @@ def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> di
 
 
 def _joined(
-    rows: Iterable[PlacedRow], source: Source, join: Join, table: Mapping[Key, Any], counts: SelectionCounts
-) -> Iterator[PlacedRow]:
-    paths = names(join.on)
-    for position, raw in require_first(rows, paths, f"source {source.name}: `join.on`"):
-        if raw.row is None:
-            yield PlacedRow(position, raw)
-            continue
-        key = _key(raw.row, paths)
-        matches = table.get(key, []) if key is not None else []
-        counts.matched += bool(matches)
-        yield PlacedRow(position, replace(raw, row={**raw.row, join.into: matches}))
+    source: Source, join: Join, folder: Path, batch_rows: int, rows: Iterable[RawRow], counts: Counter[str]
+) -> Iterator[RawRow]:
+    table, paths = _read_joined(source, join, folder, batch_rows), names(join.on)
+    for raw in _require_first(rows, paths, f"source {source.name}: `join.on`"):
+        if raw.row is not None:
+            key = _key(raw.row, paths)
+            matches = table.get(key, []) if key is not None else []
+            counts["matched"] += bool(matches)
+            raw.row = {**raw.row, join.into: matches}
+        yield raw
 
 
 def _key(row: Row, paths: Sequence[str]) -> Key | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from curation.config.sources import Source
@@ -16,7 +16,7 @@ from curation.sources.kattis import find_packages
 from curation.sources.own_rows import find_rows, own_rows
 from curation.sources.procedural import generator_digest, made_rows
 from curation.sources.remote import fetched_files
-from curation.sources.rows import MissingSourceError, RawRow, TableFile, TableState
+from curation.sources.rows import MissingSourceError, RawRow, TableState
 from curation.storage.remote import is_url, local_path
 from curation.storage.stages import file_digest
 
@@ -42,32 +42,29 @@ def _table_state(source: Source, folder: Path) -> TableState:
         return TableState(find_rows(source.path, folder, source.name).digest)
     if source.made is not None:
         return TableState(generator_digest(source.made, folder))
-    return TableState("-".join(file_digest(file.path) for file in table_files(source, folder)))
+    return TableState("-".join(file_digest(file) for file in table_files(source, folder)))
 
 
 def table_rows(source: Source, folder: Path, batch_rows: int, columns: Sequence[str] | None = None) -> Iterator[RawRow]:
-    """Yield a table's rows, readable or not."""
+    """Yield a table's rows with their positions, readable or not."""
     if source.kind == "dataset":
-        yield from _dataset_rows(source, folder, batch_rows, columns)
+        rows = _dataset_rows(source, folder, batch_rows, columns)
     elif source.kind == "kattis":
-        yield from _package_rows(source, folder)
+        rows = _package_rows(source, folder)
     elif source.kind == "python":
-        yield from own_rows(source.path, folder, source.name)
+        rows = own_rows(source.path, folder, source.name)
     elif source.made is not None:
-        yield from made_rows(source.made, folder, source.name)
+        rows = made_rows(source.made, folder, source.name)
     else:
-        for file in table_files(source, folder):
-            try:
-                for raw in raw_rows(file.path, source.kind, batch_rows):
-                    yield replace(raw, path=file.url) if file.url else raw
-            except SourceError as error:
-                if not file.url:
-                    raise
-                raise SourceError(str(error).replace(str(file.path), file.url)) from error
+        files = table_files(source, folder).items()
+        rows = chain.from_iterable(raw_rows(file, source.kind, batch_rows, url) for file, url in files)
+    for position, raw in enumerate(rows):
+        raw.position = position
+        yield raw
 
 
-def table_files(source: Source, folder: Path) -> list[TableFile]:
-    """Return the files at a table's path, sorted, as local copies.
+def table_files(source: Source, folder: Path) -> dict[Path, str]:
+    """Return the files at a table's path, sorted, with the URLs of local copies.
 
     Raises:
         MissingSourceError: there are none.
@@ -75,23 +72,18 @@ def table_files(source: Source, folder: Path) -> list[TableFile]:
     if is_url(source.path):
         return fetched_files(source.name, source.path)
     pattern = folder / local_path(source.path)
-    if pattern.is_file():
-        return [TableFile(pattern)]
-    paths = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True) if Path(name).is_file())
-    if not paths:
+    found = [pattern] if pattern.is_file() else sorted(map(Path, glob.glob(str(pattern), recursive=True)))
+    if not (files := {path: "" for path in found if path.is_file()}):
         raise MissingSourceError(f"source {source.name}: no file at {pattern}; {_neighbours(pattern)}.")
-    return [TableFile(path) for path in paths]
+    return files
 
 
 def _dataset_rows(source: Source, folder: Path, batch_rows: int, columns: Sequence[str] | None) -> Iterator[RawRow]:
-    start = 1
     dataset = load_dataset(source, folder)
     if columns is not None:
         wanted = [name for name in dataset.column_names if name in columns]
         dataset = dataset.select_columns(wanted or dataset.column_names[:1])  # rows of no column are no rows
-    for table in dataset.with_format("arrow").iter(batch_size=batch_rows):
-        yield from arrow_rows(source.path, table, start)
-        start += table.num_rows
+    return arrow_rows(source.path, dataset.with_format("arrow").iter(batch_size=batch_rows))
 
 
 def _package_rows(source: Source, folder: Path) -> Iterator[RawRow]:

@@ -107,17 +107,13 @@ class KeyedStore:
             self._journal.sync()
             self._synced = time.monotonic()
 
-    def compact(self, problems: Sequence[str] | None = None) -> None:
-        """Move the journal's attempts, or these problems', into parts."""
-        self.compact_in_parts([sorted({name for name, _ in self._journal.names()}) if problems is None else problems])
-
-    def compact_in_parts(self, groups: Iterable[Sequence[str]]) -> None:
-        """Move the journal's attempts into parts, by group."""
+    def compact(self, groups: Iterable[Sequence[str]] | None = None) -> None:
+        """Move the journal's attempts into parts: all, or those of these groups of problems, by group."""
         names_of: dict[str, list[Name]] = {}
         for name in self._journal.names():
             names_of.setdefault(name[0], []).append(name)
         moved: set[Name] = set()
-        for problems in groups:
+        for problems in [sorted(names_of)] if groups is None else groups:
             names = [name for problem in problems for name in sorted(names_of.pop(problem, ()))]
             for batch in self._batches(names):
                 self.append(self._frame(batch))

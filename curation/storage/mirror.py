@@ -12,9 +12,9 @@ Invariants: a mark exists only while its files are complete; obsolete folders ar
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ class Mirror:
     def __init__(self, url: str, name: str) -> None:
         self.url, self._name = url.rstrip("/"), name
         self._logs: dict[Path, str] = {}  # digests of copied logs
+        self._errors = partial(remote_errors, lambda reason: StoreError(f"storage.mirror = {self.url!r} {reason}"))
         with self._errors():
             self._fs, self._root = file_system(self.url)
 
@@ -135,11 +136,6 @@ class Mirror:
 
     def _at(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        with remote_errors(lambda reason: StoreError(f"storage.mirror = {self.url!r} {reason}")):
-            yield
 
 
 def _files(folder: Path) -> dict[str, list[int]]:

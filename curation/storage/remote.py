@@ -76,6 +76,8 @@ def _reason(error: Exception) -> str:
         error = error.__cause__  # as fsspec's own for http, whatever came instead of the file
     text = first_line(error)
     detail = f" ({text})" if text else ""
+    if isinstance(error, IsADirectoryError):
+        return f"is a folder; name its files, as in `{text}/*.jsonl`."
     if isinstance(error, zipfile.BadZipFile):
         return f"cannot be opened{detail}: it is damaged, or was not fetched whole; fetch it again."
     if isinstance(error, ImportError):

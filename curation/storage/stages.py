@@ -242,11 +242,9 @@ def _state_of(file: Path) -> tuple[int, int, int]:
     return state.st_ino, state.st_size, state.st_mtime_ns
 
 
-def read_optional_shard(
-    folder: Path, table: str, index: int, columns: Sequence[str] | None = None
-) -> pl.DataFrame | None:
+def read_optional_shard(folder: Path, table: str, index: int) -> pl.DataFrame | None:
     """Return a table's shard, or None."""
-    return read_shard(folder, table, index, columns) if (folder / table / f"{index:05}.parquet").exists() else None
+    return read_shard(folder, table, index) if (folder / table / f"{index:05}.parquet").exists() else None
 
 
 def read_table(
@@ -395,10 +393,7 @@ def damaged(path: Path, why: str, remedy: Path | None = None) -> StoreError:
 
 
 def _count_reasons(dropped: pl.DataFrame | None) -> dict[str, int]:
-    if dropped is None or dropped.is_empty():
-        return {}
-    counts = dropped.group_by("reason").len().sort("reason")
-    return dict(counts.iter_rows())
+    return {} if dropped is None else dict(dropped.group_by("reason").len().sort("reason").iter_rows())
 
 
 def add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

@@ -13,7 +13,8 @@ import polars as pl
 
 from curation.config import Source
 from curation.embeddings import require_embeddings
-from curation.filters.decontamination import METHODS, OverlapSettings, contamination_file
+from curation.filters.decontamination.files import contamination_file
+from curation.filters.decontamination.overlap import METHODS, OverlapSettings
 from curation.filters.statements import classify
 from curation.languages.identification import UNDETERMINED, identify_many
 from curation.publish.export_formats import FORMATS, export_set
@@ -171,10 +172,12 @@ def decontaminate_file(
         require_embeddings()
     settings = OverlapSettings(methods=tuple(methods)) if methods else OverlapSettings()
     require_outside(out, path, *against)
-    report = contamination_file(path, against, out, settings, field=field, benchmark_field=benchmark_field)
-    by_method = ", ".join(f"{method} {hits:,}" for method, hits in report.hits.items())
-    made = f", {report.template_rows:,} have a benchmark's template with other figures" if report.template_rows else ""
-    echo(f"{report.rows:,} rows, {report.hit_rows:,} overlap ({by_method}){made}: {out}")
+    rows, overlapping, templates, hits = contamination_file(
+        path, against, out, settings, field=field, benchmark_field=benchmark_field
+    )
+    by_method = ", ".join(f"{method} {count:,}" for method, count in hits.items())
+    made = f", {templates:,} have a benchmark's template with other figures" if templates else ""
+    echo(f"{rows:,} rows, {overlapping:,} overlap ({by_method}){made}: {out}")
 
 
 def export_folder(folder: Path, form: str, out: Path, *, check: bool = False) -> None:

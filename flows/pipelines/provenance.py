@@ -13,7 +13,7 @@ import polars as pl
 
 from curation.config import LiveModel
 from curation.config.policies import ModelSettings
-from curation.filters.decontamination import OVERLAP, BenchmarkIndex, OverlapSettings
+from curation.filters.decontamination.overlap import OVERLAP, BenchmarkIndex, OverlapSettings
 from curation.records import ConfigError
 from flows.publish.curated_set import published_folder
 from flows.run.training import read_run

@@ -10,8 +10,8 @@ import polars as pl
 
 from curation.config import Recipe, Source
 from curation.config.sources import Made
-from curation.filters.decontamination import OVERLAP
-from curation.filters.statements.precision import MEASURED
+from curation.filters.decontamination.overlap import OVERLAP
+from curation.filters.statements.rules import MEASURED
 from curation.public_urls import public_url
 from curation.publish import review
 from curation.publish.cards import facts

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from curation.filters.statements.precision import MEASURED
+from curation.filters.statements.rules import MEASURED
 from curation.planting import VERSION as PLANTING
 from curation.publish import receipts, review
 from curation.publish.audit import estimate_audit

@@ -259,7 +259,7 @@ class PolicySession:
             questions = [(request, index) for request in requests for index in missing.get(request.id, ())]
             self._session.open()
             self._session.run(self._answer(questions))
-            self._store.compact(names)
+            self._store.compact([names])
         return self._store.read(names, tuple(ATTEMPT)).filter(pl.col("index") < each)
 
     async def _answer(self, questions: Sequence[tuple[PromptRequest, int]]) -> None:

@@ -26,7 +26,7 @@ from curation.difficulty.sampling import (
     verdict_frame,
 )
 from curation.difficulty.unanswered import ResponseTally
-from curation.option_letters import option_letter
+from curation.options import option_letter
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts.solving import FENCE
 from curation.records import Domain, PromptRequest
@@ -107,7 +107,7 @@ class SamplingSession:
             self._session.run(self._until(names))
         sampled = [self._waiting.pop(name) for name in names]
         attempts = sum(self._stored_counts.pop(sample.problem) + sample.new_attempts for sample in sampled)
-        self._store.compact(names)
+        self._store.compact([names])
         made = [(sample.new_attempts, sample.new_tokens) for sample in sampled]
         made += [self._of_anchor.pop(name) for name in names if name in self._of_anchor]
         counts = pl.DataFrame(
@@ -168,7 +168,7 @@ class SamplingSession:
         self._anchor_progress = sampler.progress
         self._sampled = sampler.run(requests())
         sampled = [item async for item in self._sampled if item.refused is None and not item.is_open]
-        self._store.compact_in_parts(shards)  # else each shard that is finished would write the rest of them anew
+        self._store.compact(shards)  # else each shard that is finished would write the rest of them anew
         self._of_anchor = {item.problem: (item.new_attempts, item.new_tokens) for item in sampled}
         if 2 * len(sampled) < anchor:
             note(f"{self._stage.title}: too few of the anchor's {anchor} problems are decided to learn priors from")

@@ -20,7 +20,7 @@ from curation.difficulty import early_stopping, pass_rates, sampling
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.item_response import prior_counts
 from curation.difficulty.pass_rates import has_failed, is_doubtful, replace_failed
-from curation.option_letters import option_letter
+from curation.options import option_letter
 from curation.policies.recorded import Recorded
 from curation.records import (
     DECISION,

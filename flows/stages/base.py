@@ -39,6 +39,6 @@ def require_not_written(run: Run, source: Source, home: Path) -> None:
     if is_url(source.path) or source.made is not None or source.kind == "python":
         return
     is_folder = source.kind in ("dataset", "kattis")
-    for path in [home / source.path] if is_folder else [file.path for file in table_files(source, home)]:
+    for path in [home / source.path] if is_folder else table_files(source, home):
         if any(path.resolve().is_relative_to((run.folder / own).resolve()) for own in ("stages", "curated")):
             raise SourceError(f"{path} is written by this run and cannot be its source too; give another --out.")

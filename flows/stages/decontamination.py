@@ -10,7 +10,7 @@ import polars as pl
 
 from curation.config import Recipe, Source
 from curation.embeddings import KeptVectors, MiniLm, require_embeddings
-from curation.filters import decontamination
+from curation.filters.decontamination import overlap as decontamination
 from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSettings
 from curation.sources import reading as sources
 from curation.storage.stages import Shard, StageFolder, read_shard

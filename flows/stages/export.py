@@ -7,7 +7,7 @@ from functools import partial
 import polars as pl
 
 from curation.publish import export
-from curation.publish.merged_copies import merged_copies, with_copies
+from curation.publish.export import merged_copies, with_copies
 from curation.questions.proposals import with_additions
 from curation.questions.variants import VARIANT
 from curation.records import DROPPED, DropReason

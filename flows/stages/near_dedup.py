@@ -37,9 +37,8 @@ def find_near_duplicates(job: StageRun) -> StageResult:
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
         shard_members = members.join(frame, on=["source", "row"], how="semi")
-        split = near.drop_near_duplicates(frame, shard_members, equal, accepted)
-        dropped = pl.concat([split.duplicates, split.disputed])
-        return Shard(frame.height, {"kept": split.kept, "dropped": dropped, "members": shard_members})
+        kept, dropped = near.drop_near_duplicates(frame, shard_members, equal, accepted)
+        return Shard(frame.height, {"kept": kept, "dropped": dropped, "members": shard_members})
 
     return job.shard_by_shard(folder, work)
 

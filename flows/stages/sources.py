@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -19,7 +20,7 @@ from curation.records import SourceError
 from curation.sources import code_problems, problems, reading, tables
 from curation.sources.kattis import read_package
 from curation.sources.rows import BadRowError, MissingSourceError, Row, TableState
-from curation.sources.selection import SelectionCounts
+from curation.sources.selection import STEPS
 from curation.storage.stages import Shard, read_json, read_table, write_json
 from flows.run.progress import warn
 from flows.run.run_folder import Run
@@ -37,14 +38,14 @@ def read_sources(job: StageRun) -> StageResult:
     of_code = any(source.domain == "code" for source in sources)
     version = f"{problems.VERSION} {code_problems.VERSION}" if of_code else problems.VERSION
     folder = job.open(version, settings, digests={name: state.digest for name, state in states.items()})
-    counts = {source.name: SelectionCounts() for source in sources}
+    counts = {source.name: Counter(dict.fromkeys(STEPS, 0)) for source in sources}
     parts = (part for source in sources for part in _parts(source, run, counts[source.name]))
     result = job.compute(folder, parts, total=None)
     if not result.reused:
-        table = {name: {**asdict(state), **asdict(counts[name])} for name, state in states.items()}
+        table = {name: {**asdict(state), **counts[name]} for name, state in states.items()}
         write_json(result.folder / STATES, table)
         for source in sources:
-            if source.join is not None and not counts[source.name].matched:
+            if source.join is not None and not counts[source.name]["matched"]:
                 path = source.join.path
                 text = f"source {source.name}: no row of it has a match in {path}; check `on` and `key`"
                 warn(run.folder, SOURCES.name, text)
@@ -93,7 +94,7 @@ def read_again(source: Source, run: Run) -> Iterator[Mapping[str, pl.DataFrame]]
 
     ``kept`` has `PROBLEM` rows; code also has tests and judging.
     """
-    for _, work in _parts(source, run, SelectionCounts()):
+    for _, work in _parts(source, run, Counter()):
         yield work().tables
 
 
@@ -111,7 +112,7 @@ def require_source(source: Source, folder: Path) -> None:
         reading.check_source(source, folder, partial(_built, source))
 
 
-def _parts(source: Source, run: Run, counts: SelectionCounts) -> Iterator[tuple[int, Work]]:
+def _parts(source: Source, run: Run, counts: Counter[str]) -> Iterator[tuple[int, Work]]:
     """Yield rows and work per shard of a source.
 
     All shards have the same tables: those of bad rows if any source allows some.

@@ -9,7 +9,7 @@ from functools import cache
 
 import polars as pl
 
-from curation.filters.decontamination import HIT
+from curation.filters.decontamination.overlap import HIT
 from curation.questions.variants import STAGE, VariantChecks
 from curation.records import Domain
 from curation.sources.reading import source_digest

@@ -27,7 +27,7 @@ import polars as pl
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from curation.filters.decontamination import METHODS, OVERLAP, OverlapSettings, classify_hits  # noqa: E402
+from curation.filters.decontamination.overlap import METHODS, OVERLAP, OverlapSettings, classify_hits  # noqa: E402
 from curation.questions.overlaps import ASK_FROM, OVERLAPS, near_pairs, overlap_request  # noqa: E402
 from curation.records import PromptRequest  # noqa: E402
 from tests.benchmarks.prompted_answers import answers_to, write_prompt  # noqa: E402

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from curation.records import SourceError
 from curation.sources.kattis import Package, find_packages, read_package
 from curation.verify.programs.problem import CodeTest
@@ -56,6 +58,17 @@ def usable(package: Package, most_kb: int, samples_only: bool) -> bool:
 
 def _size(test: CodeTest) -> int:
     return len(test.input) + len(test.output)
+
+
+def multiplier_of(package: Package) -> float:
+    """Return the factor between the slowest accepted program and the time limit."""
+    metadata = yaml.safe_load((package.path / "problem.yaml").read_bytes()) or {}
+    limits = metadata.get("limits") or {}
+    newer = limits.get("time_multipliers")
+    if isinstance(newer, dict):
+        return float(newer.get("ac_to_time_limit") or 2.0)
+    default = 5.0 if str(metadata.get("problem_format_version", "legacy")) == "legacy" else 2.0
+    return float(limits.get("time_multiplier") or default)
 
 
 def packages_in(folders: Iterable[Path]) -> Iterator[Package]:

@@ -102,7 +102,7 @@ def sample(
 
         try:
             found = {one.problem: one for one in asyncio.run(run())}
-            store.compact(names)
+            store.compact([names])
         finally:
             store.close()
     return [found[name] for name in names], sampler

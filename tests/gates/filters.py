@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import polars as pl
 
-from curation.filters.decontamination import OVERLAP, TEMPLATE, BenchmarkIndex, OverlapSettings, classify_hits
+from curation.filters.decontamination.overlap import OVERLAP, TEMPLATE, BenchmarkIndex, OverlapSettings, classify_hits
 from curation.filters.dedup import near
 from curation.filters.statements import apply_rules, filter_statements
 from curation.questions.doubtful_rows import DOUBTFUL_ROWS, uncertain_rows

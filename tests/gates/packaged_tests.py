@@ -39,7 +39,7 @@ from curation.verify.programs.tools import Runner
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
 from flows.stages.test_programs import unit_request
-from tests.benchmarks.planting import packages_in
+from tests.benchmarks.planting import multiplier_of, packages_in
 from tests.benchmarks.submission_runs import Memory, judge_inputs, tree_cpu_s
 
 RIGHT, WRONG, MAX_S = 4, 6, 4.0
@@ -123,7 +123,7 @@ def truth(runner: Runner, package: Package, subs: Sequence[PackagedSubmission], 
     secret = [test for test in package.problem.tests[package.samples :] if len(test.input) <= MOST_KB << 10]
     secret = random.Random(package.name).sample(secret, SECRET) if len(secret) > SECRET else secret
     problem = execution_matrix.with_tests(package.problem, [(test.input, test.output) for test in secret])
-    limit = package.problem.cpu_s if package.has_time_limit else MAX_S // 1 / package.multiplier
+    limit = package.problem.cpu_s if package.has_time_limit else MAX_S // 1 / multiplier_of(package)
     passes: dict[str, bool] = {}
     for accepted in (True, False):
         part = [sub for sub in subs if sub.accepted is accepted]
@@ -136,7 +136,7 @@ def truth(runner: Runner, package: Package, subs: Sequence[PackagedSubmission], 
         passes |= {_code(sub): r.verdict is CodeVerdict.AC for sub, r in zip(part, results, strict=True)}
         times = [run.cpu_s for r in results if r.verdict is CodeVerdict.AC for run in r.tests]
         if not timed:
-            limit = float(max(1, -(-max(times, default=1.0) * package.multiplier // 1)))
+            limit = float(max(1, -(-max(times, default=1.0) * multiplier_of(package) // 1)))
             if any(r.verdict is CodeVerdict.TLE for r in results):
                 limit, passes = MAX_S + 1, dict.fromkeys(map(_code, subs), False)
                 break

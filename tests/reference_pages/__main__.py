@@ -18,7 +18,7 @@ import polars as pl
 from typer.main import get_command
 
 from curation import records
-from curation.publish import export, merged_copies, review
+from curation.publish import export, review
 from curation.publish.cards.words import COLUMN_WORDS, reason_words
 from flows.cli import app
 from flows.cli.settings import deciding_settings
@@ -156,7 +156,7 @@ def _words(column: str, comments: dict[str, str]) -> str:
 
 
 def _dtype(dtype: pl.DataType) -> str:
-    return "List of { source, row, license }" if dtype == merged_copies.COPIES else str(dtype)
+    return "List of { source, row, license }" if dtype == export.COPIES else str(dtype)
 
 
 def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from curation.option_letters import option_letter
+from curation.options import option_letter
 from curation.plugins import PluginRef
 from curation.questions.doubtful_verdicts import DOUBTFUL_VERDICTS, comparison_request
 from curation.records import Domain, Outcome, Policy, PolicyError, SourceError

@@ -25,63 +25,47 @@ def is_figure() -> pl.Expr:
 
 
 class Figures:
-    """The figures of texts from `tokens.tokenize`."""
+    """The figures and other tokens of texts from `tokens.tokenize`."""
 
     def __init__(self, texts: pl.Series, tokens: pl.DataFrame) -> None:
         counts = tokens.group_by(pl.col("row").cast(pl.Int64), "token").agg(n=pl.len())
         self.counts, self.wording = counts.filter(is_figure()), counts.filter(~is_figure())
-        totals = self.counts.group_by("row").agg(total=pl.col("n").sum())
-        self.texts = (
-            pl.DataFrame({"text": texts.cast(pl.String)})
-            .with_row_index("row")
-            .select(pl.col("row").cast(pl.Int64), formal=pl.col("text").str.contains(_FORMULA).fill_null(False))
-            .join(totals, on="row", how="left", maintain_order="left")
-            .with_columns(pl.col("total").fill_null(0))
-        )
+        self.formal = texts.cast(pl.String).str.contains(_FORMULA).fill_null(False)
 
 
 def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
     """Return pairs, in order, with `agreement`, `shared`, `formal` (either has formulas) and `contained`."""
-    theirs = right.texts.select(at="row", formal_right="formal", total_right="total")
-    joined = (
-        pairs.join(left.texts, on="row", how="left", maintain_order="left")
-        .join(theirs, on="at", how="left", maintain_order="left")
-        .join(_shared(pairs, left.counts, right.counts), on=["row", "at"], how="left", maintain_order="left")
-        .with_columns(formal=pl.col("formal") | pl.col("formal_right"), shared=pl.col("shared").fill_null(0))
-    )
-    most, fewest = pl.max_horizontal("total", "total_right"), pl.min_horizontal("total", "total_right")
+    formal = left.formal.gather(pairs["row"]) | right.formal.gather(pairs["at"])
+    joined = _compared(pairs, left.counts, right.counts).with_columns(formal=formal)
+    most, fewest = pl.max_horizontal("mine", "theirs"), pl.min_horizontal("mine", "theirs")
     contained = pl.when(fewest == 0).then(1.0).otherwise(pl.col("shared") / fewest)
     longer = pl.when(most == 0).then(1.0).otherwise(pl.col("shared") / most)
     loose = pl.when(fewest == 0).then(1.0).otherwise(pl.min_horizontal(contained, _OF_THE_LONGER * longer))
     agreement = pl.when("formal").then(longer).otherwise(loose)
-    return joined.with_columns(agreement=agreement, contained=contained).drop("formal_right", "total", "total_right")
+    return joined.with_columns(agreement=agreement, contained=contained).drop("mine", "theirs")
 
 
 def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
     """Return pairs, in order, with `wording`, the longer text's share of common words."""
-    mine = left.wording.group_by("row").agg(words=pl.col("n").sum())
-    theirs = right.wording.group_by(at="row").agg(words_right=pl.col("n").sum())
-    joined = (
-        pairs.join(mine, on="row", how="left", maintain_order="left")
-        .join(theirs, on="at", how="left", maintain_order="left")
-        .join(
-            _shared(pairs, left.wording, right.wording).rename({"shared": "same"}),
-            on=["row", "at"],
-            how="left",
-            maintain_order="left",
-        )
-    )
-    longest = pl.max_horizontal(pl.col("words").fill_null(0), pl.col("words_right").fill_null(0))
-    wording = pl.when(longest == 0).then(1.0).otherwise(pl.col("same").fill_null(0) / longest)
-    return joined.with_columns(wording=wording).drop("words", "words_right", "same")
+    longest = pl.max_horizontal("mine", "theirs")
+    wording = pl.when(longest == 0).then(1.0).otherwise(pl.col("shared") / longest)
+    compared = _compared(pairs.select("row", "at"), left.wording, right.wording)
+    return pairs.with_columns(compared.select(wording=wording))
 
 
-def _shared(pairs: pl.DataFrame, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
-    return (
+def _compared(pairs: pl.DataFrame, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
+    """Return pairs, in order, with their numbers of tokens: `mine`, `theirs` and `shared`."""
+    shared = (
         pairs.select("row", "at")
         .unique()
         .join(left, on="row")
         .join(right, left_on=["at", "token"], right_on=["row", "token"])
         .group_by("row", "at")
         .agg(shared=pl.min_horizontal("n", "n_right").sum())
+    )
+    return (
+        pairs.join(left.group_by("row").agg(mine=pl.col("n").sum()), on="row", how="left", maintain_order="left")
+        .join(right.group_by(at="row").agg(theirs=pl.col("n").sum()), on="at", how="left", maintain_order="left")
+        .join(shared, on=["row", "at"], how="left", maintain_order="left")
+        .with_columns(pl.col("mine", "theirs", "shared").fill_null(0))
     )

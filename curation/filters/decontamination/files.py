@@ -8,13 +8,11 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from curation.filters.decontamination.dropping import count_templates
-from curation.filters.decontamination.overlap import OVERLAP, BenchmarkIndex, OverlapSettings
+from curation.filters.decontamination.overlap import OVERLAP, BenchmarkIndex, OverlapSettings, count_templates
 from curation.records import SourceError, problem_id
 from curation.sources.files import read_rows
 from curation.sources.rows import Row, value_at
@@ -31,16 +29,6 @@ _HIT = pl.struct(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OverlapCounts:
-    """Counts of rows, overlaps and templates."""
-
-    rows: int
-    hit_rows: int
-    template_rows: int
-    hits: dict[str, int]
-
-
 def contamination_file(
     path: Path,
     against: Sequence[Path],
@@ -49,8 +37,10 @@ def contamination_file(
     *,
     field: str | None = None,
     benchmark_field: str | None = None,
-) -> OverlapCounts:
+) -> tuple[int, int, int, dict[str, int]]:
     """Write the hits of the rows of ``path`` in the files ``against``.
+
+    Returns the numbers of rows, of those with an overlap, of those with only a template, and overlaps by method.
 
     Args:
         path, against: .jsonl (also .gz and .zst), .parquet or .csv.
@@ -78,7 +68,7 @@ def contamination_file(
             rows += batch.height
             hit_rows += overlaps["row"].n_unique()
             template_rows += count_templates(found)
-    return OverlapCounts(rows, hit_rows, template_rows, dict(sorted(hits.items())))
+    return rows, hit_rows, template_rows, dict(sorted(hits.items()))
 
 
 def _benchmark(path: Path, field: str | None) -> pl.DataFrame:

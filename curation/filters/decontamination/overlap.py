@@ -4,9 +4,11 @@
   ``words``      rarity-weighted cosine of words
   ``embedding``  cosine of sentence embeddings
 
-A ``template`` has the benchmark row's wording with other figures.
+Words and runs weigh ``log((n + 2) / (df + 1))`` (Spärck Jones 1972). A ``template`` has the benchmark row's wording
+with other figures.
 
-Invariants: hits do not depend on the order of rows; they are ordered by problem, method, score and benchmark row.
+Invariants: hits do not depend on the order of rows; they are ordered by problem, method, score and benchmark row;
+dropping, in = kept + dropped.
 """
 
 from __future__ import annotations
@@ -21,10 +23,12 @@ from numpy.typing import NDArray
 from curation.embeddings import Embedder
 from curation.filters.decontamination.figures import Figures, compare_figures, compare_wording, is_figure
 from curation.filters.decontamination.programs import program_texts
-from curation.filters.decontamination.rarity import Rarity
 from curation.filters.dedup.tokens import shared_passages, text_hash, token_runs, tokenize, without_passages
+from curation.records import DROPPED, DropReason
 
 VERSION = "contamination@8"
+
+STAGE = "decontamination"
 
 METHODS = ("ngram", "words", "embedding")
 
@@ -56,6 +60,9 @@ CANDIDATES, FIGURES_FLOOR, FORMULAS_FLOOR = 0.15, 0.5, 0.8
 
 COMMON, FEWEST = 0.05, 20
 """More frequent words, by share and number of rows, are ignored."""
+
+SLOTS = 1 << 22
+"""Counters of words, by hash."""
 
 STEM = 5
 """Letters of a word that count."""
@@ -120,6 +127,60 @@ class _Batch:
     figures: Figures
     lines: pl.DataFrame  # tokens
     runs: pl.DataFrame  # row, run (a hash)
+
+
+class Rarity:
+    """Document frequencies of words and benchmarks' runs."""
+
+    def __init__(self, runs: NDArray[np.uint64]) -> None:
+        self.rows = 0
+        self._words = np.zeros(SLOTS, dtype=np.uint32)
+        self._runs = np.unique(runs)
+        self._run_rows = np.zeros(len(self._runs), dtype=np.uint32)
+
+    def add(self, rows: int, words: pl.Series, runs: pl.DataFrame) -> None:
+        """Count rows by their distinct words' hashes and ``runs`` (row, run)."""
+        self.rows += rows
+        np.add.at(self._words, _slots(words), 1)
+        places, is_known = self._places(runs["run"].to_numpy())
+        count = max(1, len(self._runs))
+        once = np.unique(runs["row"].to_numpy()[is_known].astype(np.int64) * count + places[is_known])
+        np.add.at(self._run_rows, once % count, 1)
+
+    def is_known(self, runs: pl.Series) -> pl.Series:
+        """Return which runs are in a benchmark."""
+        return pl.Series("is_known", self._places(runs.to_numpy())[1])
+
+    def word_frequency(self, words: pl.Series) -> NDArray[np.float64]:
+        """Return the share of rows with each word."""
+        share: NDArray[np.float64] = self._words[_slots(words)] / max(1, self.rows)
+        return share
+
+    def word_weights(self, words: pl.Series) -> NDArray[np.float64]:
+        """Return words' weights by hash."""
+        return self._weights(self._words[_slots(words)])
+
+    def run_weights(self, runs: pl.Series) -> NDArray[np.float64]:
+        """Return runs' weights by hash; unknown runs are rare."""
+        places, is_known = self._places(runs.to_numpy())
+        counts = np.ones(len(places), dtype=np.uint32)
+        counts[is_known] = self._run_rows[places[is_known]]
+        return self._weights(counts)
+
+    def _weights(self, counts: NDArray[np.uint32]) -> NDArray[np.float64]:
+        weights: NDArray[np.float64] = np.log((self.rows + 2) / (np.minimum(counts, self.rows) + 1.0))
+        return weights
+
+    def _places(self, runs: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        if not len(self._runs):
+            return np.zeros(len(runs), dtype=np.int64), np.zeros(len(runs), dtype=bool)
+        places = np.minimum(np.searchsorted(self._runs, runs), len(self._runs) - 1)
+        return places, self._runs[places] == runs
+
+
+def _slots(words: pl.Series) -> NDArray[np.uint64]:
+    slots: NDArray[np.uint64] = words.to_numpy() & np.uint64(SLOTS - 1)
+    return slots
 
 
 class BenchmarkIndex:
@@ -259,6 +320,49 @@ def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFra
     is_template = ~settings.agrees() & (pl.col("wording") >= WORDING)
     kind = pl.when(is_alike & settings.agrees()).then(pl.lit(OVERLAP)).when(is_template).then(pl.lit(TEMPLATE))
     return scores.with_columns(kind=kind).filter(pl.col("kind").is_not_null()).match_to_schema(HIT)
+
+
+def drop_contaminated(
+    problems: pl.DataFrame, hits: pl.DataFrame, *, with_templates: bool = False
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Split a shard into `PROBLEM` rows and `DROPPED` ones, in order.
+
+    Args:
+        hits: `HIT` rows; the first per method is evidence.
+    """
+    counted = hits if with_templates else hits.filter(pl.col("kind") == OVERLAP)
+    best = counted.group_by("row", "method", maintain_order=True).first()
+    prefix = pl.when(pl.col("kind") == TEMPLATE).then(pl.lit("template, ")).otherwise(pl.lit(""))
+    hit_text = pl.format(
+        "{}{} {} with row {} of {}",
+        prefix,
+        "method",
+        pl.col("score").round(3),
+        "benchmark_row",
+        "benchmark",
+    )
+    evidence = best.group_by("row", maintain_order=True).agg(hit_text.str.join("; ").alias("evidence"))
+    joined = (
+        problems.with_row_index("_at")
+        .with_columns(pl.col("_at").cast(pl.Int64))
+        .join(evidence, left_on="_at", right_on="row", how="left", maintain_order="left")
+        .with_columns(stage=pl.lit(STAGE), reason=pl.lit(DropReason.CONTAMINATED.value))
+    )
+    has_hit = pl.col("evidence").is_not_null()
+    return joined.filter(~has_hit).select(problems.columns), joined.filter(has_hit).select(DROPPED.names())
+
+
+def count_templates(hits: pl.DataFrame) -> int:
+    """Count problems with template hits only."""
+    overlapping = hits.filter(pl.col("kind") == OVERLAP)["row"]
+    return hits.filter((pl.col("kind") == TEMPLATE) & ~pl.col("row").is_in(overlapping.implode()))["row"].n_unique()
+
+
+def format_hits(problems: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:
+    """Replace indices by the problems' ids, sources and rows."""
+    places = problems.select("id", "source", pl.col("row").alias("source_row"))[hits["row"]]
+    located = places.hstack(hits.drop("row"))
+    return located.rename({"source_row": "row"})
 
 
 def _with_figures(alike: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:

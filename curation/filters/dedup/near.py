@@ -12,7 +12,6 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -59,15 +58,6 @@ STAR_PAIRS = 100_000
 _NAMES = {"id": pl.String(), "source": pl.String(), "row": pl.Int64(), "answer": pl.String()}
 
 
-@dataclass(frozen=True, slots=True)
-class NearDuplicateSplit:
-    """A shard's kept and dropped rows."""
-
-    kept: pl.DataFrame
-    duplicates: pl.DataFrame
-    disputed: pl.DataFrame
-
-
 class ProblemShards(Protocol):
     """Problems on disk, by shard."""
 
@@ -80,7 +70,7 @@ class ProblemShards(Protocol):
         ...
 
 
-def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold: float = 0.75) -> pl.DataFrame:
+def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold: float = FLOOR) -> pl.DataFrame:
     """Return cluster members that do not stay, as `MEMBER` rows in rank order.
 
     Args:
@@ -101,21 +91,16 @@ def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold
 
 def source_ranks(shards: ProblemShards, sources: Sequence[str], verified: Collection[str]) -> Ranks:
     """Return rows' ranks in the order of the shards; ``verified`` ids come first."""
-    numbers: dict[str, int] = {}
-    parts = [pl.DataFrame(schema={"unverified": pl.Boolean, "source": pl.UInt32, "row": pl.Int64})]
-    for index in range(len(shards)):
-        frame = shards.read(index, ["id", "source", "row"])
-        if frame.is_empty():  # polars gives its codes another type
-            continue
-        for name in frame["source"].unique():
-            numbers.setdefault(name, len(numbers))
-        code = pl.col("source").replace_strict(numbers, return_dtype=pl.UInt32)
-        parts.append(frame.select(~pl.col("id").is_in(list(verified)).alias("unverified"), code, "row"))
+    names = {name for index in range(len(shards)) for name in shards.read(index, ["source"])["source"].unique()}
     place = {name: number for number, name in enumerate(sources)}
-    ordered = sorted(numbers, key=lambda name: (place.get(name, len(place)), name))
-    places = {numbers[name]: number for number, name in enumerate(ordered)}
-    group = pl.col("source").replace(places) + pl.col("unverified").cast(pl.UInt32) * len(numbers)
-    keys = pl.concat(parts).select(group.alias("group"), "row")
+    ordered = sorted(names, key=lambda name: (place.get(name, len(place)), name))
+    places = {name: number for number, name in enumerate(ordered)}
+    code = pl.col("source").replace_strict(places).cast(pl.UInt32)  # without rows, the codes are texts
+    is_unverified = pl.col("id").is_in(list(verified)).not_().cast(pl.UInt32)
+    schema = pl.Schema({"row": pl.Int64, "group": pl.UInt32})
+    frames = (shards.read(index, ["id", "source", "row"]) for index in range(len(shards)))
+    parts = [frame.select("row", group=code + is_unverified * len(names)).cast(schema) for frame in frames]
+    keys = pl.concat([schema.to_frame(), *parts])
     del parts
     order = np.lexsort((keys["row"].to_numpy(), keys["group"].to_numpy()))
     del keys
@@ -213,8 +198,8 @@ def drop_near_duplicates(
     members: pl.DataFrame,
     equal: Mapping[tuple[str, str], bool],
     settled: Collection[str] = (),
-) -> NearDuplicateSplit:
-    """Split a shard into kept rows, near duplicates and disputed members, each in order.
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Split a shard into kept rows, and `DROPPED` near duplicates before disputed members, each in order.
 
     Args:
         equal: results of `reference_pairs`; missing pairs are unequal.
@@ -247,9 +232,9 @@ def drop_near_duplicates(
     disputed = pl.col("reason") == DropReason.CONFLICTING_ANSWERS
     stays = disputed & pl.col("id").is_in(list(settled))
     joined = joined.with_columns(reason=pl.when(stays).then(None).otherwise("reason"))
-    gone = joined.filter(pl.col("reason").is_not_null()).select(DROPPED.names())
+    gone = joined.filter(pl.col("reason").is_not_null()).sort(disputed, maintain_order=True)
     kept = joined.filter(pl.col("reason").is_null()).select(problems.columns)
-    return NearDuplicateSplit(kept, gone.filter(~disputed), gone.filter(disputed))
+    return kept, gone.select(DROPPED.names())
 
 
 def _stars(pairs: pl.DataFrame, rows: int) -> pl.DataFrame:

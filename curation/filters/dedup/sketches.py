@@ -1,4 +1,6 @@
-"""Stores sketches on disk, 700 bytes per problem, with 8 bytes per row in memory, 21 during the search.
+"""Finds similar texts by MinHash and exact Jaccard similarity, with sketches on disk.
+
+A sketch has 700 bytes per problem, with 8 bytes per row in memory, 21 during the search.
 
 Invariants: a sketch depends only on its rows and the shared passages; a shard with a ``starts`` file is complete;
 hashes only propose pairs.
@@ -6,25 +8,28 @@ hashes only propose pairs.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from curation.filters.dedup.minhash import (
-    CROWD,
-    ShingledRows,
-    band_keys,
-    band_rows,
-    jaccard,
-    shingle,
-    signatures,
-)
-from curation.filters.dedup.tokens import mix, text_hash, tokenize, without_passages
+from curation.filters.dedup.tokens import TELLING, mix, text_hash, tokenize, without_passages
 from curation.storage.stages import atomic_replace
+
+SLOTS = 128
+"""Slots of a MinHash signature."""
+
+SEED = 20_250_610
+"""Seed of the signatures."""
+
+CHUNK_ROWS = 20_000
+"""Rows whose signatures are unpacked at once."""
+
+CROWD = 100
+"""In a larger bucket, rows are compared only with the first and the next."""
 
 RANGE_ROWS = 250_000
 """Ranks whose pairs are compared at once."""
@@ -36,6 +41,111 @@ CHUNK_PAIRS = 50_000
 """Pairs whose shingles are read at once."""
 
 Ranks = NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class ShingledRows:
+    """Texts as flat arrays: row i's sorted bigrams are ``shingles[starts[i]:starts[i + 1]]``."""
+
+    shingles: NDArray[np.uint64]
+    starts: NDArray[np.int64]  # length rows + 1
+    figures: NDArray[np.uint64]
+
+    @property
+    def height(self) -> int:
+        """Return the number of rows."""
+        return len(self.starts) - 1
+
+
+def shingle(lines: pl.DataFrame, height: int) -> ShingledRows:
+    """Return shingles and figures of `tokens.tokenize`'s texts."""
+    row, token = lines["row"].to_numpy().astype(np.int64), lines["hash"].to_numpy()
+    vocabulary = lines.select("token", "hash").unique()
+    is_figure = vocabulary["token"].str.contains(r"^\d") | vocabulary["token"].is_in(list(TELLING))
+    figure_lines = np.isin(token, vocabulary.filter(is_figure)["hash"].to_numpy())
+    signs = np.isin(token, np.array([text_hash("plus"), text_hash("minus")], dtype=np.uint64))
+    follows = np.zeros_like(token)
+    follows[:-1] = np.where(row[1:] == row[:-1], token[1:], 0)
+    bound = np.where(signs, mix(token) + follows, token)  # a sign counts together with what follows it
+    figures = np.zeros(height, dtype=np.uint64)
+    np.add.at(figures, row[figure_lines], mix(bound[figure_lines]))  # a sum: order does not count, repetition does
+    shingle_row, shingles = _bigrams(row, token)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(shingle_row, minlength=height))]).astype(np.int64)
+    return ShingledRows(shingles, starts, figures)
+
+
+def signatures(rows: ShingledRows) -> NDArray[np.uint32]:
+    """Return MinHash signatures, rows × `SLOTS`."""
+    from rensa import RMinHash
+
+    slots = np.empty((rows.height, SLOTS), dtype=np.uint32)
+    for first in range(0, rows.height, CHUNK_ROWS):
+        last = min(first + CHUNK_ROWS, rows.height)
+        starts = rows.starts[first : last + 1]
+        hashes = np.ascontiguousarray(rows.shingles[starts[0] : starts[-1]])
+        matrix = RMinHash.digest_matrix_from_flat_token_hashes(
+            hashes, (starts - starts[0]).astype(np.uint64), SLOTS, SEED
+        )
+        slots[first:last] = matrix.to_rows()
+    return slots
+
+
+def band_rows(threshold: float, recall: float = 0.995) -> int:
+    """Return the largest band that proposes ``recall`` of such pairs."""
+    for size in range(16, 1, -1):
+        if 1 - (1 - threshold**size) ** (SLOTS // size) >= recall:
+            return size
+    return 1
+
+
+def band_keys(matrix: NDArray[np.uint32], size: int) -> Iterator[NDArray[np.uint64]]:
+    """Yield each band's keys; rows with equal keys are candidates."""
+    for band in range(SLOTS // size):
+        key = np.full(len(matrix), band + 1, dtype=np.uint64)
+        for slot in range(band * size, (band + 1) * size):
+            key = mix(key + matrix[:, slot])
+        yield key
+
+
+def jaccard(rows: ShingledRows, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return each pair's exact Jaccard similarity."""
+    mine, sizes = _gathered(rows, left)
+    theirs, other_sizes = _gathered(rows, right)
+    # equal (pair, shingle) keys are what both sides share; within a side they are distinct
+    keys = np.concatenate([mine, theirs])
+    order = np.argsort(keys, kind="stable")
+    numbers = np.arange(len(sizes))
+    owner = np.concatenate([np.repeat(numbers, sizes), np.repeat(numbers, other_sizes)])
+    is_repeated = keys[order][1:] == keys[order][:-1]
+    shared = np.bincount(owner[order][1:][is_repeated], minlength=len(sizes))
+    similarity: NDArray[np.float64] = shared / np.maximum(1, sizes + other_sizes - shared)
+    return similarity
+
+
+def _gathered(rows: ShingledRows, indices: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    starts = rows.starts[indices]
+    sizes = rows.starts[indices + 1] - starts
+    pair = np.repeat(np.arange(len(indices)), sizes)
+    inside = np.arange(len(pair)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    shingles = rows.shingles[np.repeat(starts, sizes) + inside]
+    return mix(shingles + mix(pair.astype(np.uint64))), sizes
+
+
+def _bigrams(row: NDArray[np.int64], token: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return distinct bigrams, sorted by row and hash."""
+    if not len(row):
+        return row, token
+    inner = row[1:] == row[:-1]
+    opens = np.concatenate([[True], ~inner])
+    closes = np.concatenate([~inner, [True]])
+    edge = np.uint64(text_hash(""))
+    pairs = [(row[1:][inner], token[:-1][inner], token[1:][inner])]
+    pairs += [(row[opens], np.full(int(opens.sum()), edge), token[opens])]
+    pairs += [(row[closes], token[closes], np.full(int(closes.sum()), edge))]
+    rows = np.concatenate([rows for rows, _, _ in pairs])
+    hashes = np.concatenate([mix(mix(first) + second) for _, first, second in pairs])
+    lines = pl.DataFrame({"row": rows, "hash": hashes}).unique().sort("row", "hash")
+    return lines["row"].to_numpy(), lines["hash"].to_numpy()
 
 
 class Sketches:
@@ -62,8 +172,6 @@ class Sketches:
             for name, array in (("keys", keys), ("shingles", rows.shingles), ("starts", rows.starts)):
                 with atomic_replace(self._file(index, name)) as handle:
                     np.save(handle, array)
-                    handle.flush()
-                    os.fsync(handle.fileno())
         starts = np.load(file)
         assert starts[-1] < 1 << 32
         self._starts.append(starts.astype(np.uint32))
@@ -95,11 +203,6 @@ class Sketches:
             order = np.lexsort((left, -similarity, right))
             yield left[order], right[order], similarity[order]
 
-    def discard(self) -> None:
-        """Remove the sketches from disk."""
-        for file in self.folder.glob("[0-9]*.npy"):
-            file.unlink()
-
     def _keys(self, rows: ShingledRows, langs: pl.Series) -> NDArray[np.uint64]:
         codes = {lang: np.uint64(text_hash(lang or "")) for lang in langs.unique()}
         apart = mix(np.array([codes[lang] for lang in langs], dtype=np.uint64) + rows.figures)
@@ -124,7 +227,7 @@ class Sketches:
             places, where = np.unique(np.concatenate([left[chunk], right[chunk]]), return_inverse=True)
             rows = self._read(places)
             half = len(where) // 2
-            similarity[chunk] = jaccard(rows, rows, (where[:half], where[half:]))
+            similarity[chunk] = jaccard(rows, where[:half], where[half:])
         return similarity
 
     def _read(self, places: Ranks) -> ShingledRows:

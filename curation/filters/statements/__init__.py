@@ -1,9 +1,7 @@
 """Keeps complete open problems with one final answer, cleaned."""
 
 from curation.config import StatementSettings
-from curation.filters.statements.expressions import StatementRule
 from curation.filters.statements.filtering import (
-    FilterResult,
     apply_rules,
     classify,
     filter_statements,
@@ -19,8 +17,6 @@ VERSION = "statements@16"
 __all__ = [
     "RULES",
     "VERSION",
-    "FilterResult",
-    "StatementRule",
     "StatementSettings",
     "apply_own_rules",
     "apply_rules",

@@ -13,7 +13,6 @@ from curation.records import DropReason
 STATEMENT = pl.col("statement")
 ANSWER = pl.col("answer")
 ANY_ROW = pl.lit(True)
-"""The gate if literals suffice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +21,10 @@ class StatementRule:
 
     name: str
     reason: DropReason
-    gate: pl.Expr
     evidence: pl.Expr
+    gate: pl.Expr = ANY_ROW
     needles: Sequence[str] = ()
-    """If given, the statement must contain one of these."""
-
-
-def contains_any(column: pl.Expr, needles: Sequence[str]) -> pl.Expr:
-    """Return whether a text contains a literal, ignoring ASCII case."""
-    return column.str.contains_any(list(needles), ascii_case_insensitive=True)
+    """If given, the statement must contain one of these, ignoring ASCII case."""
 
 
 def matched_text(column: pl.Expr, pattern: str, harmless: str | None = None) -> pl.Expr:

@@ -19,7 +19,7 @@ from curation.config import StatementSettings
 from curation.filters.multiple_choice import ParsedChoice, is_multiple_choice, open_question, parse_choices
 from curation.filters.statements import figures
 from curation.filters.statements.cleaning import cleaned
-from curation.filters.statements.expressions import STATEMENT, StatementRule, contains_any
+from curation.filters.statements.expressions import STATEMENT, StatementRule
 from curation.filters.statements.rules import rules_for
 from curation.records import DROPPED, PROBLEM, DropReason
 
@@ -90,7 +90,9 @@ def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = Non
 
 
 def _fired(rule: StatementRule, rows: pl.DataFrame) -> pl.DataFrame:
-    gate = contains_any(STATEMENT, rule.needles) & rule.gate if rule.needles else rule.gate
+    gate = rule.gate
+    if rule.needles:
+        gate = STATEMENT.str.contains_any(list(rule.needles), ascii_case_insensitive=True) & gate
     passed = rows.lazy().filter(gate.fill_null(False)).collect()
     if passed.is_empty():  # an expression costs its compiling even for no rows
         return pl.DataFrame(schema=_VERDICT)

@@ -5,13 +5,13 @@ Invariants: nulls fire only the rules about missing texts and proofs; a rule rea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from curation.config import StatementSettings
-from curation.filters.statements import language_tags
 from curation.filters.statements.expressions import (
     ANSWER,
-    ANY_ROW,
     LETTERS,
     STATEMENT,
     StatementRule,
@@ -21,7 +21,8 @@ from curation.filters.statements.expressions import (
     matched_text,
     tokens,
 )
-from curation.languages.vocabulary import every, one_of
+from curation.languages.identification import identify_many
+from curation.languages.vocabulary import every, language, languages, one_of
 from curation.records import DropReason
 
 # --- characters ---
@@ -233,62 +234,97 @@ _TOKENS, _GIVEN, _WORKED_OUT = (
 )
 
 
+# --- language tags, checked by common words, else by identification; not in the paper ---
+
+LEAST_LETTERS = 30
+LEAST_SURE = 0.8
+
+TAGS = tuple(lang.code for lang in languages())
+
+
+def _in_doubt(tag: str) -> pl.Expr:
+    text, vocabulary = pl.col("statement"), language(tag).identification
+    if vocabulary.telling:
+        return (
+            text.str.contains_any(list(vocabulary.telling)) & text.str.contains_any(list(vocabulary.further))
+        ).not_()
+    doubt = pl.lit(False)
+    if vocabulary.own_letters:
+        doubt |= text.str.contains(vocabulary.own_letters).not_()
+    if vocabulary.foreign_letters:
+        doubt |= text.str.contains(vocabulary.foreign_letters)
+    return doubt
+
+
+def another_language() -> pl.Expr:
+    """Return evidence of a wrong tag, as ``tag de, text fr (0.97)``, or null."""
+    return pl.struct("statement", "lang").map_batches(_evidence, return_dtype=pl.String)
+
+
+def _evidence(rows: pl.Series) -> pl.Series:
+    frame = rows.struct.unnest().with_row_index("at")
+    evidence: list[str | None] = [None] * frame.height
+    for tag in frame["lang"].unique().drop_nulls().sort():
+        if tag not in TAGS:
+            continue
+        doubted = frame.filter((pl.col("lang") == tag) & pl.col("statement").is_not_null()).filter(_in_doubt(tag))
+        identified = identify_many(doubted["statement"].to_list())
+        for at, guess in zip(doubted["at"], identified, strict=True):
+            sure = guess.letters >= LEAST_LETTERS and guess.confidence >= LEAST_SURE
+            if sure and guess.lang is not None and guess.lang != tag:
+                evidence[at] = f"tag {tag}, text {guess.lang} ({guess.confidence:.2f})"
+    return pl.Series("evidence", evidence, pl.String)
+
+
 _FIXED: tuple[StatementRule, ...] = (
     StatementRule(
         "missing_statement",
         DropReason.MISSING_STATEMENT,
-        STATEMENT.is_null() | (STATEMENT.str.len_chars() < 4 * MIN_LETTERS),
         either_text(
             STATEMENT.is_null() | ((_SIZE < MIN_LETTERS) & STATEMENT.str.contains(SHORT_SUM).not_()),
             STATEMENT.fill_null("null"),
         ),
+        gate=STATEMENT.is_null() | (STATEMENT.str.len_chars() < 4 * MIN_LETTERS),
     ),
-    StatementRule(
-        "broken_characters", DropReason.DEBRIS, ANY_ROW, matched_text(STATEMENT, DEBRIS), needles=DEBRIS_NEEDLES
-    ),
+    StatementRule("broken_characters", DropReason.DEBRIS, matched_text(STATEMENT, DEBRIS), needles=DEBRIS_NEEDLES),
     StatementRule(
         "proof",
         DropReason.PROOF,
-        ANY_ROW,
         either_text(_ALSO_FINDS.not_(), matched_text(STATEMENT, PROOF, PROOF_HARMLESS)),
         needles=PROOF_NEEDLES,
     ),
-    StatementRule("missing_answer", DropReason.MISSING_ANSWER, _NO_ANSWER, ANSWER.fill_null("null")),
+    StatementRule("missing_answer", DropReason.MISSING_ANSWER, ANSWER.fill_null("null"), gate=_NO_ANSWER),
     StatementRule(
         "broken_answer",
         DropReason.UNVERIFIABLE_ANSWER,
-        ANSWER.str.contains(MAY_BE_BROKEN),
         either_text(ANSWER.str.contains(BROKEN) | _UNBALANCED, ANSWER),
+        gate=ANSWER.str.contains(MAY_BE_BROKEN),
     ),
     StatementRule(
-        "missing_figure", DropReason.MISSING_FIGURE, ANY_ROW, matched_text(STATEMENT, PICTURE), needles=PICTURE_NEEDLES
+        "missing_figure", DropReason.MISSING_FIGURE, matched_text(STATEMENT, PICTURE), needles=PICTURE_NEEDLES
     ),
     StatementRule(
         "letter_answer",
         DropReason.MULTIPLE_CHOICE,
-        ANSWER.str.contains(ONLY_LETTER),
         matched_text(STATEMENT, LETTERED),
+        gate=ANSWER.str.contains(ONLY_LETTER),
     ),
-    StatementRule(
-        "multi_part", DropReason.MULTI_PART, ANY_ROW, matched_text(STATEMENT, MULTI_PART), needles=MULTI_PART_NEEDLES
-    ),
+    StatementRule("multi_part", DropReason.MULTI_PART, matched_text(STATEMENT, MULTI_PART), needles=MULTI_PART_NEEDLES),
     StatementRule(
         "also_asked",
         DropReason.MULTI_PART,
-        ANY_ROW,
         matched_text(STATEMENT, ALSO_ASKED, ALSO_ASKED_HARMLESS),
         needles=ALSO_ASKED_NEEDLES,
     ),
     StatementRule(
         "marked_answers",
         DropReason.MULTI_PART,
-        ANSWER.str.contains(r"[)）①.、:．]"),
         matched_text(ANSWER, MARKED_ANSWERS),
+        gate=ANSWER.str.contains(r"[)）①.、:．]"),
     ),
     StatementRule(
         "several_answers",
         DropReason.MULTI_PART,
-        ANSWER.str.contains(",", literal=True) | ANSWER.str.contains(SEVERAL),
         either_text(
             (ANSWER.str.contains(r"[^\\][;；]") & STATEMENT.str.contains(TWO_BLANKS))
             | (ANSWER.str.contains(r"^[\s$]*[(\[{\\]").not_() | _EQUATIONS)
@@ -297,18 +333,18 @@ _FIXED: tuple[StatementRule, ...] = (
             & (ANSWER.str.contains(SEVERAL) | ANSWER.str.contains(r"^\s*-?[\d.]+,-?[\d.]+\s*$")),
             matched_text(STATEMENT, ASKS_SEVERAL),
         ),
+        gate=ANSWER.str.contains(",", literal=True) | ANSWER.str.contains(SEVERAL),
     ),
-    StatementRule("yes_no", DropReason.YES_NO, ANSWER.is_not_null(), matched_text(ANSWER, YES_NO_ANSWER)),
+    StatementRule("yes_no", DropReason.YES_NO, matched_text(ANSWER, YES_NO_ANSWER), gate=ANSWER.is_not_null()),
     StatementRule(
         "textual_answer",
         DropReason.TEXTUAL_ANSWER,
-        ANSWER.str.contains(r"\p{Latin}{2}|\p{Han}|\p{Cyrillic}{2}"),
         _IN_WORDS,
+        gate=ANSWER.str.contains(r"\p{Latin}{2}|\p{Han}|\p{Cyrillic}{2}"),
     ),
     StatementRule(
         "answer_in_statement",
         DropReason.ANSWER_IN_STATEMENT,
-        ANY_ROW,
         either_text(
             (_TOKENS.str.len_chars() > 2)
             & (_GIVEN.str.starts_with(_TOKENS) | _WORKED_OUT.str.contains(_TOKENS, literal=True)).fill_null(False),
@@ -316,23 +352,35 @@ _FIXED: tuple[StatementRule, ...] = (
         ),
         needles=GIVEN_NEEDLES,
     ),
-    StatementRule(
-        "another_language",
-        DropReason.WRONG_LANGUAGE,
-        pl.col("lang").is_in(language_tags.TAGS),
-        language_tags.another_language(),
-    ),
-)  # fmt: skip
+    StatementRule("another_language", DropReason.WRONG_LANGUAGE, another_language(), gate=pl.col("lang").is_in(TAGS)),
+)
 
 
 def rules_for(settings: StatementSettings) -> tuple[StatementRule, ...]:
     """Return the enabled rules, in order of precedence."""
     unwanted = pl.lit(bool(settings.languages)) & pl.col("lang").is_in(list(settings.languages)).not_()
     wanted = StatementRule(
-        "language_not_wanted", DropReason.WRONG_LANGUAGE, unwanted, pl.concat_str(pl.lit("lang="), "lang")
+        "language_not_wanted", DropReason.WRONG_LANGUAGE, pl.concat_str(pl.lit("lang="), "lang"), gate=unwanted
     )
     return tuple(rule for rule in (_FIXED[0], wanted, *_FIXED[1:]) if rule.name not in settings.disabled)
 
 
 RULES = rules_for(StatementSettings())
 """All rules, with default settings."""
+
+MEASURED: Mapping[str, tuple[int, int]] = {
+    "also_asked": (44, 43),
+    "answer_in_statement": (19, 19),
+    "broken_answer": (36, 36),
+    "missing_answer": (2440, 2440),
+    "missing_figure": (56, 41),
+    "multi_part": (72, 71),
+    "proof": (531, 531),
+    "several_answers": (65, 65),
+    "textual_answer": (52, 52),
+    "yes_no": (27, 27),
+}
+"""Labelled rows that each rule drops, and those dropped rightly; rules with few rows are missing.
+
+A quarter of the rows that `missing_figure` drops can be solved without their pictures.
+"""

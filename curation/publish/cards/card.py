@@ -27,7 +27,6 @@ from curation.publish.cards.words import (
     reason_words,
     share,
 )
-from curation.publish.merged_copies import copies_of
 from curation.publish.pages import (
     Block,
     Section,
@@ -47,6 +46,9 @@ VERSION = "cards@10"
 """Changed if the same facts could give another card."""
 
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
+
+_COPY = pl.Schema({"source": pl.String(), "row": pl.Int64(), "license": pl.String()})
+"""A merged copy in `also_from`."""
 
 SHORT = 500
 """Max characters of an example's statement."""
@@ -375,7 +377,8 @@ def _license_counts(curated: pl.LazyFrame) -> pl.DataFrame:
     by = ["source", "license"]
     licensed = curated.with_columns(pl.col("license").fill_null(UNKNOWN))
     own = licensed.group_by(by).agg(pl.len().alias("problems"), changed.sum().alias("changed"))
-    copies = copies_of(curated).with_columns(pl.col("license").fill_null(UNKNOWN))
+    copies = curated.select(pl.col("also_from").list.explode()).drop_nulls().unnest("also_from").cast(_COPY)
+    copies = copies.with_columns(pl.col("license").fill_null(UNKNOWN))
     merged = copies.group_by(by).agg(pl.len().alias("merged"))
     table = own.join(merged, on=by, how="full", coalesce=True).with_columns(
         pl.col("problems", "changed", "merged").fill_null(0)

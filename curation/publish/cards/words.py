@@ -91,9 +91,9 @@ def language_names() -> Mapping[str, str]:
     return {**NAMES, **{language.code: language.name for language in languages()}}
 
 
-def count_phrase(number: int, noun: str, plural: str | None = None) -> str:
+def count_phrase(number: int, noun: str) -> str:
     """Return a number and its noun, as ``1,250 rows`` or ``no rows``."""
-    word = noun if number == 1 else plural or noun + "s"
+    word = noun if number == 1 else f"{noun}s"
     return f"{number:,} {word}" if number else f"no {word}"
 
 

@@ -58,11 +58,6 @@ def row_of(form: str, problem: ExportedProblem) -> Row:
     return dict(_filled(FORMATS[form]["row"], problem))
 
 
-def record_path(form: str) -> list[str]:
-    """Return the keys that lead to a row's judging record, if a column or a field is one."""
-    return next(_paths(FORMATS[form]["row"]), [])
-
-
 def _filled(template: Row, problem: ExportedProblem) -> Iterator[tuple[str, Any]]:
     for name, content in template.items():
         value = content
@@ -71,14 +66,6 @@ def _filled(template: Row, problem: ExportedProblem) -> Iterator[tuple[str, Any]
         elif content.startswith("$"):
             value = VALUES[content[1:]](problem)
         yield from value.items() if name == "*" else [(name, value)]
-
-
-def _paths(template: Row) -> Iterator[list[str]]:
-    for name, content in template.items():
-        if content == "$record":
-            yield [name]
-        elif isinstance(content, dict):
-            yield from ([name, *path] for path in _paths(content))
 
 
 def _in_and_out(problem: ExportedProblem) -> str | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 
 import polars as pl
@@ -38,9 +39,6 @@ from curation.verify.programs.tables import set_problems
 NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", *MEASURED)
 """Columns of a curated set that formats read."""
 
-PROVED_AS = "verl"
-"""The format that proves unexported sets; it carries every problem."""
-
 ROWS_AT_ONCE = 10_000
 """Rows held as objects."""
 
@@ -67,18 +65,18 @@ class ExportResult:
     failed: Mapping[str, str] = field(default_factory=dict)
 
 
-RowCheck = Callable[[str, Sequence[tuple[ExportedProblem, Row]]], Sequence[str | None]]
-"""Proves rows of a format; returns each row's failure or None (`curation.scoring.checking`)."""
+RowCheck = Callable[[Sequence[ExportedProblem]], Sequence[str | None]]
+"""Proves problems; returns each problem's failure or None (`curation.scoring.checking`)."""
 
 CHECKED_AT_ONCE = 200
-"""Rows that are proved together."""
+"""Problems that are proved together."""
 
 
 def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = None) -> ExportResult:
     """Write a curated set for another trainer, with a README: ``out/train.parquet``, ``train.jsonl`` or a folder.
 
     Args:
-        check: rows that fail it are left out.
+        check: problems that fail it are left out.
 
     Raises:
         SourceError: unknown format, no set, or a problem that the format cannot carry.
@@ -104,7 +102,7 @@ def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = Non
             else:
                 left_out[need] += 1
 
-    rows = _proved(carried(), form, check, failed)
+    rows = (row_of(form, problem) for problem in _proved(carried(), check, failed))
     first = next(rows, None)
     if first is None:
         reasons = left_out + Counter(failed.values())
@@ -129,9 +127,8 @@ def failing_rows(curated: Path, check: RowCheck) -> dict[str, str]:
         SourceError: as `export_set`.
     """
     failed: dict[str, str] = {}
-    judged = (one for one in _problems(curated) if one.program is None or unmet_need(PROVED_AS, one.program) is None)
-    for _ in _proved(judged, PROVED_AS, check, failed):
-        pass
+    judged = (one for one in _problems(curated) if one.program is None or one.program.refused is None)
+    deque(_proved(judged, check, failed), maxlen=0)
     return failed
 
 
@@ -159,16 +156,12 @@ def card_license(curated: Path) -> str:
 
 
 def _proved(
-    problems: Iterator[ExportedProblem], form: str, check: RowCheck | None, failed: dict[str, str]
-) -> Iterator[Row]:
-    rows = ((problem, row_of(form, problem)) for problem in problems)
-    if check is None:
-        yield from (row for _, row in rows)
-        return
-    while held := list(islice(rows, CHECKED_AT_ONCE)):
-        for (problem, row), why in zip(held, check(form, held), strict=True):
+    problems: Iterator[ExportedProblem], check: RowCheck | None, failed: dict[str, str]
+) -> Iterator[ExportedProblem]:
+    while held := list(islice(problems, CHECKED_AT_ONCE)):
+        for problem, why in zip(held, check(held) if check is not None else repeat(None), strict=False):
             if why is None:
-                yield row
+                yield problem
             else:
                 failed[str(problem.row["id"])] = why
 
@@ -198,7 +191,12 @@ def unmet_need(form: str, program: CodeProblem) -> str | None:
     return "letters of either case" if has_letters and not comparison.case_sensitive else None
 
 
-_DAMAGED = (pl.exceptions.ColumnNotFoundError, pl.exceptions.SchemaError, pl.exceptions.ComputeError)
+@contextmanager
+def _no_damage(curated: Path) -> Iterator[None]:
+    try:
+        yield
+    except (pl.exceptions.ColumnNotFoundError, pl.exceptions.SchemaError, pl.exceptions.ComputeError) as error:
+        raise SourceError(f"{curated}/data: no table of a curated set ({error}); publish the set again.") from error
 
 
 def _problems(curated: Path) -> Iterator[ExportedProblem]:
@@ -208,34 +206,21 @@ def _problems(curated: Path) -> Iterator[ExportedProblem]:
         raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
     columns = [*NEEDED, "raw_answer", "accepted", "solution", "meta"]
     table = pl.scan_parquet(files, glob=False, extra_columns="ignore").select(columns).with_row_index("number")
-    try:
+    with _no_damage(curated):
         empty = table.filter(pl.col("statement").is_null()).select("number", "id").head(1).collect()
         code = table.filter(pl.col("domain") == Domain.CODE).select("id", "group", "meta").collect()
-    except _DAMAGED as error:
-        raise _damaged(curated, error) from error
+        height = table.select(pl.len()).collect().item()
     for number, name in empty.iter_rows():
         raise SourceError(
             f"{curated}, row {number}, problem {name}: has no statement; withheld texts are put back by `goldilocks "
             "publish DIR --restore`."
         )
-    programs, asked, is_empty = set_problems(curated, _languages(code, curated)), read_asked(curated), True
-    for rows in _slices(table, curated):
-        for row in rows.iter_rows(named=True):
-            is_empty = False
-            yield _problem(row, programs, curated, asked)
-    if is_empty:
+    if not height:
         raise SourceError(f"{curated}: the set holds no problems; there is nothing to export.")
-
-
-def _slices(table: pl.LazyFrame, curated: Path) -> Iterator[pl.DataFrame]:
-    try:
-        yield from in_slices(table)
-    except _DAMAGED as error:
-        raise _damaged(curated, error) from error
-
-
-def _damaged(curated: Path, error: Exception) -> SourceError:
-    return SourceError(f"{curated}/data: no table of a curated set ({error}); publish the set again.")
+    programs, asked = set_problems(curated, _languages(code, curated)), read_asked(curated)
+    with _no_damage(curated):
+        for rows in in_slices(table):
+            yield from (_problem(row, programs, curated, asked) for row in rows.iter_rows(named=True))
 
 
 def _languages(code: pl.DataFrame, curated: Path) -> dict[str, tuple[str, CodeLang]]:

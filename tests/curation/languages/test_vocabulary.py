@@ -137,7 +137,7 @@ vocabulary.FOLDER = Path({str(tmp_path / "data")!r})
 import polars as pl
 from curation.prompts.solving import BOXED
 from curation.filters.statements import rules
-from curation.filters.statements.language_tags import TAGS
+from curation.filters.statements.rules import TAGS
 from curation.verify.answers.words import parse_date, parse_boolean
 assert TAGS[-1] == "pl" and "pl" in BOXED
 assert "udowodn" in rules.PROOF_NEEDLES

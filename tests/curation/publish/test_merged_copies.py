@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from curation.filters.dedup.near import MEMBER
-from curation.publish.merged_copies import COPIES, copies_of, merged_copies, with_copies
+from curation.publish.export import COPIES, merged_copies, with_copies
 from curation.records import DROPPED
 
 
@@ -43,4 +43,3 @@ def test_rows_without_copies_have_an_empty_list_and_stay_in_order() -> None:
     assert rows["id"].to_list() == ["p", "q", "r"]
     assert rows.schema["also_from"] == COPIES
     assert rows["also_from"].list.len().to_list() == [0, 0, 1]
-    assert copies_of(rows.lazy()).collect().rows() == [("c", 1, "MIT")]

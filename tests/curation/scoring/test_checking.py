@@ -1,4 +1,4 @@
-"""`export --check`: planted bad rows are found in every format, by the trainer's own call, and sound rows stay."""
+"""`export --check`: planted bad rows are found in every format, and sound rows stay."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_a_package_is_read(tmp_path: Path) -> None:
         ("secret/group/02", b"5 7\n", b"12\n"),
     ]
     assert found.reasons == {}
-    assert (found.has_time_limit, found.multiplier, found.problem.refused) == (False, 5.0, None)
+    assert (found.has_time_limit, found.problem.refused) == (False, None)
     programs = {one.name: one for one in found.submissions}
     assert programs["accepted/a.py"].accepted
     assert programs["wrong_answer/b.cpp"].lang is CodeLang.CPP
@@ -104,21 +104,15 @@ def test_what_cannot_be_judged_is_refused_with_its_reason(tmp_path: Path, yaml: 
 
 
 def test_limits_and_flags(tmp_path: Path) -> None:
-    here = package(
-        tmp_path / "sums", "limits:\n  memory: 512\n  time_multiplier: 3\nvalidator_flags: float_tolerance 1e-6\n"
-    )
+    here = package(tmp_path / "sums", "limits:\n  memory: 512\nvalidator_flags: float_tolerance 1e-6\n")
     found = read_package(here)
-    assert (found.problem.memory_mb, found.multiplier, found.problem.comparison.relative) == (512, 3.0, 1e-6)
+    assert (found.problem.memory_mb, found.problem.comparison.relative) == (512, 1e-6)
     (here / ".timelimit").write_text("2\n")
     assert (read_package(here).has_time_limit, read_package(here).problem.cpu_s) == (True, 2.0)
     (here / "problem.yaml").write_text(
         "problem_format_version: 2023-07-draft\nname:\n  en: Sum\nlimits: {time_limit: 1.5}\n"
     )
-    assert (read_package(here).problem.cpu_s, read_package(here).title, read_package(here).multiplier) == (
-        1.5,
-        "Sum",
-        2.0,
-    )
+    assert (read_package(here).problem.cpu_s, read_package(here).title) == (1.5, "Sum")
 
 
 def test_checkers_are_read_with_their_headers(tmp_path: Path) -> None:

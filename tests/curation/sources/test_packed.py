@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.sources.packed import unpack_text
+from curation.sources.code_problems import unpack_text
 
 
 def packed(data: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from pydantic import ValidationError
 from curation.config import Source, to_plain
 from curation.records import SourceError
 from curation.sources.reading import read_parts, read_source
-from curation.sources.selection import SelectionCounts, selected_rows
+from curation.sources.selection import selected_rows
 from tests.curation.tables import check_refused
 
 ROWS = [
@@ -91,10 +92,7 @@ def joined(folder: Path, join: Mapping[str, Any], **settings: Any) -> list[dict[
     lines(folder / "x.jsonl", STATEMENTS)
     lines(folder / "programs.jsonl", PROGRAMS)
     table = {"path": "programs.jsonl", "on": "id", "key": "problem_id", "into": "solutions", **join}
-    return [
-        dict(placed.raw.row or {})
-        for placed in selected_rows(source(join=table, **settings), folder, 2, SelectionCounts())
-    ]
+    return [dict(raw.row or {}) for raw in selected_rows(source(join=table, **settings), folder, 2, Counter())]
 
 
 def test_matching_rows_become_a_list(tmp_path: Path) -> None:

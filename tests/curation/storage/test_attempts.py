@@ -92,11 +92,11 @@ def test_groups_of_the_journal_become_parts_of_their_own_and_the_rest_is_written
     for store in stores:
         store.add([(*name, Completion(text=f"{name}", finish="stop", tokens=1)) for name in answers])
     for group in groups:
-        stores[0].compact(group)
+        stores[0].compact([group])
     written: list[int] = []
     drop = Journal.drop
     monkeypatch.setattr(Journal, "drop", lambda self, moved: [written.append(len(moved)), drop(self, moved)])
-    stores[1].compact_in_parts(groups)
+    stores[1].compact(groups)
     assert written == [6]
     assert parts(stores[0]) == parts(stores[1]) != []
     for store in stores:

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from curation.config import DecontaminationSettings, Source
-from curation.filters.decontamination import (
+from curation.filters.decontamination.overlap import (
     HIT,
     OVERLAP,
     TEMPLATE,

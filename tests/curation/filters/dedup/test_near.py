@@ -89,24 +89,27 @@ def test_a_verified_reference_stays_before_all_others() -> None:
 def test_other_references_are_disputed() -> None:
     members = near_duplicates(ROWS, ["b", "a"])
     assert reference_pairs(members) == [("18", "18.0"), ("18", "20")]
-    parted = drop_near_duplicates(ROWS, members, {("18", "18.0"): True, ("18", "20"): False})
-    assert parted.kept.schema == PROBLEM
-    assert parted.duplicates.schema == parted.disputed.schema == DROPPED
-    assert parted.kept["id"].to_list() == ["b7", "b9", "a4", "a5", "a6"]
-    assert parted.duplicates.select("id", "reason").rows() == [
+    kept, dropped = drop_near_duplicates(ROWS, members, {("18", "18.0"): True, ("18", "20"): False})
+    assert (kept.schema, dropped.schema) == (PROBLEM, DROPPED)
+    assert kept["id"].to_list() == ["b7", "b9", "a4", "a5", "a6"]
+    assert dropped.select("id", "reason").rows() == [
         ("z0", DropReason.NEAR_DUPLICATE),
         ("a3", DropReason.NEAR_DUPLICATE),
+        ("b8", DropReason.CONFLICTING_ANSWERS),
     ]
-    assert parted.duplicates["evidence"][0] == "1.0 like row 7 of b"
-    assert parted.disputed["id"].to_list() == ["b8"]
-    assert parted.disputed["evidence"][0].endswith("like row 7 of b; references: 18 | 20")
+    assert dropped["evidence"][0] == "1.0 like row 7 of b"
+    assert dropped["evidence"][2].endswith("like row 7 of b; references: 18 | 20")
+
+
+def disputed(rows: pl.DataFrame, members: pl.DataFrame) -> list[str]:
+    _, dropped = drop_near_duplicates(rows, members, {})
+    return dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS)["id"].to_list()
 
 
 def test_a_pair_nobody_settled_is_disputed_and_a_missing_reference_is_not() -> None:
-    members = near_duplicates(ROWS, ["b", "a"])
-    assert drop_near_duplicates(ROWS, members, {}).disputed["id"].to_list() == ["b8", "a3"]
+    assert disputed(ROWS, near_duplicates(ROWS, ["b", "a"])) == ["b8", "a3"]
     blank = ROWS.with_columns(answer=pl.lit(None, pl.String))
-    assert drop_near_duplicates(blank, near_duplicates(blank, ["b"]), {}).disputed.height == 0
+    assert disputed(blank, near_duplicates(blank, ["b"])) == []
 
 
 SHUFFLED = [5, 2, 7, 0, 3, 6, 1, 4]
@@ -118,9 +121,8 @@ def test_order_and_shards_do_not_count(cut: int) -> None:
     assert members.equals(near_duplicates(ROWS, ["b", "a"]))
     shards = [drop_near_duplicates(shard, members, {}) for shard in (ROWS[:cut], ROWS[cut:])]
     whole = drop_near_duplicates(ROWS, members, {})
-    assert pl.concat([shard.kept for shard in shards]).equals(whole.kept)
-    assert pl.concat([shard.disputed for shard in shards]).equals(whole.disputed)
-    assert whole.kept.height + whole.duplicates.height + whole.disputed.height == ROWS.height
+    assert pl.concat([kept for kept, _ in shards]).equals(whole[0])
+    assert sum(dropped.height for _, dropped in shards) == whole[1].height == ROWS.height - whole[0].height
 
 
 class Shards:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from curation.filters.statements import classify
-from curation.filters.statements.language_tags import another_language
+from curation.filters.statements.rules import another_language
 from curation.records import DropReason
 from tests.places import SHARED_DATA
 
