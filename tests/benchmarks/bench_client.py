@@ -29,8 +29,7 @@ from curation.policies.endpoint import Endpoint
 from curation.records import Domain, PromptRequest
 from tests.benchmarks.gpu.models import token_answer
 from training.embedded_model import WEIGHTS
-from training.generation.endpoint_generators import EndpointGenerator
-from training.generation.token_answers import read_answer
+from training.generation.endpoint_generators import EndpointGenerator, read_answer
 from training.optimisation.packing import TrainingSample
 
 TOKENS = 64
