@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -206,15 +206,6 @@ class StageSettings(Settings):
     hard: bool = False
     """Activate all deferred problems, as in the paper."""
 
-    @model_validator(mode="after")
-    def _ends(self) -> Self:
-        if self.n_batch is not None and self.n_async is not None and self.n_async > 2 * self.n_batch:
-            raise ValueError(
-                f"a stage with n_async = {self.n_async} and n_batch = {self.n_batch}: the paper saw training suffer "
-                "where the first is more than twice the second; lower n_async"
-            )
-        return self
-
 
 class CurriculumSettings(Settings):
     """What changes while training goes on, and when."""
@@ -227,3 +218,24 @@ class CurriculumSettings(Settings):
         if any(stage.until == "steps" and stage.steps is None for stage in self.stages[:-1]):
             raise ValueError('a stage before the last never ends; give it steps, or until = "reward" or "length"')
         return self
+
+
+MAX_PROMPT_TOKENS = 4096
+"""verl leaves out problems with longer prompts."""
+
+
+class VerlSettings(Settings):
+    """How verl runs a recipe. What is trained, and how, are the recipe's other tables."""
+
+    nodes: int = Field(1, ge=1, description="Machines of the Ray cluster to use.")
+    gpus_per_node: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        "auto", description="GPUs of each; `auto`: those of this machine."
+    )
+    ray_address: str | None = Field(
+        None,
+        description="Address of a Ray cluster, or `auto` on its nodes; Ray is started if missing.",
+    )
+    sequence_parallel: int = Field(1, ge=1, description="GPUs per sequence in training.")
+    overrides: tuple[str, ...] = Field(
+        (), description="Keys of verl's configuration, as `actor_rollout_ref.actor.shuffle=true`."
+    )

@@ -47,9 +47,6 @@ def pinned(name: str, folder: Path) -> str:
 
     Args:
         name: `brief.py:BRIEF`, in a run's record with `@DIGEST`.
-
-    Raises:
-        ConfigError: the file defines no component, or has changed since the run began.
     """
     if name in _FOUND:
         return name
@@ -60,11 +57,7 @@ def pinned(name: str, folder: Path) -> str:
 
 
 def pinned_plugin(name: str, folder: Path, setting: str, kind: type, needed: str) -> PluginRef:
-    """Return a setting's plug-in, whose name may have its file's digest after `@`; see `find_plugin`.
-
-    Raises:
-        ConfigError: there is none, or its file has another digest.
-    """
+    """Return a setting's plug-in, whose name may have its file's digest after `@`; see `find_plugin`."""
     plain, _, digest = name.partition("@")
     found = find_plugin(plain, folder, setting, kind, needed)
     if digest and digest != found.digest:
@@ -77,9 +70,6 @@ def own_reward(components: Sequence[str], problem: str, response: str, correct: 
 
     Args:
         row: the problem's id, for errors.
-
-    Raises:
-        RewardError: a component fails, or returns no finite number.
     """
     total = 0.0
     for name in components:

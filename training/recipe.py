@@ -24,8 +24,9 @@ from training.config import (
     OptimSettings,
     PackingSettings,
     RewardSettings,
+    StageSettings,
+    VerlSettings,
 )
-from training.engines.verl.settings import VerlSettings
 from training.stored.settings import StoredSettings
 
 AttemptStoring = Literal["none", "texts", "tokens"]
@@ -265,14 +266,10 @@ class TrainRecipe(NamedModels):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.curriculum is not None:
-            sizes = [(stage.n_batch, stage.n_async) for stage in self.curriculum.stages]
-            if self.stored is not None and any(batch for batch, _ in sizes):
-                raise ValueError("batches with stored groups keep their size; leave n_batch out")
-            for n_batch, n_async in sizes:
-                changes = {"n_batch": n_batch, "n_async": n_async}
-                present = self.collector.model_dump() | {name: size for name, size in changes.items() if size}
-                CollectorSettings.model_validate(present | ({"n_minibatch": None} if n_batch else {}))
+        if self.stored is not None and any(stage.n_batch for stage in self.stages):
+            raise ValueError("batches with stored groups keep their size; leave n_batch out")
+        for collector in self.collectors:
+            CollectorSettings.model_validate(collector.model_dump())
         if fault := next(_faults(self), None):
             raise ValueError(fault)
         return self
@@ -280,13 +277,26 @@ class TrainRecipe(NamedModels):
     def warnings(self) -> tuple[str, ...]:
         """Return warnings about the collector's sizes, also those of stages."""
         found = dict.fromkeys(self.collector.warnings())
-        for number, stage in enumerate(self.curriculum.stages if self.curriculum is not None else (), 1):
-            sizes = {"n_async": stage.n_async, "n_batch": stage.n_batch}
-            changed = {name: size for name, size in sizes.items() if size is not None}
-            if changed:
-                found_here = self.collector.model_copy(update=changed | {"n_minibatch": None}).warnings()
-                found |= {f"stage {number}: {warning}": None for warning in found_here}
+        for number, (stage, collector) in enumerate(zip(self.stages, self.collectors, strict=False), 1):
+            if stage.n_batch or stage.n_async:
+                found |= {f"stage {number}: {warning}": None for warning in collector.warnings()}
         return tuple(found)
+
+    @property
+    def stages(self) -> tuple[StageSettings, ...]:
+        """Return the curriculum's stages, if any."""
+        return self.curriculum.stages if self.curriculum is not None else ()
+
+    @property
+    def collectors(self) -> list[CollectorSettings]:
+        """Return the collector of each stage, at least one."""
+        present, collectors = self.collector, []
+        for stage in self.stages:
+            sizes = {"n_batch": stage.n_batch or present.n_batch, "n_async": stage.n_async or present.n_async}
+            cut = {"n_minibatch": None} if sizes["n_batch"] != present.n_batch else {}
+            present = present.model_copy(update=sizes | cut)
+            collectors.append(present)
+        return collectors or [present]
 
     @property
     def generates(self) -> bool:

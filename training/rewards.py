@@ -94,7 +94,6 @@ def compute_reward(inputs: RewardInputs, settings: RewardSettings) -> Reward:
 
     Raises:
         ValueError: a needed verdict or share of tests is missing.
-        RewardError: a user's own component fails.
     """
     failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
     if failure is not None:
@@ -187,13 +186,9 @@ class Assessed:
 async def assess(ask: Ask, inputs: RewardInputs, settings: RewardSettings) -> Assessed:
     """Return a response's reward; one that breaks the format is not judged."""
     failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
-    verdict = await ask(inputs.tags.house_form(inputs.text)) if failure is None else None
-    if verdict is not None:
-        inputs = replace(inputs, outcome=verdict.outcome, test_pass_share=verdict.passed)
-    if settings.language or settings.components:  # identifying a language takes its time, and a component may
-        reward = await asyncio.to_thread(compute_reward, inputs, settings)
-    else:
-        reward = compute_reward(inputs, settings)
-    if verdict is None:
-        return Assessed(reward, None, str(failure), None)
+    if failure is not None:
+        return Assessed(Reward(format_error=failure), None, failure, None)
+    verdict = await ask(inputs.tags.house_form(inputs.text))
+    judged = replace(inputs, outcome=verdict.outcome, test_pass_share=verdict.passed)
+    reward = await asyncio.to_thread(compute_reward, judged, settings)  # languages and components take their time
     return Assessed(reward, verdict.outcome, verdict.method, verdict.answer)

@@ -9,12 +9,10 @@ Of a stage with s steps of B rollouts, each of t tokens, of which r are sampled 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from curation.config.schedule import TrainingCosts
 from curation.records import ConfigError
-from training.config import CollectorSettings, StageSettings
 from training.recipe import TrainRecipe
 
 
@@ -81,7 +79,7 @@ def _sizes(recipe: TrainRecipe, costs: TrainingCosts, subject: str) -> list[tupl
             (min(recipe.steps, costs.stored_steps) if recipe.stored.only else recipe.steps, recipe.collector.n_batch)
         ]
     left, steps_of = recipe.steps, []
-    for number, stage in enumerate(_stages(recipe)[:-1]):
+    for number, stage in enumerate(recipe.stages[:-1]):
         if stage.steps is None:
             raise ConfigError(
                 f"{subject}: curriculum.stages.{number} has no fixed length, as it ends when a curve is flat; state "
@@ -89,22 +87,7 @@ def _sizes(recipe: TrainRecipe, costs: TrainingCosts, subject: str) -> list[tupl
             )
         steps_of.append(min(stage.steps, left))
         left -= steps_of[-1]
-    return list(zip([*steps_of, left], (one.n_batch for one in stage_collectors(recipe)), strict=True))
-
-
-def stage_collectors(recipe: TrainRecipe) -> list[CollectorSettings]:
-    """Return the collector of each stage."""
-    present, collectors = recipe.collector, []
-    for stage in _stages(recipe):
-        changes = {"n_batch": stage.n_batch or present.n_batch, "n_async": stage.n_async or present.n_async}
-        cut = {"n_minibatch": None} if changes["n_batch"] != present.n_batch else {}
-        present = present.model_copy(update={**changes, **cut})
-        collectors.append(present)
-    return collectors
-
-
-def _stages(recipe: TrainRecipe) -> Sequence[StageSettings]:
-    return (recipe.curriculum.stages if recipe.curriculum is not None else ()) or (StageSettings(),)
+    return list(zip([*steps_of, left], (collector.n_batch for collector in recipe.collectors), strict=True))
 
 
 def _evaluated(recipe: TrainRecipe, steps: int) -> int | None:

@@ -18,7 +18,7 @@ MIN_AGE_S = 3600.0
 IN_MEMORY = Path("/dev/shm")
 """Where Linux has a file system in memory."""
 
-_swept: set[tuple[str, str]] = set()
+_swept: set[tuple[Path, str]] = set()
 
 
 class ScratchFolder:
@@ -28,12 +28,12 @@ class ScratchFolder:
         OSError: it cannot be made.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, parent: Path | None = None) -> None:
         prefix = f"goldilocks-{kind}-"
-        parent = tempfile.gettempdir()
+        parent = parent or Path(tempfile.gettempdir())
         if (parent, kind) not in _swept:
             _swept.add((parent, kind))
-            sweep(Path(parent), prefix)
+            sweep(parent, prefix)
         self.path = tempfile.mkdtemp(prefix=prefix, dir=parent)
         self._handle: int | None = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

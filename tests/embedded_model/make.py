@@ -25,8 +25,7 @@ from tests.embedded_model.card import CARD
 from tests.embedded_model.measure import format_report, measure_pass_rates
 from tests.embedded_model.solutions import CORRECT_GUESS_SHARE, UNBOXED_SHARE, WORKED_SHARE_BY_LEVEL, write_response
 from training.embedded_model import WEIGHTS
-from training.embedded_model.problems import Split, generate_exercises
-from training.embedded_model.wordings import ENGLISH
+from training.embedded_model.problems import WORDINGS, Split, generate_exercises
 from training.optimisation.model import save_model
 
 if TYPE_CHECKING:
@@ -199,7 +198,7 @@ def write_card(folder: Path, settings: TrainingSettings, parameters: int, second
     load = os.getloadavg()[1]
     card = CARD.format(
         parameters=parameters,
-        kinds=len(ENGLISH),
+        kinds=len(WORDINGS["en"]),
         steps=settings.steps,
         batch=settings.batch_size,
         seed=settings.seed,

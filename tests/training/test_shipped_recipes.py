@@ -9,10 +9,10 @@ import pytest
 
 from curation.config.loading import load_settings
 from tests.places import ROOT
+from training.config import MAX_PROMPT_TOKENS
 from training.engines.placement import VerlPlacement
 from training.engines.verl.configuration import compile_recipe
 from training.engines.verl.differences import refuse_what_differs
-from training.engines.verl.settings import MAX_PROMPT_TOKENS
 from training.engines.verl.stages import all_stages
 from training.recipe import TrainRecipe
 
@@ -54,9 +54,7 @@ def test_the_stages_of_24b_are_the_papers_and_verl_takes_each() -> None:
         room = one.packing.micro_batch_tokens * one.verl.sequence_parallel
         assert room >= one.rewards.max_length + MAX_PROMPT_TOKENS
         placement = VerlPlacement(2, 8, 2, 8)
-        compiled = compile_recipe(
-            one, Path("/m"), Path("/out"), placement, experts=False, gpus_per_node=8, ends_at=stage.ends_at
-        )
+        compiled = compile_recipe(one, Path("/m"), Path("/out"), placement, ends_at=stage.ends_at)
         assert compiled["values"]["trainer"]["total_training_steps"] == stage.ends_at
         assert compiled["values"]["data"]["train_batch_size"] == one.collector.n_batch // one.collector.group_size
 

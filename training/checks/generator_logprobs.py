@@ -28,7 +28,6 @@ TOKENS = 16
 CHANGED_VERSION = -1
 """Below every step's version."""
 
-_AGREE = "generator = trainer"
 _ARRIVE = "weights arrive"
 _MOVED_SHARE = 0.1
 """Max rounding in half precision, as a share of the change."""
@@ -55,33 +54,38 @@ class GeneratorChecks:
     def _as_loaded(self, completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
         logprobs = [value for one in completions for value in one.logprobs]
         impossible = [logprobs[place] for place in impossible_positions(logprobs)]
+        figure, advice = _difference(completions, scored), ""
+        detail = f"a sampled token's log-probability differs by {figure:.2g} nats on average"
         if len(impossible) > MAX_IMPOSSIBLE_SHARE * len(logprobs):
+            figure, advice = math.inf, "look at the engine's log, and at its dtype"
             detail = (
                 f"{len(impossible)} of {len(logprobs)} sampled tokens have an impossible log-probability (the first: "
                 f"{impossible[0]:g})"
             )
-            return CheckResult(_AGREE, math.inf, self.tolerance, detail, "look at the engine's log, and at its dtype")
-        figure = self._difference(completions, scored)
-        if figure <= self.tolerance:
-            return CheckResult(_AGREE, figure, self.tolerance, "")
-        detail = f"a sampled token's log-probability differs by {figure:.2g} nats on average"
-        advice = "set dtype of the model's table and compute.dtype to one type, and take weights that are not quantised"
-        if self.kind == "endpoint":
+        elif figure <= self.tolerance:
+            detail = ""
+        elif self.kind == "endpoint":
             advice = "start the servers with `python -m training.generation.serving` and the model's own dtype"
-        return CheckResult(_AGREE, figure, self.tolerance, detail, advice)
+        else:
+            advice = (
+                "set dtype of the model's table and compute.dtype to one type, and take weights that are not quantised"
+            )
+        return CheckResult("generator = trainer", figure, self.tolerance, detail, advice)
 
     async def _after_update(self, before: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
-        await asyncio.to_thread(self.scorer.flip_weights)
+        advice = "the engine loads no weights of this architecture while it runs; set the kind of its table to torch"
+        if self.kind == "torch":
+            advice = "generate with vLLM (the kind of the model's table), or take another model"
         try:
-            if refusal := await self._update(CHANGED_VERSION):
-                return refusal
-            moved = mean_difference(await self._score(before), scored)
-            figure = await self._figure()
-        finally:
             await asyncio.to_thread(self.scorer.flip_weights)
-        if refusal := await self._update(0):
-            return refusal
-        figure = max(figure, await self._figure())
+            try:
+                changed = await self._updated(CHANGED_VERSION)
+                moved = mean_difference(await self._score(before), scored)
+            finally:
+                await asyncio.to_thread(self.scorer.flip_weights)
+            figure = max(changed, await self._updated(0))
+        except _UpdateRefused as refusal:
+            return CheckResult(_ARRIVE, None, None, str(refusal).rstrip("."), advice)
         tolerance = max(self.tolerance, _MOVED_SHARE * moved) if self.tolerance > EXACT else EXACT
         if figure <= tolerance:
             return CheckResult(_ARRIVE, figure, tolerance, f"changed weights moved them by {moved:.2g} nats")
@@ -89,39 +93,27 @@ class GeneratorChecks:
             f"after an update the generator's log-probabilities differ from the trainer's by {figure:.2g} nats on "
             f"average, where the update moved them by {moved:.2g}"
         )
-        return CheckResult(_ARRIVE, figure, tolerance, detail, self._update_advice())
+        return CheckResult(_ARRIVE, figure, tolerance, detail, advice)
 
-    async def _figure(self) -> float:
-        completions = await self._sample()
-        return self._difference(completions, await self._score(completions))
-
-    async def _update(self, version: int) -> CheckResult | None:
+    async def _updated(self, version: int) -> float:
+        """Send the trainer's weights, and return how far new samples are from its own log-probabilities."""
         try:
             await self.generator.update_weights(await asyncio.to_thread(self.state), version)
         except PolicyError as error:
-            return CheckResult(_ARRIVE, None, None, str(error).rstrip("."), self._update_advice())
-        return None
-
-    def _update_advice(self) -> str:
-        if self.kind == "torch":
-            return "generate with vLLM (the kind of the model's table), or take another model"
-        return "the engine does not load this architecture's weights while it runs; set the kind of its table to torch"
+            raise _UpdateRefused(str(error)) from error
+        completions = await self._sample()
+        return _difference(completions, await self._score(completions))
 
     async def _sample(self) -> list[TokenCompletion]:
-        asked = [
+        requests = [
             self.generator.generate(prompt, seed=seed, max_tokens=TOKENS) for seed, prompt in enumerate(self.prompts)
         ]
-        completions, failures = [], []
-        for answer in await asyncio.gather(*asked, return_exceptions=True):
-            if isinstance(answer, PolicyError):
-                failures.append(answer)
-            elif isinstance(answer, BaseException):
+        answers = await asyncio.gather(*requests, return_exceptions=True)
+        completions = [answer for answer in answers if isinstance(answer, TokenCompletion)]
+        for answer in answers:
+            if isinstance(answer, BaseException) and not (completions and isinstance(answer, PolicyError)):
                 raise answer
-            elif answer.token_ids:
-                completions.append(answer)
-        if failures and not completions:
-            raise failures[0]
-        return completions
+        return [completion for completion in completions if completion.token_ids]
 
     async def _score(self, completions: Sequence[TokenCompletion]) -> list[Tensor]:
         samples = [
@@ -129,9 +121,13 @@ class GeneratorChecks:
         ]
         return await asyncio.to_thread(self.scorer.logprobs, samples)
 
-    @staticmethod
-    def _difference(completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> float:
-        ours = [torch.tensor(one.logprobs) for one in completions]
-        masks = [torch.tensor(possible_mask(one.logprobs) or [True] * len(one.logprobs)) for one in completions]
-        ours, theirs = ([rows[mask] for rows, mask in zip(side, masks, strict=True)] for side in (ours, scored))
-        return mean_difference(ours, theirs)
+
+class _UpdateRefused(Exception):
+    """The generator does not take the trainer's weights."""
+
+
+def _difference(completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> float:
+    ours = [torch.tensor(one.logprobs) for one in completions]
+    masks = [torch.tensor(possible_mask(one.logprobs) or [True] * len(one.logprobs)) for one in completions]
+    ours, theirs = ([rows[mask] for rows, mask in zip(side, masks, strict=True)] for side in (ours, scored))
+    return mean_difference(ours, theirs)

@@ -11,14 +11,16 @@ Invariants:
 from __future__ import annotations
 
 import hashlib
+import tomllib
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
+from pathlib import Path
 from random import Random
-from typing import TypeVar
 
 from curation.records import normalise_text, problem_id
-from training.embedded_model.wordings import LANGS, NAMES, THINGS, WARES, wordings
 
 
 class Split(StrEnum):
@@ -31,33 +33,11 @@ class Split(StrEnum):
 HELD_OUT_SHARE = 0.2
 ENGLISH_SHARE = 0.7
 
-SHARES: Mapping[tuple[str, int], float] = {
-    ("add", 1): 8, ("add", 2): 8, ("add", 3): 7, ("add", 4): 6,
-    ("subtract", 1): 8, ("subtract", 2): 8, ("subtract", 3): 7, ("subtract", 4): 5,
-    ("multiply", 1): 7, ("multiply", 2): 7, ("multiply", 3): 5,
-    ("three", 3): 5, ("giving", 3): 5, ("two_steps", 3): 5,
-    ("remainder", 2): 6, ("larger", 1): 4, ("larger", 2): 3,
-    ("equation", 2): 5, ("equation", 3): 5, ("big_product", 5): 5,
-}  # fmt: skip
-"""Relative frequency of each (kind, level)."""
-
-_RANGES: Mapping[tuple[str, int], tuple[tuple[int, int], ...]] = {
-    ("add", 1): ((11, 89), (2, 9)), ("add", 2): ((12, 89), (12, 89)),
-    ("add", 3): ((100, 899), (12, 89)), ("add", 4): ((100, 899), (100, 899)),
-    ("subtract", 1): ((2, 9), (11, 89)), ("subtract", 2): ((11, 49), (11, 50)),
-    ("subtract", 3): ((12, 89), (100, 899)), ("subtract", 4): ((100, 499), (101, 449)),
-    ("multiply", 1): ((11, 19), (3, 9)), ("multiply", 2): ((20, 99), (3, 9)), ("multiply", 3): ((100, 499), (3, 9)),
-    ("three", 3): ((11, 49), (11, 49), (11, 49)), ("giving", 3): ((30, 80), (5, 25), (3, 20)),
-    ("two_steps", 3): ((5, 40), (3, 9), (3, 12)), ("remainder", 2): ((3, 9),),
-    ("larger", 1): ((100, 999), (100, 999)), ("larger", 2): ((1000, 9999), (1000, 9999)),
-    ("equation", 2): ((2, 9), (3, 9), (2, 15)), ("equation", 3): ((2, 9), (3, 30), (2, 15)),
-    ("big_product", 5): ((23, 98), (34, 97)),
-}  # fmt: skip
-"""Smallest and largest value of each number drawn."""
-
 _TRIES = 10_000
+_TABLES = tomllib.loads(Path(__file__).with_name("problems.toml").read_text(encoding="utf-8"))
 
-T = TypeVar("T")
+WORDINGS: Mapping[str, Mapping[str, list[str]]] = _TABLES["wordings"]
+"""Texts of each kind, by language; every one asks for one number and holds no answer. Only English has all kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +63,8 @@ class Exercise:
     @property
     def held_out(self) -> bool:
         """Return whether its computation is held out."""
-        return _held_out(self.computation)
-
-
-def _held_out(computation: str) -> bool:
-    point = int.from_bytes(hashlib.blake2b(computation.encode(), digest_size=8).digest()) / 2**64
-    return point < HELD_OUT_SHARE
+        digest = hashlib.blake2b(self.computation.encode(), digest_size=8).digest()
+        return int.from_bytes(digest) / 2**64 < HELD_OUT_SHARE
 
 
 def generate_exercises(
@@ -103,14 +79,13 @@ def generate_exercises(
     Raises:
         ValueError: no fresh exercise can be found any more.
     """
-    cells = [cell for cell in SHARES if not kinds or cell[0] in kinds]
-    bounds = _running(SHARES[cell] for cell in cells)
+    levels = [level for level in _TABLES["levels"] if not kinds or level["kind"] in kinds]
+    bounds = list(accumulate(level["share"] for level in levels))
     random, used = Random(seed), set[str]()
     while True:
         for _ in range(_TRIES):
             point = random.random() * bounds[-1]
-            kind, level = next(cell for cell, bound in zip(cells, bounds, strict=True) if point < bound)
-            exercise = _exercise(random, kind, level)
+            exercise = _exercise(random, **levels[bisect_right(bounds, point)])
             if split is not None and exercise.held_out is (split is Split.TRAIN):
                 continue
             name = "" if repeats else normalise_text(exercise.statement)
@@ -122,34 +97,14 @@ def generate_exercises(
             raise ValueError(f"after {len(used)} exercises of {kinds or 'all kinds'} no fresh one was found")
 
 
-def _running(shares: Iterator[float]) -> list[float]:
-    sums: list[float] = []
-    for share in shares:
-        sums.append(share + (sums[-1] if sums else 0.0))
-    return sums
-
-
-def _exercise(random: Random, kind: str, level: int) -> Exercise:
-    drawn = [_between(random, low, high) for low, high in _RANGES[kind, level]]
-    numbers, answer, computation = _sum(random, kind, level, *drawn)
-    foreign = [lang for lang in LANGS if lang != "en" and wordings(kind, lang)]
-    lang = "en" if not foreign or random.random() < ENGLISH_SHARE else _pick(random, foreign)
-    words = {
-        "name": _pick(random, NAMES),
-        "things": _pick(random, THINGS),
-        "ware": _pick(random, WARES),
-        "x": _pick(random, "xynt"),
-    }
-    statement = _pick(random, wordings(kind, lang)).format(**numbers, **words)
-    return Exercise(statement, kind, level, lang, numbers, answer, computation)
-
-
-def _pick(random: Random, options: Sequence[T]) -> T:
-    return options[random.randrange(len(options))]
-
-
-def _between(random: Random, low: int, high: int) -> int:
-    return low + random.randrange(high - low + 1)
+def _exercise(random: Random, kind: str, level: int, numbers: Sequence[tuple[int, int]], **_: int) -> Exercise:
+    drawn = [random.randint(low, high) for low, high in numbers]
+    operands, answer, computation = _sum(random, kind, level, *drawn)
+    foreign = [lang for lang, texts in WORDINGS.items() if lang != "en" and kind in texts]
+    lang = "en" if not foreign or random.random() < ENGLISH_SHARE else random.choice(foreign)
+    words = {name: random.choice(options) for name, options in _TABLES["words"].items()}
+    statement = random.choice(WORDINGS[lang][kind]).format(**operands, **words)
+    return Exercise(statement, kind, level, lang, operands, answer, computation)
 
 
 def _sum(random: Random, kind: str, level: int, a: int, b: int = 0, c: int = 0) -> tuple[dict[str, int], int, str]:
@@ -169,7 +124,7 @@ def _sum(random: Random, kind: str, level: int, a: int, b: int = 0, c: int = 0) 
         case "two_steps":
             return {"a": a, "b": b, "c": c}, a + b * c, f"{a}+{b}*{c}"
         case "remainder":
-            a, b = _between(random, 2 * a, 10 * a - 1), a
+            a, b = random.randint(2 * a, 10 * a - 1), a
             return {"a": a, "b": b}, a % b, f"{a}%{b}"
         case "larger":
             b += a == b

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
@@ -24,17 +24,12 @@ MODEL = "model"
 
 
 class RunMirror:
-    """Mirror a training run, if ``url`` is given; leaving the context copies what is left.
-
-    Raises:
-        StoreError: the mirror holds another run, cannot be written, or the last copy failed.
-    """
+    """Mirror a training run, if ``url`` is given; leaving the context copies what is left."""
 
     def __init__(self, url: str | None, name: str, out: Path, say: Callable[[str], None]) -> None:
         self._mirror = None if url is None else Mirror(url, name)
         self._out, self._say = out, say
         self._thread = ThreadPoolExecutor(1, "mirror")
-        self._copying: Future[None] | None = None
 
     def __enter__(self) -> Self:
         if self._mirror is not None:
@@ -48,9 +43,9 @@ class RunMirror:
             self._copy() if kind is None else self._try()
 
     def wake(self) -> None:
-        """Queue a copy of what is new, unless one is queued."""
-        if self._mirror is not None and (self._copying is None or self._copying.running() or self._copying.done()):
-            self._copying = self._thread.submit(self._try)
+        """Queue a copy of what is new."""
+        if self._mirror is not None:
+            self._thread.submit(self._try)
 
     def _try(self) -> None:
         try:
@@ -69,11 +64,7 @@ class RunMirror:
 
 
 def claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool) -> None:
-    """Claim the folder by writing ``run.json``.
-
-    Raises:
-        StoreError: its content does not fit the recipe and ``resume``.
-    """
+    """Claim the folder by writing ``run.json``."""
     run_file = out / "run.json"
     if run_file.exists():
         name = json.loads(run_file.read_text(encoding="utf-8"))["recipe"]["name"]

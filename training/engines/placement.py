@@ -16,10 +16,9 @@ from curation.config.schedule import TrainingCosts
 from curation.policies.vllm.placement import gpu_shares
 from curation.records import ConfigError
 from training.embedded_model import resolve_model
-from training.engines.verl.settings import VerlSettings
 from training.optimisation.memory import MODEL_SHAPES, ModelShape, estimate_memory
 from training.recipe import TrainRecipe
-from training.workload import stage_collectors, workload
+from training.workload import workload
 
 EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 """Names of the number of experts in models' configurations."""
@@ -44,6 +43,8 @@ class VerlPlacement:
     rollout_nodes: int = 0
     rollout_gpus: int = 0
     why: str = field(default="", compare=False)
+    expert_parallel: int = field(default=0, compare=False)
+    """GPUs that Megatron splits the experts over; 0 without experts."""
 
     @property
     def trainers(self) -> int:
@@ -63,9 +64,6 @@ def place_embedded(
 
     Args:
         trainers: number of GPUs that train; chosen if missing.
-
-    Raises:
-        ConfigError: a required GPU is missing, or none is left to train or to generate.
     """
     device, model, count = recipe.compute.device, recipe.trained, len(gpus)
     if device.startswith("cuda") and not gpus:
@@ -122,15 +120,13 @@ def _best_split(
 
 
 def place_verl(recipe: TrainRecipe, gpus_per_node: int, folder: Path = Path(), *, experts: bool) -> VerlPlacement:
-    """Return verl's placement; ``folder`` is the recipe's.
-
-    Raises:
-        ConfigError: the GPUs cannot be divided.
-    """
+    """Return verl's placement; ``folder`` is the recipe's."""
     settings, nodes, gpus = recipe.verl, recipe.verl.nodes, gpus_per_node
     training, generating = settings.sequence_parallel, recipe.tensor_parallel  # GPUs per copy of the model
-    if experts:  # Megatron's; FSDP cuts no experts
-        training = math.lcm(training, expert_parallel(settings, gpus))
+    parts = 0
+    if experts:  # Megatron's; FSDP cuts no experts; half of a single node trains
+        parts = gpus if nodes > 1 else 1 << max((gpus // 2).bit_length() - 1, 0)
+        training = math.lcm(training, parts)
     if recipe.synchronous:
         places = [VerlPlacement(nodes, gpus)]
     elif nodes > 1:
@@ -145,16 +141,16 @@ def place_verl(recipe: TrainRecipe, gpus_per_node: int, folder: Path = Path(), *
             "tensor_parallel of the model, or set collector.max_staleness=0, with which all GPUs do both in turns."
         )
     if recipe.synchronous:
-        return places[0]
+        return replace(places[0], expert_parallel=parts)
     splits = {(one.trainers, one.generators): one for one in places}
     even = [split for split in splits if _deals_evenly(recipe, split[0])] or list(splits)
     best, why = _best_split(recipe, nodes * gpus, even, folder)
-    return replace(splits[best], why=why)
+    return replace(splits[best], why=why, expert_parallel=parts)
 
 
 def _deals_evenly(recipe: TrainRecipe, trainers: int) -> bool:
     copies = max(trainers // recipe.verl.sequence_parallel, 1)
-    return all(collector.minibatch_size % copies == 0 for collector in stage_collectors(recipe))
+    return all(collector.minibatch_size % copies == 0 for collector in recipe.collectors)
 
 
 def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> float:
@@ -174,11 +170,7 @@ def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> flo
 
 
 def model_shape(recipe: TrainRecipe, costs: TrainingCosts, folder: Path) -> ModelShape:
-    """Return the model's sizes, stated or from its folder; ``folder`` is the recipe's.
-
-    Raises:
-        ConfigError: neither is there.
-    """
+    """Return the model's sizes, stated or from its folder; ``folder`` is the recipe's."""
     if costs.shape in MODEL_SHAPES:
         return MODEL_SHAPES[costs.shape]
     path = resolve_model(costs.shape or recipe.trained.model, folder) / "config.json"
@@ -207,10 +199,3 @@ def stated_gpus(recipe: TrainRecipe, folder: Path) -> tuple[int, int, bool]:
     if isinstance(recipe.trained, EndpointModel):
         return ranks.processes, len(recipe.trained.urls), False
     return ranks.processes, 1, True  # rank 0 generates
-
-
-def expert_parallel(settings: VerlSettings, gpus_per_node: int) -> int:
-    """Return how many GPUs Megatron splits the experts over."""
-    if settings.nodes > 1:
-        return gpus_per_node
-    return 1 << max((gpus_per_node // 2).bit_length() - 1, 0)  # half of a single node trains

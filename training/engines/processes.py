@@ -153,11 +153,7 @@ def train_in_ranks(
     out: Path,
     say: Callable[[str], None] | None = None,
 ) -> None:
-    """Train in separate processes, whose output replaces the folder's `RANKS_LOG`.
-
-    Raises:
-        EngineError: names the failed process and its last lines.
-    """
+    """Train in separate processes, whose output replaces the folder's `RANKS_LOG`."""
     log = out / RANKS_LOG
     log.unlink(missing_ok=True)  # an earlier start's output would be taken for this one's failure
     status = run_processes(

@@ -147,18 +147,14 @@ class DecodingEngine:
 
     def _record_tokens(self, tokens: Tensor, logprobs: Tensor) -> list[DecodingRequest]:
         self._last[: len(self.active)] = tokens
-        finished: list[DecodingRequest] = []
         for request, token, logprob in zip(self.active, tokens.tolist(), logprobs.tolist(), strict=True):
-            token_ids = request.token_ids
-            token_ids.append(token)
+            request.token_ids.append(token)
             request.logprobs.append(logprob)
             if token in self._stop_token_ids:
                 request.finish = "stop"
-                finished.append(request)
-            elif len(token_ids) >= request.limit:
+            elif len(request.token_ids) >= request.limit:
                 request.finish = "length"
-                finished.append(request)
-        return finished
+        return [request for request in self.active if request.finish is not None]
 
     def _record_versions(self, request: DecodingRequest) -> None:
         request.versions.extend([self.version] * (len(request.token_ids) - len(request.versions)))

@@ -23,22 +23,14 @@ Weights = Mapping[str, Tensor]
 
 
 def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
-    """Return a folder's tensor shapes by name; none if it is not safetensors.
-
-    Raises:
-        PolicyError: a file is invalid.
-    """
+    """Return a folder's tensor shapes by name; none if it is not safetensors."""
     if any(path.suffix != ".safetensors" for path in weight_files(folder)):
         return {}
     return {name: tuple(file.get_slice(name).get_shape()) for file in _opened(folder) for name in file.keys()}  # noqa: SIM118
 
 
 def read_tensors(folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield a checkpoint's names and tensors in a fixed order.
-
-    Raises:
-        PolicyError: there are none, or they are in another format.
-    """
+    """Yield a checkpoint's names and tensors in a fixed order."""
     for file in _opened(folder):
         for name in file.keys():  # noqa: SIM118 - no mapping, whatever it looks like
             yield name, file.get_tensor(name)
@@ -59,29 +51,20 @@ def _opened(folder: Path) -> Iterator[Any]:
 
 
 def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return these tensors without tied duplicates and ``meta`` tensors.
-
-    Raises:
-        PolicyError: they do not fit the model in ``folder``.
-    """
+    """Return these tensors without tied duplicates and ``meta`` tensors."""
     ours = tensor_shapes(folder)
-    fitting_weights = {name: value for name, value in weights.items() if name in ours}
-    extra = {name: value for name, value in weights.items() if name not in ours}
-    mismatches = sorted(
-        name for name, shape in ours.items() if name not in fitting_weights or fitting_weights[name].shape != shape
-    )
-    mismatches += sorted(
-        name
-        for name, value in extra.items()
-        if not any(_is_same_tensor(value, tensor) for tensor in fitting_weights.values() if not tensor.is_meta)
-    )
-    if mismatches:
-        theirs = tuple(weights[mismatches[0]].shape) if mismatches[0] in weights else "absent"
+    known = {name: value for name, value in weights.items() if name in ours}
+    wrong = sorted(name for name, shape in ours.items() if name not in known or known[name].shape != shape)
+    real = [tensor for tensor in known.values() if not tensor.is_meta]
+    extra = [name for name in weights if name not in ours]
+    wrong += sorted(name for name in extra if not any(_is_same_tensor(weights[name], tensor) for tensor in real))
+    if wrong:
+        theirs = tuple(weights[wrong[0]].shape) if wrong[0] in weights else "absent"
         raise PolicyError(
-            f"these weights are not of the shape of {folder}: {len(mismatches)} tensors differ, first {mismatches[0]} "
-            f"({theirs}, not {ours.get(mismatches[0], 'absent')})."
+            f"these weights are not of the shape of {folder}: {len(wrong)} tensors differ, first {wrong[0]} "
+            f"({theirs}, not {ours.get(wrong[0], 'absent')})."
         )
-    return {name: value for name, value in fitting_weights.items() if not value.is_meta}
+    return {name: value for name, value in known.items() if not value.is_meta}
 
 
 def _is_same_tensor(tensor: Any, other: Any) -> bool:
@@ -103,11 +86,7 @@ def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
 
 
 class WeightVersion:
-    """A version of the weights of a model's folder: its own if there are no other ``weights``.
-
-    Raises:
-        PolicyError: the weights have another shape.
-    """
+    """A version of the weights of a model's folder: its own if there are no other ``weights``."""
 
     def __init__(self, model: Path, weights: Weights | None, version: int, shared: Path) -> None:
         self.version = version

@@ -10,17 +10,17 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 import secrets
 import shutil
-import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import torch
 from torch import Tensor
 
@@ -31,10 +31,8 @@ from curation.policies.completions import FINISHED, TokenCompletion
 from curation.policies.servers import Server, TemporaryFailure
 from curation.policies.vllm.engine import require_vllm, vllm_version
 from curation.records import PolicyError, RequestRefused
-from curation.storage.scratch import memory_folder, sweep
+from curation.storage.scratch import ScratchFolder, memory_folder
 from training.generation.checkpoint_tensors import WeightVersion, version_name
-from training.generation.decoding_meter import RequestMeter
-from training.generation.token_answers import read_answer
 from training.generation.weight_broadcast import WeightBroadcast
 from training.generation.weight_transfer import Way, address_towards, weights_way
 from training.optimisation.model import load_tokenizer, require_model
@@ -46,8 +44,6 @@ _MIXED = "mixed"
 """Label of tokens that are made during a failed exchange."""
 
 _START_HINT = "start it with `python -m training.generation.serving`"
-
-_PREFIX = "goldilocks-vllm-weights-"
 
 
 class EndpointGenerator(ServerClient):
@@ -94,16 +90,16 @@ class EndpointGenerator(ServerClient):
 
     async def __aenter__(self) -> Self:
         with ExitStack() as stack:
-            self._shared = await asyncio.to_thread(self._make_shared)
-            stack.callback(shutil.rmtree, self._shared, ignore_errors=True)
-            lock_fd = os.open(self._shared, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            stack.callback(os.close, lock_fd)
-            fcntl.flock(lock_fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # so that no other run sweeps it away
+            scratch = await asyncio.to_thread(weights_folder)
+            stack.callback(scratch.remove)
+            self._shared = Path(scratch.path)
             self._newest = WeightVersion(self._folder, None, 0, self._shared)
             if self.way != "folder":
                 require_vllm()
                 own = address_towards(self.servers.all[0].url)
-                device = self._sending_device()
+                device = torch.device("cpu" if self.way == "gloo" else self._device)
+                if device.type == "cuda" and device.index is None:
+                    device = torch.device("cuda", torch.cuda.current_device())
                 self._broadcast = WeightBroadcast(self.way, own, device, self._workers, self._command)
                 stack.callback(self._broadcast.close)
             await super().__aenter__()
@@ -144,12 +140,9 @@ class EndpointGenerator(ServerClient):
                 "cache_salt": self._label(self._newest.version),
             }
 
-        def read(server: Server, response: ServerResponse) -> TokenCompletion:
-            return self._read(server, response, prompt)
-
         self._meter.change(running=1)
         try:
-            return await self.ask("/inference/v1/generate", body, read, "a request")
+            return await self.ask("/inference/v1/generate", body, partial(self._read, prompt), "a request")
         finally:
             self._meter.change(running=-1)
 
@@ -164,7 +157,7 @@ class EndpointGenerator(ServerClient):
                 shutil.rmtree(old, ignore_errors=True)
         return time.perf_counter() - started_at
 
-    def _read(self, server: Server, response: ServerResponse, prompt: tuple[int, ...]) -> TokenCompletion:
+    def _read(self, prompt: tuple[int, ...], server: Server, response: ServerResponse) -> TokenCompletion:
         if response.status != 200:
             if response.status in (401, 403, 404):
                 raise PolicyError(f"{server.url}: {response.status} {message(response)}; {_START_HINT}.")
@@ -254,22 +247,16 @@ class EndpointGenerator(ServerClient):
     def _label(self, version: int | str) -> str:
         return f"{self._run}-{version}"
 
-    def _sending_device(self) -> torch.device:
-        if self.way == "gloo":
-            return torch.device("cpu")
-        return (
-            torch.device("cuda", torch.cuda.current_device()) if self._device == "cuda" else torch.device(self._device)
-        )
 
-    def _make_shared(self) -> Path:
-        parent = memory_folder()
-        try:
-            sweep(parent, _PREFIX)  # a killed run's weights would fill the memory
-            shared = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-            shared.chmod(0o755)  # servers may run as somebody else
-        except OSError as error:
-            raise PolicyError(f"new weights: nothing can be written in {parent} ({error.strerror}).") from error
-        return shared
+def weights_folder() -> ScratchFolder:
+    """Make a folder in memory; those that killed runs left there would fill it, and go."""
+    parent = memory_folder()
+    try:
+        folder = ScratchFolder("vllm-weights", parent)
+        Path(folder.path).chmod(0o755)  # servers may run as another user
+    except OSError as error:
+        raise PolicyError(f"new weights: nothing can be written in {parent} ({error.strerror}).") from error
+    return folder
 
 
 def _require_weight_updates(response: ServerResponse, url: str) -> None:
@@ -277,3 +264,67 @@ def _require_weight_updates(response: ServerResponse, url: str) -> None:
         raise PolicyError(f"{url}: refuses a weight update ({response.status} {message(response)}); {_START_HINT}.")
     if response.status == 404:
         raise PolicyError(f"{url}: knows no weight updates (404); {_START_HINT}, or set VLLM_SERVER_DEV_MODE=1.")
+
+
+class RequestMeter:
+    """Count the slot-seconds of requests in an engine in which ``slots`` requests decode together. Thread-safe."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots, self._running, self._held_share, self._decoding = slots, 0, 0.0, 0.0
+        self._since = time.perf_counter()
+        self._lock = threading.Lock()
+
+    def change(self, running: int = 0, held: float = 0.0) -> float:
+        """Return the slot-seconds up to now; then add requests, and a share of the slots that an exchange of weights
+        holds, or remove them.
+        """
+        with self._lock:
+            now = time.perf_counter()
+            free = 1 - min(max(self._held_share, 0.0), 1.0)
+            self._decoding += min(self._running, self._slots) * free * (now - self._since)
+            self._since = now
+            self._running += running
+            self._held_share += held
+            return self._decoding
+
+
+class _Token(msgspec.Struct, gc=False):
+    logprob: float
+
+
+class _Logprobs(msgspec.Struct):
+    content: list[_Token] | None = None
+
+
+class _Span(msgspec.Struct):
+    version: str
+    start: int
+    end: int
+
+
+class Answer(msgspec.Struct):
+    """A server's response."""
+
+    finish_reason: str | None
+    weight_versions: list[_Span]
+    token_ids: tuple[int, ...] | None = None
+    logprobs: _Logprobs | None = None
+
+
+class _Body(msgspec.Struct):
+    choices: list[Answer]
+
+
+_DECODER = msgspec.json.Decoder(_Body)
+
+
+def read_answer(content: bytes) -> Answer:
+    """Return the first response of a body.
+
+    Raises:
+        ValueError: it holds none.
+    """
+    try:
+        return _DECODER.decode(content).choices[0]
+    except (msgspec.DecodeError, IndexError) as error:
+        raise ValueError(str(error)) from error

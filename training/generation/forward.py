@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -47,20 +46,13 @@ def forward_pass_for(model: PreTrainedModel, rows: int) -> ForwardPass:
     return LlamaForwardPass(model, rows) if LlamaForwardPass.suits(model) else RowForwardPass(model)
 
 
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    """Weights, each [out, in]; ``qkv`` and ``gate_up`` are joined."""
-
+class _Layer(NamedTuple):
     norm: Tensor
-    qkv: Tensor
-    qkv_bias: Tensor | None
-    out: Tensor
-    out_bias: Tensor | None
+    qkv: nn.Linear
+    out: nn.Linear
     after: Tensor
-    gate_up: Tensor
-    gate_up_bias: Tensor | None
-    down: Tensor
-    down_bias: Tensor | None
+    gate_up: nn.Linear
+    down: nn.Linear
 
 
 class LlamaForwardPass:
@@ -74,7 +66,17 @@ class LlamaForwardPass:
         self._heads, self._kv_heads = int(config.num_attention_heads), int(config.num_key_value_heads)
         self._head_size = int(self._base.layers[0].self_attn.head_dim)
         self._scale = self._head_size**-0.5
-        self._layers = [_fuse_layer(layer) for layer in self._base.layers]
+        self._layers = [
+            _Layer(
+                layer.input_layernorm.weight,
+                _joined([layer.self_attn.q_proj, layer.self_attn.k_proj, layer.self_attn.v_proj]),
+                layer.self_attn.o_proj,
+                layer.post_attention_layernorm.weight,
+                _joined([layer.mlp.gate_proj, layer.mlp.up_proj]),
+                layer.mlp.down_proj,
+            )
+            for layer in self._base.layers
+        ]
         self._act = self._base.layers[0].mlp.act_fn
         self._eps = float(config.rms_norm_eps)
         self._cos = self._sin = torch.zeros(0, self._head_size)
@@ -168,14 +170,14 @@ class LlamaForwardPass:
         width, half = states.shape[-1:], self._head_size // 2
         for number, layer in enumerate(self._layers):
             normed = functional.rms_norm(states, width, layer.norm, self._eps)
-            heads = functional.linear(normed, layer.qkv, layer.qkv_bias).view(len(ids), -1, self._head_size)
+            heads = layer.qkv(normed).view(len(ids), -1, self._head_size)
             unrotated = heads[:, :rotated_heads]
             rotated = torch.addcmul(unrotated * cos, unrotated.roll(half, -1), sin)
             attended = attend(number, rotated, heads[:, rotated_heads:])
-            states = states + functional.linear(attended, layer.out, layer.out_bias)
+            states = states + layer.out(attended)
             normed = functional.rms_norm(states, width, layer.after, self._eps)
-            gate, up = functional.linear(normed, layer.gate_up, layer.gate_up_bias).chunk(2, -1)
-            states = states + functional.linear(self._act(gate) * up, layer.down, layer.down_bias)
+            gate, up = layer.gate_up(normed).chunk(2, -1)
+            states = states + layer.down(self._act(gate) * up)
         return states
 
     def _logits(self, states: Tensor) -> Tensor:
@@ -183,36 +185,17 @@ class LlamaForwardPass:
         return functional.linear(normed, self._head.weight, self._head.bias)
 
 
-def _fuse_layer(layer: Any) -> _Layer:
-    attention, mlp = layer.self_attn, layer.mlp
-    qkv, qkv_bias = _fuse_projections([attention.q_proj, attention.k_proj, attention.v_proj])
-    gate_up, gate_up_bias = _fuse_projections([mlp.gate_proj, mlp.up_proj])
-    return _Layer(
-        layer.input_layernorm.weight,
-        qkv,
-        qkv_bias,
-        attention.o_proj.weight,
-        attention.o_proj.bias,
-        layer.post_attention_layernorm.weight,
-        gate_up,
-        gate_up_bias,
-        mlp.down_proj.weight,
-        mlp.down_proj.bias,
-    )
-
-
-def _fuse_projections(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:
+def _joined(parts: Sequence[nn.Linear]) -> nn.Linear:
     """Join projections of one input; their weights and biases become views."""
-    weight = torch.cat([part.weight for part in parts])
-    bias = torch.cat([part.bias for part in parts]) if all(part.bias is not None for part in parts) else None
-    start = 0
-    for part in parts:
-        end = start + part.out_features
-        part.weight.data = weight[start:end]
-        if bias is not None:
-            part.bias.data = bias[start:end]
-        start = end
-    return weight, bias
+    sizes = [part.out_features for part in parts]
+    has_bias = all(part.bias is not None for part in parts)
+    joined = nn.Linear(parts[0].in_features, sum(sizes), has_bias, device="meta")  # draws no random numbers
+    for name in ("weight", "bias") if has_bias else ("weight",):
+        whole = torch.cat([getattr(part, name) for part in parts])
+        setattr(joined, name, nn.Parameter(whole, requires_grad=False))
+        for part, view in zip(parts, torch.split(whole, sizes), strict=True):
+            getattr(part, name).data = view
+    return joined
 
 
 class RowForwardPass:

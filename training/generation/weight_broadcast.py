@@ -114,15 +114,10 @@ class WeightBroadcast:
 async def _both(theirs: Awaitable[None], ours: Awaitable[T]) -> T:
     tasks = (asyncio.ensure_future(theirs), asyncio.ensure_future(ours))
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-        for task in tasks:
-            if task.done():
-                task.result()
-        return tasks[1].result()
+        return (await asyncio.gather(*tasks))[1]
     finally:
         for task in tasks:
-            if not task.cancel() and not task.cancelled():
-                task.exception()  # the first failure is the one that is told
+            task.cancel()  # after the first failure, which is the one that is reported
 
 
 def _on_thread(work: Callable[[], T]) -> asyncio.Future[T]:

@@ -78,11 +78,7 @@ def weights_way(urls: Sequence[str], device: str, vllm: str | None) -> Way:
 
 
 def address_towards(url: str) -> str:
-    """Return this machine's address towards a server; nothing is sent.
-
-    Raises:
-        PolicyError: there is no route.
-    """
+    """Return this machine's address towards a server; nothing is sent."""
     parts = urlsplit(url)
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:

@@ -103,7 +103,7 @@ def _ingest(samples: Sequence[TrainingSample]) -> dict[str, Any]:
     """Return the CPU time in which a vLLM server's answers become tokens; nothing where msgspec is missing."""
     if importlib.util.find_spec("msgspec") is None:
         return {}
-    from training.generation.token_answers import read_answer
+    from training.generation.endpoint_generators import read_answer
 
     answers = [token_answer(sample) for sample in samples]
     begun = time.process_time()

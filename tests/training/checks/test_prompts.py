@@ -11,14 +11,13 @@ from curation.policies.chat_templates import stop_tokens
 from curation.prompts import PLAIN, SOLVE, Prompt
 from curation.records import Domain, PromptRequest
 from curation.thinking import THINK
-from training.checks.prompts import check_prompts, check_room, without_room
+from training.checks.prompts import PromptChecks
 from training.checks.results import (
     CheckResult,
     ModelCheckError,
     mean_difference,
     require_passed,
 )
-from training.config import PackingSettings
 from training.embedded_model import WEIGHTS
 from training.optimisation.model import load_tokenizer
 from training.rollouts.rollouts import render_prompt
@@ -37,7 +36,7 @@ def tokenizer() -> Any:
 
 def asked(tokenizer: Any, prompt: Prompt, template: str | None = None) -> list[CheckResult]:
     tokenizer.chat_template = template or tokenizer.chat_template
-    return check_prompts(tokenizer, prompt, TASKS, stop_tokens(tokenizer, [2]), THINK)
+    return PromptChecks(tokenizer, prompt, THINK).template(TASKS[0], stop_tokens(tokenizer, [2]))
 
 
 def test_a_prompt_that_the_template_takes(tokenizer: Any) -> None:
@@ -57,10 +56,8 @@ def test_a_template_that_refuses_the_prompt_is_a_refusal(tokenizer: Any) -> None
     assert all(result.passed for result in asked(tokenizer, PLAIN, refusing + TURNS))
 
 
-def room(tokenizer: Any, context: int, max_tokens: int, **packing: Any) -> CheckResult:
-    return check_room(
-        tokenizer, PLAIN, TASKS, THINK, context=context, max_tokens=max_tokens, packing=PackingSettings(**packing)
-    )
+def room(tokenizer: Any, context: int, max_tokens: int, micro_batch: int = 32_768) -> CheckResult:
+    return PromptChecks(tokenizer, PLAIN, THINK).room(TASKS, context, max_tokens, micro_batch)
 
 
 def test_room_is_that_of_the_longest_prompt_and_prompts_that_fill_the_context_are_found(tokenizer: Any) -> None:
@@ -69,12 +66,12 @@ def test_room_is_that_of_the_longest_prompt_and_prompts_that_fill_the_context_ar
     assert (fits.passed, fits.detail) == (True, "")
     assert cut.passed
     assert cut.detail.endswith(f"cut at {120 - longest} tokens, not 100")
-    small = room(tokenizer, 256, 100, micro_batch_tokens=110)
+    small = room(tokenizer, 256, 100, micro_batch=110)
     assert f"set packing.micro_batch_tokens = {longest + 100}, or a lower max_tokens" in small.advice
-    assert room(tokenizer, 110, 100, micro_batch_tokens=110).passed  # the context ends it before
+    assert room(tokenizer, 110, 100, micro_batch=110).passed  # the context ends it before
     lengths = {task.id: len(render_prompt(tokenizer, PLAIN, task)) for task in TASKS}
     assert longest == max(lengths.values())
-    found = without_room(tokenizer, PLAIN, TASKS, THINK, 40)
+    found = PromptChecks(tokenizer, PLAIN, THINK).without_room(TASKS, 40)
     assert found == {name: tokens for name, tokens in lengths.items() if tokens >= 40}
     assert 0 < len(found) < len(TASKS)
 

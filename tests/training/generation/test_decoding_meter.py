@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from training.generation.decoding_meter import RequestMeter
+from training.generation.endpoint_generators import RequestMeter
 
 
 def test_requests_count_while_they_decode(monkeypatch: pytest.MonkeyPatch) -> None:

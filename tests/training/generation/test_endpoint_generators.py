@@ -21,7 +21,7 @@ from tests.vllm_servers import VllmServers
 from training.checks.generator_logprobs import GeneratorChecks
 from training.checks.results import EXACT, CheckResult
 from training.embedded_model import WEIGHTS
-from training.generation.endpoint_generators import EndpointGenerator
+from training.generation.endpoint_generators import EndpointGenerator, weights_folder
 from training.generation.weight_transfer import Way, weights_way
 from training.optimisation.model import load_model, load_tokenizer, save_model
 
@@ -105,11 +105,14 @@ def test_weights_that_a_killed_run_left_in_memory_go(monkeypatch: pytest.MonkeyP
             os.utime(tmp_path / name, (1, 1))
     held = os.open(tmp_path / "goldilocks-vllm-weights-held", os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_SH)
-    made = EndpointGenerator(WEIGHTS, settings("http://127.0.0.1:1"))._make_shared()
+    scratch_folder = weights_folder()
+    made = Path(scratch_folder.path)
     os.close(held)
     assert made.parent == tmp_path
     kept = {path.name for path in tmp_path.iterdir() if path.is_dir()} - {made.name}
     assert kept == {"goldilocks-vllm-weights-held", "goldilocks-vllm-weights-new", "others"}
+    scratch_folder.remove()
+    assert not made.exists()
 
 
 @pytest.mark.vllm

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from training.generation.token_answers import read_answer
+from training.generation.endpoint_generators import read_answer
 
 TOP = [{"token_id": 7, "logprob": -0.5, "rank": 1}]
 CHOICE: dict[str, Any] = {

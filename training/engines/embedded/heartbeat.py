@@ -18,15 +18,14 @@ TRAINING, UPDATING, SAVING = "training", "updating the generators", "saving a ch
 PROGRESS_S = 60.0
 """Max seconds without output."""
 
-_NEEDS_ATTEMPTS = frozenset({COLLECTING, EVALUATING})
-
 
 class Heartbeat:
-    """Report what the run does after ``interval_s`` without output."""
+    """Report what the run does after `PROGRESS_S` seconds without output."""
 
-    def __init__(self, logger: MetricsLogger, rollouts: RolloutRunner, interval_s: float, n_batch: int) -> None:
-        self._logger, self._rollouts, self._interval_s, self._n_batch = logger, rollouts, interval_s, n_batch
-        self._ledger: Callable[[], RolloutLedger] | None = None
+    def __init__(
+        self, logger: MetricsLogger, rollouts: RolloutRunner, ledger: Callable[[], RolloutLedger], n_batch: int
+    ) -> None:
+        self._logger, self._rollouts, self._ledger, self._n_batch = logger, rollouts, ledger, n_batch
         self.begin(0, STARTING)
 
     async def __aenter__(self) -> Self:
@@ -36,10 +35,6 @@ class Heartbeat:
     async def __aexit__(self, *_: object) -> None:
         self._task.cancel()
 
-    def follow(self, ledger: Callable[[], RolloutLedger]) -> None:
-        """Report the counts that this function returns from now on."""
-        self._ledger = ledger
-
     def begin(self, step: int, phase: str) -> None:
         """Note that a phase towards step ``step`` begins."""
         self._step, self._phase = step, phase
@@ -48,18 +43,17 @@ class Heartbeat:
     async def _run(self) -> None:
         while True:
             silent_s = time.monotonic() - self._logger.last_line_at
-            if silent_s >= self._interval_s:
-                self._logger.log_message(self.line())
+            if silent_s >= PROGRESS_S:
+                self._logger.log_message(self._line())
             else:
-                await asyncio.sleep(self._interval_s - silent_s)
+                await asyncio.sleep(PROGRESS_S - silent_s)
 
-    def line(self) -> str:
-        """Return the phase, its duration and progress."""
+    def _line(self) -> str:
         now = time.monotonic()
         begun = f"step {self._step}: {self._phase} for {now - self._since:.0f} s"
         if self._phase in (STARTING, CHECKING):
             return f"{begun}; look at their log where it goes on"
-        if self._phase not in _NEEDS_ATTEMPTS or self._ledger is None:
+        if self._phase not in (COLLECTING, EVALUATING):
             return begun
         ledger = self._ledger()
         parts = [begun, f"{self._rollouts.generated - self._finished_before:,} attempts generated meanwhile"]
@@ -68,7 +62,7 @@ class Heartbeat:
             parts.append(f"{ledger.waiting:,} waiting for their group")
             parts.append(f"{ledger.judging:,} with the verifier, {ledger.running:,} being generated")
         last = max(self._since, self._rollouts.last_generated_at)
-        if now - last >= self._interval_s:
+        if now - last >= PROGRESS_S:
             where = "the verifier" if self._phase == COLLECTING and ledger.judging and not ledger.running else None
             parts.append(f"no attempt was finished for {now - last:.0f} s: look at {where or 'the generators'}")
         return "; ".join(parts)

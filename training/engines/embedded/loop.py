@@ -1,5 +1,7 @@
 """Train while generators run; with ``max_staleness = 0`` generate, train and update in turn, repeatable on a CPU.
 
+Training waits for evaluations; rollouts of asynchronous runs go on meanwhile.
+
 Invariants: each admitted rollout is trained on or dropped with a counted reason, once; a checkpoint's state is taken at
 once between two steps; an error of its write, or of a task, ends the run; the run ends when its last checkpoint is
 whole.
@@ -11,10 +13,11 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import partial
+from pathlib import Path
 from time import monotonic
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from torch import Tensor
 
@@ -23,18 +26,27 @@ from curation.policies.failure_budget import FailureBudget
 from curation.records import PolicyError, RequestRefused
 from curation.storage.stages import atomic_write
 from training.config import ObjectiveSettings
-from training.engines.embedded.components import LoopComponents
-from training.engines.embedded.evaluating import Result, evaluate
-from training.engines.embedded.heartbeat import COLLECTING, SAVING, TRAINING, UPDATING
-from training.evaluation.metrics import SampledGroupStats, Timer
+from training.engines.embedded.heartbeat import COLLECTING, EVALUATING, SAVING, TRAINING, UPDATING, Heartbeat
+from training.engines.mirroring import RunMirror
+from training.evaluation.evaluate import (
+    EvaluationResult,
+    TextEvaluation,
+    summarise_evaluation,
+    summarise_texts,
+    text_samples,
+)
+from training.evaluation.metrics import MetricsLogger, SampledGroupStats, Timer
+from training.generation.generators import Generator
 from training.objectives.registry import objective_of
 from training.objectives.soft import learn_values
-from training.optimisation.checkpoint import Checkpoint, PendingCheckpoint, restore_trainer
+from training.optimisation.checkpoint import Checkpoint, JsonlLog, PendingCheckpoint, restore_trainer
 from training.optimisation.model import save_model
 from training.optimisation.packing import TrainingSample
-from training.optimisation.trainer import StepResult, TrainingError
-from training.rollouts.attempt_log import TRAINING_ATTEMPTS, rollout_origin
+from training.optimisation.trainer import StepResult, Trainer, TrainingError
+from training.recipe import TrainRecipe
+from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, rollout_origin
 from training.rollouts.batches import (
+    TeacherPrompt,
     batch_metrics,
     batch_row,
     build_samples,
@@ -44,6 +56,7 @@ from training.rollouts.batches import (
     queue_metrics,
     speed_metrics,
 )
+from training.rollouts.curriculum import CurriculumController
 from training.rollouts.rollout_scheduler import (
     REFUSED,
     GroupDecision,
@@ -52,9 +65,13 @@ from training.rollouts.rollout_scheduler import (
     RolloutRequest,
     RolloutScheduler,
 )
-from training.rollouts.rollouts import Rollout
+from training.rollouts.rollouts import Rollout, RolloutRunner
 from training.rollouts.stall_monitor import STALLED, StallMonitor, stall_thresholds
 from training.rollouts.tasks import TrainingTask
+from training.stored.batches import StoredBatches
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 GENERATION_FAILED = "generation_failed"
 END_OF_RUN = "end_of_run"
@@ -66,44 +83,61 @@ _MAX_DRAWS = 1000
 """Max draws in a row of refused problems."""
 
 
+BEST, BEST_MARK = "best", "best.json"
+"""The best evaluation's model, its step and pass@1."""
+
+_FIRST_HELD_OUT = 1 << 40
+"""The first group number of evaluations, above training's."""
+
+
+@dataclass
 class TrainingLoop:
     """A run, from its start or a checkpoint."""
 
-    def __init__(self, components: LoopComponents, checkpoint: Checkpoint | None) -> None:
-        self._components, self._recipe = components, components.recipe
-        self._curriculum, self._rollouts = components.curriculum, components.rollouts
-        self._checkpoint = checkpoint
-        self.step = checkpoint.step if checkpoint is not None else 0
+    recipe: TrainRecipe
+    out: Path
+    tasks: Mapping[str, TrainingTask]
+    held_out: Sequence[TrainingTask]
+    trainer: Trainer
+    tokenizer: PreTrainedTokenizerBase
+    generator: Generator | None
+    rollouts: RolloutRunner
+    curriculum: CurriculumController
+    logs: Mapping[str, JsonlLog]
+    logger: MetricsLogger
+    attempt_log: AttemptLog
+    stored: StoredBatches
+    mirror: RunMirror
+    values: dict[str, float]
+    teacher_prompt: TeacherPrompt
+    checkpoint: Checkpoint | None
+    evaluations: dict[int, EvaluationResult | TextEvaluation] = field(default_factory=dict)
+    """By step."""
+
+    def __post_init__(self) -> None:
+        self.step = self.checkpoint.step if self.checkpoint is not None else 0
         self._saved_step = self.step
         self._writing: asyncio.Future[None] | None = None  # of the last checkpoint
-        self.evaluations: dict[int, Result] = {}  # by step
-        collector, logger = components.recipe.collector, components.metrics_logger
+        collector, generator = self.recipe.collector, self.generator
         self._refused: set[str] = set()  # problems; a resumed run asks them again
-        self._refusals = FailureBudget(MAX_REFUSED, len(components.tasks))
+        self._refusals = FailureBudget(MAX_REFUSED, len(self.tasks))
         self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._draw_problem)
         self._groups = SampledGroupStats()
-        generator = components.generator
         self._timer = Timer(lambda: generator.decoding if generator is not None else 0.0)
-        self._stored, self._values = components.stored, components.values
-        self._stall_monitor = StallMonitor(stall_thresholds(collector), logger.log_message)
-        self._heartbeat = components.heartbeat
-        self._heartbeat.follow(self.scheduler.ledger)
+        self._stall_monitor = StallMonitor(stall_thresholds(collector), self.logger.log_message)
+        self.heartbeat = Heartbeat(self.logger, self.rollouts, self.scheduler.ledger, collector.n_batch)
         self._in_flight: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._error: BaseException | None = None
         self._consecutive_failures = 0
 
     async def run(self) -> RolloutLedger:
-        """Run the remaining steps and return the rollout ledger; the generators must be running.
-
-        Raises:
-            GoldilocksError: something failed.
-        """
+        """Run the remaining steps and return the rollout ledger; the generators must be running."""
         with ThreadPoolExecutor(1, "trainer") as thread:
             self._thread = thread
             try:
                 await self._begin()
-                while self.step < self._stored.steps:
+                while self.step < self.stored.steps:
                     await self._run_step()
                     if self._writing is not None and self._writing.done():
                         await self._settle_checkpoint()
@@ -116,23 +150,23 @@ class TrainingLoop:
         return ledger
 
     async def _begin(self) -> None:
-        if self._checkpoint is not None:
-            await self._on_thread(restore_trainer, self._checkpoint, self._components.trainer)
-            self.scheduler.restore(self._checkpoint.state["collector"], Rollout)
+        if self.checkpoint is not None:
+            await self._on_thread(restore_trainer, self.checkpoint, self.trainer)
+            self.scheduler.restore(self.checkpoint.state["collector"], Rollout)
             await self._update_generators()
-        elif self._components.held_out_tasks:
-            self._components.metrics_logger.log_step(0, await self._evaluate())
+        elif self.held_out:
+            self.logger.log_step(0, await self._evaluate())
         self._timer.restart()
 
     async def _run_step(self) -> None:
-        recipe, metrics_logger = self._recipe, self._components.metrics_logger
+        recipe = self.recipe
         sampled = await self._next_batch()
-        batch = await self._on_thread(self._stored.joined, sampled, self.step + 1)
-        self._heartbeat.begin(self.step + 1, TRAINING)
+        batch = await self._on_thread(self.stored.joined, sampled, self.step + 1)
+        self.heartbeat.begin(self.step + 1, TRAINING)
         impossible, sentence = impossible_tokens(batch.groups)
         if impossible:
-            metrics_logger.log_message(f"step {self.step + 1}: {sentence}; they are left out")
-        trainer, objective = self._components.trainer, self._curriculum.objective
+            self.logger.log_message(f"step {self.step + 1}: {sentence}; they are left out")
+        objective = self.curriculum.objective
         started_at = monotonic()
         minibatches = await self._on_thread(self._minibatches, batch, objective)
         self._timer.add_trainer_time(monotonic() - started_at)
@@ -140,49 +174,92 @@ class TrainingLoop:
             asyncio.to_thread(batch_metrics, batch.groups, batch.number), self._train(minibatches, objective)
         )
         metrics = {**numbers, "policy/impossible_tokens": float(impossible)}
-        learn_values(self._values, problem_estimates(batch, results))
+        learn_values(self.values, problem_estimates(batch, results))
         self.scheduler.mark_trained(sampled)
         self.step += 1
-        self._components.logs["batches"].append(batch_row(self.step, sampled, batch))
+        self.logs["batches"].append(batch_row(self.step, sampled, batch))
         metrics["speed/update_s"] = await self._update_generators()
         self.scheduler.mark_updated()
         self._start_rollouts()
-        last = self.step == self._stored.steps
-        generator, wanted = self._components.generator, self.scheduler.settings.n_async
-        capacity = generator.capacity if generator is not None else 0
-        speeds = speed_metrics(results, self._timer, self._groups.tokens, capacity, wanted)
-        speeds |= trainer.throughput(results)
-        metrics |= {**speeds, **policy_metrics(results), **self._groups.numbers()}
-        metrics |= queue_metrics(self.scheduler.ledger()) | self._rollouts.verdict_metrics()
+        last = self.step == self.stored.steps
+        capacity = self.generator.capacity if self.generator is not None else 0
+        metrics |= speed_metrics(results, self._timer, self._groups.tokens, capacity, self.scheduler.settings.n_async)
+        metrics |= self.trainer.throughput(results) | policy_metrics(results) | self._groups.numbers()
+        metrics |= queue_metrics(self.scheduler.ledger()) | self.rollouts.verdict_metrics()
         self._groups = SampledGroupStats()
         self._timer.restart()  # groups that finish during an evaluation count for the next step
         is_due = last or self.step % recipe.evaluation.every == 0
-        evaluated = await self._evaluate() if is_due and self._components.held_out_tasks else {}
+        evaluated = await self._evaluate() if is_due and self.held_out else {}
         if recipe.synchronous:
             self._timer.restart()  # nothing else ran meanwhile
-        metrics_logger.log_step(self.step, metrics | evaluated)
+        self.logger.log_step(self.step, metrics | evaluated)
         self._update_curriculum(metrics)
         if self.step % recipe.checkpoints.every == 0 or last:
             await self._save()
 
     async def _evaluate(self) -> dict[str, float]:
-        began, version = monotonic(), self.scheduler.version
-        result = await evaluate(self._components, self._on_thread, self.step, version, self._max_tokens)
+        began, version, settings = monotonic(), self.scheduler.version, self.recipe.evaluation
+        self.heartbeat.begin(self.step, EVALUATING)
+        asked = await self._ask_held_out(version)
+        result: EvaluationResult | TextEvaluation
+        if settings.data is not None and settings.data.kind == "latent":
+            samples = [sample for group in asked for sample in text_samples(group)]
+            scored = await self._on_thread(self.trainer.scorer.logprobs, samples) if samples else []
+            result = summarise_texts(asked, scored)
+        else:
+            result = summarise_evaluation(asked)
+            if settings.keep_best:
+                await self._on_thread(self._keep_best, result)
+        self.logger.log_message(f"step {self.step}: {result.phrase}")
         self.evaluations[self.step] = result
         found = {f"evaluation/{name}": float(value) for name, value in asdict(result).items()}
         return {**found, "evaluation/version": float(version), "speed/evaluation_wait_s": monotonic() - began}
 
+    async def _ask_held_out(self, version: int) -> list[list[Rollout | None]]:
+        """Return the rollouts of each held-out problem; None if its prompt is refused."""
+        generator, attempts = self.generator, self.recipe.evaluation.attempts
+        assert generator is not None  # what is evaluated is generated
+
+        async def ask(group: int, task: TrainingTask, index: int) -> Rollout | None:
+            try:
+                completion = await self.rollouts.generate(generator, task, group, index, self._max_tokens)
+            except RequestRefused:
+                return None
+            return await self.rollouts.verify(task, completion, group)
+
+        tasks = enumerate(self.held_out, _FIRST_HELD_OUT)
+        jobs = [(group, task, index) for group, task in tasks for index in range(attempts)]
+        results = await asyncio.gather(*(ask(*job) for job in jobs))
+        for (group, task, index), rollout in zip(jobs, results, strict=True):
+            if rollout is not None:
+                origin = rollout_origin(EVALUATION_ATTEMPTS, self.step, version, rollout, group)
+                self.attempt_log.record(task, rollout, index, origin)
+        return [results[start : start + attempts] for start in range(0, len(results), attempts)]
+
+    def _keep_best(self, result: EvaluationResult) -> None:
+        path = self.out / BEST / BEST_MARK
+        if path.exists():
+            best = json.loads(path.read_text(encoding="utf-8"))
+            if best["step"] < self.step and best["pass_rate"] >= result.pass_rate:
+                return
+        mark = {BEST_MARK: json.dumps({"step": self.step, "pass_rate": result.pass_rate}) + "\n"}
+        self._save_model(path.parent, self.trainer.full_state_dict(), mark)
+
+    def _save_model(self, folder: Path, state: Mapping[str, Tensor], files: Mapping[str, str] | None = None) -> None:
+        asked = self.recipe.trained
+        save_model(self.trainer.model, self.tokenizer, folder, asked=asked, extra_files=files, state=state)
+
     def _minibatches(self, batch: RolloutBatch[Rollout], objective: ObjectiveSettings) -> list[list[TrainingSample]]:
-        stored = self._recipe.stored
+        stored = self.recipe.stored
         samples_of = partial(
             build_samples,
             settings=objective,
             max_distance=stored.max_distance if stored is not None else None,
-            values=self._values,
+            values=self.values,
             max_tokens=self._max_tokens,
-            teacher_prompt=self._components.teacher_prompt,
+            teacher_prompt=self.teacher_prompt,
         )
-        parts = batch.minibatches(self._curriculum.collector)
+        parts = batch.minibatches(self.curriculum.collector)
         return [samples_of(groups, version=None if place else batch.number) for place, groups in enumerate(parts)]
 
     async def _train(
@@ -190,16 +267,14 @@ class TrainingLoop:
     ) -> list[StepResult]:
         results: list[StepResult] = []
         for samples in minibatches:
-            results.append(await self._on_thread(self._components.trainer.step, samples, objective))
+            results.append(await self._on_thread(self.trainer.step, samples, objective))
             self._timer.add_trainer_time(results[-1].seconds)
         return results
 
     def _update_curriculum(self, metrics: Mapping[str, float]) -> None:
-        for change in self._curriculum.follow(self.step, metrics, self._components.logs["changes"]):
-            self._components.metrics_logger.log_message(
-                f"{change.subject}: {change.old:g} -> {change.new:g}, {change.reason}"
-            )
-        self._rollouts.rewards = self._curriculum.rewards
+        for change in self.curriculum.follow(self.step, metrics, self.logs["changes"]):
+            self.logger.log_message(f"{change.subject}: {change.old:g} -> {change.new:g}, {change.reason}")
+        self.rollouts.rewards = self.curriculum.rewards
 
     async def _next_batch(self) -> RolloutBatch[Rollout]:
         """Return the next batch once it is complete.
@@ -207,12 +282,12 @@ class TrainingLoop:
         Raises:
             TrainingError: nothing can be learned from, or no attempt can fill it.
         """
-        self._heartbeat.begin(self.step + 1, COLLECTING)
-        if self._stored.is_offline(self.step + 1):
+        self.heartbeat.begin(self.step + 1, COLLECTING)
+        if self.stored.is_offline(self.step + 1):
             return self.scheduler.empty_batch()
-        self.scheduler.settings = self._stored.collector(self.step + 1, self._curriculum.collector)
+        self.scheduler.settings = self.stored.collector(self.step + 1, self.curriculum.collector)
         while True:
-            if self._recipe.synchronous:
+            if self.recipe.synchronous:
                 under_way = await self._run_synchronous_batch()
             else:
                 self._start_rollouts()
@@ -229,7 +304,7 @@ class TrainingLoop:
                     f"step {self.step + 1} can get no batch: no attempt is under way and no further problem can be "
                     f"drawn ({self.scheduler.ledger()}); look at the data and the curriculum"
                 )
-            if not self._recipe.synchronous:
+            if not self.recipe.synchronous:
                 self._changed.clear()
                 await self._changed.wait()
 
@@ -237,16 +312,15 @@ class TrainingLoop:
         if self.step > self._saved_step:
             await self._save()
         await self._settle_checkpoint()
-        out = self._components.out
         message = (
             f"step {self.step + 1} found nothing to learn from: {self._stall_monitor.report()} Mend the cause, and "
-            f"`goldilocks train --resume {out}` goes on from step {self._saved_step}."
+            f"`goldilocks train --resume {self.out}` goes on from step {self._saved_step}."
         )
-        atomic_write(out / STALLED, json.dumps({"step": self.step, "message": message}, ensure_ascii=False) + "\n")
+        atomic_write(self.out / STALLED, json.dumps({"step": self.step, "message": message}, ensure_ascii=False) + "\n")
         raise TrainingError(message)
 
     def _start_rollouts(self) -> None:
-        if self._recipe.synchronous or self._error is not None or self._stored.is_offline(self.step + 1):
+        if self.recipe.synchronous or self._error is not None or self.stored.is_offline(self.step + 1):
             return
         while (request := self.scheduler.admit()) is not None:
             task = asyncio.create_task(self._run_rollout(request))
@@ -254,55 +328,43 @@ class TrainingLoop:
             task.add_done_callback(self._on_task_done)
 
     async def _run_rollout(self, request: RolloutRequest) -> None:
-        completion = await self._generate(request)
-        if isinstance(completion, str):
-            self.scheduler.mark_failed(request, completion)
-        else:
-            self.scheduler.mark_generated(request)
-            self._start_rollouts()
-            self._record_rollout(request, await self._rollouts.verify(self._task(request), completion, request.group))
+        self._record(request, await self._judge(request, await self._generate(request)))
         self._start_rollouts()
 
     async def _run_synchronous_batch(self) -> int:
         requests = list(iter(self.scheduler.admit, None))
-        completions = await asyncio.gather(*(self._generate(request) for request in requests))
+        completions = await asyncio.gather(*map(self._generate, requests))
         outcomes = await asyncio.gather(*map(self._judge, requests, completions))
         for request, outcome in zip(requests, outcomes, strict=True):
-            if isinstance(outcome, str):
-                self.scheduler.mark_failed(request, outcome)
-            else:
-                self.scheduler.mark_generated(request)
-                self._record_rollout(request, outcome)
+            self._record(request, outcome)
         return len(requests)
 
     async def _judge(self, request: RolloutRequest, completion: TokenCompletion | str) -> Rollout | str:
         if isinstance(completion, str):
             return completion
-        return await self._rollouts.verify(self._task(request), completion, request.group)
+        self.scheduler.mark_generated(request)
+        self._start_rollouts()
+        return await self.rollouts.verify(self.tasks[request.problem], completion, request.group)
 
     async def _generate(self, request: RolloutRequest) -> TokenCompletion | str:
-        """Generate one rollout, or return why there is none.
-
-        Raises:
-            PolicyError: more than n_async generations failed in a row, or too many were refused.
-        """
-        assert self._components.generator is not None  # else every step is offline
+        """Generate one rollout, or return why there is none."""
+        assert self.generator is not None  # else every step is offline
         try:
-            completion = await self._rollouts.generate(
-                self._components.generator, self._task(request), request.group, request.index, self._max_tokens
+            completion = await self.rollouts.generate(
+                self.generator, self.tasks[request.problem], request.group, request.index, self._max_tokens
             )
         except RequestRefused as refusal:
             self._stall_monitor.record_failure(request.problem, str(refusal))
             if request.problem not in self._refused:
-                self._components.metrics_logger.log_message(f"problem {request.problem} is left out: {refusal}")
+                self.logger.log_message(f"problem {request.problem} is left out: {refusal}")
             self._refused.add(request.problem)
             self._refusals.count_refusal(request.problem, refusal)
             return REFUSED
         except PolicyError as error:
             self._consecutive_failures += 1
-            self._components.metrics_logger.log_message(f"problem {request.problem}: {error}")
+            self.logger.log_message(f"problem {request.problem}: {error}")
             self._stall_monitor.record_failure(request.problem, str(error))
-            if self._consecutive_failures > self._recipe.collector.n_async:
+            if self._consecutive_failures > self.recipe.collector.n_async:
                 raise
             return GENERATION_FAILED
         self._consecutive_failures = 0
@@ -310,21 +372,24 @@ class TrainingLoop:
         return completion
 
     def _draw_problem(self) -> str | None:
-        drawn = (self._curriculum.draw_problem() for _ in range(_MAX_DRAWS))
+        drawn = (self.curriculum.draw_problem() for _ in range(_MAX_DRAWS))
         return next((problem for problem in drawn if problem not in self._refused), None)
 
-    def _record_rollout(self, request: RolloutRequest, rollout: Rollout) -> None:
+    def _record(self, request: RolloutRequest, outcome: Rollout | str) -> None:
+        if isinstance(outcome, str):
+            self.scheduler.mark_failed(request, outcome)
+            return
         row = {"group": request.group, "index": request.index, "step": self.step, "admitted": request.version}
-        self._components.logs["attempts"].append({**row, **rollout.row()})
-        origin = rollout_origin(TRAINING_ATTEMPTS, self.step, request.version, rollout, request.group)
-        self._components.attempt_log.record(self._task(request), rollout, request.index, origin)
-        self.scheduler.mark_judged(request, rollout)
+        self.logs["attempts"].append({**row, **outcome.row()})
+        origin = rollout_origin(TRAINING_ATTEMPTS, self.step, request.version, outcome, request.group)
+        self.attempt_log.record(self.tasks[request.problem], outcome, request.index, origin)
+        self.scheduler.mark_judged(request, outcome)
 
     def _decide_group(self, rollouts: Sequence[Rollout]) -> GroupDecision:
         judged = [rollout for rollout in rollouts if not rollout.reward.excluded]
         correct = sum(rollout.reward.correct for rollout in judged)
-        self._curriculum.record_group(rollouts[0].problem, self.step, correct, len(judged))
-        objective = self._recipe.objective
+        self.curriculum.record_group(rollouts[0].problem, self.step, correct, len(judged))
+        objective = self.recipe.objective
         rewards = [rollout.reward for rollout in rollouts]
         decision = objective_of(objective).decide(rewards, objective)
         tokens, finishes = [one.tokens for one in rollouts], [one.completion.finish for one in rollouts]
@@ -340,45 +405,37 @@ class TrainingLoop:
 
     async def _update_generators(self) -> float:
         """Send the newest weights and return the seconds; write a due trajectory."""
-        self._heartbeat.begin(self.step, UPDATING)
-        version = self.scheduler.batches_taken
-        state = await self._on_thread(self._components.trainer.full_state_dict)
-        generator, every = self._components.generator, self._recipe.checkpoints.trajectory
-        seconds = await generator.update_weights(state, version) if generator is not None else 0.0
+        self.heartbeat.begin(self.step, UPDATING)
+        version, every = self.scheduler.batches_taken, self.recipe.checkpoints.trajectory
+        state = await self._on_thread(self.trainer.full_state_dict)
+        seconds = await self.generator.update_weights(state, version) if self.generator is not None else 0.0
         if every is not None and version % every == 0:
-            await self._on_thread(self._save_to_trajectory, version, state)
+            await self._on_thread(self._save_model, self.out / "trajectory" / f"v{version:08}", state)
         return seconds
-
-    def _save_to_trajectory(self, version: int, state: Mapping[str, Tensor]) -> None:
-        components = self._components
-        folder = components.out / "trajectory" / f"v{version:08}"
-        save_model(components.trainer.model, components.tokenizer, folder, asked=self._recipe.trained, state=state)
 
     def _state(self) -> dict[str, Any]:
         """Return the state of one moment; nothing is awaited meanwhile."""
         return {
             "collector": self.scheduler.state(),
-            "curriculum": self._curriculum.state(),
-            "values": dict(self._values) if getattr(self._recipe.objective, "value", "") == "learned" else {},
-            "logs": {name: log.offset() for name, log in self._components.logs.items()},
+            "curriculum": self.curriculum.state(),
+            "values": dict(self.values) if getattr(self.recipe.objective, "value", "") == "learned" else {},
+            "logs": {name: log.offset() for name, log in self.logs.items()},
         }
 
     async def _save(self) -> None:
         """Copy a checkpoint's content, and write it while the run goes on."""
-        self._heartbeat.begin(self.step, SAVING)
-        components, state = self._components, self._state()
-        state["attempt_parts"] = await asyncio.wrap_future(components.attempt_log.checkpoint())
+        self.heartbeat.begin(self.step, SAVING)
+        state = self._state()
+        state["attempt_parts"] = await asyncio.wrap_future(self.attempt_log.checkpoint())
         await self._settle_checkpoint()
-        begun = partial(PendingCheckpoint, keep=self._recipe.checkpoints.keep)
-        pending = await self._on_thread(
-            begun, components.out, self.step, components.trainer, state, components.tokenizer
-        )
+        begun = partial(PendingCheckpoint, keep=self.recipe.checkpoints.keep)
+        pending = await self._on_thread(begun, self.out, self.step, self.trainer, state, self.tokenizer)
         self._writing = asyncio.ensure_future(self._finish(pending))
 
     async def _finish(self, pending: PendingCheckpoint) -> None:
         await asyncio.to_thread(pending.finish)
         self._saved_step = pending.step
-        self._components.mirror.wake()
+        self.mirror.wake()
 
     async def _settle_checkpoint(self) -> None:
         """Wait for the current write and raise its error."""
@@ -394,10 +451,7 @@ class TrainingLoop:
 
     @property
     def _max_tokens(self) -> int:
-        return self._curriculum.rewards.max_length
-
-    def _task(self, request: RolloutRequest) -> TrainingTask:
-        return self._components.tasks[request.problem]
+        return self.curriculum.rewards.max_length
 
     async def _on_thread(self, work: Any, *values: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *values)

@@ -7,24 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from curation.policies.chat_templates import folder_stop_tokens, special_tokens
+from curation.policies.chat_templates import StopTokens, special_tokens
 from training.checks.generator_logprobs import GeneratorChecks
 from training.checks.packed_logprobs import check_packing, probe_samples
-from training.checks.prompts import ROOM, TEMPLATE, check_prompts, check_room, short_tasks
+from training.checks.prompts import ROOM, TEMPLATE, PromptChecks, short_tasks
 from training.checks.results import ENGINES, EXACT, ROUTED, CheckResult
 from training.engines.placement import EXPERT_COUNTS
 from training.generation.generators import Generator
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
-from training.rollouts.rollouts import render_prompt
 from training.rollouts.tasks import TrainingTask
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
 
 _SAID = (TEMPLATE, ROOM)
 """Checks with printed remarks."""
@@ -41,35 +35,30 @@ class Preflight:
     """The checks of one run, on rank 0."""
 
     recipe: TrainRecipe
-    folder: Path
+    stops: StopTokens
     trainer: Trainer
-    tokenizer: PreTrainedTokenizerBase
+    prompts: PromptChecks
     tasks: Mapping[str, TrainingTask]
     results: list[CheckResult] = field(default_factory=list)
 
     def before_generation(self) -> Sequence[CheckResult]:
         """Run the checks that need no generator."""
-        recipe, tags = self.recipe, self.recipe.tags
-        stops = folder_stop_tokens(self.folder, self.tokenizer)
-        found = check_prompts(self.tokenizer, recipe.solving_prompt, short_tasks(self.tasks.values()), stops, tags)
+        found = self.prompts.template(short_tasks(self.tasks.values())[0], self.stops)
         if all(result.passed for result in found):
-            room = check_room(
-                self.tokenizer,
-                recipe.solving_prompt,
-                self.tasks.values(),
-                tags,
-                context=context_of(recipe, self._config),
-                max_tokens=recipe.rewards.max_length,
-                packing=self.trainer.scorer.packing,
-            )
-            found = [*found, room, self._packing()]
+            context, max_tokens = context_of(self.recipe, self._config), self.recipe.rewards.max_length
+            micro_batch = self.trainer.scorer.packing.micro_batch_tokens
+            found = [
+                *found,
+                self.prompts.room(self.tasks.values(), context, max_tokens, micro_batch),
+                self._packing(),
+            ]
         self.results += found
         return found
 
     async def of_generator(self, generator: Generator) -> Sequence[CheckResult]:
         """Check the running generator."""
         trainer, kind = self.trainer, self.recipe.trained.model_dump()["kind"]
-        prompts, tolerance = self._prompts(), self._generator_tolerance()
+        prompts, tolerance = self._short_prompts(), self._generator_tolerance()
         checks = GeneratorChecks(generator, trainer.scorer, trainer.full_state_dict, prompts, kind, tolerance)
         found = await checks.run()
         self.results += found
@@ -86,18 +75,17 @@ class Preflight:
         ]
 
     def _packing(self) -> CheckResult:
-        special = special_tokens(self.tokenizer)
-        known = min(len(self.tokenizer), int(self._config.vocab_size))
+        tokenizer = self.prompts.tokenizer
+        special, known = special_tokens(tokenizer), min(len(tokenizer), int(self._config.vocab_size))
         ordinary = [token for token in range(known) if token not in special]
         window = getattr(self._config, "sliding_window", None)
         if window is not None and window >= self.recipe.rewards.max_length:
             window = None  # hardly a sequence of this run is longer
-        samples = probe_samples(self._prompts()[0], ordinary, window)
+        samples = probe_samples(self._short_prompts()[0], ordinary, window)
         return check_packing(self.trainer.scorer, samples, rounded=self._rounded)
 
-    def _prompts(self) -> list[tuple[int, ...]]:
-        short, recipe = short_tasks(self.tasks.values()), self.recipe
-        return [render_prompt(self.tokenizer, recipe.solving_prompt, task, recipe.tags) for task in short]
+    def _short_prompts(self) -> list[tuple[int, ...]]:
+        return [self.prompts.render(task) for task in short_tasks(self.tasks.values())]
 
     def _generator_tolerance(self) -> float:
         # servers do not say their type, and vLLM's `auto` is a half one for weights in fp32 too

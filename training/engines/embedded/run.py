@@ -31,12 +31,12 @@ from contextlib import AsyncExitStack, ExitStack, closing, contextmanager
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch.distributed as dist
 
 from curation.config import EndpointModel, VllmModel
-from curation.policies.chat_templates import StopTokens, folder_stop_tokens
+from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.policies.endpoint import Endpoint
 from curation.questions.doubtful_verdicts import PROMPT
@@ -44,12 +44,11 @@ from curation.records import SourceError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from curation.verify.own_judges import find_judge
-from training.checks.prompts import without_room
+from training.checks.prompts import PromptChecks
 from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
-from training.engines.embedded.components import LoopComponents
-from training.engines.embedded.heartbeat import CHECKING, PROGRESS_S, Heartbeat
+from training.engines.embedded.heartbeat import CHECKING
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight, context_of
 from training.engines.embedded.servers import generator_servers, served
@@ -76,9 +75,6 @@ from training.stored.batches import open_stored
 from training.stored.shown import open_shown
 from training.stored.tokens import TokenWriter
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
 LEFT_OUT = "left_out.jsonl"
 
 LOGS = ("metrics", "attempts", "batches", "changes")
@@ -96,7 +92,8 @@ def train(
     Raises:
         GoldilocksError: the recipe, the folder or an engine has a fault.
     """
-    folder = model_folder(recipe, recipe_folder)
+    folder = resolve_model(recipe.trained.model, recipe_folder)
+    require_model(folder)
     with closing(DistributedContext(recipe.compute)) as context, ExitStack() as stack:
         if context.is_rank_zero:
             stack.enter_context(lock_folder(out, PATIENCE_S if resume else 0.0, _say))
@@ -127,21 +124,19 @@ def _open_trainer(recipe: TrainRecipe, recipe_folder: Path, folder: Path, contex
 
 
 def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
-    """Check the recipe's model and generators without training; under torchrun only rank 0 returns results.
-
-    Raises:
-        GoldilocksError: the recipe or an engine has a fault.
-    """
-    folder = model_folder(recipe, recipe_folder)
+    """Check the recipe's model and generators without training; under torchrun only rank 0 returns results."""
+    folder = resolve_model(recipe.trained.model, recipe_folder)
+    require_model(folder)
     with closing(DistributedContext(recipe.compute)) as context:
         trainer = Trainer(folder, recipe, context)
         if not context.is_rank_zero:
             trainer.follow()
             return []
         tasks, tokenizer = load_tasks(recipe.data, Split.TRAIN, recipe_folder), load_tokenizer(folder)
-        for line in _leave_out_long(recipe, trainer, tokenizer, tasks, []):
+        prompts = PromptChecks(tokenizer, recipe.solving_prompt, recipe.tags)
+        for line in _leave_out_long(recipe, trainer, prompts, tasks, []):
             _say(line)
-        preflight = Preflight(recipe, folder, trainer, tokenizer, tasks)
+        preflight = Preflight(recipe, folder_stop_tokens(folder, tokenizer), trainer, prompts, tasks)
         if all(result.passed for result in preflight.before_generation()):
             with _opened_generator(recipe, recipe_folder, folder, ()) as generator:
                 if generator is not None:
@@ -172,17 +167,6 @@ async def _check_generator(preflight: Preflight, generator: Generator) -> None:
         await preflight.of_generator(generator)
 
 
-def model_folder(recipe: TrainRecipe, recipe_folder: Path) -> Path:
-    """Return the folder of the first model.
-
-    Raises:
-        PolicyError: there is none.
-    """
-    folder = resolve_model(recipe.trained.model, recipe_folder)
-    require_model(folder)
-    return folder
-
-
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
@@ -197,18 +181,16 @@ def _run_rank_zero(
     servers: Sequence[str],
 ) -> dict[str, Any]:
     """Train on rank 0 and save the model; return the run's summary."""
-    tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
-    held_out: list[TrainingTask] = []
-    if (asked := recipe.evaluation.data) is not None:
-        problems = load_tasks(asked, Split.HELD_OUT, recipe_folder)
-        held_out = list(islice(problems.values(), recipe.evaluation.problems))
-    checkpoint = last_checkpoint(out)
-    tokenizer = load_tokenizer(folder)
-    too_long = _leave_out_long(recipe, trainer, tokenizer, tasks, held_out, out / LEFT_OUT)
+    tasks, asked = load_tasks(recipe.data, Split.TRAIN, recipe_folder), recipe.evaluation
+    problems = load_tasks(asked.data, Split.HELD_OUT, recipe_folder) if asked.data is not None else {}
+    held_out = list(islice(problems.values(), asked.problems))
+    checkpoint, tokenizer = last_checkpoint(out), load_tokenizer(folder)
+    prompts = PromptChecks(tokenizer, recipe.solving_prompt, recipe.tags)
+    too_long = _leave_out_long(recipe, trainer, prompts, tasks, held_out, out / LEFT_OUT)
     stops = folder_stop_tokens(folder, tokenizer)
     if stops.added:  # the model that is saved must name every token that ended its responses in training
         trainer.model.generation_config.eos_token_id = list(stops.ids)
-    preflight = Preflight(recipe, folder, trainer, tokenizer, tasks) if recipe.checks else None
+    preflight = Preflight(recipe, stops, trainer, prompts, tasks) if recipe.checks else None
     if preflight is not None:
         require_passed(preflight.before_generation(), recipe.trained.model)
     curriculum = open_curriculum(recipe, tasks)
@@ -227,23 +209,24 @@ def _run_rank_zero(
         verifiers = stack.enter_context(
             Verifiers((*tasks.values(), *held_out), verifier_workers(), recipe.rewards, own_judges)
         )
-        prompt, rewards = recipe.solving_prompt, curriculum.rewards
-        rollouts = RolloutRunner(tokenizer, prompt, verifiers, rewards, recipe.seed, recipe.tags)
+        rollouts = RolloutRunner(tokenizer, prompts.prompt, verifiers, curriculum.rewards, recipe.seed, recipe.tags)
         monitors = open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json"))
         first = checkpoint.step + 1 if checkpoint is not None else 0
-        metrics_logger = MetricsLogger(out, logs["metrics"], recipe.steps, first, monitors)
-        stack.callback(metrics_logger.close)
+        logger = MetricsLogger(out, logs["metrics"], recipe.steps, first, monitors)
+        stack.callback(logger.close)
         generator = stack.enter_context(_opened_generator(recipe, recipe_folder, folder, servers))
-        for remark in (*too_long, *_remarks(recipe, stops, tokenizer, trainer, generator)):
-            metrics_logger.log_message(remark)
-        writer = TokenWriter(tokenizer, stops, recipe.tags)
-        stored = asyncio.run(
-            open_stored(recipe, recipe_folder, out, tasks, rollouts, writer, metrics_logger.log_message)
-        )
-        metrics_logger.total = stored.steps
-        shown = asyncio.run(open_shown(recipe, recipe_folder, tasks, rollouts, writer, metrics_logger.log_message))
-        attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
-        components = LoopComponents(
+        remarks = [*too_long, *(f"warning: {warning}" for warning in recipe.warnings())]
+        if stops.added:
+            remarks.append(stops.phrase(tokenizer))
+        if (way := getattr(generator, "way", None)) is not None:
+            remarks.append(f"new weights reach the servers by {way}")
+        remarks += filter(None, [trainer.packing_note])
+        for remark in remarks:
+            logger.log_message(remark)
+        opening = (tasks, rollouts, TokenWriter(tokenizer, stops, recipe.tags), logger.log_message)
+        stored = asyncio.run(open_stored(recipe, recipe_folder, out, *opening))
+        logger.total = stored.steps
+        loop = TrainingLoop(
             recipe,
             out,
             tasks,
@@ -254,15 +237,15 @@ def _run_rank_zero(
             rollouts,
             curriculum,
             logs,
-            metrics_logger,
-            attempt_log,
-            Heartbeat(metrics_logger, rollouts, PROGRESS_S, recipe.collector.n_batch),
+            logger,
+            stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint)),
             stored,
             mirror,
             values,
-            shown,
+            asyncio.run(open_shown(recipe, recipe_folder, *opening)),
+            checkpoint,
         )
-        summary = asyncio.run(_run(components, checkpoint, preflight, recipe_folder, verifiers))
+        summary = asyncio.run(_run(loop, preflight, recipe_folder, verifiers))
         save_model(trainer.model, tokenizer, out / "model", asked=recipe.trained, state=trainer.full_state_dict())
         shutil.rmtree(out / "adapter", ignore_errors=True)
         trainer.write_adapters(out / "adapter")
@@ -272,17 +255,17 @@ def _run_rank_zero(
 def _leave_out_long(
     recipe: TrainRecipe,
     trainer: Trainer,
-    tokenizer: PreTrainedTokenizerBase,
+    prompts: PromptChecks,
     tasks: dict[str, TrainingTask],
     held_out: list[TrainingTask],
     file: Path | None = None,
 ) -> list[str]:
     """Remove problems whose prompts fill the context, and list them in ``file``; return a remark, if any."""
     context = context_of(recipe, trainer.model.config.get_text_config())
-    found = without_room(tokenizer, recipe.solving_prompt, [*tasks.values()], recipe.tags, context)
+    found = prompts.without_room([*tasks.values()], context)
     if len(found) == len(tasks):
         raise SourceError(f"every prompt fills the context of {context:,} tokens; take a longer context")
-    found |= without_room(tokenizer, recipe.solving_prompt, held_out, recipe.tags, context)
+    found |= prompts.without_room(held_out, context)
     for name in found.keys() & tasks.keys():
         del tasks[name]
     held_out[:] = [task for task in held_out if task.id not in found]
@@ -299,66 +282,44 @@ def _leave_out_long(
     return [line]
 
 
-def _remarks(
-    recipe: TrainRecipe,
-    stops: StopTokens,
-    tokenizer: PreTrainedTokenizerBase,
-    trainer: Trainer,
-    generator: Generator | None,
-) -> Iterator[str]:
-    yield from (f"warning: {warning}" for warning in recipe.warnings())
-    if stops.added:
-        yield stops.phrase(tokenizer)
-    if (way := getattr(generator, "way", None)) is not None:
-        yield f"new weights reach the servers by {way}"
-    if trainer.packing_note is not None:
-        yield trainer.packing_note
-
-
 async def _run(
-    components: LoopComponents,
-    checkpoint: Checkpoint | None,
-    preflight: Preflight | None,
-    recipe_folder: Path,
-    verifiers: Verifiers,
+    loop: TrainingLoop, preflight: Preflight | None, recipe_folder: Path, verifiers: Verifiers
 ) -> dict[str, Any]:
+    recipe = loop.recipe
     async with AsyncExitStack() as stack:
-        heartbeat = await stack.enter_async_context(components.heartbeat)
-        if components.generator is not None:
-            await stack.enter_async_context(components.generator)
-        verify = components.recipe.verify
-        if verify.model is not None:
-            settings = components.recipe.models[verify.model]
+        await stack.enter_async_context(loop.heartbeat)
+        if loop.generator is not None:
+            await stack.enter_async_context(loop.generator)
+        if recipe.verify.model is not None:
+            settings = recipe.models[recipe.verify.model]
             assert isinstance(settings, EndpointModel)  # others are refused
             policy = await stack.enter_async_context(Endpoint(settings, recipe_folder, PROMPT))
-            verifiers.questions = DoubtfulVerdicts(policy, MAX_QUESTIONS, components.out)
+            verifiers.questions = DoubtfulVerdicts(policy, MAX_QUESTIONS, loop.out)
         if preflight is not None:
-            heartbeat.begin(0, CHECKING)
-            if components.generator is not None:
-                require_passed(await preflight.of_generator(components.generator), components.recipe.trained.model)
+            loop.heartbeat.begin(0, CHECKING)
+            if loop.generator is not None:
+                require_passed(await preflight.of_generator(loop.generator), recipe.trained.model)
             for line in preflight.lines():
-                components.metrics_logger.log_message(line)
-        loop = TrainingLoop(components, checkpoint)
+                loop.logger.log_message(line)
         ledger = await loop.run()
     return {
-        "name": components.recipe.name,
+        "name": recipe.name,
         "steps": loop.step,
         "ledger": {**asdict(ledger), "dropped": dict(ledger.dropped)},
         "evaluations": {str(step): asdict(result) for step, result in loop.evaluations.items()},
-        "problems": components.curriculum.pool_sizes(),
+        "problems": loop.curriculum.pool_sizes(),
     }
 
 
 def _attempt_log(
     recipe: TrainRecipe, out: Path, folder: Path, verifiers: Verifiers, checkpoint: Checkpoint | None
 ) -> AttemptLog:
-    group, attempts = recipe.collector.group_size, recipe.evaluation.attempts
-    drawing = {"temperature": recipe.temperature, "max_tokens": recipe.rewards.max_length, "seed": recipe.seed}
+    per_problem = {TRAINING_ATTEMPTS: recipe.collector.group_size, EVALUATION_ATTEMPTS: recipe.evaluation.attempts}
     return AttemptLog(
         out,
         recipe.attempt_store,
-        {TRAINING_ATTEMPTS: group, EVALUATION_ATTEMPTS: attempts},
-        drawing,
+        per_problem,
+        {"temperature": recipe.temperature, "max_tokens": recipe.rewards.max_length, "seed": recipe.seed},
         lambda: f"{folder.resolve().name}@{folder_revision(folder)}+training:{recipe.name}",
         recipe.solving_prompt.version,
         verifiers,

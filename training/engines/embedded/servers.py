@@ -103,11 +103,7 @@ class ServerProcesses:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Run all servers within the block, which begins when one is healthy.
-
-        Raises:
-            PolicyError: every server has died.
-        """
+        """Run all servers within the block, which begins when one is healthy."""
         threads = [threading.Thread(target=self._watch, args=(one,), daemon=True) for one in self.replicas]
         try:
             for thread in threads:
@@ -194,11 +190,7 @@ def _free_ports(count: int) -> list[int]:
 def generator_servers(
     recipe: TrainRecipe, recipe_folder: Path, shares: Sequence[tuple[str, ...]]
 ) -> Iterator[tuple[str, ...]]:
-    """Start a server per share of GPUs, and yield their addresses.
-
-    Raises:
-        PolicyError: vLLM is not installed, or no server starts.
-    """
+    """Start a server per share of GPUs, and yield their addresses."""
     settings = recipe.trained
     if not shares or not isinstance(settings, VllmModel):
         yield ()

@@ -1,6 +1,7 @@
 """Compile a training recipe into a configuration of verl 0.9.1 and its v1 trainer; pure.
 
-`training.engines.verl.inside` merges it into `verl/trainer/config/ppo_trainer.yaml` and refuses unknown keys:
+`training.engines.verl.inside` merges `fixed.yaml` and it into `verl/trainer/config/ppo_trainer.yaml` and refuses
+unknown keys:
 
     n_batch, n_minibatch    a step is `parameter_sync_step` optimiser steps on n_minibatch rollouts each, and one update
     n_async                 at most max_staleness further batches in flight, trained on in order
@@ -22,10 +23,9 @@ from typing import Any
 from curation.config import VllmModel
 from curation.config.loading import parse_settings
 from curation.records import ConfigError
-from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM
-from training.engines.placement import VerlPlacement, expert_parallel
+from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM, MAX_PROMPT_TOKENS
+from training.engines.placement import VerlPlacement
 from training.engines.verl.environment import RAY_TOKENS
-from training.engines.verl.settings import MAX_PROMPT_TOKENS
 from training.objectives.presets import GroupCreditSettings
 from training.recipe import TrainRecipe
 
@@ -40,12 +40,6 @@ RECIPE_VARIABLE = "GOLDILOCKS_VERL_RUN"
 
 TRAIN, HELD_OUT = "train.parquet", "held_out.parquet"
 """Files of the problems, in a run's folder `verl`."""
-
-REWARD_WORKERS = 8
-"""Processes of verl's reward loop."""
-
-_EPOCHS = 10**9
-"""Never reached: verl ends by steps."""
 
 _SHARED_MEMORY = 0.5
 """Max share of memory for generation on a GPU that also trains."""
@@ -65,8 +59,6 @@ def compile_recipe(
     out: Path,
     placement: VerlPlacement,
     *,
-    experts: bool,
-    gpus_per_node: int,
     begun_at: int = 0,
     ends_at: int | None = None,
     recipe_folder: Path = Path(),
@@ -76,30 +68,26 @@ def compile_recipe(
     ``values`` are merged, and every key must be verl's; ``added`` may add keys to open tables; ``overrides`` are the
     recipe's ``key=value``, set last. All nodes must see the paths, which are absolute.
     """
+    collector, evaluates, experts = recipe.collector, recipe.evaluation.data is not None, placement.expert_parallel > 0
     values = {
-        "data": _data(recipe, out),
+        "data": {
+            "train_files": [str(out / "verl" / TRAIN)],
+            "val_files": [str(out / "verl" / (HELD_OUT if evaluates else TRAIN))],
+            "val_max_samples": -1 if evaluates else 1,
+            "train_batch_size": collector.n_batch // collector.group_size,
+            "max_prompt_length": MAX_PROMPT_TOKENS,
+            "max_response_length": recipe.rewards.max_length,
+            "seed": recipe.seed,
+        },
         "actor_rollout_ref": {
             "hybrid_engine": recipe.synchronous,
             "model": {
                 "path": str(model),
-                "use_remove_padding": True,
                 "enable_gradient_checkpointing": recipe.compute.activation_checkpointing,
                 **({} if experts else {"use_fused_kernels": False}),
             },
-            "actor": _actor(recipe, experts=experts, gpus_per_node=gpus_per_node),
+            "actor": _actor(recipe, placement.expert_parallel),
             "rollout": _rollout(recipe, placement),
-        },
-        "critic": {"enable": False},
-        "algorithm": {
-            "adv_estimator": NAME,
-            "use_kl_in_reward": False,
-            "filter_groups": {"enable": True, "metric": "reward"},
-            "rollout_correction": {"bypass_mode": True, "rollout_is": None, "rollout_rs": None},
-        },
-        "reward": {
-            "num_workers": REWARD_WORKERS,
-            "reward_manager": {"source": "register", "name": NAME},
-            "reward_model": {"enable": False},
         },
         "trainer": _trainer(recipe, out, placement) | {"total_training_steps": ends_at or recipe.steps},
     }
@@ -125,115 +113,73 @@ def compile_recipe(
     }
 
 
-def _data(recipe: TrainRecipe, out: Path) -> dict[str, Any]:
-    evaluates = recipe.evaluation.data is not None
-    return {
-        "train_files": [str(out / "verl" / TRAIN)],
-        "val_files": [str(out / "verl" / (HELD_OUT if evaluates else TRAIN))],
-        "val_max_samples": -1 if evaluates else 1,
-        "train_batch_size": recipe.collector.n_batch // recipe.collector.group_size,
-        "max_prompt_length": MAX_PROMPT_TOKENS,
-        "max_response_length": recipe.rewards.max_length,
-        "filter_overlong_prompts": True,
-        "truncation": "error",
-        "shuffle": False,  # our dataset draws
-        "dataloader_num_workers": 0,  # in the trainer's process, where the curriculum is
-        "seed": recipe.seed,
-        "custom_cls": {"path": f"pkg://{PLUGIN}.dataset", "name": "CurriculumDataset"},
-    }
-
-
-def _actor(recipe: TrainRecipe, *, experts: bool, gpus_per_node: int) -> dict[str, Any]:
+def _actor(recipe: TrainRecipe, expert_parallel: int) -> dict[str, Any]:
     optim, collector, settings, objective = recipe.optim, recipe.collector, recipe.verl, recipe.objective
     assert isinstance(objective, GroupCreditSettings)  # others are refused
     aggregation = objective.variant.loss_aggregation
-    common: dict[str, Any] = {
+    offload = {"param_offload": False, "optimizer_offload": False}
+    if expert_parallel:
+        engine: dict[str, Any] = {
+            "megatron": {
+                "tensor_model_parallel_size": 1,
+                "pipeline_model_parallel_size": 1,
+                "context_parallel_size": settings.sequence_parallel,
+                "expert_model_parallel_size": expert_parallel,
+                "use_mbridge": True,
+                **offload,
+            }
+        }
+    else:
+        engine = {
+            "strategy": "fsdp2",
+            "grad_clip": MAX_GRAD_NORM,
+            "ulysses_sequence_parallel_size": settings.sequence_parallel,
+            "fsdp_config": {
+                "model_dtype": "fp32",
+                "dtype": recipe.compute.dtype,
+                "ulysses_sequence_parallel_size": settings.sequence_parallel,
+                **offload,
+            },
+        }
+    constant = {"lr_scheduler_type": "constant", "zero_indexed_step": False}
+    return {
         "ppo_mini_batch_size": collector.minibatch_size // collector.group_size,
-        "ppo_epochs": 1,
-        "shuffle": False,
-        "use_dynamic_bsz": True,
         "ppo_max_token_len_per_gpu": recipe.packing.micro_batch_tokens,
-        "use_kl_loss": False,
         "entropy_coeff": getattr(objective, "entropy_coef", 0.0),
-        "calculate_entropy": True,
         "loss_agg_mode": _ENTROPY_MEANS[aggregation],
         "loss_scale_factor": recipe.rewards.max_length if aggregation == "constant" else None,
-        "policy_loss": {"loss_mode": NAME},
-        "checkpoint": {
-            "save_contents": ["model", "optimizer", "extra", "hf_model"],
-            "load_contents": ["model", "optimizer", "extra"],
+        "optim": {
+            "lr": optim.learning_rate,
+            "lr_warmup_steps": optim.warmup_steps,
+            "weight_decay": 0.0,
+            "betas": list(ADAM_BETAS),
+            "clip_grad": MAX_GRAD_NORM,
+            **({"lr_decay_style": "constant"} if expert_parallel else constant),
         },
-    }
-    rates: dict[str, Any] = {
-        "lr": optim.learning_rate,
-        "lr_warmup_steps": optim.warmup_steps,
-        "weight_decay": 0.0,
-        "betas": list(ADAM_BETAS),
-        "clip_grad": MAX_GRAD_NORM,
-    }
-    if experts:
-        cut: dict[str, Any] = {
-            "tensor_model_parallel_size": 1,
-            "pipeline_model_parallel_size": 1,
-            "context_parallel_size": settings.sequence_parallel,
-            "expert_model_parallel_size": expert_parallel(settings, gpus_per_node),
-            "param_offload": False,
-            "optimizer_offload": False,
-            "use_mbridge": True,
-        }
-        return {**common, "optim": {**rates, "lr_decay_style": "constant"}, "megatron": cut}
-    return {
-        **common,
-        "strategy": "fsdp2",
-        "grad_clip": MAX_GRAD_NORM,
-        "ulysses_sequence_parallel_size": settings.sequence_parallel,
-        "optim": {**rates, "lr_scheduler_type": "constant", "zero_indexed_step": False},
-        "fsdp_config": {
-            "param_offload": False,
-            "optimizer_offload": False,
-            "model_dtype": "fp32",
-            "dtype": recipe.compute.dtype,
-            "ulysses_sequence_parallel_size": settings.sequence_parallel,
-        },
+        **engine,
     }
 
 
 def _rollout(recipe: TrainRecipe, placement: VerlPlacement) -> dict[str, Any]:
     collector, model, tensor = recipe.collector, recipe.trained, recipe.tensor_parallel
     assert isinstance(model, VllmModel)  # others are refused
-    memory = min(model.gpu_memory, _SHARED_MEMORY) if recipe.synchronous else model.gpu_memory
-    per_engine = max(collector.n_async * tensor // placement.generators, 1)
     apart = {
         "nnodes": placement.rollout_nodes,
         "n_gpus_per_node": placement.rollout_gpus,
         "checkpoint_engine": {"backend": "nccl"},
     }
     return {
-        "name": "vllm",
-        "mode": "async",
         "n": collector.group_size,
         "temperature": recipe.temperature,
-        "top_p": 1.0,
-        "top_k": -1,
-        "do_sample": True,
-        "calculate_log_probs": True,
-        "logprobs_mode": "processed_logprobs",  # of the distribution drawn from
         "prompt_length": MAX_PROMPT_TOKENS,
         "response_length": recipe.rewards.max_length,
         "max_model_len": MAX_PROMPT_TOKENS + recipe.rewards.max_length,
         "tensor_model_parallel_size": tensor,
-        "gpu_memory_utilization": memory,
-        "max_num_seqs": per_engine,
+        "gpu_memory_utilization": min(model.gpu_memory, _SHARED_MEMORY if recipe.synchronous else 1.0),
+        "max_num_seqs": max(collector.n_async * tensor // placement.generators, 1),
         "seed": recipe.seed,
-        "log_prob_use_dynamic_bsz": True,
         "log_prob_max_token_len_per_gpu": recipe.packing.micro_batch_tokens,
-        "val_kwargs": {
-            "n": recipe.evaluation.attempts,
-            "do_sample": True,
-            "temperature": recipe.temperature,
-            "top_p": 1.0,
-            "top_k": -1,
-        },
+        "val_kwargs": {"n": recipe.evaluation.attempts, "temperature": recipe.temperature},
         **({} if recipe.synchronous else apart),
     }
 
@@ -242,18 +188,12 @@ def _trainer(recipe: TrainRecipe, out: Path, placement: VerlPlacement) -> dict[s
     collector, evaluates = recipe.collector, recipe.evaluation.data is not None
     batches_in_flight = min(max(collector.n_async / collector.n_batch, 1.0), float(max(collector.max_staleness, 1)))
     return {
-        "use_v1": True,
         "nnodes": placement.trainer_nodes,
         "n_gpus_per_node": placement.trainer_gpus,
-        "total_epochs": _EPOCHS,
-        "project_name": NAME,
         "experiment_name": recipe.name,
-        "logger": ["console", "file"],
         "save_freq": recipe.checkpoints.every,
         "max_actor_ckpt_to_keep": max(recipe.checkpoints.keep, 2),  # of one, it goes before the next has our state
         "default_local_dir": str(out / "verl" / "checkpoints"),
-        "resume_mode": "auto",
-        "checkpoint_callback_class": f"{PLUGIN}.callbacks.CurriculumCheckpoint",
         "test_freq": recipe.evaluation.every if evaluates else -1,
         "val_before_train": evaluates,
         "v1": {
@@ -264,11 +204,7 @@ def _trainer(recipe: TrainRecipe, out: Path, placement: VerlPlacement) -> dict[s
             },
             "sampler": {
                 "max_off_policy_threshold": collector.max_staleness + 1,
-                "max_off_policy_strategy": "wait",
-                "custom_sampler": {
-                    "path": f"pkg://{PLUGIN}.replay",
-                    "name": "GroupBuffer" if recipe.synchronous else "AsyncGroupBuffer",
-                },
+                "custom_sampler": {"name": "GroupBuffer" if recipe.synchronous else "AsyncGroupBuffer"},
             },
         },
     }
@@ -305,11 +241,7 @@ class RunFacts:
 
 @cache
 def run_facts() -> RunFacts:
-    """Return the run of this process.
-
-    Raises:
-        ConfigError: no run of verl started it.
-    """
+    """Return the run of this process."""
     text = os.environ.get(RECIPE_VARIABLE)
     if text is None:
         raise ConfigError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from curation.config import VllmModel
 from curation.records import ConfigError
-from training.engines.verl.settings import MAX_PROMPT_TOKENS
+from training.config import MAX_PROMPT_TOKENS
 from training.objectives.grpo import GrpoSettings
 from training.objectives.presets import GroupCreditSettings
 from training.recipe import TrainRecipe
@@ -14,11 +14,7 @@ KINDS = ("grpo", "aipo", "dppo")
 
 
 def refuse_what_differs(recipe: TrainRecipe) -> None:
-    """Refuse a recipe that verl would silently change.
-
-    Raises:
-        ConfigError: names the keys and what to set.
-    """
+    """Refuse a recipe that verl would silently change."""
     reasons = _refusals(recipe)
     if reasons:
         told = "; ".join(reasons)
@@ -49,7 +45,7 @@ def replacements(recipe: TrainRecipe) -> list[str]:
         told.append("The entropy bonus is verl's, a mean over the minibatch's tokens; here it has the loss's weights.")
     if isinstance(objective, GroupCreditSettings) and objective.variant.mask_truncated:
         told.append("A rollout counts as cut off where it has as many tokens as it may, even if the last one ends it.")
-    if recipe.curriculum is not None and recipe.curriculum.stages:
+    if recipe.stages:
         told.append(
             f"Each stage is a process of verl of its own, over one folder: a plateau ends it at the next checkpoint "
             f"(every {recipe.checkpoints.every} steps), and what is in flight then is begun anew by the next stage."

@@ -54,11 +54,7 @@ def find_interpreter() -> Path | None:
 
 
 def require_interpreter() -> Path:
-    """Return verl's interpreter.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """Return verl's interpreter."""
     path = find_interpreter()
     if path is None:
         raise ConfigError(
@@ -80,12 +76,7 @@ def process_environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def make(folder: Path, *, gpu: bool) -> None:
-    """Make the environment in ``folder`` anew; remove it on failure.
-
-    Raises:
-        ConfigError: this Python is too new for verl.
-        subprocess.CalledProcessError: an installation failed.
-    """
+    """Make the environment in ``folder`` anew; remove it on failure."""
     if sys.version_info >= (3, 13):
         raise ConfigError(
             f"verl {VERSION} needs Python below 3.13 and this is {sys.version.split()[0]}; call this with another, as "

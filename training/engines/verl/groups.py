@@ -102,21 +102,21 @@ class GroupLedger:
         closed, self._closed = self._closed, {}
         return closed
 
-    def at_checkpoint(self, step: int) -> bool:
-        """Close the saved step; return whether its stage ended.
+    def save(self, step: int, checkpoint: Path) -> bool:
+        """Close a saved step, write the state into verl's checkpoint, and return whether a stage ended.
 
         The next `after_step`, also of a resumed run, returns the metrics.
         """
         before = self.curriculum.stage
         self._close_step(step, may_end_stage=True)
+        atomic_write(checkpoint / STATE, json.dumps(self.state(), ensure_ascii=False) + "\n")
         return self.curriculum.stage != before
 
     def _close_step(self, step: int, *, may_end_stage: bool) -> None:
-        if step <= self._step:
-            return
-        self._step = step
-        self._closed = self._metrics()
-        self.curriculum.follow(step, self._closed, self._logs["changes"], may_end_stage=may_end_stage)
+        if step > self._step:
+            self._step = step
+            self._closed = self._metrics()
+            self.curriculum.follow(step, self._closed, self._logs["changes"], may_end_stage=may_end_stage)
 
     def state(self) -> dict[str, Any]:
         """Flush the logs; return the state as JSON."""
@@ -191,11 +191,3 @@ def open_ledger(rows: Iterable[Mapping[str, Any]], checkpoints: Path) -> GroupLe
 def the_ledger() -> GroupLedger:
     """Return the process's ledger."""
     return _LEDGERS[0]
-
-
-def save_state(step: int, checkpoint: Path) -> bool:
-    """Close a step, save the ledger, and return whether the stage ended."""
-    ledger = the_ledger()
-    has_ended = ledger.at_checkpoint(step)
-    atomic_write(checkpoint / STATE, json.dumps(ledger.state(), ensure_ascii=False) + "\n")
-    return has_ended

@@ -30,7 +30,7 @@ def compose(job: dict[str, Any]) -> Any:
     with initialize_config_dir(str(folder), version_base=None):
         config = hydra_compose("ppo_trainer", overrides=list(job["groups"]))
     OmegaConf.set_struct(config, True)
-    config.merge_with(OmegaConf.create(job["values"]))
+    config.merge_with(OmegaConf.load(Path(__file__).with_name("fixed.yaml")), OmegaConf.create(job["values"]))
     with open_dict(config):
         config.merge_with(OmegaConf.create(job["added"]))
     for override in job["overrides"]:

@@ -87,10 +87,11 @@ def _run_stage(
     recipe: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Path, interpreter: Path, mirror: RunMirror
 ) -> None:
     job = write_job(recipe, stage, recipe_folder, out)
-    if recipe.curriculum is not None and recipe.curriculum.stages:
-        of, lengths = len(recipe.curriculum.stages), stage.recipe.rewards
-        told = f"from step {stage.begun_at} to {stage.ends_at} at the latest, l_max = {lengths.max_length:,}"
-        _say(f"stage {stage.number + 1} of {of}: {told}, n_batch = {stage.recipe.collector.n_batch:,}")
+    if recipe.stages:
+        _say(
+            f"stage {stage.number + 1} of {len(recipe.stages)}: from step {stage.begun_at} to {stage.ends_at} at the "
+            f"latest, l_max = {stage.recipe.rewards.max_length:,}, n_batch = {stage.recipe.collector.n_batch:,}"
+        )
     shown = open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json"))
     log, copied = out / "verl" / "log.txt", last_step(out)
     begun = log.stat().st_size if log.exists() else 0
@@ -121,12 +122,7 @@ _REFUSED_TOKENS = ("InvalidAuthToken", "AuthenticationError")
 
 
 def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> None:
-    """Claim the run's folder, and write the problems and the differences.
-
-    Raises:
-        ConfigError: the GPUs cannot be divided.
-        StoreError: the folder holds another run, or none to resume.
-    """
+    """Claim the run's folder, and write the problems and the differences."""
     require_model(resolve_model(recipe.trained.model, recipe_folder))
     if why := placed(recipe, recipe_folder).why:
         _say(why)
@@ -148,8 +144,6 @@ def write_job(whole: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Pa
         model.absolute(),
         out,
         placed(whole, recipe_folder),
-        experts=has_experts(model),
-        gpus_per_node=gpus_per_node(stage.recipe),
         begun_at=stage.begun_at,
         ends_at=stage.ends_at,
         recipe_folder=recipe_folder.absolute(),
@@ -159,21 +153,14 @@ def write_job(whole: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Pa
 
 
 def placed(recipe: TrainRecipe, recipe_folder: Path) -> VerlPlacement:
-    """Return the GPUs that train and generate.
-
-    Raises:
-        ConfigError: they cannot be divided, or the model's sizes cannot be read.
-    """
-    experts = has_experts(resolve_model(recipe.trained.model, recipe_folder))
-    return place_verl(recipe, gpus_per_node(recipe), recipe_folder, experts=experts)
+    """Return the GPUs that train and generate."""
+    experts, gpus = has_experts(resolve_model(recipe.trained.model, recipe_folder)), recipe.verl.gpus_per_node
+    here = max(len(visible_gpus()), 1) if gpus == "auto" else gpus
+    return place_verl(recipe, here, recipe_folder, experts=experts)
 
 
 def check_configuration(out: Path, interpreter: Path) -> None:
-    """Have verl check a prepared run's configuration.
-
-    Raises:
-        EngineError: verl refuses it.
-    """
+    """Have verl check a prepared run's configuration."""
     job, log = out / "verl" / "job.json", out / "verl" / "check.txt"
     log.unlink(missing_ok=True)
     command = [str(interpreter), "-m", INSIDE, str(job), "--check"]
@@ -182,11 +169,7 @@ def check_configuration(out: Path, interpreter: Path) -> None:
 
 
 def publish_model(recipe: TrainRecipe, out: Path) -> Path:
-    """Copy verl's last checkpoint to the run's model.
-
-    Raises:
-        StoreError: there is none of the last step.
-    """
+    """Copy verl's last checkpoint to the run's model."""
     step = last_step(out)
     source = out / "verl" / "checkpoints" / f"global_step_{step}" / "actor" / "huggingface"
     if step < recipe.steps or not (source / "config.json").is_file() or not list(source.glob("*.safetensors")):
@@ -200,13 +183,6 @@ def publish_model(recipe: TrainRecipe, out: Path) -> Path:
         write_asked(aside, recipe.trained, BOXED)
         (aside / MARK).write_text(json.dumps({"revision": folder_revision(aside)}) + "\n", encoding="utf-8")
     return model
-
-
-def gpus_per_node(recipe: TrainRecipe) -> int:
-    """Return each node's GPUs: stated, or this machine's, at least 1."""
-    if recipe.verl.gpus_per_node != "auto":
-        return recipe.verl.gpus_per_node
-    return max(len(visible_gpus()), 1)
 
 
 def has_experts(model: Path) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from curation.storage.stages import atomic_write
 from training.recipe import TrainRecipe
-from training.rollouts.curriculum import CurriculumController
+from training.rollouts.curriculum import CurriculumController, open_curriculum
 
 STATE = "goldilocks.json"
 """Our state in a checkpoint of verl."""
@@ -52,8 +52,10 @@ def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
         if other > step:
             _remove(folder)
     remove_old(checkpoints, max(recipe.checkpoints.keep - 1, 1))
-    state = saved_state(checkpoints)
-    stage = _stage_of(recipe, _restored(recipe, state), step)
+    state, curriculum = saved_state(checkpoints), open_curriculum(recipe, {})
+    if state is not None:
+        curriculum.restore(state["curriculum"])
+    stage = _stage_of(recipe, curriculum, step)
     if state is not None and stage.number and state["curriculum"]["stage"][1] == step:
         for name in _OF_ONE_STAGE:
             _remove(checkpoints / f"global_step_{step}" / name)
@@ -62,9 +64,8 @@ def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
 
 def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
     """Yield a recipe's stages in order, as known before a run."""
-    curriculum, began = _restored(recipe, None), 0
-    stages = recipe.curriculum.stages if recipe.curriculum is not None else ()
-    for number in range(max(len(stages), 1)):
+    curriculum, began = open_curriculum(recipe, {}), 0
+    for number in range(max(len(recipe.stages), 1)):
         if number:
             curriculum.begin_stage(number)
         stage = _stage_of(recipe, curriculum, began, began)
@@ -94,21 +95,11 @@ def last_step(out: Path) -> int:
     return _marked(out / "verl" / "checkpoints")
 
 
-def _restored(recipe: TrainRecipe, state: Mapping[str, Any] | None) -> CurriculumController:
-    curriculum = CurriculumController(
-        (), recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed, recipe.collector
-    )
-    if state is not None:
-        curriculum.restore(state["curriculum"])
-    return curriculum
-
-
 def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, began: int | None = None) -> VerlStage:
-    stages = recipe.curriculum.stages if recipe.curriculum is not None else ()
-    if not stages:
+    if not recipe.stages:
         return VerlStage(recipe, 0, step, recipe.steps)
     number, own = curriculum.stage
-    steps = stages[number].steps if number + 1 < len(stages) else None
+    steps = recipe.stages[number].steps if number + 1 < len(recipe.stages) else None
     began = own if began is None else began
     ends_at = recipe.steps if steps is None else min(began + steps, recipe.steps)
     changes = {"rewards": curriculum.rewards, "objective": curriculum.objective, "collector": curriculum.collector}

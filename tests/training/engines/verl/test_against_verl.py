@@ -68,7 +68,7 @@ def prepared(folder: Path, made: TrainRecipe, tasks: list[TrainingTask], gpus: i
     """A folder with the job and the set of a run."""
     write_verl_set(tasks, made.solving_prompt, folder / "verl" / TRAIN)
     placed = place_verl(made, gpus, experts=False)
-    job = compile_recipe(made, WEIGHTS, folder, placed, experts=False, gpus_per_node=gpus)
+    job = compile_recipe(made, WEIGHTS, folder, placed)
     (folder / "job.json").write_text(json.dumps(job))
     return folder
 
@@ -104,7 +104,7 @@ def test_verl_composes_and_checks_what_is_compiled(tmp_path: Path) -> None:
                     verl={"nodes": nodes}, collector={"max_staleness": staleness, "n_async": 4096, "n_batch": 2048}
                 )
                 placed = place_verl(made, 8, experts=experts)
-                job = compile_recipe(made, WEIGHTS, tmp_path, placed, experts=experts, gpus_per_node=8)
+                job = compile_recipe(made, WEIGHTS, tmp_path, placed)
                 name = f"{nodes}x8-{'experts' if experts else 'dense'}-{staleness}"
                 (tmp_path / "jobs" / f"{name}.json").write_text(json.dumps(job))
     job["values"]["trainer"]["total_steps"] = 3

@@ -10,6 +10,7 @@ from typing import Any
 from curation.records import Domain, PromptRequest
 from tests.training.students import student
 from training.engines.verl.groups import GroupLedger, JudgedRollout, told_of
+from training.engines.verl.stages import STATE
 from training.recipe import TrainRecipe
 from training.rewards import Reward
 from training.rollouts.curriculum import CurriculumController
@@ -75,8 +76,8 @@ def test_a_group_that_waits_in_verls_queue_over_a_kill_is_decided_once(tmp_path:
         for name in ("trained", "waits", "dropped"):
             first.decide(name, "a", [rollout(RIGHT)] * 2 if name == "dropped" else mixed, 1)
         first.keep({"waits", "dropped"})
-        first.at_checkpoint(1)
-        state = json.loads(json.dumps(first.state()))
+        first.save(1, tmp_path)
+        state = json.loads((tmp_path / STATE).read_text())
     with closing(GroupLedger(recipe(), TASKS, tmp_path)) as again:
         again.restore(state)
         assert again.decide("waits", "a", mixed, 2).drop_reason is None
