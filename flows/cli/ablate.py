@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flows.cli.as_json import print_json
-from flows.pipelines.ablate import ablate, ablation_path
+from flows.pipelines.ablate import ablate
 from flows.pipelines.analyse import analyse
+from flows.run.benches import find_file
 from flows.run.terminal import echo
 from training.evaluation.ablations import ablation_lines
 
 
 def run_ablation(name: str, overrides: Sequence[str], out: Path | None, *, as_json: bool = False) -> None:
     """Run or continue an ablation, and print its tables."""
-    report = ablate(ablation_path(name), out, overrides)
+    report = ablate(find_file("ablation", name), out, overrides)
     if as_json:
         results = [result.table() for result in report.results]
         print_json({"name": report.ablation.name, "folder": str(report.folder), "results": results})

@@ -13,8 +13,8 @@ from curation.sources.files import read_rows
 from flows.cli.as_json import print_json
 from flows.pipelines.evaluate import FOLDER, default_folder, evaluate
 from flows.pipelines.refresh_inputs import checkpoint_table
-from flows.run.benches import load_bench, ready_benches
-from flows.run.model_files import load_model, parse_model
+from flows.run.benches import load_bench, ready_names
+from flows.run.policies import load_model, parse_model
 from flows.run.terminal import echo
 from training.evaluation.report import report_lines
 
@@ -48,7 +48,7 @@ def evaluate_bench(
 
 def list_benches() -> None:
     """Print the included benches."""
-    for name in ready_benches():
+    for name in ready_names("bench"):
         bench, _ = load_bench(name)
         places = [f"{public_url(one.path)}{f'@{one.revision[:8]}' if one.revision else ''}" for one in bench.sources]
         rows = ", ".join(dict.fromkeys(places))

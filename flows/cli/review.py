@@ -13,12 +13,12 @@ from curation.publish import review
 from curation.questions.debates import evidence
 from curation.records import ConfigError, StoreError
 from flows.cli.audit import audit_run
-from flows.pipelines.find_problem import find_id
+from flows.pipelines.explained import find_id
 from flows.publish.debates import FILE, hold_debates, read_debates
 from flows.publish.disputes import published_queue, settle
 from flows.run.run_folder import Run, open_run, verdicts_of_people
 from flows.run.terminal import SafeConsole
-from flows.run.training_status import is_training
+from flows.run.training import is_training
 from flows.stages.judging import open_judge
 
 SHOWN = 20

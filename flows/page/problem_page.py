@@ -14,11 +14,9 @@ from flows.page.attempts import attempts_at
 from flows.page.marking import deciding_words, differences
 from flows.page.open_runs import curation_run
 from flows.page.rendering import show
-from flows.pipelines.explained import Rows, Step, steps_of, version_rows
-from flows.pipelines.find_problem import filters_of, find_id
-from flows.run.lookup import rows_of
+from flows.pipelines.explained import Rows, Step, filters_of, find_id, steps_of, version_rows
 from flows.run.run_folder import Run
-from flows.run.stage import Kind
+from flows.run.stage import Kind, rows_of
 
 
 def shown_steps(run: Run, name: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flows.run.training_status import is_training
+from flows.run.training import is_training
 
 DEPTH = 3
 """Max depth of runs below the folder."""

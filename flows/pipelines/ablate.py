@@ -17,13 +17,13 @@ import polars as pl
 
 from curation.config import Bench, LiveModel
 from curation.config.loading import load_settings
-from curation.records import ConfigError, StoreError
+from curation.records import StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.pipelines.evaluate import FOLDER, evaluate
 from flows.pipelines.refresh_inputs import checkpoint_table
 from flows.run.benches import load_bench
-from flows.run.model_files import parse_model
+from flows.run.policies import parse_model
 from flows.run.progress import print_line
 from flows.run.training import load_train_recipe, start_from, train
 from training.evaluation.ablations import (
@@ -36,9 +36,6 @@ from training.evaluation.ablations import (
 )
 from training.evaluation.metrics import read_metrics
 
-READY = Path(__file__).parents[1] / "ablations"
-"""Folder of the shipped ablations."""
-
 
 @dataclass(frozen=True, slots=True)
 class AblationReport:
@@ -47,20 +44,6 @@ class AblationReport:
     folder: Path
     ablation: Ablation
     results: tuple[ArmResult, ...]
-
-
-def ablation_path(name: str) -> Path:
-    """Return an ablation's file, by its name or path.
-
-    Raises:
-        ConfigError: there is neither.
-    """
-    ready = READY / f"{name}.toml"
-    path = ready if "/" not in name and ready.is_file() else Path(name)
-    if not path.is_file():
-        names = ", ".join(sorted(file.stem for file in READY.glob("*.toml")))
-        raise ConfigError(f"ablation {name}: there is no such file, and no ready one of this name; there are: {names}.")
-    return path.absolute()
 
 
 def ablate(path: Path, out: Path | None = None, overrides: Sequence[str] = ()) -> AblationReport:

@@ -27,7 +27,7 @@ from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.pipelines.evaluate import FOLDER, evaluate
 from flows.pipelines.refresh_inputs import checkpoint_table
-from flows.run.model_files import parse_model
+from flows.run.policies import parse_model
 from flows.run.progress import bar
 from flows.run.training import read_run
 from training.embedded_model import resolve_model

@@ -9,26 +9,19 @@ from dataclasses import replace
 
 from curation.config import Recipe
 from curation.records import ConfigError, Domain
-from flows.run.offline import is_offline
 from flows.run.pipeline import Pipeline
-from flows.run.policies import check_models
+from flows.run.policies import check_models, is_offline
 from flows.run.run_folder import Run
 from flows.stages.decisions import difficulty
 from flows.stages.decontamination import DECONTAMINATION
-from flows.stages.exact_dedup import EXACT_DEDUP
-from flows.stages.execution_matrix import EXECUTION_MATRIX
+from flows.stages.dedup import EXACT_DEDUP, NEAR_DEDUP
 from flows.stages.export import EXPORT, PUBLISHED
 from flows.stages.grader import GRADER
-from flows.stages.language_variants import LANGUAGE_VARIANTS
-from flows.stages.near_dedup import NEAR_DEDUP
-from flows.stages.programs import PROGRAMS
 from flows.stages.questions import OVERLAPS, PREMISES, REWRITING, row_questions
-from flows.stages.references import REFERENCES
-from flows.stages.review import REVIEW
+from flows.stages.references import REFERENCES, REVIEW
 from flows.stages.sources import SOURCES
-from flows.stages.statements import DOUBTFUL_ROWS, STATEMENTS
-from flows.stages.test_programs import TEST_PROGRAMS
-from flows.stages.tests import TESTS
+from flows.stages.statements import DOUBTFUL_ROWS, PROGRAMS, STATEMENTS
+from flows.stages.tests import EXECUTION_MATRIX, LANGUAGE_VARIANTS, TEST_PROGRAMS, TESTS
 from flows.stages.translation import TRANSLATION
 
 CURATE_MATH = Pipeline(

@@ -14,7 +14,7 @@ from flows.run import mirroring
 from flows.run.history import recorded
 from flows.run.pipeline import run_pipeline
 from flows.run.run_folder import Run, new_run
-from flows.run.runner_ray import runner_of
+from flows.run.runner import runner_of
 from flows.run.stage import Results
 
 

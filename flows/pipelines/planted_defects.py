@@ -26,10 +26,9 @@ from flows.run.run_folder import Run
 from flows.run.stage import Kind, Results, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
 from flows.stages.decontamination import DECONTAMINATION, benchmark_statements
-from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.labels import planted_labels
-from flows.stages.language_variants import LANGUAGE_VARIANTS
 from flows.stages.sources import SOURCES
+from flows.stages.tests import EXECUTION_MATRIX, LANGUAGE_VARIANTS
 
 MOST, SOUND = 100, 2000
 """Max rows per kind of defect, and max rows without any."""

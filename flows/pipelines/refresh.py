@@ -29,8 +29,17 @@ from curation.storage.scratch import ScratchFolder
 from curation.storage.sorted_parts import scan_table
 from curation.storage.stages import Shard, StageFolder, file_digest, read_json, read_shard, read_table, write_parquet
 from flows.pipelines.by_recipe import pipeline_of
-from flows.pipelines.refresh_choice import LEVELS, AnchorResult, LevelChoice, anchor_result, drawn_levels
-from flows.pipelines.refresh_inputs import COUNTS, RefreshParts, read_trained, with_policy
+from flows.pipelines.refresh_inputs import (
+    COUNTS,
+    LEVELS,
+    AnchorResult,
+    LevelChoice,
+    RefreshParts,
+    anchor_result,
+    drawn_levels,
+    read_trained,
+    with_policy,
+)
 from flows.publish import curated_set
 from flows.publish.artifacts import show_in_prefect
 from flows.publish.versions import (
@@ -43,14 +52,13 @@ from flows.publish.versions import (
     version_folder,
 )
 from flows.run import retries
-from flows.run.funnel import status
 from flows.run.history import recorded
-from flows.run.pipeline import read_results, run_pipeline, run_stage
+from flows.run.pipeline import read_results, run_pipeline, run_stage, status
 from flows.run.policies import open_policy
 from flows.run.policy_session import keep_open
 from flows.run.run_folder import Run, difficulty_stage, open_run, stage_model, verdicts_of_people
+from flows.run.sampling_session import exact_priors
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
-from flows.run.stage_priors import exact_priors
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, stopping_rule
 from flows.stages.decisions import JudgedShard
 from flows.stages.labels import keep_labels, label_shards

@@ -100,6 +100,11 @@ def verdicts_of_people(run: Run) -> review.ReviewVerdicts:
     return review.read_verdicts(run.folder, run.recipe.labels.reviewers)
 
 
+def accepted_references(run: Run) -> list[str]:
+    """Return the problems whose reference a person accepted."""
+    return sorted(name for name, verdict in verdicts_of_people(run).items() if verdict.answer is not None)
+
+
 def grader_folder(folder: Path) -> Path:
     """Return the folder of a run's grader."""
     return folder / "grader"

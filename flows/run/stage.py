@@ -12,10 +12,12 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
+import polars as pl
+
 from curation.config import Recipe
 from curation.publish.cards.facts import FunnelRow
 from curation.records import Domain, StoreError
-from curation.storage.stages import Manifest, Shard, StageFolder, finished_shards
+from curation.storage.stages import Manifest, Shard, StageFolder, damaged, finished_shards, table_files
 from flows.run.progress import bar
 from flows.run.run_folder import Run
 from flows.run.runner import Work, current_runner
@@ -336,3 +338,16 @@ class StageRun:
 def shard_counts(folder: Path, table: str = "kept") -> list[int]:
     """Return each shard's row count in a finished table."""
     return [mark["tables"][table]["rows"] for mark in finished_shards(folder)]
+
+
+def rows_of(folder: Path, table: str, problem: str, *columns: str) -> pl.DataFrame:
+    """Return a problem's rows in a table, by any of these columns, by default ``id``."""
+    columns = columns or ("id",)
+    files = sorted((folder / table).glob("*.parquet"))
+    try:
+        is_own = pl.any_horizontal(pl.col(*columns) == problem)
+        parts = [pl.scan_parquet(file, glob=False).filter(is_own).collect() for file in files]
+        return pl.concat(parts) if parts else pl.DataFrame(schema=dict.fromkeys(columns, pl.String()))
+    except pl.exceptions.PolarsError as error:
+        table_files(folder, table)  # names the file that is not what was written
+        raise damaged(folder / table, str(error).partition("\n")[0]) from error

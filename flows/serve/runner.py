@@ -28,9 +28,8 @@ from prefect.states import Crashed
 from curation.config import Recipe
 from curation.records import GoldilocksError
 from flows.run.recipe import load_recipe
-from flows.serve.pins import foreign_code
-from flows.serve.processes import TOKEN, end_with_parent
-from flows.serve.schedule import deployments, set_folder, start_phrase
+from flows.serve.schedule import deployments, foreign_code, set_folder, start_phrase
+from flows.serve.server import TOKEN, end_with_parent
 from flows.serve.unfinished import Work, unfinished, wait_before
 
 LOOK_S = 10.0

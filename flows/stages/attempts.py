@@ -47,15 +47,13 @@ from curation.storage.stages import (
 from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge, JudgeTask, Response
 from flows.run import retries
-from flows.run.offline import is_offline
-from flows.run.policies import model_title
+from flows.run.policies import is_offline, model_title
 from flows.run.policy_session import PolicySession, model_session
 from flows.run.progress import warn
 from flows.run.run_folder import Run, difficulty_stage, stage_model
 from flows.run.runner import current_runner
-from flows.run.sampling_session import SamplingSession, request_details
+from flows.run.sampling_session import RATES, PriorLearner, SamplingSession, prior_learner, request_details
 from flows.run.stage import Kind, RetryRule, Stage, StageResult, StageRun
-from flows.run.stage_priors import RATES, PriorLearner, prior_learner
 from flows.stages.judging import open_judge
 
 KEY = "key.json"

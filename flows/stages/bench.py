@@ -19,9 +19,8 @@ from flows.run.benches import BenchRun
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun, shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE, split_rows
-from flows.stages.language_variants import LANGUAGE_VARIANTS
 from flows.stages.sources import SOURCES
-from flows.stages.tests import TESTS
+from flows.stages.tests import LANGUAGE_VARIANTS, TESTS
 
 VERSION = "bench@1"
 OUTSIDE_WINDOW = "outside_window"

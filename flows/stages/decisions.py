@@ -20,23 +20,21 @@ from curation.difficulty.pass_rates import failed_verdicts, hold_refused, hold_r
 from curation.difficulty.priors import as_priors
 from curation.publish import review
 from curation.storage.stages import Shard, read_optional_shard, read_shard
-from flows.run.lookup import rows_of
 from flows.run.progress import note, warn
-from flows.run.run_folder import Run, difficulty_stage, verdicts_of_people
+from flows.run.run_folder import Run, accepted_references, difficulty_stage, verdicts_of_people
 from flows.run.sampling_session import REFUSED_TABLE, read_priors
-from flows.run.stage import Kind, Stage, StageResult, StageRun
+from flows.run.stage import Kind, Stage, StageResult, StageRun, rows_of
 from flows.stages.attempts import attempt_key, attempts_of, part_title, stopping_digest, stopping_rule
 from flows.stages.base import split_rows
+from flows.stages.dedup import NEAR_DEDUP
 from flows.stages.labels import (
     DECIDES,
     Weighing,
-    accepted_references,
     decisions_folder,
     label_line,
     other_references,
     weighing,
 )
-from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.questions import doubtful_verdicts_of, final_verdicts
 
 _LEAST_DOUBT = 1e-9

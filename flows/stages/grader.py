@@ -14,7 +14,7 @@ from pathlib import Path
 from curation.config.difficulty import GraderSettings
 from curation.records import ConfigError
 from curation.storage.stages import atomic_write, file_digest, read_table, write_parquet
-from flows.run.offline import refuse_offline
+from flows.run.policies import refuse_offline
 from flows.run.policy_session import kept_models
 from flows.run.run_folder import Run, grader_folder
 from flows.run.stage import MATH, Results, Step

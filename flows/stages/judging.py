@@ -19,8 +19,7 @@ from flows.run.benches import BenchRun
 from flows.run.run_folder import Run, code_folder
 from flows.run.stage import shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.language_variants import LANGUAGE_VARIANTS, language_of
-from flows.stages.tests import TESTS
+from flows.stages.tests import LANGUAGE_VARIANTS, TESTS, language_of
 
 
 def open_judge(run: Run, tries: int = 0) -> Judge:

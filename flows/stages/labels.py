@@ -19,10 +19,10 @@ from curation.records import DropReason
 from curation.storage.scratch import ScratchFolder
 from curation.storage.stages import read_manifest, read_optional_shard, read_shard, read_table
 from flows.run.progress import bar
-from flows.run.run_folder import Run, difficulty_stage, verdicts_of_people
+from flows.run.run_folder import Run, accepted_references, difficulty_stage
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import VOTERS
-from flows.stages.near_dedup import NEAR_DEDUP
+from flows.stages.dedup import NEAR_DEDUP
 from flows.stages.questions import final_verdicts
 
 _VOTED = ("problem", "policy", "index", "outcome", "answer", "answer_class", "method")
@@ -145,11 +145,6 @@ def other_references(near: StageResult | None) -> pl.DataFrame | None:
     members = read_table(near.folder, "members", ["source", "row", "kept_id"], is_meant)
     joined = conflicts.join(members, on=["source", "row"], how="inner", maintain_order="left")
     return joined.filter(pl.col("answer").is_not_null()).select(problem="kept_id", source="source", answer="answer")
-
-
-def accepted_references(run: Run) -> list[str]:
-    """Return the problems whose reference a person accepted."""
-    return sorted(name for name, verdict in verdicts_of_people(run).items() if verdict.answer is not None)
 
 
 def label_line(settings: LabelSettings, row: dict[str, object]) -> str:

@@ -20,11 +20,10 @@ from curation.questions.proposals import Proposal
 from curation.questions.votes import UNREADABLE, Request, Vote
 from curation.records import ConfigError, Domain, PromptRequest
 from curation.storage.stages import Shard, finished_shards, read_shard
-from flows.run.lookup import rows_of
 from flows.run.policies import model_title
 from flows.run.policy_session import PolicySession, failure_budget
 from flows.run.run_folder import Run
-from flows.run.stage import EVERY_DOMAIN, REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun
+from flows.run.stage import EVERY_DOMAIN, REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun, rows_of
 
 Question = Vote | Proposal[Any]
 

@@ -27,11 +27,10 @@ from curation.translation.questions import TRANSLATION as PROPOSAL
 from curation.translation.rows import refused_rows, translated_rows, without_repeated
 from curation.translation.selection import chosen
 from flows.run import retries
-from flows.run.lookup import rows_of
 from flows.run.policies import model_title
 from flows.run.policy_session import PolicySession, failure_budget
 from flows.run.run_folder import Run, difficulty_stage
-from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun
+from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun, rows_of
 from flows.stages.attempts import measure_rows
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.judging import open_judge

@@ -13,7 +13,7 @@ from curation.prompts import Prompt
 from curation.questions import QUESTIONS
 from curation.questions.votes import Vote
 from curation.records import Domain, PromptRequest, problem_id
-from flows.run.model_files import parse_model
+from flows.run.policies import parse_model
 from flows.run.policy_session import model_session
 from flows.stages.question import registered
 from tests.gates import __main__ as command

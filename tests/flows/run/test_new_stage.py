@@ -21,9 +21,8 @@ from flows.run.pipeline import Pipeline, as_task
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import CODE, MATH, Stage, StageResult, StageRun
 from flows.stages.base import split_rows
-from flows.stages.exact_dedup import EXACT_DEDUP
-from flows.stages.near_dedup import NEAR_DEDUP
-from flows.stages.programs import PROGRAMS
+from flows.stages.dedup import EXACT_DEDUP, NEAR_DEDUP
+from flows.stages.statements import PROGRAMS
 from tests.flows.conftest import TINY, Tiny, goldilocks, published
 
 
