@@ -248,17 +248,16 @@ def _judged_again(published: PublishedRun, found: Verification) -> Iterator[tupl
     votes = [stage for part in run.parts if (stage := doubtful_verdicts_of(part)).enabled(run)]
     stored = read_results(run, [*map(attempts_of, run.parts), *votes], verifier)
     digests, judged, failed = dict[str, str](), 0, 0
-    scratch = ScratchFolder("receipt")
-    try:
+    with ScratchFolder("receipt") as scratch:
         for part in run.parts:
-            place = Path(scratch.path) / f"verdicts of {part}"
+            place = scratch / f"verdicts of {part}"
             for sentences, compared, broken in _verdicts_again(run, filters, stored[attempts_of(part)], place):
                 found.differing += sentences
                 judged, failed = judged + compared, failed + broken
             opinions = stored.get(doubtful_verdicts_of(part))
             folder = place if opinions is None else opinions.folder
             digests[f"verdicts.{part}"] = verdicts_digest(scan_table(folder, "verdicts"))
-        beside = replace(run, folder=_linked(run, Path(scratch.path)))
+        beside = replace(run, folder=_linked(run, scratch))
         results = filters.plus(*stored)
         for part in run.parts:
             results = results.plus(run_stage(decisions_of(part), beside, results))
@@ -272,8 +271,6 @@ def _judged_again(published: PublishedRun, found: Verification) -> Iterator[tupl
         decided = sum(shard_counts(results.decisions[-1].folder, "decisions"))
         found.checked.append(f"{judged:,} verdicts{left}, {decided:,} decisions")
         yield results.plus(exported), digests
-    finally:
-        scratch.remove()
 
 
 def _linked(run: Run, folder: Path) -> Path:

@@ -31,6 +31,7 @@ from curation.storage.stages import Shard, StageFolder, file_digest, read_json, 
 from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.refresh_inputs import (
     COUNTS,
+    FAR_WEAKER,
     LEVELS,
     AnchorResult,
     LevelChoice,
@@ -64,11 +65,8 @@ from flows.stages.decisions import JudgedShard
 from flows.stages.labels import keep_labels, label_shards
 from flows.stages.questions import doubtful_verdicts_of, final_verdicts
 
-CHOSEN = "chosen"
-"""In a version's folder: the problems judged again for it."""
-
-ANCHOR = "anchor"
-"""In a version's folder: the anchor's problems, attempts and verdicts."""
+CHOSEN = "chosen"  # in a version's folder: the problems judged again for it
+ANCHOR = "anchor"  # in a version's folder: the anchor's problems, attempts and verdicts
 
 _STORED = tuple(name for name in versions.KEPT.names() if name != "published")
 
@@ -131,7 +129,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept:
                 return RefreshResult(newest, False, {}, {}, is_repeated=True)
         with keep_open():
             anchor = _measure_anchor(parts)
-            is_weak = anchor is not None and anchor.is_far_weaker
+            is_weak = anchor is not None and anchor.anchor.shift is not None and anchor.anchor.shift < -FAR_WEAKER
             if is_weak and not accept:
                 raise NotPublishedError(_refusal(parts, "is far weaker than the policy before it", anchor))
             selected = _choose_problems(parts, original, attempts, anchor)
@@ -216,7 +214,7 @@ def _choose_problems(
     """Choose the problems to judge again, with reasons, as a stage."""
     recipe, number = parts.run.recipe, parts.newest.number + 1
     stage = difficulty_stage(recipe, parts.run.parts[-1])
-    holds = anchor is not None and anchor.gives_priors
+    holds = anchor is not None and anchor.forecast.replay.holds  # the anchor confirms the priors
     judged = REFRESH_CHOICE.to_frame() if anchor is None else _anchor_of(parts)  # its problems are judged already
     threshold = anchor.forecast.threshold if anchor is not None and holds else recipe.refresh.change_probability
     from_levels = drawn_levels(parts, anchor, difficulty_stage(original.recipe, parts.run.parts[-1]).band)
@@ -293,14 +291,11 @@ def _merged_decisions(
     Args:
         accuses: whether suspected labels may change.
     """
-    scratch = ScratchFolder("decisions")
-    try:
-        cost = _write_merged(Path(scratch.path), parts, results, accuses=accuses)
-        decisions = scan_table(Path(scratch.path), "decisions")
+    with ScratchFolder("decisions") as place:
+        cost = _write_merged(place, parts, results, accuses=accuses)
+        decisions = scan_table(place, "decisions")
         stays = pl.col("keep") & ~pl.col("problem").is_in(_over_quota(decisions, parts))
         yield decisions.with_columns(published=stays).select(versions.KEPT.names()).cast(versions.KEPT), cost
-    finally:
-        scratch.remove()
 
 
 def _write_merged(place: Path, parts: RefreshParts, results: Results, *, accuses: bool) -> dict[str, int]:

@@ -37,14 +37,11 @@ from flows.publish.versions import RefreshedRun, Version, decisions_on, scan_dec
 from flows.run.policies import load_model, open_policy
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run, stage_model
+from flows.run.sampling_session import problem_domains
 from flows.run.stage import Results, shard_counts
-from flows.stages.attempts import problem_domains
 
-CHECKPOINT = "checkpoint"
-"""Name of the judging model in a refresh's recipe."""
-
-MODELS = ("", "model", "hf")
-"""Folders of a checkpoint that may hold Hugging Face weights."""
+CHECKPOINT = "checkpoint"  # name of the judging model in a refresh's recipe
+MODELS = ("", "model", "hf")  # folders of a checkpoint that may hold Hugging Face weights
 
 COUNTS = ["problem", "policy", "correct", "judged"]
 
@@ -188,11 +185,8 @@ class RefreshParts:
         return read_shard(self.results.problems.folder, "kept", index, columns or ("id",))
 
 
-FAR_WEAKER = 2.0
-"""Logits below the set's policy from which a policy counts as broken."""
-
-LEVELS = "levels.json"
-"""In a version's folder: each level's expected pass rate and drawn rows."""
+FAR_WEAKER = 2.0  # logits below the set's policy from which a policy counts as broken
+LEVELS = "levels.json"  # in a version's folder: each level's expected pass rate and drawn rows
 
 DRAWN, RETIRED, WAITS = "drawn", "retired", "waits"
 """A level's expected pass rate is in the band, above or below it."""
@@ -209,16 +203,6 @@ class AnchorResult:
     def lines(self) -> list[str]:
         """Return it in words."""
         return [*anchor_lines(self.anchor), self.forecast.correction.sentence, self.forecast.sentence]
-
-    @property
-    def is_far_weaker(self) -> bool:
-        """Return whether the policy is too weak to judge problems or labels."""
-        return self.anchor.shift is not None and self.anchor.shift < -FAR_WEAKER
-
-    @property
-    def gives_priors(self) -> bool:
-        """Return whether the anchor confirms the priors."""
-        return self.forecast.replay.holds
 
     def priors(self, shard: int, problems: pl.Series) -> pl.DataFrame:
         """Return the stopping priors of a shard's problems."""

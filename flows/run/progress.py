@@ -90,11 +90,8 @@ class _Lines:
         pass
 
 
-_shown: list[_Lines | Bar] = []
-"""The shown bars, innermost last."""
-
-METRICS = "metrics.jsonl"
-"""In the run folder: progress and warnings of all stages."""
+_shown: list[_Lines | Bar] = []  # the shown bars, innermost last
+METRICS = "metrics.jsonl"  # in the run folder: progress and warnings of all stages
 
 
 def read_metrics(run: Path) -> list[dict[str, Any]]:

@@ -64,14 +64,9 @@ def computing_on(runner: LocalRunner) -> Iterator[None]:
         _running.reset(token)
 
 
-AHEAD = 2
-"""Shards sent per core: one in work, one waiting."""
-
-HERE = "local"
-"""Without an address, Ray joins this machine's last cluster, even a dead one."""
-
-RETRIES = -1
-"""Repetitions of a task whose node died: unlimited."""
+AHEAD = 2  # shards sent per core: one in work, one waiting
+HERE = "local"  # without an address, Ray joins this machine's last cluster, even a dead one
+RETRIES = -1  # repetitions of a task whose node died: unlimited
 
 
 class RayRunner(LocalRunner):

@@ -17,7 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from curation.difficulty.early_stopping import AttemptOutcome, Prior, StoppingRule
-from curation.difficulty.item_response import with_domains
+from curation.difficulty.item_response import prior_counts, with_domains
 from curation.difficulty.priors import PRIOR, LearntPriors, as_priors, learn_priors
 from curation.difficulty.refresh import spread_sample
 from curation.difficulty.sampling import (
@@ -34,8 +34,9 @@ from curation.option_letters import option_letter
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts.solving import FENCE
 from curation.records import COUNTED_OUTCOMES, Domain, Outcome, PromptRequest
+from curation.sources.procedural import made_meta
 from curation.storage.attempts import AttemptStore
-from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard
+from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard, read_table
 from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge, Verdict
 from flows.run import retries
@@ -56,10 +57,6 @@ _RATES = pl.Schema(
         "top_wrong_votes": pl.Int64(),
     }
 )
-
-_COUNTS = pl.Schema({name: _RATES[name] for name in ("problem", "policy", "correct", "judged")})
-
-RATES = tuple(_RATES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,32 +115,44 @@ class PriorLearner:
         return outcomes
 
 
-def prior_learner(
-    rule: StoppingRule,
-    policy: str,
-    problems: pl.Series,
-    counts: pl.DataFrame,
-    rates: pl.DataFrame,
-    *,
-    doubtful_is_open: bool,
-    domains: pl.DataFrame | None = None,
+def stage_learner(
+    run: Run, folder: Path, decided: Sequence[StageResult], rule: StoppingRule, policy: str
 ) -> PriorLearner | None:
-    """Return a stage's learner; None if unwanted or the anchor would exceed half."""
-    size = max(ceil(ANCHOR_SHARE * len(problems)), ANCHOR_LEAST)
-    if rule.error_rate == 0 or 2 * size > len(problems):
+    """Return the learner of a stage's priors; None if they are given or unwanted, or the anchor would exceed half."""
+    if (folder / "priors").is_dir() or rule.error_rate == 0:
+        return None
+    stated = {source.name: source.prior_attempts for source in run.recipe.sources if source.prior_attempts}
+    columns = ["id", "source", *(["meta"] if stated or run.made_sources else [])]
+    problems = run.without_reserve(read_table(folder, "kept", columns))
+    parts = [read_table(result.folder, "decisions", list(_RATES)) for result in decided]
+    rates = pl.concat([_RATES.to_frame(), *(part.cast(_RATES) for part in parts if part.width)])
+    counts = rates.drop("top_wrong_votes")
+    if stated:
+        counts = pl.concat([counts, prior_counts(problems, stated).select(counts.columns).cast(counts.schema)])
+    size = max(ceil(ANCHOR_SHARE * problems.height), ANCHOR_LEAST)
+    if 2 * size > problems.height:
         return None
     counts, rates = (frame.filter(pl.col("policy") != policy) for frame in (counts, rates))
     seen = counts.group_by("problem").agg(rate=pl.col("correct").sum() / pl.col("judged").sum().clip(1))
     rated = (
-        problems.alias("problem")
-        .to_frame()
-        .join(seen, on="problem", how="left")
-        .with_columns(pl.col("rate").fill_null(-1.0))
+        problems.select(problem="id").join(seen, on="problem", how="left").with_columns(pl.col("rate").fill_null(-1.0))
     )
-    anchor = spread_sample(rated, ["rate"], size, 1)
-    of_others = rates.select(RATES).cast(_RATES)
-    counts = counts.cast(_COUNTS)
-    return PriorLearner(rule, policy, problems, tuple(anchor), counts, of_others, doubtful_is_open, domains)
+    anchor = tuple(spread_sample(rated, ["rate"], size, 1))
+    is_open, domains = run.recipe.asks("doubtful_verdicts"), problem_domains(problems, run.made_sources)
+    return PriorLearner(rule, policy, problems["id"], anchor, counts, rates, is_open, domains)
+
+
+def problem_domains(problems: pl.DataFrame, made: Sequence[str]) -> pl.DataFrame:
+    """Return problem and domain: a source, or a level of a procedural source.
+
+    Args:
+        made: procedural sources; without any, no column `meta` is needed.
+    """
+    if not made:
+        return problems.select(problem="id", domain="source")
+    level = made_meta(made).struct.field("level")
+    of_level = pl.format("{} level {}", "source", level)
+    return problems.select(problem="id", domain=pl.coalesce(of_level, "source"))
 
 
 def exact_priors(problems: Sequence[str]) -> pl.DataFrame:

@@ -65,54 +65,24 @@ class Stage:
     Example: ``Stage(name="review", title="Review by people", folder="stages/03-review", work=apply_reviews)``
     """
 
-    name: str
-    """In fingerprints: a new name makes later stages run again."""
-
-    title: str
-    """In the funnel, card, progress bar and Prefect."""
-
-    folder: str
-    """Within the run folder."""
-
+    name: str  # in fingerprints: a new name makes later stages run again
+    title: str  # in the funnel, card, progress bar and Prefect
+    folder: str  # within the run folder
     work: Callable[[StageRun], StageResult]
-    """What it does."""
-
-    domains: frozenset[Domain] = EVERY_DOMAIN
-    """Domains whose pipelines it may be in."""
-
+    domains: frozenset[Domain] = EVERY_DOMAIN  # of the pipelines that may have it
     kind: Kind = Kind.FILTER
-    enabled: Callable[[Run], bool] = lambda _run: True
-    """Whether a run has it."""
-
-    asks: str = ""
-    """The setting of its model, such as `questions.premises.model`."""
-
-    check: Callable[[Run], None] = lambda _run: None
-    """Refuses wrong inputs before anything runs."""
-
-    describe: Callable[[Run], Iterable[str]] = lambda _run: ()
-    """Lines of ``goldilocks run --dry``."""
-
+    enabled: Callable[[Run], bool] = lambda _run: True  # whether a run has it
+    asks: str = ""  # the setting of its model, such as `questions.premises.model`
+    check: Callable[[Run], None] = lambda _run: None  # refuses wrong inputs before anything runs
+    describe: Callable[[Run], Iterable[str]] = lambda _run: ()  # lines of `goldilocks run --dry`
+    # further lines of `goldilocks explain`, from stage folder and problem id
     explain: Callable[[Run, Path, str], Iterable[str]] = lambda _run, _folder, _problem: ()
-    """Further lines of `goldilocks explain`, from stage folder and problem id."""
-
-    is_planned: bool = True
-    """Whether `goldilocks plan` runs it before its pilot."""
-
-    runs_anywhere: bool = False
-    """Whether its shards are independent, for other machines."""
-
-    by_verifier: bool = False
-    """Whether it has a folder per verifier version."""
-
-    retries: RetryRule = VERIFIER_RETRIES
-    """What later runs retry in it."""
-
-    comes_later: bool = False
-    """Whether a finished run may lack it, as people enable it later."""
-
-    part: str = ""
-    """A difficulty stage's table: stage1 or stage2."""
+    is_planned: bool = True  # whether `goldilocks plan` runs it before its pilot
+    runs_anywhere: bool = False  # whether its shards are independent, for other machines
+    by_verifier: bool = False  # whether it has a folder per verifier version
+    retries: RetryRule = VERIFIER_RETRIES  # what later runs retry in it
+    comes_later: bool = False  # whether a finished run may lack it, as people enable it later
+    part: str = ""  # a difficulty stage's table: stage1 or stage2
 
     def folder_in(self, run: Run, verifier: str = "") -> Path:
         """Return the stage's folder in a run or refreshed version."""

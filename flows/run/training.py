@@ -1,25 +1,29 @@
 """Run a training stage with either engine, and report its progress.
 
-Prefect is not imported, as it would slow torchrun's processes.
+Prefect is not imported, as it would slow torchrun's processes, which run
+
+``torchrun --nproc-per-node N -m flows.run.training RECIPE.toml --out DIR``
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.config.loading import load_settings, parse_settings
-from curation.records import ConfigError, StoreError
+from curation.records import ConfigError, GoldilocksError, StoreError
 from flows.run.progress import print_line, read_metrics
 
 if TYPE_CHECKING:
     from training.engines.placement import EmbeddedPlacement
     from training.recipe import TrainRecipe
 
-RANK_MODULE = "flows.pipelines.train"
+RANK_MODULE = "flows.run.training"
 """What each process of the embedded engine runs."""
 
 
@@ -271,3 +275,32 @@ def training_lines(folder: Path) -> list[str]:
             lines.append(f"  ended: {json.loads((folder / STALLED).read_text(encoding='utf-8'))['message']}")
         lines.append(f"  not finished; `goldilocks train --resume {folder}` goes on")
     return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train as torchrun's command line asks, and return the exit status."""
+    parser = argparse.ArgumentParser(prog=f"python -m {RANK_MODULE}", description="Train by a recipe.")
+    parser.add_argument("recipe", nargs="?", type=Path, metavar="RECIPE.toml")
+    parser.add_argument("--out", type=Path, metavar="DIR")
+    parser.add_argument("--resume", type=Path, metavar="DIR")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides")
+    parser.add_argument("--check", action="store_true", help="only try whether the model can be trained so")
+    parser.add_argument("--server", action="append", default=[], metavar="URL", dest="servers", help="which generates")
+    options = parser.parse_args(arguments)
+    out, resume = options.resume or options.out, options.resume is not None
+    try:
+        if options.check:
+            lines = check(options.recipe, out, options.overrides, resume=resume)
+        else:
+            lines = [str(train(options.recipe, out, options.overrides, resume=resume, servers=options.servers))]
+    except GoldilocksError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print("\n".join(lines))
+    return 0
+
+
+if __name__ == "__main__":
+    from training.optimisation.distributed import end_process
+
+    end_process(main())

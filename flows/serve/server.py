@@ -23,11 +23,8 @@ from curation.records import GoldilocksError
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-PAGE = "/goldilocks"
-"""The page's path on Prefect's server."""
-
-HEALTH_S = 10.0
-"""Seconds for one answer about its health."""
+PAGE = "/goldilocks"  # the page's path on Prefect's server
+HEALTH_S = 10.0  # seconds for one answer about its health
 
 NO_TELEMETRY = {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_CLI_PROMPT": "false", "DO_NOT_TRACK": "1"}
 QUIET = {

@@ -43,20 +43,11 @@ SERVICE = "service"
 RUNNER = {"PREFECT_RUNNER_SERVER_ENABLE": "false", "PREFECT_CLIENT_METRICS_ENABLED": "false"}
 """Variables of the runner, which opens no port."""
 
-START_S = 600.0
-"""Seconds until the server must answer; a first start creates a database."""
-
-STOP_S = 10.0
-"""Seconds until a child is killed."""
-
-RESTART_S = 2.0
-"""Seconds until the children are restarted."""
-
-BEGINS_S = 60.0
-"""Seconds in which the first runner's error ends the service."""
-
-WATCH_S = 0.5
-"""Seconds between checks of the children."""
+START_S = 600.0  # seconds until the server must answer; a first start creates a database
+STOP_S = 10.0  # seconds until a child is killed
+RESTART_S = 2.0  # seconds until the children are restarted
+BEGINS_S = 60.0  # seconds in which the first runner's error ends the service
+WATCH_S = 0.5  # seconds between checks of the children
 
 
 def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | None = None) -> None:

@@ -108,12 +108,9 @@ def opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Iterat
                 votes = pl.concat([votes, source_votes(voted, answers)])
             yield votes, answers
 
-    scratch = ScratchFolder("votes")
-    try:
-        votes = VoteParts(parts(), Path(scratch.path))
+    with ScratchFolder("votes") as place:
+        votes = VoteParts(parts(), place)
         yield votes, sorted(voters)
-    finally:
-        scratch.remove()
 
 
 def _verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
@@ -203,16 +200,15 @@ def label_shards(run: Run, filters: Results, verifier: str) -> Iterator[LabelSha
     with keep_labels() as (computed, folders):
         name = _computed_from(run, filters, verifier)
         if name not in computed:
-            scratch = ScratchFolder("labels")
-            folders.callback(scratch.remove)
-            computed[name] = _computed(run, filters, verifier, Path(scratch.path))
+            place = folders.enter_context(ScratchFolder("labels"))
+            computed[name] = _computed(run, filters, verifier, place)
         yield computed[name]
 
 
 def _computed(run: Run, filters: Results, verifier: str, into: Path) -> LabelShards:
     folder, others = filters.problems.folder, other_references(filters.get(NEAR_DEDUP))
     count = len(shard_counts(folder))
-    with weighing(run, _stored_verdicts(run, verifier), accepted_references(run), others) as weighed:
+    with weighing(run, stored_verdicts(run, verifier), accepted_references(run), others) as weighed:
         for index in range(count):
             labels = weighed.labels(read_shard(folder, "kept", index, ["id"])["id"])
             labels.write_parquet(into / f"{index:05}.parquet")
@@ -221,7 +217,7 @@ def _computed(run: Run, filters: Results, verifier: str, into: Path) -> LabelSha
 
 def _computed_from(run: Run, filters: Results, verifier: str) -> tuple[str, ...]:
     read = [result.manifest for result in (filters.problems, filters.get(NEAR_DEDUP)) if result is not None]
-    folders = _stored_verdicts(run, verifier)
+    folders = stored_verdicts(run, verifier)
     read += [manifest for folder in folders if (manifest := read_manifest(folder)) is not None]
     band = difficulty_stage(run.recipe, run.parts[-1]).band
     rule = f"{run.recipe.labels.digest()} {run.recipe.weighs_labels} {run.recipe.seed} {band.wrong_label_share}"
@@ -235,44 +231,13 @@ def _stored_labels(run: Run, verifier: str) -> Path | None:
     return folder if is_stored and read_manifest(folder) is not None else None
 
 
-def _stored_verdicts(run: Run, verifier: str) -> list[Path]:
+def stored_verdicts(run: Run, verifier: str) -> list[Path]:
+    """Return the folders of a run's deciding verdicts, by stage."""
     root = Run(run.folder, run.recipe, run.recipe_folder)
     folders = [final_verdicts(root, part).folder_in(root, verifier) for part in run.parts]
     if run.version_folder is not None:
         folders.append(final_verdicts(run, run.parts[-1]).folder_in(run, verifier))
     return [folder for folder in folders if read_manifest(folder) is not None]
-
-
-@dataclass(frozen=True, slots=True)
-class PlantedLabels:
-    """How many planted wrong references a run's rule finds, over all draws.
-
-    Args:
-        hits: of ``planted``; ``others`` are further accused ones, of ``problems`` labels.
-    """
-
-    rule: str
-    planted: int
-    hits: int
-    others: int
-    problems: int
-
-
-def planted_labels(run: Run, filters: Results, verifier: str) -> PlantedLabels | None:
-    """Return how many planted wrong references a finished run's rule finds.
-
-    None if too few problems have votes.
-    """
-    settings, settled = run.recipe.labels, tuple(accepted_references(run))
-    with opened_votes(_stored_verdicts(run, verifier), other_references(filters.get(NEAR_DEDUP))) as (votes, voters):
-        band = None if settings.rule == "posterior" else difficulty_stage(run.recipe, run.parts[-1]).band
-        check = check_by_planting(votes, voters, settings.drop_above, settled, run.recipe.seed, band)
-    if check is None:
-        return None
-    by_posterior = settings.rule != "votes" and check.posterior_holds
-    found = check.by_posterior if by_posterior else check.by_votes
-    rule = "the answers of all policies" if by_posterior else "the votes of the last stage's policy"
-    return PlantedLabels(rule, check.planted, found.hits, found.others, check.problems)
 
 
 @contextmanager

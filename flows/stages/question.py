@@ -35,25 +35,19 @@ SPENT = "max_votes is spent"
 class Inputs:
     """What a question reads apart from problems."""
 
+    # from a shard's number to further arguments of `select` and `apply`
     tables: Callable[[int], tuple[Any, ...]] = lambda _: ()
-    """From a shard's number to further arguments of `select` and `apply`."""
-
     read: tuple[StageResult, ...] = ()
     version: str = ""
     settings: str = ""
     verifier: str = ""
-    tool: Any = None
-    """For `Proposal.accept`."""
-
-
-def _nothing_else(_job: StageRun) -> AbstractContextManager[Inputs]:
-    return nullcontext(Inputs())
+    tool: Any = None  # for `Proposal.accept`
 
 
 def question_stage(
     name: str,
     folder: str,
-    inputs: Callable[[StageRun], AbstractContextManager[Inputs]] = _nothing_else,
+    inputs: Callable[[StageRun], AbstractContextManager[Inputs]] = lambda _job: nullcontext(Inputs()),
     *,
     kind: Kind = Kind.FILTER,
     domains: frozenset[Domain] = EVERY_DOMAIN,

@@ -51,7 +51,7 @@ def _checks(job: StageRun) -> Iterator[Inputs]:
     problems = read_table(kept.folder, "kept", _OF_THE_SET)
     with open_judge(job.run) as judge, PolicySession(job.run, STAGE, settings.model, budget, None, bool) as solver:
         policy = solver.policy.key.policy
-        index = cache(lambda: benchmark_index(job.run, problems["statement"]))
+        index = cache(lambda: benchmark_index(job.run, [problems["statement"]]))
 
         def measure(rows: pl.DataFrame) -> pl.DataFrame:
             none = pl.lit(None, pl.String)

@@ -248,17 +248,13 @@ def _in_threads(
         threads.shutdown(wait=False, cancel_futures=True)  # an interrupted run waits for none of them
 
 
-def _explain(run: Run, folder: Path, problem: str) -> Iterable[str]:
-    return execution_matrix_lines(folder, EXECUTION_MATRIX.folder_in(run), problem)
-
-
 TESTS = Stage(
     name="tests",
     title="Tests by agreement",
     folder="stages/10-tests",
     work=make_tests,
     domains=CODE,
-    explain=_explain,
+    explain=lambda run, folder, problem: execution_matrix_lines(folder, EXECUTION_MATRIX.folder_in(run), problem),
 )
 
 
