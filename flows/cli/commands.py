@@ -8,8 +8,7 @@ from pathlib import Path
 
 from curation.public_urls import public_text
 from flows.cli.status import show_status
-from flows.pipelines.by_recipe import check_inputs, pipeline_of
-from flows.pipelines.curating import curate
+from flows.pipelines.by_recipe import check_inputs, curate, pipeline_of
 from flows.run.pipeline import read_result
 from flows.run.policies import offline
 from flows.run.recipe import recipe_warnings

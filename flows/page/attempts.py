@@ -14,7 +14,6 @@ from pygments.lexers import CppLexer, PythonLexer
 
 from curation.records import Domain
 from curation.thinking import split_response
-from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.explained import attempt_ids_of, judged_attempts
 from flows.pipelines.run_tables import verifier_of
 from flows.run.run_folder import Run, open_run
@@ -49,7 +48,7 @@ def _stage_attempts(run: Run, part: str, verifier: str, name: str) -> dict[str, 
     judged = judged_attempts(run, part, verifier, name)
     if not judged:
         return None
-    problems = VariantProblems(run) if pipeline_of(run.recipe).domain is Domain.CODE else None
+    problems = VariantProblems(run) if run.recipe.domain == Domain.CODE else None
     groups: dict[tuple[int | None, str | None], list[dict[str, Any]]] = {}
     for verdict, attempt in judged:
         key = verdict["answer_class"], None if verdict["answer_class"] is not None else _unclassed(verdict)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from curation.publish.cards.facts import FunnelRow
-from curation.records import Domain, StoreError
+from curation.records import StoreError
 from curation.storage.stages import add_counts, finished_shards, read_json, read_manifest
 from flows.run import mirroring
 from flows.run.history import record_item
@@ -26,11 +26,10 @@ class Pipeline:
     """A flow's stages and steps, in order.
 
     Raises:
-        ValueError: names or folders repeat, or an item's domain differs.
+        ValueError: names or folders repeat.
     """
 
     name: str
-    domain: Domain
     items: tuple[Item, ...]
 
     def __post_init__(self) -> None:
@@ -39,9 +38,6 @@ class Pipeline:
         repeated = [text for text, count in Counter([*names, *folders]).items() if count > 1]
         if repeated:
             raise ValueError(f"pipeline {self.name}: {', '.join(repeated)} is in it twice")
-        misplaced = [item.name for item in self.items if self.domain not in item.domains]
-        if misplaced:
-            raise ValueError(f"pipeline {self.name}: {', '.join(misplaced)} is not made for {self.domain}")
 
     @property
     def stages(self) -> tuple[Stage, ...]:

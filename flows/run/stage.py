@@ -16,14 +16,14 @@ import polars as pl
 
 from curation.config import Recipe
 from curation.publish.cards.facts import FunnelRow
-from curation.records import Domain, StoreError
+from curation.records import DROPPED, StoreError
 from curation.storage.stages import Manifest, Shard, StageFolder, damaged, finished_shards, table_files
 from flows.run.progress import bar
 from flows.run.run_folder import Run
 from flows.run.runner import Work, current_runner
 
-MATH, CODE = frozenset({Domain.MATH}), frozenset({Domain.CODE})
-EVERY_DOMAIN = MATH | CODE
+TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE = "tests", "solutions", "judging"
+"""Of code problems: tests, solutions, and limits with checkers."""
 
 
 class Kind(StrEnum):
@@ -69,7 +69,6 @@ class Stage:
     title: str  # in the funnel, card, progress bar and Prefect
     folder: str  # within the run folder
     work: Callable[[StageRun], StageResult]
-    domains: frozenset[Domain] = EVERY_DOMAIN  # of the pipelines that may have it
     kind: Kind = Kind.FILTER
     enabled: Callable[[Run], bool] = lambda _run: True  # whether a run has it
     asks: str = ""  # the setting of its model, such as `questions.premises.model`
@@ -99,7 +98,6 @@ class Step:
 
     name: str
     work: Callable[[Run, Results], None]
-    domains: frozenset[Domain] = EVERY_DOMAIN
     enabled: Callable[[Run], bool] = lambda _run: True
     check: Callable[[Run], None] = lambda _run: None
 
@@ -321,3 +319,16 @@ def rows_of(folder: Path, table: str, problem: str, *columns: str) -> pl.DataFra
     except pl.exceptions.PolarsError as error:
         table_files(folder, table)  # names the file that is not what was written
         raise damaged(folder / table, str(error).partition("\n")[0]) from error
+
+
+def split_rows(
+    problems: pl.DataFrame, stage: str, reasons: Sequence[str | None], evidence: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Split rows into kept and dropped ones; None as reason keeps a row."""
+    judged = problems.with_columns(
+        pl.lit(stage).alias("stage"),
+        pl.Series("reason", reasons, pl.String),
+        pl.Series("evidence", evidence, pl.String),
+    )
+    kept = judged.filter(pl.col("reason").is_null()).select(problems.columns)
+    return kept, judged.filter(pl.col("reason").is_not_null()).select(DROPPED.names())

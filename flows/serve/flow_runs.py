@@ -20,7 +20,7 @@ from prefect.runtime import deployment, flow_run
 from curation.records import GoldilocksError, StoreError
 from curation.storage.locks import is_locked, lock_folder, lock_holder
 from curation.storage.stages import atomic_write
-from flows.pipelines.curating import open_curation
+from flows.pipelines.by_recipe import open_curation
 from flows.publish.versions import Version, latest, published_rows, stored_versions, summary
 from flows.run.recipe import load_recipe
 from flows.run.run_folder import Run, new_run, open_run, stage_model

@@ -23,9 +23,8 @@ from curation.storage.stages import Shard, read_optional_shard, read_shard
 from flows.run.progress import note, warn
 from flows.run.run_folder import Run, accepted_references, difficulty_stage, verdicts_of_people
 from flows.run.sampling_session import REFUSED_TABLE, read_priors
-from flows.run.stage import Kind, Stage, StageResult, StageRun, rows_of
+from flows.run.stage import Kind, Stage, StageResult, StageRun, rows_of, split_rows
 from flows.stages.attempts import attempt_key, attempts_of, part_title, stopping_digest, stopping_rule
-from flows.stages.base import split_rows
 from flows.stages.dedup import NEAR_DEDUP
 from flows.stages.labels import (
     DECIDES,

@@ -18,7 +18,7 @@ from curation.storage.stages import Shard, StageFolder, read_shard
 from flows.run.benches import as_benchmarks
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun, shard_counts
-from flows.stages.base import require_not_written
+from flows.stages.sources import require_not_written
 
 
 def find_contamination(job: StageRun) -> StageResult:

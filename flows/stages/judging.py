@@ -17,8 +17,7 @@ from curation.verify.programs.problem import TESTS_A_GROUP, CodeLang, CodeProble
 from curation.verify.programs.tables import build_problem
 from flows.run.benches import BenchRun
 from flows.run.run_folder import Run, code_folder
-from flows.run.stage import shard_counts
-from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
+from flows.run.stage import JUDGING_TABLE, TESTS_TABLE, shard_counts
 from flows.stages.tests import LANGUAGE_VARIANTS, TESTS, language_of
 
 

@@ -18,12 +18,12 @@ from curation.plugins import load_plugin
 from curation.questions import QUESTIONS
 from curation.questions.proposals import Proposal
 from curation.questions.votes import UNREADABLE, Request, Vote
-from curation.records import ConfigError, Domain, PromptRequest
+from curation.records import ConfigError, PromptRequest
 from curation.storage.stages import Shard, finished_shards, read_shard
 from flows.run.policies import model_title
 from flows.run.policy_session import PolicySession, failure_budget
 from flows.run.run_folder import Run
-from flows.run.stage import EVERY_DOMAIN, REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun, rows_of
+from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun, rows_of
 
 Question = Vote | Proposal[Any]
 
@@ -50,7 +50,6 @@ def question_stage(
     inputs: Callable[[StageRun], AbstractContextManager[Inputs]] = lambda _job: nullcontext(Inputs()),
     *,
     kind: Kind = Kind.FILTER,
-    domains: frozenset[Domain] = EVERY_DOMAIN,
     part: str = "",
     title: str = "",
     enabled: Callable[[Run], bool] = lambda _: True,
@@ -84,7 +83,6 @@ def question_stage(
         title=title or registered(name).title,
         folder=folder,
         work=work,
-        domains=domains,
         kind=kind,
         enabled=is_enabled,
         check=check,

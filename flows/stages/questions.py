@@ -23,7 +23,7 @@ from flows.run.pipeline import read_result
 from flows.run.policies import model_title
 from flows.run.policy_session import PolicySession, failure_budget
 from flows.run.run_folder import Run, difficulty_stage
-from flows.run.stage import MATH, Kind, Stage, StageRun
+from flows.run.stage import Kind, Stage, StageRun
 from flows.stages.attempts import attempts_of, measure_rows, part_title
 from flows.stages.decontamination import (
     DECONTAMINATION,
@@ -73,7 +73,7 @@ def _checks(job: StageRun) -> Iterator[Inputs]:
         yield Inputs(lambda _: (checks,), version=judge.version, settings=made_from, tool=checks)
 
 
-_ASKED = question_stage(STAGE, "stages/10-variants", _checks, kind=Kind.ADDITION, domains=MATH)
+_ASKED = question_stage(STAGE, "stages/10-variants", _checks, kind=Kind.ADDITION)
 
 
 def _describe(run: Run) -> Iterator[str]:
@@ -160,11 +160,11 @@ def final_verdicts(run: Run, part: str) -> Stage:
     return stage if stage.enabled(run) else attempts_of(part)
 
 
-REWRITING = question_stage("rewriting", "stages/02-rewriting", _rewriting, domains=MATH)
+REWRITING = question_stage("rewriting", "stages/02-rewriting", _rewriting)
 
 OVERLAPS = question_stage("overlaps", "stages/07-overlaps", _overlaps, enabled=DECONTAMINATION.enabled)
 
-PREMISES = question_stage("premises", "stages/07-premises", domains=MATH)
+PREMISES = question_stage("premises", "stages/07-premises")
 
 
 _WIRED = frozenset(

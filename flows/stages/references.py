@@ -16,8 +16,7 @@ from curation.verify.generator_scores import BY_GENERATOR, scorer_of
 from curation.verify.math_judge import Judge
 from flows.run import retries
 from flows.run.run_folder import verdicts_of_people
-from flows.run.stage import MATH, Stage, StageResult, StageRun
-from flows.stages.base import split_rows
+from flows.run.stage import Stage, StageResult, StageRun, split_rows
 from flows.stages.judging import open_judge
 
 _Defect = tuple[str | None, str]
@@ -107,7 +106,6 @@ REFERENCES = Stage(
     title="Reference check",
     folder="stages/04-references",
     work=check_references,
-    domains=MATH,
     runs_anywhere=True,
 )
 
@@ -129,7 +127,6 @@ REVIEW = Stage(
     title="Review by people",
     folder="stages/03-review",
     work=apply_reviews,
-    domains=MATH,
     enabled=lambda run: bool(verdicts_of_people(run)),
     comes_later=True,
 )

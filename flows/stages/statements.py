@@ -10,8 +10,7 @@ from curation.filters import statements
 from curation.programs import filters
 from curation.storage.stages import Shard, read_shard
 from curation.verify.generator_scores import scorer_of
-from flows.run.stage import CODE, MATH, Stage, StageResult, StageRun
-from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
+from flows.run.stage import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE, Stage, StageResult, StageRun
 from flows.stages.question import question_stage
 
 GROUP_ROWS = 40_000
@@ -51,11 +50,10 @@ STATEMENTS = Stage(
     title="Format filter",
     folder="stages/02-statements",
     work=filter_statements,
-    domains=MATH,
     runs_anywhere=True,
 )
 
-DOUBTFUL_ROWS = question_stage("doubtful_rows", "stages/02-doubtful-rows", domains=MATH)
+DOUBTFUL_ROWS = question_stage("doubtful_rows", "stages/02-doubtful-rows")
 
 
 def filter_programs(job: StageRun) -> StageResult:
@@ -79,6 +77,5 @@ PROGRAMS = Stage(
     title="Format filter",
     folder="stages/02-programs",
     work=filter_programs,
-    domains=CODE,
     runs_anywhere=True,
 )

@@ -26,8 +26,7 @@ from curation.verify.programs.tables import validators_of
 from curation.verify.programs.toolchain import STANDARDS
 from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
-from flows.run.stage import CODE, Kind, Stage, StageResult, StageRun, rows_of
-from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
+from flows.run.stage import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE, Kind, Stage, StageResult, StageRun, rows_of
 from flows.stages.question import Inputs, question_stage
 from flows.stages.sources import SOURCES
 
@@ -156,7 +155,6 @@ EXECUTION_MATRIX = Stage(
     title="Execution matrix",
     folder="stages/08-execution-matrix",
     work=run_execution_matrix,
-    domains=CODE,
     kind=Kind.MEASURE,
     runs_anywhere=True,
 )
@@ -194,9 +192,7 @@ def unit_request(unit: Unit) -> PromptRequest:
     return programs_request(unit.row, shown, DESIGNED_INPUTS, MAX_INPUT_KB)
 
 
-TEST_PROGRAMS = question_stage(
-    "test_programs", "stages/09-test-programs", _test_programs, domains=CODE, kind=Kind.MEASURE
-)
+TEST_PROGRAMS = question_stage("test_programs", "stages/09-test-programs", _test_programs, kind=Kind.MEASURE)
 
 
 def make_tests(job: StageRun) -> StageResult:
@@ -253,7 +249,6 @@ TESTS = Stage(
     title="Tests by agreement",
     folder="stages/10-tests",
     work=make_tests,
-    domains=CODE,
     explain=lambda run, folder, problem: execution_matrix_lines(folder, EXECUTION_MATRIX.folder_in(run), problem),
 )
 
@@ -294,5 +289,4 @@ LANGUAGE_VARIANTS = Stage(
     title="Language variants",
     folder="stages/11-language-variants",
     work=make_variants,
-    domains=CODE,
 )

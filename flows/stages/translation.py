@@ -30,9 +30,8 @@ from flows.run import retries
 from flows.run.policies import model_title
 from flows.run.policy_session import PolicySession, failure_budget
 from flows.run.run_folder import Run, difficulty_stage
-from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun, rows_of
+from flows.run.stage import JUDGING_TABLE, REFUSAL_RETRIES, TESTS_TABLE, Kind, Stage, StageResult, StageRun, rows_of
 from flows.stages.attempts import measure_rows
-from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.judging import open_judge
 from flows.stages.sources import SOURCES
 
