@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flows.cli.as_json import print_json
-from flows.pipelines.ablate import ablate
-from flows.pipelines.analyse import analyse
+from flows.pipelines.ablate import ablate, analyse
 from flows.run.benches import find_file
 from flows.run.terminal import echo
 from training.evaluation.ablations import ablation_lines

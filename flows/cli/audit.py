@@ -25,7 +25,7 @@ from flows.publish.curated_set import published_verifier, published_version
 from flows.publish.versions import newest_run
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.stages.labels import label_shards
+from flows.stages.decisions import label_shards
 
 SHOWN = 20
 """Rows that are printed; the file has all."""

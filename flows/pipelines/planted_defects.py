@@ -24,9 +24,9 @@ from flows.pipelines.by_recipe import pipeline_of
 from flows.run.pipeline import run_stage
 from flows.run.run_folder import Run, accepted_references, difficulty_stage
 from flows.run.stage import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE, Kind, Results, StageResult, StageRun
+from flows.stages.decisions import opened_votes, other_references, stored_verdicts
 from flows.stages.decontamination import DECONTAMINATION, benchmark_statements
 from flows.stages.dedup import NEAR_DEDUP
-from flows.stages.labels import opened_votes, other_references, stored_verdicts
 from flows.stages.sources import SOURCES
 from flows.stages.tests import EXECUTION_MATRIX, LANGUAGE_VARIANTS
 

@@ -61,8 +61,7 @@ from flows.run.run_folder import Run, difficulty_stage, open_run, stage_model, v
 from flows.run.sampling_session import exact_priors
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, stopping_rule
-from flows.stages.decisions import JudgedShard
-from flows.stages.labels import keep_labels, label_shards
+from flows.stages.decisions import JudgedShard, keep_labels, label_shards
 from flows.stages.questions import doubtful_verdicts_of, final_verdicts
 
 CHOSEN = "chosen"  # in a version's folder: the problems judged again for it

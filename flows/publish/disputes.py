@@ -20,9 +20,9 @@ from curation.verify.math_judge import Judge
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Results, Stage, StageResult, rows_of, shard_counts
+from flows.stages.decisions import deciding_shards
 from flows.stages.dedup import EXACT_DEDUP, NEAR_DEDUP
 from flows.stages.judging import open_judge
-from flows.stages.labels import deciding_shards
 from flows.stages.questions import final_verdicts
 from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES
