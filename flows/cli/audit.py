@@ -19,7 +19,7 @@ from curation.publish.audit import AuditStratum, draw_places, estimate_audit
 from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
-from flows.pipelines.explained import filters_of
+from flows.pipelines.run_tables import filters_of
 from flows.publish.audits import FILE, Audit, AuditRow, read_audit
 from flows.publish.curated_set import published_verifier, published_version
 from flows.publish.versions import newest_run

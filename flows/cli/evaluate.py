@@ -12,7 +12,7 @@ from curation.records import ConfigError
 from curation.sources.files import read_rows
 from flows.cli.as_json import print_json
 from flows.pipelines.evaluate import FOLDER, default_folder, evaluate
-from flows.pipelines.refresh_inputs import checkpoint_table
+from flows.pipelines.refresh import checkpoint_table
 from flows.run.benches import load_bench, ready_names
 from flows.run.policies import load_model, parse_model
 from flows.run.terminal import echo

@@ -17,7 +17,7 @@ from curation.policies.excerpt import excerpt
 from curation.records import VERDICT, ConfigError, DropReason, StoreError
 from flows.cli.as_json import print_json
 from flows.cli.settings import deciding_settings
-from flows.pipelines.explained import (
+from flows.pipelines.run_tables import (
     Rows,
     Step,
     attempt_ids_of,
@@ -25,9 +25,9 @@ from flows.pipelines.explained import (
     find_id,
     judged_attempts,
     steps_of,
+    verifier_of,
     version_rows,
 )
-from flows.pipelines.run_tables import verifier_of
 from flows.publish.versions import RefreshedRun, Version, refreshed_run
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import Kind

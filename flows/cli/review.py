@@ -13,7 +13,7 @@ from curation.publish import review
 from curation.questions.debates import evidence
 from curation.records import ConfigError, StoreError
 from flows.cli.audit import audit_run
-from flows.pipelines.explained import find_id
+from flows.pipelines.run_tables import find_id
 from flows.publish.debates import FILE, hold_debates, read_debates
 from flows.publish.disputes import published_queue, settle
 from flows.run.run_folder import Run, open_run, verdicts_of_people

@@ -14,8 +14,7 @@ from pygments.lexers import CppLexer, PythonLexer
 
 from curation.records import Domain
 from curation.thinking import split_response
-from flows.pipelines.explained import attempt_ids_of, judged_attempts
-from flows.pipelines.run_tables import verifier_of
+from flows.pipelines.run_tables import attempt_ids_of, judged_attempts, verifier_of
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import rows_of
 from flows.stages.attempts import part_title

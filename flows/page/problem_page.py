@@ -14,7 +14,7 @@ from flows.page.attempts import attempts_at
 from flows.page.marking import deciding_words, differences
 from flows.page.open_runs import curation_run
 from flows.page.rendering import show
-from flows.pipelines.explained import Rows, Step, filters_of, find_id, steps_of, version_rows
+from flows.pipelines.run_tables import Rows, Step, filters_of, find_id, steps_of, version_rows
 from flows.run.run_folder import Run
 from flows.run.stage import Kind, rows_of
 

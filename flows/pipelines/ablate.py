@@ -35,7 +35,7 @@ from curation.response_formats import BOXED
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.pipelines.evaluate import FOLDER, evaluate
-from flows.pipelines.refresh_inputs import checkpoint_table
+from flows.pipelines.refresh import checkpoint_table
 from flows.run.benches import load_bench
 from flows.run.policies import parse_model
 from flows.run.progress import bar, print_line

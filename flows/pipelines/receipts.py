@@ -25,8 +25,8 @@ from curation.storage.locks import lock_folder
 from curation.storage.scratch import ScratchFolder
 from curation.storage.sorted_parts import in_order, scan_table
 from curation.storage.stages import read_shard, table_files, write_parquet
-from flows.pipelines.explained import filters_of
 from flows.pipelines.planted_defects import planted_figures
+from flows.pipelines.run_tables import filters_of
 from flows.publish import receipts as set_receipts
 from flows.publish.curated_set import (
     published_folder,
