@@ -14,7 +14,7 @@ from training.evaluation.ablations import ablation_lines
 
 def run_ablation(name: str, overrides: Sequence[str], out: Path | None, *, as_json: bool = False) -> None:
     """Run or continue an ablation, and print its tables."""
-    report = ablate(find_file("ablation", name), out, overrides)
+    report = ablate(find_file("ablation", name).absolute(), out, overrides)
     if as_json:
         results = [result.table() for result in report.results]
         print_json({"name": report.ablation.name, "folder": str(report.folder), "results": results})

@@ -3,6 +3,9 @@
 - `problems.parquet`: a row per problem (`training.evaluation.scores.SCORES`)
 - `evaluation.json`: the figures
 - `report.html`: the page
+
+A policy that was trained on the bench is refused, by problem ids and overlapping texts. A model's folder leads to its
+training data, and to that of earlier models.
 """
 
 from __future__ import annotations
@@ -44,6 +47,10 @@ from training.evaluation.scores import Evaluation, compare_scores, evaluate_scor
 from training.recipe import CuratedData, DataSettings, EmbeddedData
 from training.rollouts.tasks import load_tasks
 from training.stored.general import read_chats
+
+PART = "stage1"
+FOLDER = "evaluation"
+COLUMNS = ("problem", "index", "text", "finish", "tokens")
 
 PARENTS = 3
 """Max folders from a run to its model: RUN/checkpoints/N/hf."""
@@ -145,11 +152,6 @@ def _curated(folder: Path) -> TrainedSet:
 def _tasks(name: str, data: DataSettings, home: Path, *, drawn: bool = False) -> TrainedSet:
     rows = [(task.id, task.request.statement) for task in load_tasks(data, Split.TRAIN, home).values()]
     return TrainedSet(name, pl.DataFrame(rows, schema=_PROBLEMS, orient="row"), drawn)
-
-
-PART = "stage1"
-FOLDER = "evaluation"
-COLUMNS = ("problem", "index", "text", "finish", "tokens")
 
 
 @dataclass(frozen=True, slots=True)

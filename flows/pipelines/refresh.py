@@ -7,7 +7,7 @@ policy, training's attempts, and the published set by shard; the choice depends 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -19,7 +19,7 @@ import polars as pl
 
 from curation.config import Band, LiveModel, Recipe, TorchModel, VllmModel
 from curation.difficulty import pass_rates
-from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
+from curation.difficulty.early_stopping import AttemptOutcome
 from curation.difficulty.item_response import rollout_counts, with_domain_column
 from curation.difficulty.refresh import (
     READ,
@@ -253,22 +253,6 @@ class AnchorResult:
         return self.forecast.shared.priors_of(shard, problems, self.forecast.threshold)
 
 
-def anchor_result(
-    parts: RefreshParts, own: pl.DataFrame, attempts: Mapping[str, Sequence[AttemptOutcome]], rule: StoppingRule
-) -> AnchorResult | None:
-    """Return the anchor's results; None if the verifier failed on all of it.
-
-    Args:
-        own: the policy's counts on the anchor.
-        attempts: the anchor's, up to their stop by ``rule``.
-    """
-    parts = replace(parts, own=own.select(COUNTS))
-    anchor = anchored(_met_counts(parts), parts.policy, parts.newest.policy)
-    if anchor is None:
-        return None
-    return AnchorResult(anchor, foresee_refresh(anchor, parts, attempts, rule, parts.run.recipe.refresh.error_rate))
-
-
 def _met_counts(parts: RefreshParts) -> pl.DataFrame:
     """Return counts on problems that the policy tried; on all if fewer than `FEW`."""
     met, tried = [], 0
@@ -472,7 +456,11 @@ def _measure_anchor(parts: RefreshParts) -> AnchorResult | None:
     for judged in _judged_shards(run, _judge(run, selected), parts.policy):
         own.append(judged.rates.select(COUNTS))
         attempts.update(pass_rates.outcomes_by_problem(pass_rates.counted_verdicts(judged.verdicts, rule)))
-    return anchor_result(parts, pl.concat(own), attempts, rule)
+    parts = replace(parts, own=pl.concat(own))
+    anchor = anchored(_met_counts(parts), parts.policy, parts.newest.policy)
+    if anchor is None:  # the verifier failed on all of it
+        return None
+    return AnchorResult(anchor, foresee_refresh(anchor, parts, attempts, rule, parts.run.recipe.refresh.error_rate))
 
 
 def _anchor_of(parts: RefreshParts) -> pl.DataFrame:

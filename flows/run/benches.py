@@ -48,13 +48,13 @@ def find_file(kind: str, name: str, folder: Path = Path()) -> Path:
         raise ConfigError(
             f"{kind} {name}: there is no such file, and no ready {kind} of this name; there are: {names}."
         )
-    return path.absolute()
+    return path
 
 
 def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) -> tuple[Bench, Path]:
     """Return a bench by name or path, and the base of its paths."""
     path = find_file("bench", name, folder)
-    return load_settings(Bench, path, overrides), path.parent
+    return load_settings(Bench, path, overrides), path.parent.absolute()
 
 
 def bench_run(bench: Bench, policy: ModelSettings, folder: Path, bench_folder: Path) -> BenchRun:

@@ -125,7 +125,7 @@ def stage_learner(
     columns = ["id", "source", *(["meta"] if stated or run.made_sources else [])]
     problems = run.without_reserve(read_table(folder, "kept", columns))
     parts = [read_table(result.folder, "decisions", list(_RATES)) for result in decided]
-    rates = pl.concat([_RATES.to_frame(), *(part.cast(_RATES) for part in parts if part.width)])
+    rates = pl.concat([_RATES.to_frame(), *(part.select(_RATES.names()).cast(_RATES) for part in parts if part.width)])
     counts = rates.drop("top_wrong_votes")
     if stated:
         counts = pl.concat([counts, prior_counts(problems, stated).select(counts.columns).cast(counts.schema)])
