@@ -43,7 +43,7 @@ from flows.run import retries
 from flows.run.policy_session import ModelSession, warn_of_responses
 from flows.run.progress import METRICS, add_line, note, warn
 from flows.run.run_folder import Run, difficulty_stage
-from flows.run.stage import Stage, StageResult, shard_counts
+from flows.run.stage import StageResult, StageRun, shard_counts
 
 ANCHOR_SHARE, ANCHOR_LEAST = 0.05, 100
 """Share and min number of anchor problems; nothing is learnt if they exceed half of all."""
@@ -183,9 +183,7 @@ class SamplingSession:
 
     def __init__(
         self,
-        run: Run,
-        stage: Stage,
-        problems: StageResult,
+        job: StageRun,
         folder: StageFolder,
         session: ModelSession,
         store: AttemptStore,
@@ -194,7 +192,7 @@ class SamplingSession:
         learner: PriorLearner | None = None,
         limit: int | None = None,
     ) -> None:
-        self._run, self._stage, self._problems, self._folder = run, stage, problems, folder
+        self._run, self._stage, self._problems, self._folder = job.run, job.stage, job.problems, folder
         self._session, self._store, self._judge = session, store, judge
         self._rule, self._learner, self._limit = rule, learner, limit
         self._priors: pl.DataFrame | None = None

@@ -107,9 +107,7 @@ def make_attempts(job: StageRun) -> StageResult:
             warn(run.folder, job.stage.name, f"made anew: {what}")
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
-        with SamplingSession(
-            run, job.stage, job.problems, folder, opened, store, judge, rule, learner, limit
-        ) as session:
+        with SamplingSession(job, folder, opened, store, judge, rule, learner, limit) as session:
             work = _Judged(job, folder.folder, store, session, policy)
             first = partial(job.shard_by_shard, folder, work.first)
             result = first() if is_offline() else retries.retry_failed(job, folder, first, work.again)
