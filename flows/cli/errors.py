@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 
 from curation.errors import GoldilocksError
 from curation.public_urls import public_text
-from flows.run.progress import written_out
+from flows.run.safe_text import written_out
 
 INTERRUPTED, TERMINATED = 130, 143
 """Exit statuses after Ctrl-C and SIGTERM."""
