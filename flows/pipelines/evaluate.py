@@ -52,8 +52,7 @@ PART = "stage1"
 FOLDER = "evaluation"
 COLUMNS = ("problem", "index", "text", "finish", "tokens")
 
-PARENTS = 3
-"""Max folders from a run to its model: RUN/checkpoints/N/hf."""
+PARENTS = 3  # max folders from a run to its model: RUN/checkpoints/N/hf
 
 BATCH = 5_000
 

@@ -18,8 +18,7 @@ _FLOWS = Path(__file__).parents[1]
 FOLDERS = {"bench": _FLOWS / "benches", "ablation": _FLOWS / "ablations"}
 """Folders of the shipped files."""
 
-BENCHED = "measured"
-"""Name of the measured model in its recipe."""
+BENCHED = "measured"  # name of the measured model in its recipe
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from flows.run.stage import StageResult
 
 FILE = "history.jsonl"
 FINISHED, FAILED = "finished", "failed"
-SLOWEST = 3
-"""Stages that `last_command` names."""
+SLOWEST = 3  # stages that `last_command` names
 
 _reused: ContextVar[dict[str, int] | None] = ContextVar("reused", default=None)
 

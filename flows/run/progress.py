@@ -53,8 +53,7 @@ def print_line(text: str) -> None:
         _print(text)
 
 
-NOTE_S = 60.0
-"""Seconds between notes without a terminal."""
+NOTE_S = 60.0  # seconds between notes without a terminal
 
 
 class _Lines:

@@ -26,8 +26,7 @@ from curation.sources.procedural import made_meta
 from curation.storage.stages import atomic_write, damaged, read_json, table_digest
 from flows.run.recipe import load_recipe, parse_recipe
 
-PARTS = ("stage1", "stage2")
-"""Names of the difficulty stages, as in recipes."""
+PARTS = ("stage1", "stage2")  # names of the difficulty stages, as in recipes
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,7 @@ from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tools import Runner
 
 Work = Callable[[], Shard]
-Made = TypeVar("Made")
-"""A shard, or a group's shards."""
+Made = TypeVar("Made")  # a shard, or a group's shards
 
 
 class LocalRunner:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from training.engines.placement import EmbeddedPlacement
     from training.recipe import TrainRecipe
 
-RANK_MODULE = "flows.run.training"
-"""What each process of the embedded engine runs."""
+RANK_MODULE = "flows.run.training"  # what each process of the embedded engine runs
 
 
 def train(

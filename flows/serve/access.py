@@ -42,8 +42,7 @@ _QUERIES = re.compile(
 _STARTS = re.compile(rf"/api/deployments/{_RUN}/create_flow_run")
 _STATES = re.compile(rf"/api/flow_runs/{_RUN}/set_state")
 _PAUSES = re.compile(rf"/api/deployments/{_RUN}/(?:pause|resume)_deployment")
-_SOCKETS = ("/api/events/out", "/api/logs/out")
-"""Web sockets that only send."""
+_SOCKETS = ("/api/events/out", "/api/logs/out")  # web sockets that only send
 
 _SETTABLE = ("SCHEDULED", "CANCELLING")
 

@@ -29,12 +29,10 @@ from flows.serve.unfinished import ANNOUNCED, FIRST, announced_version, checkpoi
 CURATED, CHECKPOINT, EXHAUSTED = "goldilocks.curated", "goldilocks.checkpoint", "goldilocks.exhausted"
 """Events: a set's new version, a new model, a refresh with too few rows."""
 
-EXHAUSTED_SHARE = 0.5
-"""Share of its first version's rows below which a set is exhausted."""
+EXHAUSTED_SHARE = 0.5  # share of its first version's rows below which a set is exhausted
 
 RETRIES, RETRY_S = 2, 30
-PATIENT = 40
-"""Retries of a refresh, while a run holds the folder."""
+PATIENT = 40  # retries of a refresh, while a run holds the folder
 
 
 def run_name() -> str:
@@ -123,8 +121,7 @@ def resource(kind: str, name: str) -> dict[str, str]:
     return {"prefect.resource.id": f"goldilocks.{kind}.{name}", "prefect.resource.name": name}
 
 
-POLL_S = 1.0
-"""Seconds between attempts to get a slot."""
+POLL_S = 1.0  # seconds between attempts to get a slot
 
 
 @contextmanager

@@ -121,8 +121,7 @@ if __name__ == "__main__":
     _serve(int(sys.argv[1]), [Path(name) for name in sys.argv[2:]])
 
 
-TOKEN = "GOLDILOCKS_SERVICE"
-"""Environment variable of the service's token."""
+TOKEN = "GOLDILOCKS_SERVICE"  # environment variable of the service's token
 
 
 def processes_of(token: str) -> Iterator[int]:

@@ -32,13 +32,11 @@ from flows.serve.access import CLIENT_KEY, KEY_FILE, PAGE_KEY, SERVER_KEY, Keys,
 from flows.serve.server import HEALTH_S, NO_TELEMETRY, PAGE, TOKEN, end_processes, quiet
 from flows.serve.unfinished import trainer_of
 
-PORT = 4200
-"""The default, as Prefect's."""
+PORT = 4200  # the default, as Prefect's
 
 DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
 
-SERVICE = "service"
-"""The service's folder in the run folder."""
+SERVICE = "service"  # the service's folder in the run folder
 
 RUNNER = {"PREFECT_RUNNER_SERVER_ENABLE": "false", "PREFECT_CLIENT_METRICS_ENABLED": "false"}
 """Variables of the runner, which opens no port."""

@@ -22,8 +22,7 @@ from flows.stages.sources import SOURCES
 from flows.stages.tests import LANGUAGE_VARIANTS, TESTS
 
 VERSION = "bench@1"
-OUTSIDE_WINDOW = "outside_window"
-"""Drop reason of rows outside the bench's window."""
+OUTSIDE_WINDOW = "outside_window"  # drop reason of rows outside the bench's window
 
 
 def take_rows(job: StageRun) -> StageResult:

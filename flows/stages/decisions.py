@@ -41,8 +41,7 @@ from flows.stages.questions import doubtful_verdicts_of, final_verdicts
 
 _VOTED = ("problem", "policy", "index", "outcome", "answer", "answer_class", "method")
 
-DECIDES = "posterior_decides"
-"""Note: above 0 if probabilities decide on references."""
+DECIDES = "posterior_decides"  # note: above 0 if probabilities decide on references
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +246,7 @@ def deciding_shards(run: Run, results: Results) -> Iterator[LabelShards | None]:
         yield shards if shards.decides else None
 
 
-_LEAST_DOUBT = 1e-9
-"""Any error rate above 0 makes `pass_rates.decide` foresee decisions."""
+_LEAST_DOUBT = 1e-9  # any error rate above 0 makes `pass_rates.decide` foresee decisions
 
 
 def decide_difficulty(job: StageRun) -> StageResult:

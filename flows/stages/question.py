@@ -27,8 +27,7 @@ from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun,
 
 Question = Vote | Proposal[Any]
 
-SPENT = "max_votes is spent"
-"""Why a question was not asked."""
+SPENT = "max_votes is spent"  # why a question was not asked
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,7 @@ def read_sources(job: StageRun) -> StageResult:
     return result
 
 
-STATES = "sources.json"
-"""In the stage's folder: each source's commit, digest and row counts."""
+STATES = "sources.json"  # in the stage's folder: each source's commit, digest and row counts
 
 
 def read_states(folder: Path) -> dict[str, dict[str, Any]]:

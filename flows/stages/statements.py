@@ -13,8 +13,7 @@ from curation.verify.generator_scores import scorer_of
 from flows.run.stage import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE, Stage, StageResult, StageRun
 from flows.stages.question import question_stage
 
-GROUP_ROWS = 40_000
-"""Rows judged together, as each call compiles the rules anew."""
+GROUP_ROWS = 40_000  # rows judged together, as each call compiles the rules anew
 
 
 def filter_statements(job: StageRun) -> StageResult:

@@ -35,8 +35,7 @@ from flows.stages.attempts import measure_rows
 from flows.stages.judging import open_judge
 from flows.stages.sources import SOURCES
 
-GROUP_ROWS = 40_000
-"""Kept problems translated together."""
+GROUP_ROWS = 40_000  # kept problems translated together
 
 STAGE = "translation"
 _EVIDENCE = ("id", "target", "question", "tries", "text", "accepted", "why", "made")
