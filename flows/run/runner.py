@@ -1,6 +1,7 @@
-"""Compute shards and slow verdicts on a Ray cluster, RAY_ADDRESS's or a local one.
+"""Compute a stage's shards on this machine, or also slow verdicts on a Ray cluster, RAY_ADDRESS's or a local one.
 
-Invariants: every node has the run folder and this package. Errors of the work are raised here.
+Invariants: the caller alone writes shards, in order, so files are the same on every runner. Every node has the run
+folder and this package. Errors of the work are raised here.
 
 Start clusters with RAY_worker_niceness=0, else programs exceed their time.
 """

@@ -1,6 +1,7 @@
 """Sample a stage's shards with one policy, without pauses.
 
-Call `SamplingSession.shard` for each unfinished shard, in order.
+Call `SamplingSession.shard` for each unfinished shard, in order. Priors are learnt from earlier policies and an anchor;
+a problem's prior never uses its own attempts.
 """
 
 from __future__ import annotations

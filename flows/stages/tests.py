@@ -1,4 +1,7 @@
-"""Decide which tests to trust, generate missing ones, and decide on problems."""
+"""Run solutions on tests, decide which tests to trust, generate missing ones, and decide on problems.
+
+A model may be asked for programs that make and check tests. Each problem becomes a variant per usable language.
+"""
 
 from __future__ import annotations
 
