@@ -68,14 +68,14 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
     runs = tuple((out or Path("runs") / name).absolute() for name in names)
     for path, recipe, run in zip(paths, recipes, runs, strict=True):
         trainer_of(path, recipe.schedule, run)
-    port, token, keys = port or PORT, secrets.token_hex(8), new_keys()
+    own_port, token, keys = port or PORT, secrets.token_hex(8), new_keys()
     runner = [sys.executable, "-m", "flows.serve.runner", str(out or ""), *(str(path.absolute()) for path in paths)]
 
     @contextmanager
     def children() -> Iterator[dict[str, subprocess.Popen[bytes]]]:
         """Start the runner and, without PREFECT_API_URL, a server."""
         with ExitStack() as stack:
-            address, server = stack.enter_context(serving_api(port, keys, token, runs))
+            address, server = stack.enter_context(serving_api(own_port, keys, token, runs))
             environment = {**os.environ, **RUNNER, "PREFECT_API_URL": address, TOKEN: token}
             if server is not None:
                 environment[CLIENT_KEY] = keys.service
@@ -89,7 +89,7 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
         for folder in runs:
             stack.enter_context(_served_once(folder / SERVICE, token, keys.page))
         stack.callback(end_processes, token)
-        page = f"the runs' own page: http://127.0.0.1:{port}{PAGE}/\n" if has_extra("page") else ""
+        page = f"the runs' own page: http://127.0.0.1:{own_port}{PAGE}/\n" if has_extra("page") else ""
         access = f"{page}pages ask for the key in {runs[0] / SERVICE / KEY_FILE}, which only you can read"
         if os.environ.get("PREFECT_API_URL"):
             access = (
