@@ -134,9 +134,8 @@ def _keep_serving(
                     time.sleep(WATCH_S)
                 name, status = next((name, one.returncode) for name, one in processes.items() if one.poll() is not None)
                 ended = f"{name} ended with status {status}"
-                if (
-                    is_first and status > 0 and name == "the runner" and time.monotonic() - begun < BEGINS_S
-                ):  # not killed
+                failed = name == "the runner" and status > 0  # below 0: it was killed
+                if is_first and failed and time.monotonic() - begun < BEGINS_S:
                     raise GoldilocksError(f"nothing is served: {ended} as it began.")
         except GoldilocksError as error:
             if is_first:
