@@ -117,10 +117,6 @@ def _serve(port: int, folders: Sequence[Path]) -> None:
     uvicorn.run(Guard(app, keys, origins), host="127.0.0.1", port=port, log_level="error")
 
 
-if __name__ == "__main__":
-    _serve(int(sys.argv[1]), [Path(name) for name in sys.argv[2:]])
-
-
 TOKEN = "GOLDILOCKS_SERVICE"  # environment variable of the service's token
 
 
@@ -154,3 +150,7 @@ def end_with_parent(token: str | None) -> None:
     if token is not None:
         end_processes(token)
     os._exit(0)
+
+
+if __name__ == "__main__":
+    _serve(int(sys.argv[1]), [Path(name) for name in sys.argv[2:]])
