@@ -18,6 +18,6 @@ def run_recipe(recipe: str | Path, out: str | Path | None = None, overrides: Seq
     Raises:
         GoldilocksError: the recipe, an input or a model cannot be used; the message states what to change.
     """
-    from flows.pipelines.curating import curate
+    from flows.pipelines.by_recipe import curate
 
     return curate(Path(recipe), Path(out) if out is not None else None, overrides)

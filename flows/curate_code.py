@@ -12,7 +12,7 @@ from pathlib import Path
 
 from prefect import flow
 
-from flows.pipelines.curating import publish_set, run_stages
+from flows.pipelines.by_recipe import publish_set, run_stages
 from flows.serve.flow_runs import RETRIES, RETRY_S, curation_run, run_name
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from unittest.mock import patch
 
 from curation.programs import execution_matrix, generation, hunting, model_inputs
-from flows.stages import test_programs
+from flows.stages import tests
 
-MODULES = (generation, model_inputs, hunting, test_programs, execution_matrix)
+MODULES = (generation, model_inputs, hunting, tests, execution_matrix)
 
 
 @contextmanager

@@ -350,7 +350,7 @@ def _programs(row: Row, part: SolutionColumns) -> list[Mapping[str, Any]]:
     if isinstance(packed, list) and all(isinstance(item, Mapping) for item in packed):
         return [{key: item.get(name) for key, name in names.items() if name is not None} for item in packed]
     if isinstance(packed, Mapping) and part.code is not None:
-        lists = {key: packed.get(name) for key, name in names.items() if name is not None}
+        lists: dict[str, Any] = {key: packed.get(name) for key, name in names.items() if name is not None}
         if all(isinstance(values, list) and len(values) == len(lists["code"]) for values in lists.values()):
             return [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
     raise BadRowError(f"`{part.path}` does not hold programs in the recipe's form: {packed!r:.80}.")

@@ -125,7 +125,8 @@ def parse_options(value: Any, path: str) -> list[str] | None:
     if lettered is not None:
         return lettered
     if isinstance(value, Mapping):
-        labels, texts = value.get("label"), value.get("text")
+        labels: Any = value.get("label")
+        texts: Any = value.get("text")
         is_listed = isinstance(labels, list) and isinstance(texts, list) and len(labels) == len(texts)
         pairs = zip(labels, texts, strict=True) if is_listed else value.items()
         value = [f"{label}) {text}" for label, text in pairs if is_listed or text is not None]

@@ -38,6 +38,12 @@ class ScratchFolder:
         self._handle: int | None = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
+    def __enter__(self) -> Path:
+        return Path(self.path)
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
     def remove(self) -> None:
         """Remove the folder, once."""
         handle, self._handle = self._handle, None

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from curation.public_urls import public_text
 from flows.cli.status import show_status
-from flows.pipelines.by_recipe import check_inputs, pipeline_of
-from flows.pipelines.curating import curate
+from flows.pipelines.by_recipe import check_inputs, curate, pipeline_of
 from flows.pipelines.refresh import RefreshResult, refresh, summarise_refresh
-from flows.run.offline import offline
 from flows.run.pipeline import read_result
+from flows.run.policies import offline
 from flows.run.recipe import recipe_warnings
 from flows.run.run_folder import new_run
 from flows.run.terminal import SafeConsole

@@ -27,10 +27,9 @@ from flows.cli.as_json import print_json
 from flows.publish import versions
 from flows.publish.curated_set import published_folder
 from flows.publish.versions import Version, refreshed_run, stored_versions
-from flows.run.lookup import rows_of
 from flows.run.run_folder import Run, open_run
+from flows.run.stage import JUDGING_TABLE, TESTS_TABLE, rows_of
 from flows.run.terminal import SafeConsole
-from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.questions import final_verdicts
 
 _FURTHER = {TESTS_TABLE: ["index", "input", "output"], JUDGING_TABLE: None}

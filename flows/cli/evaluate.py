@@ -11,12 +11,11 @@ from curation.public_urls import public_url
 from curation.records import ConfigError
 from curation.sources.files import read_rows
 from flows.cli.as_json import print_json
-from flows.pipelines.ablate import ablate, ablation_path
-from flows.pipelines.analyse import analyse
+from flows.pipelines.ablate import ablate, analyse
 from flows.pipelines.evaluate import FOLDER, default_folder, evaluate
-from flows.pipelines.refresh_inputs import checkpoint_table
-from flows.run.benches import load_bench, ready_benches
-from flows.run.model_files import load_model, parse_model
+from flows.pipelines.refresh import checkpoint_table
+from flows.run.benches import find_file, load_bench, ready_names
+from flows.run.policies import load_model, parse_model
 from flows.run.terminal import echo
 from training.evaluation.ablations import ablation_lines
 from training.evaluation.report import report_lines
@@ -51,7 +50,7 @@ def evaluate_bench(
 
 def list_benches() -> None:
     """Print the included benches."""
-    for name in ready_benches():
+    for name in ready_names("bench"):
         bench, _ = load_bench(name)
         places = [f"{public_url(one.path)}{f'@{one.revision[:8]}' if one.revision else ''}" for one in bench.sources]
         rows = ", ".join(dict.fromkeys(places))
@@ -100,7 +99,7 @@ def _recorded(path: Path, columns: Sequence[str]) -> RecordedModel:
 
 def run_ablation(name: str, overrides: Sequence[str], out: Path | None, *, as_json: bool = False) -> None:
     """Run or continue an ablation, and print its tables."""
-    report = ablate(ablation_path(name), out, overrides)
+    report = ablate(find_file("ablation", name).absolute(), out, overrides)
     if as_json:
         results = [result.table() for result in report.results]
         print_json({"name": report.ablation.name, "folder": str(report.folder), "results": results})

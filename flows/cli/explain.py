@@ -17,15 +17,22 @@ from curation.policies.excerpt import excerpt
 from curation.records import VERDICT, ConfigError, DropReason, StoreError
 from flows.cli.as_json import print_json
 from flows.cli.settings import deciding_settings
-from flows.pipelines.explained import Rows, Step, explain_table, judged_attempts, steps_of, version_rows
-from flows.pipelines.find_problem import attempt_ids_of, find_id
-from flows.pipelines.run_tables import verifier_of
+from flows.pipelines.run_tables import (
+    Rows,
+    Step,
+    attempt_ids_of,
+    explain_table,
+    find_id,
+    judged_attempts,
+    steps_of,
+    verifier_of,
+    version_rows,
+)
 from flows.publish.versions import Version, refreshed_run
-from flows.run.lookup import rows_of
 from flows.run.run_folder import Run, open_run
-from flows.run.stage import Kind
+from flows.run.stage import Kind, rows_of
 from flows.run.terminal import SafeConsole
-from flows.run.training_status import is_training
+from flows.run.training import is_training
 from flows.stages.decisions import decisions_of
 from flows.stages.questions import final_verdicts
 

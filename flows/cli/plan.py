@@ -24,7 +24,7 @@ from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write, read_table
 from flows.cli.as_json import print_json
 from flows.pipelines.by_recipe import pipeline_of
-from flows.pipelines.planned_costs import PLAN, stored_plan
+from flows.pipelines.run_tables import PLAN, stored_plan
 from flows.run.pipeline import run_pipeline
 from flows.run.policies import open_policy, policy_name
 from flows.run.recipe import load_recipe, recipe_warnings

@@ -27,7 +27,7 @@ from curation.records import ConfigError, GoldilocksError
 from curation.sources.reading import check_source
 from curation.storage.stages import atomic_write
 from flows.cli.status import show_status
-from flows.pipelines.curating import open_curation, publish_set, run_stages
+from flows.pipelines.by_recipe import open_curation, publish_set, run_stages
 from flows.run.benches import as_benchmarks
 from flows.run.recipe import load_recipe, parse_recipe
 from flows.run.run_folder import Run, with_grader

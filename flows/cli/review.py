@@ -22,7 +22,7 @@ from curation.questions.debates import evidence
 from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
-from flows.pipelines.find_problem import filters_of, find_id
+from flows.pipelines.run_tables import filters_of, find_id
 from flows.publish.audits import FILE as AUDIT
 from flows.publish.audits import Audit, AuditRow, read_audit
 from flows.publish.curated_set import published_verifier, published_version
@@ -32,9 +32,9 @@ from flows.publish.versions import newest_run
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, open_run, verdicts_of_people
 from flows.run.terminal import SafeConsole
-from flows.run.training_status import is_training
+from flows.run.training import is_training
+from flows.stages.decisions import label_shards
 from flows.stages.judging import open_judge
-from flows.stages.labels import label_shards
 
 SHOWN = 20
 """Disputes or drawn rows that are printed; files have all."""

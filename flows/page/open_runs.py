@@ -27,7 +27,7 @@ from flows.page.row_index import RowIndex, made_from
 from flows.publish.disputes import published_queue
 from flows.publish.versions import newest_run
 from flows.run.run_folder import Run
-from flows.run.training_status import is_training
+from flows.run.training import is_training
 from flows.stages.judging import open_judge
 
 DEPTH = 3

@@ -20,13 +20,18 @@ from curation.thinking import split_response
 from flows.page.formulas import deciding_words, differences
 from flows.page.open_runs import curation_run
 from flows.page.rendering import show
-from flows.pipelines.by_recipe import pipeline_of
-from flows.pipelines.explained import Rows, judged_attempts, steps_of, version_rows
-from flows.pipelines.find_problem import attempt_ids_of, filters_of, find_id
-from flows.pipelines.run_tables import verifier_of
-from flows.run.lookup import rows_of
+from flows.pipelines.run_tables import (
+    Rows,
+    attempt_ids_of,
+    filters_of,
+    find_id,
+    judged_attempts,
+    steps_of,
+    verifier_of,
+    version_rows,
+)
 from flows.run.run_folder import Run, open_run
-from flows.run.stage import Kind
+from flows.run.stage import Kind, rows_of
 from flows.stages.attempts import part_title
 from flows.stages.decisions import decisions_of
 from flows.stages.judging import VariantProblems
@@ -134,7 +139,7 @@ def _stage_attempts(run: Run, part: str, verifier: str, name: str) -> Table | No
     judged = judged_attempts(run, part, verifier, name)
     if not judged:
         return None
-    problems = VariantProblems(run) if pipeline_of(run.recipe).domain is Domain.CODE else None
+    problems = VariantProblems(run) if run.recipe.domain == Domain.CODE else None
     groups: dict[tuple[int | None, str], list[Table]] = {}
     for verdict, attempt in judged:
         method = verdict["method"].partition(" ")[0] if verdict["answer"] is not None else ""

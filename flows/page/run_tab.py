@@ -15,8 +15,7 @@ from flows.page.formulas import deciding_words
 from flows.page.open_runs import ShownRun, curation_run, inside, shown_run
 from flows.page.rendering import show
 from flows.page.row_index import CURATED, GOING, SORTS, read_query
-from flows.pipelines.planned_costs import compare_with_plan, stored_plan
-from flows.pipelines.run_tables import status_table, verifier_of
+from flows.pipelines.run_tables import compare_with_plan, status_table, stored_plan, verifier_of
 from flows.publish.versions import newest_run
 from flows.run.history import last_command, stage_seconds
 from flows.run.progress import read_metrics

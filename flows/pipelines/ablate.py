@@ -1,31 +1,47 @@
-"""Train and evaluate the arms of an ablation, and compare them with its base.
+"""Compare the arms of an ablation, or analyse a run on the plane of its weights' two principal directions.
 
-- `DIR/runs/ARM-seed-N`: a training run, resumed if unfinished
-- `DIR/evaluations/BENCH/`: its evaluation (`flows.pipelines.evaluate`)
-- `DIR/ablation.json`, `report.md`: rewritten after each model
+Of an ablation, in DIR:
+
+- `runs/ARM-seed-N`: a training run, resumed if unfinished
+- `evaluations/BENCH/`: its evaluation (`flows.pipelines.evaluate`)
+- `ablation.json`, `report.md`: rewritten after each model
+
+Of an analysis, in RUN/analysis:
+
+- `problems.jsonl`: the problems asked at every point
+- `points.jsonl`: a line per finished point
+- `analysis.json`: directions, points, the regression
+- `plots/`: reward.png, length.png, reward_by_length.png
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from curation.config import Bench, LiveModel
-from curation.config.loading import load_settings
-from curation.records import ConfigError, StoreError
+from curation.config import Bench, LiveModel, TorchModel, VllmModel
+from curation.config.loading import load_settings, parse_settings
+from curation.extras import require_extra
+from curation.records import ConfigError, Domain, StoreError
+from curation.response_formats import BOXED
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.pipelines.evaluate import FOLDER, evaluate
-from flows.pipelines.refresh_inputs import checkpoint_table
+from flows.pipelines.refresh import checkpoint_table
 from flows.run.benches import load_bench
-from flows.run.model_files import parse_model
-from flows.run.progress import print_line
-from flows.run.training import load_train_recipe, start_from, train
+from flows.run.policies import parse_model
+from flows.run.progress import bar, print_line
+from flows.run.training import load_train_recipe, read_run, start_from, train
+from training.embedded_model import resolve_model
+from training.embedded_model.problems import Split
 from training.evaluation.ablations import (
     Ablation,
     Arm,
@@ -35,9 +51,11 @@ from training.evaluation.ablations import (
     compare_arms,
 )
 from training.evaluation.metrics import read_metrics
-
-READY = Path(__file__).parents[1] / "ablations"
-"""Folder of the shipped ablations."""
+from training.evaluation.surfaces import LogFit, Point, draw_surfaces, fit_log_length, grid_axes
+from training.recipe import TrainRecipe
+from training.rewards import CORRECTNESS, FORMAT
+from training.rollouts.tasks import load_tasks
+from training.rollouts.verifiers import verifier_workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +65,6 @@ class AblationReport:
     folder: Path
     ablation: Ablation
     results: tuple[ArmResult, ...]
-
-
-def ablation_path(name: str) -> Path:
-    """Return an ablation's file, by its name or path.
-
-    Raises:
-        ConfigError: there is neither.
-    """
-    ready = READY / f"{name}.toml"
-    path = ready if "/" not in name and ready.is_file() else Path(name)
-    if not path.is_file():
-        names = ", ".join(sorted(file.stem for file in READY.glob("*.toml")))
-        raise ConfigError(f"ablation {name}: there is no such file, and no ready one of this name; there are: {names}.")
-    return path.absolute()
 
 
 def ablate(path: Path, out: Path | None = None, overrides: Sequence[str] = ()) -> AblationReport:
@@ -78,7 +82,9 @@ def ablate(path: Path, out: Path | None = None, overrides: Sequence[str] = ()) -
     for arm in arms:  # before anything is trained
         load_train_recipe(path.parent / arm.recipe(ablation.recipe), arm.changes(ablation.set, ablation.seeds[0]))
     with lock_folder(folder):
-        _claim(folder, ablation)
+        made_from = ablation.model_dump(mode="json", exclude={"seeds", "description"})  # more seeds may be added
+        refusal = f"{folder} holds another ablation, or other settings of it; give another --out."
+        _claim(folder / "ablation.toml.json", json.dumps(made_from, indent=1) + "\n", refusal)
         trained: dict[str, dict[int, TrainedArm]] = {arm.name: {} for arm in arms}
         results: list[ArmResult] = []
         for number, (seed, arm) in enumerate(itertools.product(ablation.seeds, arms), start=1):
@@ -94,12 +100,10 @@ def ablate(path: Path, out: Path | None = None, overrides: Sequence[str] = ()) -
     return AblationReport(folder, ablation, tuple(results))
 
 
-def _claim(folder: Path, ablation: Ablation) -> None:
-    """Record the ablation without seeds, as more may be added."""
-    mark = folder / "ablation.toml.json"
-    content = json.dumps(ablation.model_dump(mode="json", exclude={"seeds", "description"}), indent=1) + "\n"
+def _claim(mark: Path, content: str, refusal: str) -> None:
+    """Record what a folder holds; refuse another one."""
     if mark.exists() and mark.read_text(encoding="utf-8") != content:
-        raise StoreError(f"{folder} holds another ablation, or other settings of it; give another --out.")
+        raise StoreError(refusal)
     atomic_write(mark, content)
 
 
@@ -144,3 +148,147 @@ def _measured(run: Path, rates: Mapping[str, Mapping[str, float]], before: float
     groups = sum(row.get("sampled/groups", 0.0) for row in rows)
     dropped = sum(row.get("sampled/groups", 0.0) * row.get("sampled/dropped", 0.0) for row in rows)
     return TrainedArm(rates, len(rows), before + tokens, dropped / groups if groups else 0.0)
+
+
+if TYPE_CHECKING:
+    from training.evaluation.directions import Directions
+
+PLACE = "analysis"
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A finished analysis; ``fit`` is None if all lengths are equal."""
+
+    folder: Path
+    directions: Directions
+    points: tuple[Point, ...]
+    fit: LogFit | None
+    plots: tuple[Path, ...]
+
+    def table(self) -> dict[str, Any]:
+        """Return the analysis as one JSON object."""
+        return {
+            "folder": str(self.folder),
+            "explained": self.directions.explained,
+            "way": [
+                {"state": path.name, "coordinates": place}
+                for path, place in zip(self.directions.states, self.directions.coordinates, strict=True)
+            ],
+            "points": [asdict(point) for point in self.points],
+            "fit": asdict(self.fit) if self.fit is not None else None,
+            "plots": [str(path) for path in self.plots],
+        }
+
+
+def analyse(run: Path, size: int = 9, problems: int = 512, attempts: int = 16) -> Analysis:
+    """Analyse a finished training run, or resume its analysis.
+
+    Args:
+        size: points along each direction.
+        problems, attempts: numbers at each point, and at each problem.
+
+    Raises:
+        StoreError: the folder holds no training run, or an analysis with other figures.
+        ConfigError: the run is unfinished, kept no trajectory or trained on programs.
+    """
+    require_extra("plots", "`goldilocks ablate --analyse`")
+    from training.evaluation.directions import principal_directions  # needs torch
+
+    recipe, home = read_run(run)
+    directions = principal_directions(_states(recipe, home, run))
+    place = (run / PLACE).absolute()
+    with lock_folder(place):
+        bench = _bench(recipe, home, place, problems, attempts)
+        firsts, seconds = grid_axes(directions.coordinates, size)
+        figures = {"size": size, "problems": problems, "attempts": attempts, "states": len(directions.states)}
+        refusal = f"{place} was begun with other figures (figures.json); remove it to begin anew."
+        _claim(place / "figures.json", json.dumps(figures) + "\n", refusal)
+        points = _measure(recipe, directions, [(a, b) for a in firsts for b in seconds], bench, place)
+        fit = fit_log_length(points)
+        names = [path.name for path in directions.states[1:-1]]
+        labels = ["start", *(f"step {int(name[1:])}" for name in names), "trained"]
+        plots = draw_surfaces(points, directions.coordinates, labels, directions.explained, place / "plots")
+        analysis = Analysis(place, directions, tuple(points), fit, tuple(plots))
+        table = {name: value for name, value in analysis.table().items() if name not in ("folder", "plots")}
+        atomic_write(place / "analysis.json", json.dumps(table, indent=1) + "\n")
+    return analysis
+
+
+def _states(recipe: TrainRecipe, home: Path, run: Path) -> list[Path]:
+    kept = sorted(path for path in (run / "trajectory").glob("v*") if (path / "DONE.json").exists())
+    if not (run / "model" / "DONE.json").exists() or not kept:
+        raise ConfigError(
+            f"{run} has no trained model with states of its way; train with checkpoints.trajectory = 10, and finish"
+        )
+    return [resolve_model(recipe.trained.model, home), *kept, run / "model"]
+
+
+def _bench(recipe: TrainRecipe, home: Path, place: Path, problems: int, attempts: int) -> Bench:
+    tasks = list(islice(load_tasks(recipe.data, Split.TRAIN, home).values(), problems))
+    if any(task.request.domain is Domain.CODE for task in tasks):
+        raise ConfigError("the run was trained on programs; only sets of math problems are analysed so far")
+    rows = [
+        {"problem": task.request.statement, "answer": task.reference_answer, "lang": task.request.lang}
+        for task in tasks
+    ]
+    atomic_write(place / "problems.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    table = {
+        "name": "analysis",
+        "attempts": attempts,
+        "k": [],
+        "consistency": False,
+        "decoding": {"temperature": recipe.temperature, "max_tokens": recipe.rewards.max_length},
+        "workers": verifier_workers(),
+        "verify": {"response_format": BOXED},
+        "sources": [
+            {
+                "name": "problems",
+                "kind": "jsonl",
+                "path": "problems.jsonl",
+                "columns": {"answer": "answer", "lang": "lang"},
+            }
+        ],
+    }
+    return parse_settings(Bench, table, "the problems of the analysis")
+
+
+def _measure(
+    recipe: TrainRecipe, directions: Directions, wanted: Sequence[tuple[float, float]], bench: Bench, place: Path
+) -> list[Point]:
+    log = place / "points.jsonl"
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    points = {(point.first, point.second): point for line in lines for point in (Point(**json.loads(line)),)}
+    with bar("Points", len(wanted)) as advance:
+        for first, second in wanted:
+            if (first, second) not in points:
+                points[first, second] = _ask(recipe, directions, (first, second), bench, place)
+                text = "".join(json.dumps(asdict(point)) + "\n" for point in points.values())
+                atomic_write(log, text)
+            advance(1)
+    return [points[at] for at in wanted]
+
+
+def _ask(recipe: TrainRecipe, directions: Directions, at: tuple[float, float], bench: Bench, place: Path) -> Point:
+    from training.evaluation.directions import write_point  # needs torch
+
+    work = place / "point"
+    shutil.rmtree(work, ignore_errors=True)
+    model = write_point(directions, *at, work / "model")
+    policy = parse_model(checkpoint_table(model, _point_model(recipe)), "the analysis")
+    evaluate(bench, policy, work / "run", place, work, own_problems=True)
+    scores = pl.read_parquet(work / "run" / FOLDER / "problems.parquet", glob=False)
+    texts = max(int(scores["texts"].sum()), 1)
+    formed, rewarded = int(scores["formed"].sum()), int(scores["rewarded"].sum())
+    gained = FORMAT * formed + CORRECTNESS * rewarded
+    mean = scores["tokens"].mean()
+    shutil.rmtree(work)
+    return Point(*at, gained / texts, float(mean) if isinstance(mean, float) else 0.0)
+
+
+def _point_model(recipe: TrainRecipe) -> LiveModel:
+    own = recipe.trained
+    shared: dict[str, Any] = {name: getattr(own, name) for name in ("prompt", "thinking", "examples")}
+    if isinstance(own, TorchModel):
+        return TorchModel(kind="torch", model="point", **shared)
+    return VllmModel(kind="vllm", model="point", **shared)

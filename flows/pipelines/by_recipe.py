@@ -1,39 +1,41 @@
-"""The pipelines of math and code, from raw rows to a curated set.
+"""The pipelines of math and code, from raw rows to a curated set, and how commands and flows run them.
 
 Stage 2 judges all problems again, not only those that stage 1 keeps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from curation.config import Recipe
-from curation.records import ConfigError, Domain
-from flows.run.offline import is_offline
-from flows.run.pipeline import Pipeline
-from flows.run.policies import check_models
-from flows.run.run_folder import Run
+from curation.records import ConfigError
+from curation.storage.locks import lock_folder
+from flows.publish.artifacts import show_in_prefect
+from flows.publish.curated_set import publish, published_mark
+from flows.run import mirroring
+from flows.run.history import recorded
+from flows.run.pipeline import Pipeline, run_pipeline
+from flows.run.policies import check_models, is_offline
+from flows.run.run_folder import Run, new_run
+from flows.run.runner import runner_of
+from flows.run.stage import Results
 from flows.stages.decisions import difficulty
 from flows.stages.decontamination import DECONTAMINATION
-from flows.stages.exact_dedup import EXACT_DEDUP
-from flows.stages.execution_matrix import EXECUTION_MATRIX
+from flows.stages.dedup import EXACT_DEDUP, NEAR_DEDUP
 from flows.stages.export import EXPORT, PUBLISHED
 from flows.stages.grader import GRADER
-from flows.stages.language_variants import LANGUAGE_VARIANTS
-from flows.stages.near_dedup import NEAR_DEDUP
-from flows.stages.programs import PROGRAMS
 from flows.stages.questions import OVERLAPS, PREMISES, REWRITING, row_questions
-from flows.stages.references import REFERENCES
-from flows.stages.review import REVIEW
+from flows.stages.references import REFERENCES, REVIEW
 from flows.stages.sources import SOURCES
-from flows.stages.statements import DOUBTFUL_ROWS, STATEMENTS
-from flows.stages.test_programs import TEST_PROGRAMS
-from flows.stages.tests import TESTS
+from flows.stages.statements import DOUBTFUL_ROWS, PROGRAMS, STATEMENTS
+from flows.stages.tests import EXECUTION_MATRIX, LANGUAGE_VARIANTS, TEST_PROGRAMS, TESTS
 from flows.stages.translation import TRANSLATION
 
 CURATE_MATH = Pipeline(
     "curate-math",
-    Domain.MATH,
     (
         SOURCES,
         REWRITING,
@@ -55,7 +57,6 @@ CURATE_MATH = Pipeline(
 
 CURATE_CODE = Pipeline(
     "curate-code",
-    Domain.CODE,
     (
         SOURCES,
         PROGRAMS,
@@ -99,3 +100,44 @@ def check_inputs(run: Run) -> None:
     for item in pipeline.items:
         if item.enabled(run):
             item.check(run)
+
+
+def curate(recipe: Path, out: Path | None = None, overrides: Sequence[str] = ()) -> Path:
+    """Run a recipe's pipeline and return the published set's folder.
+
+    Args:
+        out: the run folder, by default runs/NAME.
+        overrides: changed settings, as ``key=value``.
+    """
+    with open_curation(new_run(recipe, overrides, out)) as run:
+        return publish_set(run, run_stages(run))
+
+
+@contextmanager
+def open_curation(run: Run) -> Iterator[Run]:
+    """Check a run's inputs and hold its folder, runner and mirror within the block.
+
+    Raises:
+        ConfigError, SourceError: an input is invalid.
+        StoreError: the folder is another recipe's, or in use.
+    """
+    run.check_owner()
+    check_inputs(run)
+    with lock_folder(run.folder):
+        run.save()
+        with mirroring.mirrored(run), runner_of(run.recipe), recorded(run.folder, "run"):
+            yield run
+
+
+def run_stages(run: Run) -> Results:
+    """Run the recipe's pipeline, as tasks within a Prefect flow run."""
+    return run_pipeline(run, pipeline_of(run.recipe).items)
+
+
+def publish_set(run: Run, results: Results) -> Path:
+    """Publish the set, show it in Prefect if changed, and return its folder."""
+    before = published_mark(run)
+    curated = publish(run, results)
+    if published_mark(run) != before:
+        show_in_prefect(run.recipe.name, curated, results.funnel)
+    return curated

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
-from pathlib import Path
 
 import polars as pl
 
 from curation.config import Recipe
+from curation.difficulty.label_trust import check_by_planting
 from curation.planting import KINDS, VERSION, PlantedRows, plant_rows
 from curation.publish.receipts import Figure, Needs, share_figure
 from curation.records import PROBLEM
@@ -22,20 +22,16 @@ from curation.storage.sorted_parts import scan_table
 from curation.storage.stages import Shard, read_table
 from flows.pipelines.by_recipe import pipeline_of
 from flows.run.pipeline import run_stage
-from flows.run.run_folder import Run
-from flows.run.stage import Kind, Results, StageResult, StageRun
-from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
+from flows.run.run_folder import Run, accepted_references, difficulty_stage
+from flows.run.stage import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE, Kind, Results, StageResult, StageRun
+from flows.stages.decisions import opened_votes, other_references, stored_verdicts
 from flows.stages.decontamination import DECONTAMINATION, benchmark_statements
-from flows.stages.execution_matrix import EXECUTION_MATRIX
-from flows.stages.labels import planted_labels
-from flows.stages.language_variants import LANGUAGE_VARIANTS
+from flows.stages.dedup import NEAR_DEDUP
 from flows.stages.sources import SOURCES
+from flows.stages.tests import EXECUTION_MATRIX, LANGUAGE_VARIANTS
 
-MOST, SOUND = 100, 2000
-"""Max rows per kind of defect, and max rows without any."""
-
-SAMPLE = 20_000
-"""Max rows that may get planted defects."""
+MOST, SOUND = 100, 2000  # max rows per kind of defect, and max rows without any
+SAMPLE = 20_000  # max rows that may get planted defects
 
 _FILTERS = (
     "planted in copies of rows that had passed; the recipe's filters, except stages that ask a model, ran on them next "
@@ -50,16 +46,27 @@ _DROPPED = pl.Schema({"source": pl.String, "row": pl.Int64, "stage": pl.String, 
 
 def planted_figures(run: Run, results: Results) -> list[Figure]:
     """Return the recall of each kind of planted defect."""
-    root = Run(run.folder, without_models(run.recipe), run.recipe_folder)
-    figures = list(_row_figures(root, results))
-    if run.recipe.flow == "curate-math":
-        name, title = "planted.wrong_reference", "Wrong references"
-        found = planted_labels(run, Results(results.filters), results.decisions[-1].folder.name)
-        if found is None:
-            return [*figures, share_figure(name, title, 0, 0, "too few problems have votes", Needs.RUN)]
-        counts, how = {"accused besides": found.others, "labels in all": found.problems}, _LABELS.format(found.rule)
-        figures.append(share_figure(name, title, found.hits, found.planted, how, Needs.RUN, counts))
-    return figures
+    figures = list(_row_figures(Run(run.folder, without_models(run.recipe), run.recipe_folder), results))
+    return [*figures, _label_figure(run, results)] if run.recipe.flow == "curate-math" else figures
+
+
+def _label_figure(run: Run, results: Results) -> Figure:
+    settings, name, title = run.recipe.labels, "planted.wrong_reference", "Wrong references"
+    verdicts, others = (
+        stored_verdicts(run, results.decisions[-1].folder.name),
+        other_references(results.get(NEAR_DEDUP)),
+    )
+    band = None if settings.rule == "posterior" else difficulty_stage(run.recipe, run.parts[-1]).band
+    with opened_votes(verdicts, others) as (votes, voters):
+        accepted = tuple(accepted_references(run))
+        check = check_by_planting(votes, voters, settings.drop_above, accepted, run.recipe.seed, band)
+    if check is None:
+        return share_figure(name, title, 0, 0, "too few problems have votes", Needs.RUN)
+    by_posterior = settings.rule != "votes" and check.posterior_holds
+    found = check.by_posterior if by_posterior else check.by_votes
+    how = _LABELS.format("the answers of all policies" if by_posterior else "the votes of the last stage's policy")
+    counts = {"accused besides": found.others, "labels in all": check.problems}
+    return share_figure(name, title, found.hits, check.planted, how, Needs.RUN, counts)
 
 
 def without_models(recipe: Recipe) -> Recipe:
@@ -119,9 +126,8 @@ def _dropped(run: Run, rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -
             folder, [(rows.height, lambda: Shard(rows.height, {"kept": rows, **tables}))], total=rows.height
         )
 
-    scratch = ScratchFolder("planted")
-    try:
-        planted_run, results = Run(Path(scratch.path), run.recipe, run.recipe_folder), Results()
+    with ScratchFolder("planted") as place:
+        planted_run, results = Run(place, run.recipe, run.recipe_folder), Results()
         stages = pipeline_of(run.recipe).before_attempts(planted_run)
         for stage in takewhile(lambda stage: stage.name != EXECUTION_MATRIX.name, stages):
             stage = replace(SOURCES, work=read) if stage.name == SOURCES.name else stage
@@ -129,5 +135,3 @@ def _dropped(run: Run, rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -
         filters = (result for result in results if result.stage.kind is Kind.FILTER)
         dropped = [table for result in filters if (table := read_table(result.folder, "dropped")).width]
         return pl.concat([_DROPPED.to_frame(), *(table.select(_DROPPED.names()) for table in dropped)])
-    finally:
-        scratch.remove()

@@ -1,12 +1,14 @@
 """Verify a set's receipt (`goldilocks verify receipt`), or measure it (`goldilocks publish DIR --receipt`).
 
-Verification recomputes each figure that needs no GPU.
+Verification recomputes each figure that needs no GPU. Invariants: nothing is written in the run's folder, and no model
+is asked. Failed verdicts are only counted.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version as package_version
 from pathlib import Path
@@ -14,16 +16,17 @@ from typing import Any
 
 import polars as pl
 
+from curation.difficulty.pass_rates import has_failed
 from curation.policies.excerpt import excerpt
 from curation.publish import receipts, review
 from curation.publish.receipts import Figure, Needs, Receipt
 from curation.records import ConfigError, SourceError, StoreError
 from curation.storage.locks import lock_folder
+from curation.storage.scratch import ScratchFolder
 from curation.storage.sorted_parts import in_order, scan_table
-from curation.storage.stages import table_files
-from flows.pipelines.find_problem import filters_of
-from flows.pipelines.judged_again import judged_again
+from curation.storage.stages import read_shard, table_files, write_parquet
 from flows.pipelines.planted_defects import planted_figures
+from flows.pipelines.run_tables import filters_of
 from flows.publish import receipts as set_receipts
 from flows.publish.curated_set import (
     published_folder,
@@ -32,15 +35,28 @@ from flows.publish.curated_set import (
     renew_receipt,
     require_published,
 )
-from flows.publish.receipts import OF_FILES, make_receipt, precision_figures, stored_digests, with_contents
-from flows.publish.versions import Version, digest_of, latest, newest_run, scan_decisions
-from flows.run.pipeline import read_results
+from flows.publish.receipts import (
+    OF_FILES,
+    make_receipt,
+    precision_figures,
+    stored_digests,
+    verdicts_digest,
+    with_contents,
+)
+from flows.publish.versions import Version, digest_of, gather_decisions, latest, newest_run, scan_decisions
+from flows.run.pipeline import read_results, run_stage
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.run.stage import Results
+from flows.run.stage import Results, StageResult, shard_counts
 from flows.run.training import read_run
-from flows.stages.decisions import decisions_of as decisions_stage
+from flows.stages.attempts import attempt_store, attempts_of, judge_rows, measured_on
+from flows.stages.decisions import decisions_of
 from flows.stages.export import EXPORT, PUBLISHED
-from flows.stages.judging import verifier_version
+from flows.stages.judging import open_judge, verifier_version
+from flows.stages.questions import VARIANTS, doubtful_verdicts_of
+from flows.stages.translation import TRANSLATION
+
+_MADE_ANEW = ("decisions", "curated", "public", "receipt", "stages", "history.jsonl", "metrics.jsonl", ".lock")
+_ONE = ["problem", "index"]
 
 
 @dataclass(slots=True)
@@ -84,9 +100,8 @@ def read_published(folder: Path) -> PublishedRun:
     verifier, version = published_verifier(run), latest(run.folder)
     if verifier is None or version is None:
         raise StoreError(f"{folder} holds no finished run yet; finish it with `goldilocks run`.")
-    decided = [decisions_stage(part) for part in run.parts]
-    last = [stage for stage in PUBLISHED if stage.enabled(run)]
-    results = read_results(run, filters_of(run)).plus(*read_results(run, [*decided, *last], verifier))
+    later = [*map(decisions_of, run.parts), *(stage for stage in PUBLISHED if stage.enabled(run))]
+    results = read_results(run, filters_of(run)).plus(*read_results(run, later, verifier))
     return PublishedRun(run, version, verifier, results)
 
 
@@ -182,15 +197,10 @@ def _check_run(stated: Receipt, published: PublishedRun, folder: Path, found: Ve
             "`goldilocks run` publishes them"
         )
     if version.origin == "run" and today == verifier:
-        with judged_again(run, Results(published.results.filters), verifier, version) as again:
-            found.differing += again.differing
-            left = f", {again.failed:,} on which the verifier failed left out" if again.failed else ""
-            found.checked.append(f"{again.verdicts:,} verdicts{left}, {again.decisions:,} decisions")
-            if run.recipe.asks("doubtful_verdicts"):
-                found.unchecked.append(
-                    "a model's votes on doubtful verdicts: those that are stored in the run's folder"
-                )
-            _compare(stated, published, again.results, again.digests, folder, found, quick=quick)
+        if run.recipe.asks("doubtful_verdicts"):
+            found.unchecked.append("a model's votes on doubtful verdicts: those that are stored in the run's folder")
+        with _judged_again(published, found) as (results, digests):
+            _compare(stated, published, results, digests, folder, found, quick=quick)
         return
     why = (
         "it is a refreshed version, of which only its folder's files are compared"
@@ -231,6 +241,105 @@ def _compare(
             found.differing.append(f"{receipts.FILE}: {name} is {old}, the run has {new}.")
 
 
+@contextmanager
+def _judged_again(published: PublishedRun, found: Verification) -> Iterator[tuple[Results, dict[str, str]]]:
+    """Judge and decide again in a temporary folder; yield the results and digests, and note what differs."""
+    run, verifier, filters = published.run, published.verifier, Results(published.results.filters)
+    votes = [stage for part in run.parts if (stage := doubtful_verdicts_of(part)).enabled(run)]
+    stored = read_results(run, [*map(attempts_of, run.parts), *votes], verifier)
+    digests, judged, failed = dict[str, str](), 0, 0
+    with ScratchFolder("receipt") as scratch:
+        for part in run.parts:
+            place = scratch / f"verdicts of {part}"
+            for sentences, compared, broken in _verdicts_again(run, filters, stored[attempts_of(part)], place):
+                found.differing += sentences
+                judged, failed = judged + compared, failed + broken
+            opinions = stored.get(doubtful_verdicts_of(part))
+            folder = place if opinions is None else opinions.folder
+            digests[f"verdicts.{part}"] = verdicts_digest(scan_table(folder, "verdicts"))
+        beside = replace(run, folder=_linked(run, scratch))
+        results = filters.plus(*stored)
+        for part in run.parts:
+            results = results.plus(run_stage(decisions_of(part), beside, results))
+        additions = [stage for stage in (TRANSLATION, VARIANTS) if stage.enabled(run)]
+        results = results.plus(*read_results(run, additions))  # as they are: no model is asked
+        exported = run_stage(EXPORT, beside, results)
+        table = gather_decisions(results.decisions[-1], exported, measured_on(run, run.parts[-1], verifier))
+        found.differing += _differing_decisions(scan_decisions(run.folder, published.version.number), table)
+        digests["decisions"] = digest_of(table)
+        left = f", {failed:,} on which the verifier failed left out" if failed else ""
+        decided = sum(shard_counts(results.decisions[-1].folder, "decisions"))
+        found.checked.append(f"{judged:,} verdicts{left}, {decided:,} decisions")
+        yield results.plus(exported), digests
+
+
+def _linked(run: Run, folder: Path) -> Path:
+    """Return a folder with links to all that judging again does not make."""
+    (folder / "stages").mkdir()
+    for entry in (*run.folder.iterdir(), *(run.folder / "stages").iterdir()):
+        if entry.name not in (*_MADE_ANEW, Path(EXPORT.folder).name):
+            (folder / entry.relative_to(run.folder)).symlink_to(entry)
+    return folder
+
+
+def _verdicts_again(
+    run: Run, filters: Results, stored: StageResult, place: Path
+) -> Iterator[tuple[list[str], int, int]]:
+    """Write new verdicts; yield changes as sentences, and numbers of compared and failed ones, by shard.
+
+    A failed verdict excludes its problem, as answer classes are numbered otherwise.
+    """
+    store, problems = attempt_store(run, stored), filters.problems.folder
+    with open_judge(run) as judge:
+        for index in range(len(shard_counts(problems))):
+            frame = read_shard(problems, "kept", index)
+            before = read_shard(stored.folder, "verdicts", index)
+            rows = store.read(frame["id"].to_list()).join(before, on=_ONE, how="semi", maintain_order="left")
+            after = judge_rows(judge, frame, rows)
+            failing = pl.concat([side.filter(has_failed()).select("problem") for side in (before, after)])
+            was, now = (side.join(failing, on="problem", how="anti") for side in (before, after))
+            kept = before.join(failing, on="problem", how="semi").select(after.columns)
+            write_parquet(place / "verdicts" / f"{index:05}.parquet", pl.concat([now, kept]))
+            columns = ("reference", "outcome", "answer", "answer_class")
+            sentences = []
+            for row in _changed(was, now, _ONE, columns):
+                comes = "is not in the store" if row["verifier_now"] is None else f"comes out {_verdict(row, '_now')}"
+                sentences.append(
+                    f"problem {row['problem']}, attempt {row['index']}: was judged {_verdict(row, '')}, {comes}."
+                )
+            yield sentences, now.height, kept.height
+
+
+def _changed(
+    was: pl.DataFrame, now: pl.DataFrame, keys: Sequence[str], columns: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of which a column differs, with the new values as ``NAME_now``."""
+    both = was.join(now, on=keys, how="full", coalesce=True, suffix="_now").sort(keys)
+    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_now")) for name in columns)
+    return both.filter(differs).iter_rows(named=True)
+
+
+def _verdict(row: Mapping[str, object], side: str) -> str:
+    answer, reference = row[f"answer{side}"], row[f"reference{side}"]
+    given = "no answer" if answer is None else f"answer {_short(answer)}"
+    return f"{row[f'outcome{side}']} ({given}" + (f" against {_short(reference)})" if reference else ")")
+
+
+def _differing_decisions(stored: pl.LazyFrame, table: pl.LazyFrame) -> Iterator[str]:
+    columns = ("keep", "reason", "judged", "correct", "pass_rate", "policy", "published")
+    for was, now in in_order(*(side.select("problem", *columns) for side in (stored, table))):
+        for row in _changed(was, now, ["problem"], columns):
+            stated, comes_out = _decision(row, ""), _decision(row, "_now")
+            yield f"problem {row['problem']}: the version says {stated}, {comes_out} comes out."
+
+
+def _decision(row: Mapping[str, object], side: str) -> str:
+    if row[f"keep{side}"] is None:
+        return "nothing"
+    word = "kept" if row[f"published{side}"] else (row[f"reason{side}"] or "over_quota")
+    return f"{word} with {row[f'correct{side}']} of {row[f'judged{side}']} correct"
+
+
 def _differing_rows(folder: Path, exported: Path) -> Iterator[str]:
     files = sorted((folder / "data").glob("train-*.parquet"))
     if receipts.column_digests(table_files(exported, "kept")) == receipts.column_digests(files):
@@ -240,19 +349,20 @@ def _differing_rows(folder: Path, exported: Path) -> Iterator[str]:
     if not wanted.collect_schema().names():
         wanted = rows.clear()
     columns = [name for name in wanted.collect_schema().names() if name in here and name != "id"]
-    tables = (table.select("id", *columns).rename({"id": "problem"}) for table in (wanted, rows))
+    tables = (
+        table.select(pl.col("id").alias("problem"), pl.lit(True).alias("is"), *columns) for table in (wanted, rows)
+    )
     for ours, theirs in in_order(*tables):
-        if ours.equals(theirs):
-            continue
-        for name in ours.join(theirs, on="problem", how="anti", maintain_order="left")["problem"]:
-            yield f"problem {name} is missing from the set."
-        for name in theirs.join(ours, on="problem", how="anti", maintain_order="left")["problem"]:
-            yield f"problem {name} is in the set, and the run does not export it."
-        both = ours.join(theirs, on="problem", suffix="_there", maintain_order="left")
-        for column in columns:
-            for row in both.filter(pl.col(column).ne_missing(pl.col(f"{column}_there"))).iter_rows(named=True):
-                there, stated = _short(row[f"{column}_there"]), _short(row[column])
-                yield f"problem {row['problem']}: {column} is {there}, the run exports {stated}."
+        for row in _changed(ours, theirs, ["problem"], ["is", *columns]):
+            if row["is_now"] is None:
+                yield f"problem {row['problem']} is missing from the set."
+            elif row["is"] is None:
+                yield f"problem {row['problem']} is in the set, and the run does not export it."
+            else:
+                for column in columns:
+                    if (there := row[f"{column}_now"]) != row[column]:
+                        stated = f"{column} is {_short(there)}, the run exports {_short(row[column])}"
+                        yield f"problem {row['problem']}: {stated}."
 
 
 def _short(value: object) -> str:

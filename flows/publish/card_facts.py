@@ -27,9 +27,9 @@ from flows.publish.versions import Version
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import attempt_key, attempts_of
+from flows.stages.decisions import LabelShards, deciding_shards
 from flows.stages.decontamination import DECONTAMINATION, benchmarks_of
 from flows.stages.export import EXPORT
-from flows.stages.labels import LabelShards, deciding_shards
 from flows.stages.questions import question_lines
 from flows.stages.sources import SOURCES, made_phrase, read_states
 from flows.stages.translation import TRANSLATION, translation_section

@@ -21,12 +21,9 @@ from curation.storage.sorted_parts import write_files
 from curation.storage.stages import read_manifest, read_shard, read_table
 from curation.verify.programs.toolchain import STANDARDS
 from flows.run.run_folder import Run
-from flows.run.stage import StageResult, shard_counts
-from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.execution_matrix import EXECUTION_MATRIX
+from flows.run.stage import JUDGING_TABLE, TESTS_TABLE, StageResult, shard_counts
 from flows.stages.export import EXPORT
-from flows.stages.language_variants import language_of
-from flows.stages.tests import TESTS
+from flows.stages.tests import EXECUTION_MATRIX, TESTS, language_of
 
 RUN_OF = ["problem", "solution", "standard"]
 FILE_BYTES = 256 << 20

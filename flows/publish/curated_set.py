@@ -38,9 +38,9 @@ from flows.run.recipe import as_printed
 from flows.run.run_folder import PARTS, Run, as_written, stage_model
 from flows.run.stage import Results, StageResult
 from flows.stages.attempts import measured_on
+from flows.stages.decisions import keep_labels
 from flows.stages.export import EXPORT, PUBLISHED
 from flows.stages.judging import own_judges
-from flows.stages.labels import keep_labels
 from flows.stages.sources import SOURCES, read_states
 
 OLD = ".old-curated"

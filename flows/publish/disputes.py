@@ -17,14 +17,12 @@ from curation.records import ConfigError, DropReason
 from curation.storage.locks import lock_folder
 from curation.storage.stages import read_shard, read_table, write_parquet
 from curation.verify.math_judge import Judge
-from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.run.stage import Results, Stage, StageResult, shard_counts
-from flows.stages.exact_dedup import EXACT_DEDUP
+from flows.run.stage import Results, Stage, StageResult, rows_of, shard_counts
+from flows.stages.decisions import deciding_shards
+from flows.stages.dedup import EXACT_DEDUP, NEAR_DEDUP
 from flows.stages.judging import open_judge
-from flows.stages.labels import deciding_shards
-from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.questions import final_verdicts
 from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES

@@ -28,7 +28,7 @@ from flows.publish.receipts import renew_contents
 from flows.publish.versions import newest_run
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
-from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
+from flows.run.stage import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.sources import SOURCES, read_again
 
 FOLDER, DIGESTS, RECIPE = "public", "withheld/digests.parquet", "withheld/recipe.toml"

@@ -29,10 +29,9 @@ from flows.publish.audits import FILE as AUDIT
 from flows.publish.audits import read_audit
 from flows.publish.versions import Version, scan_decisions
 from flows.run.run_folder import Run, as_written, verdicts_of_people
-from flows.run.stage import Results
-from flows.stages.base import TESTS_TABLE
+from flows.run.stage import TESTS_TABLE, Results
+from flows.stages.decisions import label_shards
 from flows.stages.export import EXPORT
-from flows.stages.labels import label_shards
 from flows.stages.questions import final_verdicts
 from flows.stages.sources import SOURCES
 from flows.stages.tests import TESTS

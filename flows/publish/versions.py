@@ -28,9 +28,8 @@ from curation.storage.stages import (
     write_json,
 )
 from flows.run.run_folder import Run, open_run
-from flows.run.stage import Results, StageResult, StageRun, shard_counts
+from flows.run.stage import Results, StageResult, StageRun, shard_counts, split_rows
 from flows.stages.attempts import today
-from flows.stages.base import split_rows
 from flows.stages.decisions import decisions_of as decisions_stage
 
 FOLDER = "versions"

@@ -14,11 +14,11 @@ from curation.records import ConfigError
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
 
-READY = Path(__file__).parents[1] / "benches"
-"""Folder of the shipped benches."""
+_FLOWS = Path(__file__).parents[1]
+FOLDERS = {"bench": _FLOWS / "benches", "ablation": _FLOWS / "ablations"}
+"""Folders of the shipped files."""
 
-BENCHED = "measured"
-"""Name of the measured model in its recipe."""
+BENCHED = "measured"  # name of the measured model in its recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +28,31 @@ class BenchRun(Run):
     bench: Bench
 
 
-def ready_benches() -> list[str]:
-    """Return the names of the shipped benches."""
-    return sorted(path.stem for path in READY.glob("*.toml"))
+def ready_names(kind: str) -> list[str]:
+    """Return the names of the shipped benches or ablations."""
+    return sorted(path.stem for path in FOLDERS[kind].glob("*.toml"))
+
+
+def find_file(kind: str, name: str, folder: Path = Path()) -> Path:
+    """Return the file of a bench or ablation, by its name or path.
+
+    Raises:
+        ConfigError: there is neither.
+    """
+    path = FOLDERS[kind] / f"{name}.toml"
+    if "/" in name or not path.is_file():
+        path = folder / Path(name).expanduser()
+    if not path.is_file():
+        names = ", ".join(ready_names(kind))
+        raise ConfigError(
+            f"{kind} {name}: there is no such file, and no ready {kind} of this name; there are: {names}."
+        )
+    return path
 
 
 def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) -> tuple[Bench, Path]:
     """Return a bench by name or path, and the base of its paths."""
-    path = READY / f"{name}.toml"
-    if "/" in name or not path.is_file():
-        path = folder / Path(name).expanduser()
-    if not path.is_file():
-        raise ConfigError(
-            f"bench {name}: there is no such file, and no ready bench of this name; there are: "
-            f"{', '.join(ready_benches())}."
-        )
+    path = find_file("bench", name, folder)
     return load_settings(Bench, path, overrides), path.parent.absolute()
 
 

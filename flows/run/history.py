@@ -20,8 +20,7 @@ from flows.run.stage import StageResult
 
 FILE = "history.jsonl"
 FINISHED, FAILED = "finished", "failed"
-SLOWEST = 3
-"""Stages that `last_command` names."""
+SLOWEST = 3  # stages that `last_command` names
 
 _reused: ContextVar[dict[str, int] | None] = ContextVar("reused", default=None)
 
@@ -66,18 +65,19 @@ def last_command(folder: Path) -> str | None:
     stages = [line for line in lines if "stage" in line]
     end = next((line for line in lines if "command" in line and line["state"] != "begun"), None)
     began = time.strftime("%Y-%m-%d %H:%M", time.localtime(lines[0]["at"]))
-    words = f"last `{lines[0]['command']}`: begun {began}"
+    state = "still running" if is_locked(folder) else "killed before it ended"
     if end is not None:
-        words += f", {end['state']} after {end['seconds']:,.1f} s"
-    else:
-        words += ", still running" if is_locked(folder) else ", killed before it ended"
-    slowest = sorted(stages, key=lambda line: -line["seconds"])[:SLOWEST]
-    if slowest:
+        state = f"{end['state']} after {end['seconds']:,.1f} s"
+    words = [f"last `{lines[0]['command']}`: begun {began}, {state}"]
+    if stages:
+        slowest = sorted(stages, key=lambda line: -line["seconds"])[:SLOWEST]
         longest = ", ".join(f"{line['stage']} {line['seconds']:,.1f} s" for line in slowest)
-        words += f"; {len(stages)} stages worked, longest {longest}"
-    if end is not None and not stages and end["reused"]:
-        words += f"; all {end['reused']} stages were finished before"
-    return words + (f"; {end['error']}" if end is not None and "error" in end else "")
+        words.append(f"{len(stages)} stages worked, longest {longest}")
+    elif end is not None and end["reused"]:
+        words.append(f"all {end['reused']} stages were finished before")
+    if end is not None and "error" in end:
+        words.append(end["error"])
+    return "; ".join(words)
 
 
 def stage_seconds(folder: Path) -> dict[str, float]:

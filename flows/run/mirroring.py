@@ -13,11 +13,8 @@ from curation.storage.mirror import Finished, Mirror
 from flows.run.progress import METRICS, print_line
 from flows.run.run_folder import Run
 
-CURATED = "curated"
-"""Folder of the sets, in run and mirror."""
-
-MARK = ".published.json"
-"""In a published set: its inputs and its files' hashes."""
+CURATED = "curated"  # folder of the sets, in run and mirror
+MARK = ".published.json"  # in a published set: its inputs and its files' hashes
 
 LOGS = ("run.json", "history.jsonl", METRICS, "plan.json", "review.jsonl")
 

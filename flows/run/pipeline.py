@@ -1,21 +1,22 @@
-"""Run a pipeline's stages, and read their results."""
+"""Run a pipeline's stages, and read their results and progress."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import takewhile
 
-from curation.records import Domain, StoreError
-from curation.storage.stages import read_manifest
+from curation.publish.cards.facts import FunnelRow
+from curation.records import StoreError
+from curation.storage.stages import add_counts, finished_shards, read_json, read_manifest
 from flows.run import mirroring
 from flows.run.history import record_item
 from flows.run.policy_session import keep_open, kept_models, model_key
 from flows.run.run_folder import Run
-from flows.run.stage import Results, Stage, StageResult, StageRun, Step
+from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, Step
 
 Item = Stage | Step
 
@@ -25,11 +26,10 @@ class Pipeline:
     """A flow's stages and steps, in order.
 
     Raises:
-        ValueError: names or folders repeat, or an item's domain differs.
+        ValueError: names or folders repeat.
     """
 
     name: str
-    domain: Domain
     items: tuple[Item, ...]
 
     def __post_init__(self) -> None:
@@ -38,9 +38,6 @@ class Pipeline:
         repeated = [text for text, count in Counter([*names, *folders]).items() if count > 1]
         if repeated:
             raise ValueError(f"pipeline {self.name}: {', '.join(repeated)} is in it twice")
-        misplaced = [item.name for item in self.items if self.domain not in item.domains]
-        if misplaced:
-            raise ValueError(f"pipeline {self.name}: {', '.join(misplaced)} is not made for {self.domain}")
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -139,3 +136,42 @@ def read_results(run: Run, stages: Iterable[Stage], verifier: str = "") -> Resul
         elif not stage.comes_later:
             raise StoreError(f"{stage.folder_in(run, verifier)} is not finished; finish the run with `goldilocks run`.")
     return results
+
+
+@dataclass(frozen=True, slots=True)
+class StageStatus:
+    """A stage's progress; ``total`` shards are None while unknown."""
+
+    stage: Stage
+    row: FunnelRow
+    finished: bool
+    shards: int
+    total: int | None
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_shown(self) -> bool:
+        """Return False for finished measuring stages."""
+        return self.stage.kind is not Kind.MEASURE or not self.finished
+
+
+def status(run: Run, pipeline: Pipeline, verifier: str) -> list[StageStatus]:
+    """Return each stage's stored progress, in order."""
+    statuses: list[StageStatus] = []
+    digests = dict.fromkeys((stage.name for stage in pipeline.stages), "")
+    total: int | None = None
+    for stage in pipeline.stages_of(run):
+        folder = stage.folder_in(run, verifier)
+        inputs = (read_json(folder / "stage.json") or {}).get("inputs", {})
+        is_current = not statuses or all(digests.get(name, digest) == digest for name, digest in inputs.items())
+        result = read_result(stage, run, verifier) if is_current else None
+        if result is not None:
+            made = result.manifest
+            digests[stage.name], total = made.digest, made.shards
+            statuses.append(StageStatus(stage, result.funnel_row, True, made.shards, total, made.notes))
+            continue
+        marks = list(finished_shards(folder)) if is_current else []
+        rows_in, kept = sum(mark["in"] for mark in marks), sum(mark["kept"] for mark in marks)
+        row = FunnelRow(stage.name, stage.title, rows_in, kept, add_counts(mark["reasons"] for mark in marks))
+        statuses.append(StageStatus(stage, row, False, len(marks), total))
+    return statuses

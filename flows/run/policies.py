@@ -1,15 +1,22 @@
-"""Open and check a recipe's models; `POLICIES` lists their kinds."""
+"""Read, open and check models; `POLICIES` lists their kinds.
+
+A command's model is `FILE.toml` or `FILE.toml:NAME`, from tables `[models.NAME]`. Within `offline` no model is asked.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from curation.config import EndpointModel, Recipe, RecordedModel
+from curation.config import EndpointModel, ModelFile, ModelSettings, Recipe, RecordedModel
+from curation.config.loading import parse_settings, read_toml
+from curation.config.mistakes import did_you_mean
 from curation.config.recipe import GRADER
 from curation.difficulty.unanswered import CUT_OFF
 from curation.policies.recorded import Recorded
@@ -17,9 +24,6 @@ from curation.prompts import Prompt
 from curation.records import ConfigError, GoldilocksError, Policy
 from flows.run.run_folder import Run
 from training.embedded_model import EMBEDDED, WEIGHTS
-
-if TYPE_CHECKING:
-    from curation.config.policies import ModelSettings
 
 POLICIES = {
     "recorded": "curation.policies.recorded:Recorded",
@@ -96,3 +100,53 @@ def response_advice(response_kind: str, policy_kind: str, name: str) -> str:
     if response_kind == CUT_OFF:
         return f"raise `models.{name}.decoding.max_tokens`, or ask for less by `models.{name}.prompt`"
     return f"look at `models.{name}.prompt` and at the model's chat template: answers are not in the form asked for"
+
+
+_OFFLINE: ContextVar[bool] = ContextVar("offline", default=False)
+
+
+@contextmanager
+def offline() -> Iterator[None]:
+    """Ask no model in this block."""
+    token = _OFFLINE.set(True)
+    try:
+        yield
+    finally:
+        _OFFLINE.reset(token)
+
+
+def is_offline() -> bool:
+    """Return whether no model may be asked."""
+    return _OFFLINE.get()
+
+
+def refuse_offline(needs: str) -> None:
+    """Refuse work that needs a model, as in `the model small answers 40 questions`."""
+    if is_offline():
+        raise ConfigError(f"--offline asks no model, and {needs}; run the recipe without --offline.")
+
+
+def load_model(spec: str | Path, option: str = "--policy") -> tuple[ModelSettings, Path]:
+    """Return an option's model, and the base of its paths."""
+    subject = f"{option} {spec}"
+    path, name = Path(spec).expanduser(), ""
+    if not path.exists() and ":" in str(spec):
+        before, _, name = str(spec).rpartition(":")
+        path = Path(before).expanduser()
+    table = read_toml(path, subject)
+    if not isinstance(table.get("models"), Mapping):
+        raise ConfigError(f"{subject}: the file has no table [models.NAME]; write one as in a recipe.")
+    folder = path.absolute().parent
+    models = parse_settings(ModelFile, {"models": table["models"]}, subject, folder=folder).models
+    if not name and len(models) > 1:
+        raise ConfigError(f"{subject}: the file has several models; write {path}:NAME with one of {', '.join(models)}.")
+    name = name or next(iter(models))
+    if name not in models:
+        near = did_you_mean(name, models) or ";"
+        raise ConfigError(f"{subject}: there is no table [models.{name}]{near} defined: {', '.join(models)}.")
+    return models[name], folder
+
+
+def parse_model(table: Mapping[str, Any], subject: str) -> ModelSettings:
+    """Return a table's model; ``subject`` begins error messages."""
+    return parse_settings(ModelFile, {"models": {"model": table}}, subject, folder=Path()).models["model"]

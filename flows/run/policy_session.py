@@ -25,8 +25,7 @@ from curation.records import ATTEMPT, Completion, Policy, PromptRequest, Request
 from curation.storage.attempts import AttemptStore
 from curation.storage.stages import Shard, StageFolder
 from flows.run import retries
-from flows.run.offline import refuse_offline
-from flows.run.policies import open_policy, response_advice
+from flows.run.policies import open_policy, refuse_offline, response_advice
 from flows.run.progress import warn
 from flows.run.run_folder import Run
 from flows.run.stage import StageResult, StageRun

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.public_urls import public_text
+from flows.run.safe_text import written_out
 
 if TYPE_CHECKING:
     from flows.run.bars import Bar
@@ -37,8 +38,6 @@ def set_verbosity(verbosity: Verbosity) -> None:
 
 
 def _print(line: str) -> None:
-    from flows.run.safe_text import written_out
-
     print(written_out(line), file=sys.stderr, flush=True)
 
 
@@ -54,8 +53,7 @@ def print_line(text: str) -> None:
         _print(text)
 
 
-NOTE_S = 60.0
-"""Seconds between notes without a terminal."""
+NOTE_S = 60.0  # seconds between notes without a terminal
 
 
 class _Lines:
@@ -83,11 +81,8 @@ class _Lines:
         pass
 
 
-_shown: list[_Lines | Bar] = []
-"""The shown bars, innermost last."""
-
-METRICS = "metrics.jsonl"
-"""In the run folder: progress and warnings of all stages."""
+_shown: list[_Lines | Bar] = []  # the shown bars, innermost last
+METRICS = "metrics.jsonl"  # in the run folder: progress and warnings of all stages
 
 
 def read_metrics(run: Path) -> list[dict[str, Any]]:

@@ -10,11 +10,8 @@ from curation.config import Recipe
 from curation.config.loading import load_settings, parse_settings
 from curation.sources.hub import COMMIT
 
-PATHS = ("path", "model", "recipe", "train")
-"""Settings that may hold a path, in any table."""
-
-SERVER = "http://your-server/v1"
-"""Replaces server addresses in printed recipes."""
+PATHS = ("path", "model", "recipe", "train")  # settings that may hold a path, in any table
+SERVER = "http://your-server/v1"  # replaces server addresses in printed recipes
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:

@@ -26,8 +26,7 @@ from curation.sources.procedural import made_meta
 from curation.storage.stages import atomic_write, damaged, read_json, table_digest
 from flows.run.recipe import load_recipe, parse_recipe
 
-PARTS = ("stage1", "stage2")
-"""Names of the difficulty stages, as in recipes."""
+PARTS = ("stage1", "stage2")  # names of the difficulty stages, as in recipes
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +97,11 @@ def stage_model(recipe: Recipe, part: str) -> ModelSettings:
 def verdicts_of_people(run: Run) -> review.ReviewVerdicts:
     """Return people's valid verdicts by problem."""
     return review.read_verdicts(run.folder, run.recipe.labels.reviewers)
+
+
+def accepted_references(run: Run) -> list[str]:
+    """Return the problems whose reference a person accepted."""
+    return sorted(name for name, verdict in verdicts_of_people(run).items() if verdict.answer is not None)
 
 
 def grader_folder(folder: Path) -> Path:

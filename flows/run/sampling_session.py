@@ -1,6 +1,7 @@
 """Sample a stage's shards with one policy, without pauses.
 
-Call `SamplingSession.shard` for each unfinished shard, in order.
+Call `SamplingSession.shard` for each unfinished shard, in order. Priors are learnt from earlier policies and an anchor;
+a problem's prior never uses its own attempts.
 """
 
 from __future__ import annotations
@@ -8,14 +9,18 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 
 import polars as pl
 
-from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.priors import as_priors
+from curation.difficulty.early_stopping import AttemptOutcome, Prior, StoppingRule
+from curation.difficulty.item_response import prior_counts, with_domains
+from curation.difficulty.priors import PRIOR, LearntPriors, as_priors, learn_priors
+from curation.difficulty.refresh import spread_sample
 from curation.difficulty.sampling import (
     SampledProblem,
     Sampler,
@@ -29,17 +34,141 @@ from curation.difficulty.unanswered import ResponseTally
 from curation.options import option_letter
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts.solving import FENCE
-from curation.records import Domain, PromptRequest
+from curation.records import COUNTED_OUTCOMES, Domain, Outcome, PromptRequest
+from curation.sources.procedural import made_meta
 from curation.storage.attempts import AttemptStore
-from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard
+from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard, read_table
 from curation.verify.generator_scores import scorer_of
-from curation.verify.math_judge import Judge
+from curation.verify.math_judge import Judge, Verdict
 from flows.run import retries
 from flows.run.policy_session import ModelSession, warn_of_responses
 from flows.run.progress import METRICS, add_line, note, warn
 from flows.run.run_folder import Run, difficulty_stage
-from flows.run.stage import Stage, StageResult, shard_counts
-from flows.run.stage_priors import PriorLearner
+from flows.run.stage import StageResult, StageRun, shard_counts
+
+ANCHOR_SHARE, ANCHOR_LEAST = 0.05, 100
+"""Share and min number of anchor problems; nothing is learnt if they exceed half of all."""
+
+_RATES = pl.Schema(
+    {
+        "problem": pl.String(),
+        "policy": pl.String(),
+        "correct": pl.Int64(),
+        "judged": pl.Int64(),
+        "top_wrong_votes": pl.Int64(),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PriorLearner:
+    """Learns a stage's priors.
+
+    Args:
+        problems: the stage's ids; ``anchor``: those sampled first.
+        counts: others' attempts: problem, policy, correct, judged.
+        rates: others' `RATES`.
+        doubtful_is_open: doubtful verdicts count as broken.
+        domains: problem, domain, if distinguished.
+    """
+
+    rule: StoppingRule
+    policy: str
+    problems: pl.Series
+    anchor: tuple[str, ...]
+    counts: pl.DataFrame
+    rates: pl.DataFrame
+    doubtful_is_open: bool
+    domains: pl.DataFrame | None = None
+
+    @property
+    def exact(self) -> StoppingRule:
+        """Return the anchor's rule, which stops at a certain decision."""
+        return StoppingRule(self.rule.band)
+
+    def learn(self, sampled: Sequence[SampledProblem]) -> LearntPriors:
+        """Return all priors outside the anchor."""
+        attempts = {item.problem: self.outcomes(item.verdicts) for item in sampled}
+        own = pl.DataFrame(
+            [(name, self.policy, *_counts(rows)) for name, rows in attempts.items()], _RATES, orient="row"
+        )
+        counts = pl.concat([self.counts, own.select(self.counts.columns).cast(self.counts.schema)])
+        counts = with_domains(counts, self.domains)
+        rates = pl.concat([self.rates, own.cast(self.rates.schema)])
+        return learn_priors(counts, rates, self.policy, self.problems, attempts, self.exact, self.rule.error_rate)
+
+    def table(self, learnt: LearntPriors) -> pl.DataFrame:
+        """Return the stage's `PRIOR` rows; the anchor's foresee nothing."""
+        of_anchor = exact_priors(self.anchor)
+        return pl.concat([of_anchor, learnt.table]) if learnt.hold else of_anchor
+
+    def outcomes(self, verdicts: Mapping[int, Verdict]) -> list[AttemptOutcome]:
+        """Return a problem's attempts for the stopping rule."""
+        outcomes: list[AttemptOutcome] = []
+        for index in range(max(verdicts, default=-1) + 1):
+            verdict = verdicts.get(index)
+            if verdict is None:
+                outcomes.append((None, None))
+            elif self.doubtful_is_open and verdict.is_doubtful:
+                outcomes.append((Outcome.BROKEN, None))
+            else:
+                outcomes.append((verdict.outcome, verdict.answer_class))
+        return outcomes
+
+
+def stage_learner(
+    run: Run, folder: Path, decided: Sequence[StageResult], rule: StoppingRule, policy: str
+) -> PriorLearner | None:
+    """Return the learner of a stage's priors; None if they are given or unwanted, or the anchor would exceed half."""
+    if (folder / "priors").is_dir() or rule.error_rate == 0:
+        return None
+    stated = {source.name: source.prior_attempts for source in run.recipe.sources if source.prior_attempts}
+    columns = ["id", "source", *(["meta"] if stated or run.made_sources else [])]
+    problems = run.without_reserve(read_table(folder, "kept", columns))
+    parts = [read_table(result.folder, "decisions", list(_RATES)) for result in decided]
+    rates = pl.concat([_RATES.to_frame(), *(part.select(_RATES.names()).cast(_RATES) for part in parts if part.width)])
+    counts = rates.drop("top_wrong_votes")
+    if stated:
+        counts = pl.concat([counts, prior_counts(problems, stated).select(counts.columns).cast(counts.schema)])
+    size = max(ceil(ANCHOR_SHARE * problems.height), ANCHOR_LEAST)
+    if 2 * size > problems.height:
+        return None
+    counts, rates = (frame.filter(pl.col("policy") != policy) for frame in (counts, rates))
+    seen = counts.group_by("problem").agg(rate=pl.col("correct").sum() / pl.col("judged").sum().clip(1))
+    rated = (
+        problems.select(problem="id").join(seen, on="problem", how="left").with_columns(pl.col("rate").fill_null(-1.0))
+    )
+    anchor = tuple(spread_sample(rated, ["rate"], size, 1))
+    is_open, domains = run.recipe.asks("doubtful_verdicts"), problem_domains(problems, run.made_sources)
+    return PriorLearner(rule, policy, problems["id"], anchor, counts, rates, is_open, domains)
+
+
+def problem_domains(problems: pl.DataFrame, made: Sequence[str]) -> pl.DataFrame:
+    """Return problem and domain: a source, or a level of a procedural source.
+
+    Args:
+        made: procedural sources; without any, no column `meta` is needed.
+    """
+    if not made:
+        return problems.select(problem="id", domain="source")
+    level = made_meta(made).struct.field("level")
+    of_level = pl.format("{} level {}", "source", level)
+    return problems.select(problem="id", domain=pl.coalesce(of_level, "source"))
+
+
+def exact_priors(problems: Sequence[str]) -> pl.DataFrame:
+    """Return `PRIOR` rows that foresee nothing."""
+    prior = Prior()
+    row = prior.correct, prior.other, prior.agree, prior.differ, 0.0, ""
+    return pl.DataFrame([(name, *row) for name in problems], PRIOR, orient="row")
+
+
+def _counts(outcomes: Sequence[AttemptOutcome]) -> tuple[int, int, int]:
+    votes = Counter(answer_class for _, answer_class in outcomes if answer_class)
+    correct = sum(outcome is Outcome.CORRECT for outcome, _ in outcomes)
+    judged = sum(outcome in COUNTED_OUTCOMES for outcome, _ in outcomes)
+    return correct, judged, max(votes.values(), default=0)
+
 
 REFUSED_TABLE = "refused"
 """`curation.storage.attempts.REFUSAL` rows of shards with refused problems."""
@@ -55,9 +184,7 @@ class SamplingSession:
 
     def __init__(
         self,
-        run: Run,
-        stage: Stage,
-        problems: StageResult,
+        job: StageRun,
         folder: StageFolder,
         session: ModelSession,
         store: AttemptStore,
@@ -66,7 +193,7 @@ class SamplingSession:
         learner: PriorLearner | None = None,
         limit: int | None = None,
     ) -> None:
-        self._run, self._stage, self._problems, self._folder = run, stage, problems, folder
+        self._run, self._stage, self._problems, self._folder = job.run, job.stage, job.problems, folder
         self._session, self._store, self._judge = session, store, judge
         self._rule, self._learner, self._limit = rule, learner, limit
         self._priors: pl.DataFrame | None = None

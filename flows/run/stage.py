@@ -12,16 +12,18 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
+import polars as pl
+
 from curation.config import Recipe
 from curation.publish.cards.facts import FunnelRow
-from curation.records import Domain, StoreError
-from curation.storage.stages import Manifest, Shard, StageFolder, finished_shards
+from curation.records import DROPPED, StoreError
+from curation.storage.stages import Manifest, Shard, StageFolder, damaged, finished_shards, table_files
 from flows.run.progress import bar
 from flows.run.run_folder import Run
 from flows.run.runner import Work, current_runner
 
-MATH, CODE = frozenset({Domain.MATH}), frozenset({Domain.CODE})
-EVERY_DOMAIN = MATH | CODE
+TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE = "tests", "solutions", "judging"
+"""Of code problems: tests, solutions, and limits with checkers."""
 
 
 class Kind(StrEnum):
@@ -63,54 +65,23 @@ class Stage:
     Example: ``Stage(name="review", title="Review by people", folder="stages/03-review", work=apply_reviews)``
     """
 
-    name: str
-    """In fingerprints: a new name makes later stages run again."""
-
-    title: str
-    """In the funnel, card, progress bar and Prefect."""
-
-    folder: str
-    """Within the run folder."""
-
+    name: str  # in fingerprints: a new name makes later stages run again
+    title: str  # in the funnel, card, progress bar and Prefect
+    folder: str  # within the run folder
     work: Callable[[StageRun], StageResult]
-    """What it does."""
-
-    domains: frozenset[Domain] = EVERY_DOMAIN
-    """Domains whose pipelines it may be in."""
-
     kind: Kind = Kind.FILTER
-    enabled: Callable[[Run], bool] = lambda _run: True
-    """Whether a run has it."""
-
-    asks: str = ""
-    """The setting of its model, such as `questions.premises.model`."""
-
-    check: Callable[[Run], None] = lambda _run: None
-    """Refuses wrong inputs before anything runs."""
-
-    describe: Callable[[Run], Iterable[str]] = lambda _run: ()
-    """Lines of ``goldilocks run --dry``."""
-
+    enabled: Callable[[Run], bool] = lambda _run: True  # whether a run has it
+    asks: str = ""  # the setting of its model, such as `questions.premises.model`
+    check: Callable[[Run], None] = lambda _run: None  # refuses wrong inputs before anything runs
+    describe: Callable[[Run], Iterable[str]] = lambda _run: ()  # lines of `goldilocks run --dry`
+    # further lines of `goldilocks explain`, from stage folder and problem id
     explain: Callable[[Run, Path, str], Iterable[str]] = lambda _run, _folder, _problem: ()
-    """Further lines of `goldilocks explain`, from stage folder and problem id."""
-
-    is_planned: bool = True
-    """Whether `goldilocks plan` runs it before its pilot."""
-
-    runs_anywhere: bool = False
-    """Whether its shards are independent, for other machines."""
-
-    by_verifier: bool = False
-    """Whether it has a folder per verifier version."""
-
-    retries: RetryRule = VERIFIER_RETRIES
-    """What later runs retry in it."""
-
-    comes_later: bool = False
-    """Whether a finished run may lack it, as people enable it later."""
-
-    part: str = ""
-    """A difficulty stage's table: stage1 or stage2."""
+    is_planned: bool = True  # whether `goldilocks plan` runs it before its pilot
+    runs_anywhere: bool = False  # whether its shards are independent, for other machines
+    by_verifier: bool = False  # whether it has a folder per verifier version
+    retries: RetryRule = VERIFIER_RETRIES  # what later runs retry in it
+    comes_later: bool = False  # whether a finished run may lack it, as people enable it later
+    part: str = ""  # a difficulty stage's table: stage1 or stage2
 
     def folder_in(self, run: Run, verifier: str = "") -> Path:
         """Return the stage's folder in a run or refreshed version."""
@@ -127,7 +98,6 @@ class Step:
 
     name: str
     work: Callable[[Run, Results], None]
-    domains: frozenset[Domain] = EVERY_DOMAIN
     enabled: Callable[[Run], bool] = lambda _run: True
     check: Callable[[Run], None] = lambda _run: None
 
@@ -336,3 +306,29 @@ class StageRun:
 def shard_counts(folder: Path, table: str = "kept") -> list[int]:
     """Return each shard's row count in a finished table."""
     return [mark["tables"][table]["rows"] for mark in finished_shards(folder)]
+
+
+def rows_of(folder: Path, table: str, problem: str, *columns: str) -> pl.DataFrame:
+    """Return a problem's rows in a table, by any of these columns, by default ``id``."""
+    columns = columns or ("id",)
+    files = sorted((folder / table).glob("*.parquet"))
+    try:
+        is_own = pl.any_horizontal(pl.col(*columns) == problem)
+        parts = [pl.scan_parquet(file, glob=False).filter(is_own).collect() for file in files]
+        return pl.concat(parts) if parts else pl.DataFrame(schema=dict.fromkeys(columns, pl.String()))
+    except pl.exceptions.PolarsError as error:
+        table_files(folder, table)  # names the file that is not what was written
+        raise damaged(folder / table, str(error).partition("\n")[0]) from error
+
+
+def split_rows(
+    problems: pl.DataFrame, stage: str, reasons: Sequence[str | None], evidence: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Split rows into kept and dropped ones; None as reason keeps a row."""
+    judged = problems.with_columns(
+        pl.lit(stage).alias("stage"),
+        pl.Series("reason", reasons, pl.String),
+        pl.Series("evidence", evidence, pl.String),
+    )
+    kept = judged.filter(pl.col("reason").is_null()).select(problems.columns)
+    return kept, judged.filter(pl.col("reason").is_not_null()).select(DROPPED.names())

@@ -1,23 +1,29 @@
-"""Run a training stage with either engine, without Prefect, which would slow torchrun's processes."""
+"""Run a training stage with either engine, and report its progress.
+
+Prefect is not imported, as it would slow torchrun's processes, which run
+
+``torchrun --nproc-per-node N -m flows.run.training RECIPE.toml --out DIR``
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.config.loading import load_settings, parse_settings
-from curation.records import ConfigError, StoreError
-from flows.run.progress import print_line
+from curation.records import ConfigError, GoldilocksError, StoreError
+from flows.run.progress import print_line, read_metrics
 
 if TYPE_CHECKING:
     from training.engines.placement import EmbeddedPlacement
     from training.recipe import TrainRecipe
 
-RANK_MODULE = "flows.pipelines.train"
-"""What each process of the embedded engine runs."""
+RANK_MODULE = "flows.run.training"  # what each process of the embedded engine runs
 
 
 def train(
@@ -226,3 +232,74 @@ def read_run(folder: Path, overrides: Sequence[str] = ()) -> tuple[TrainRecipe, 
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{path} is damaged ({error}); start the run again in another folder") from error
     return parse_settings(TrainRecipe, table, f"recipe {path}", overrides, recipe_folder), recipe_folder
+
+
+_SHOWN = (
+    ("batch/pass_rate", "pass rate", ".3f"),
+    ("reward/total", "reward", ".3f"),
+    ("length/trained_mean", "tokens an attempt", ".0f"),
+    ("policy/entropy", "entropy", ".3f"),
+    ("age/token_mean", "age of tokens in versions", ".2f"),
+)
+
+
+def is_training(folder: Path) -> bool:
+    """Return whether a folder holds a training run."""
+    path = folder / "run.json"
+    try:
+        return bool(json.loads(path.read_text(encoding="utf-8")).get("kind") == "training")
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def training_lines(folder: Path) -> list[str]:
+    """Return a training run's status as lines."""
+    from training.rollouts.attempt_log import count_attempts
+    from training.rollouts.stall_monitor import STALLED
+
+    recipe = json.loads((folder / "run.json").read_text(encoding="utf-8"))["recipe"]
+    rows = read_metrics(folder)
+    lines = [f"{recipe['name']}: {folder}", f"  step {rows[-1]['step'] if rows else 0} of {recipe['steps']}"]
+    if rows:
+        last = rows[-1]
+        lines.append("  " + ", ".join(f"{name} {last[key]:{form}}" for key, name, form in _SHOWN if key in last))
+    if counts := count_attempts(folder):
+        lines.append(
+            f"  attempts kept: {', '.join(f'{purpose} {count:,}' for purpose, count in sorted(counts.items()))}"
+        )
+    if (folder / "model" / "DONE.json").exists():
+        lines.append(f"  the trained model: {folder / 'model'}")
+    else:
+        if (folder / STALLED).exists():
+            lines.append(f"  ended: {json.loads((folder / STALLED).read_text(encoding='utf-8'))['message']}")
+        lines.append(f"  not finished; `goldilocks train --resume {folder}` goes on")
+    return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train as torchrun's command line asks, and return the exit status."""
+    parser = argparse.ArgumentParser(prog=f"python -m {RANK_MODULE}", description="Train by a recipe.")
+    parser.add_argument("recipe", nargs="?", type=Path, metavar="RECIPE.toml")
+    parser.add_argument("--out", type=Path, metavar="DIR")
+    parser.add_argument("--resume", type=Path, metavar="DIR")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides")
+    parser.add_argument("--check", action="store_true", help="only try whether the model can be trained so")
+    parser.add_argument("--server", action="append", default=[], metavar="URL", dest="servers", help="which generates")
+    options = parser.parse_args(arguments)
+    out, resume = options.resume or options.out, options.resume is not None
+    try:
+        if options.check:
+            lines = check(options.recipe, out, options.overrides, resume=resume)
+        else:
+            lines = [str(train(options.recipe, out, options.overrides, resume=resume, servers=options.servers))]
+    except GoldilocksError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print("\n".join(lines))
+    return 0
+
+
+if __name__ == "__main__":
+    from training.optimisation.distributed import end_process
+
+    end_process(main())

@@ -29,11 +29,8 @@ from curation.server_guard import LOCAL, basic_credentials, host_name, is_same
 SERVER_KEY, CLIENT_KEY, PAGE_KEY = "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_AUTH_STRING", "GOLDILOCKS_PAGE_KEY"
 """Environment variables: the service key of server and clients, and the page key."""
 
-KEY_FILE = "key"
-"""The page key's file."""
-
-MAX_BODY = 1 << 20
-"""Bytes of a request with the page key."""
+KEY_FILE = "key"  # the page key's file
+MAX_BODY = 1 << 20  # bytes of a request with the page key
 
 _RUN = r"[0-9a-fA-F-]{36}"
 _READS = re.compile(r"/api/(?!block_).*")
@@ -45,8 +42,7 @@ _QUERIES = re.compile(
 _STARTS = re.compile(rf"/api/deployments/{_RUN}/create_flow_run")
 _STATES = re.compile(rf"/api/flow_runs/{_RUN}/set_state")
 _PAUSES = re.compile(rf"/api/deployments/{_RUN}/(?:pause|resume)_deployment")
-_SOCKETS = ("/api/events/out", "/api/logs/out")
-"""Web sockets that only send."""
+_SOCKETS = ("/api/events/out", "/api/logs/out")  # web sockets that only send
 
 _SETTABLE = ("SCHEDULED", "CANCELLING")
 

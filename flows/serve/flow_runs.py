@@ -1,4 +1,4 @@
-"""Names flow runs, holds GPUs, and emits events that start the next flow.
+"""Names flow runs, shares the GPUs, and emits events that start the next flow.
 
 Invariants: a version is announced once (`goldilocks.curated`), also after a kill. Only locks limit runs, as they end
 with their holder, unlike Prefect's limits.
@@ -6,8 +6,10 @@ with their holder, unlike Prefect's limits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +17,22 @@ from prefect import get_run_logger
 from prefect.events import emit_event
 from prefect.runtime import deployment, flow_run
 
-from curation.records import GoldilocksError
-from curation.storage.locks import is_locked
+from curation.records import GoldilocksError, StoreError
+from curation.storage.locks import is_locked, lock_folder, lock_holder
 from curation.storage.stages import atomic_write
-from flows.pipelines.curating import open_curation
+from flows.pipelines.by_recipe import open_curation
 from flows.publish.versions import Version, latest, published_rows, stored_versions, summary
 from flows.run.recipe import load_recipe
 from flows.run.run_folder import Run, new_run, open_run, stage_model
-from flows.serve.gpu_slots import gpu_slot
 from flows.serve.unfinished import ANNOUNCED, FIRST, announced_version, checkpoint
 
 CURATED, CHECKPOINT, EXHAUSTED = "goldilocks.curated", "goldilocks.checkpoint", "goldilocks.exhausted"
 """Events: a set's new version, a new model, a refresh with too few rows."""
 
-EXHAUSTED_SHARE = 0.5
-"""Share of its first version's rows below which a set is exhausted."""
+EXHAUSTED_SHARE = 0.5  # share of its first version's rows below which a set is exhausted
 
 RETRIES, RETRY_S = 2, 30
-PATIENT = 40
-"""Retries of a refresh, while a run holds the folder."""
+PATIENT = 40  # retries of a refresh, while a run holds the folder
 
 
 def run_name() -> str:
@@ -120,3 +119,44 @@ def announce_checkpoint(folder: Path, version: int) -> None:
 def resource(kind: str, name: str) -> dict[str, str]:
     """Return the resource of an event."""
     return {"prefect.resource.id": f"goldilocks.{kind}.{name}", "prefect.resource.name": name}
+
+
+POLL_S = 1.0  # seconds between attempts to get a slot
+
+
+@contextmanager
+def gpu_slot(slots: int, notify: Callable[[str], None]) -> Iterator[int]:
+    """Wait for a slot, hold it within the block, and yield its number.
+
+    Args:
+        slots: max runs on GPUs.
+        notify: called once with the holders, before waiting.
+    """
+    slots_folder().mkdir(parents=True, exist_ok=True)
+    folders = [slots_folder() / f"slot-{number}" for number in range(slots)]
+    waits = False
+    with ExitStack() as stack:
+        while (number := _lock_one(folders, stack)) is None:
+            if not waits:
+                holders = ", ".join(map(lock_holder, folders))
+                notify(f"waits for the GPUs: all {slots} slots are held, by processes {holders}")
+            waits = True
+            time.sleep(POLL_S)
+        yield number
+
+
+def _lock_one(folders: Sequence[Path], stack: ExitStack) -> int | None:
+    for number, folder in enumerate(folders):
+        try:
+            stack.enter_context(lock_folder(folder))
+        except StoreError as error:
+            if not isinstance(error.__cause__, BlockingIOError):
+                raise
+            continue
+        return number
+    return None
+
+
+def slots_folder() -> Path:
+    """Return the folder of the slots."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "goldilocks" / "gpus"

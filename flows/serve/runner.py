@@ -28,16 +28,12 @@ from prefect.states import Crashed
 from curation.config import Recipe
 from curation.records import GoldilocksError
 from flows.run.recipe import load_recipe
-from flows.serve.pins import foreign_code
-from flows.serve.processes import TOKEN, end_with_parent
-from flows.serve.schedule import deployments, set_folder, start_phrase
+from flows.serve.schedule import deployments, foreign_code, set_folder, start_phrase
+from flows.serve.server import TOKEN, end_with_parent
 from flows.serve.unfinished import Work, unfinished, wait_before
 
-LOOK_S = 10.0
-"""Seconds between searches for missing work."""
-
-SEEN_RUNS = 50
-"""Newest runs of a deployment that are read."""
+LOOK_S = 10.0  # seconds between searches for missing work
+SEEN_RUNS = 50  # newest runs of a deployment that are read
 
 
 def close_lost_runs(client: SyncPrefectClient, deployments: Sequence[Any]) -> int:
@@ -56,7 +52,12 @@ def start_unfinished(client: SyncPrefectClient, recipe: Recipe, folder: Path, no
     if work is None:
         return None
     deployment = client.read_deployment_by_name(f"{work.flow}/{recipe.name}")
-    if not may_start(_runs_of(client, deployment.id, work), now):
+    runs = client.read_flow_runs(
+        flow_run_filter=FlowRunFilter.model_validate({"deployment_id": {"any_": [deployment.id]}}),
+        sort=FlowRunSort.EXPECTED_START_TIME_DESC,
+        limit=SEEN_RUNS,
+    )
+    if not may_start([run for run in runs if work.parameters.items() <= run.parameters.items()], now):
         return None
     client.create_flow_run_from_deployment(deployment.id, parameters={**deployment.parameters, **work.parameters})
     return work
@@ -74,15 +75,6 @@ def may_start(runs: Sequence[FlowRun], now: datetime) -> bool:
         return False
     ended = newest.end_time or newest.state.timestamp
     return (now - ended).total_seconds() >= wait_before(len(runs))
-
-
-def _runs_of(client: SyncPrefectClient, deployment: Any, work: Work) -> list[FlowRun]:
-    runs = client.read_flow_runs(
-        flow_run_filter=FlowRunFilter.model_validate({"deployment_id": {"any_": [deployment]}}),
-        sort=FlowRunSort.EXPECTED_START_TIME_DESC,
-        limit=SEEN_RUNS,
-    )
-    return [run for run in runs if work.parameters.items() <= run.parameters.items()]
 
 
 def _look(sets: Sequence[tuple[Recipe, Path]]) -> None:

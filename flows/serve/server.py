@@ -1,4 +1,6 @@
-"""Runs a local Prefect server that ends with its parent, unless PREFECT_API_URL is set.
+"""Runs a local Prefect server that ends with its parent, unless PREFECT_API_URL is set; ends a service's processes.
+
+Processes are found by a token in their environment, as children outlive parents.
 
 Call `quiet` before importing Prefect.
 """
@@ -6,25 +8,23 @@ Call `quiet` before importing Prefect.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.extras import has_extra
 from curation.records import GoldilocksError
-from flows.serve.processes import TOKEN, end_with_parent
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-PAGE = "/goldilocks"
-"""The page's path on Prefect's server."""
-
-HEALTH_S = 10.0
-"""Seconds for one answer about its health."""
+PAGE = "/goldilocks"  # the page's path on Prefect's server
+HEALTH_S = 10.0  # seconds for one answer about its health
 
 NO_TELEMETRY = {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_CLI_PROMPT": "false", "DO_NOT_TRACK": "1"}
 QUIET = {
@@ -115,6 +115,41 @@ def _serve(port: int, folders: Sequence[Path]) -> None:
     app = create_app()
     add_page(app, folders, keys.page)
     uvicorn.run(Guard(app, keys, origins), host="127.0.0.1", port=port, log_level="error")
+
+
+TOKEN = "GOLDILOCKS_SERVICE"  # environment variable of the service's token
+
+
+def processes_of(token: str) -> Iterator[int]:
+    """Yield the ids of a service's other processes."""
+    mark = f"\0{TOKEN}={token}\0".encode()
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdecimal() or int(folder.name) == os.getpid():
+            continue
+        with suppress(OSError):  # it has ended, or is another user's
+            if mark in b"\0" + (folder / "environ").read_bytes() + b"\0":
+                yield int(folder.name)
+
+
+def end_processes(token: str) -> int:
+    """Kill a service's other processes; return their number."""
+    ended: set[int] = set()
+    while alive := [process for process in processes_of(token) if process not in ended]:
+        for process in alive:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process, signal.SIGKILL)
+            ended.add(process)
+    return len(ended)
+
+
+def end_with_parent(token: str | None) -> None:
+    """When the parent closes standard input, end the service with this token and this process."""
+    with suppress(OSError):
+        while os.read(0, 1):
+            pass
+    if token is not None:
+        end_processes(token)
+    os._exit(0)
 
 
 if __name__ == "__main__":

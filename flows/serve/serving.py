@@ -18,9 +18,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from curation.extras import has_extra
@@ -30,47 +29,23 @@ from curation.storage.stages import atomic_write
 from flows.run.recipe import load_recipe
 from flows.run.terminal import SafeConsole
 from flows.serve.access import CLIENT_KEY, KEY_FILE, PAGE_KEY, SERVER_KEY, Keys, new_keys, write_key
-from flows.serve.processes import TOKEN, end_processes
-from flows.serve.server import HEALTH_S, NO_TELEMETRY, PAGE, quiet
+from flows.serve.server import HEALTH_S, NO_TELEMETRY, PAGE, TOKEN, end_processes, quiet
 from flows.serve.unfinished import trainer_of
 
-PORT = 4200
-"""The default, as Prefect's."""
+PORT = 4200  # the default, as Prefect's
 
 DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
 
-SERVICE = "service"
-"""The service's folder in the run folder."""
+SERVICE = "service"  # the service's folder in the run folder
 
 RUNNER = {"PREFECT_RUNNER_SERVER_ENABLE": "false", "PREFECT_CLIENT_METRICS_ENABLED": "false"}
 """Variables of the runner, which opens no port."""
 
-START_S = 600.0
-"""Seconds until the server must answer; a first start creates a database."""
-
-STOP_S = 10.0
-"""Seconds until a child is killed."""
-
-RESTART_S = 2.0
-"""Seconds until the children are restarted."""
-
-BEGINS_S = 60.0
-"""Seconds in which the first runner's error ends the service."""
-
-WATCH_S = 0.5
-"""Seconds between checks of the children."""
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """A service's recipes, run folder if given, and port."""
-
-    paths: tuple[Path, ...]
-    out: Path | None
-    port: int
-    token: str
-    folders: tuple[Path, ...]
-    keys: Keys
+START_S = 600.0  # seconds until the server must answer; a first start creates a database
+STOP_S = 10.0  # seconds until a child is killed
+RESTART_S = 2.0  # seconds until the children are restarted
+BEGINS_S = 60.0  # seconds in which the first runner's error ends the service
+WATCH_S = 0.5  # seconds between checks of the children
 
 
 def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | None = None) -> None:
@@ -93,14 +68,28 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
     runs = tuple((out or Path("runs") / name).absolute() for name in names)
     for path, recipe, run in zip(paths, recipes, runs, strict=True):
         trainer_of(path, recipe.schedule, run)
-    absolute = tuple(path.absolute() for path in paths)
-    service = Service(absolute, out, port or PORT, secrets.token_hex(8), runs, new_keys())
+    own_port, token, keys = port or PORT, secrets.token_hex(8), new_keys()
+    runner = [sys.executable, "-m", "flows.serve.runner", str(out or ""), *(str(path.absolute()) for path in paths)]
+
+    @contextmanager
+    def children() -> Iterator[dict[str, subprocess.Popen[bytes]]]:
+        """Start the runner and, without PREFECT_API_URL, a server."""
+        with ExitStack() as stack:
+            address, server = stack.enter_context(serving_api(own_port, keys, token, runs))
+            environment = {**os.environ, **RUNNER, "PREFECT_API_URL": address, TOKEN: token}
+            if server is not None:
+                environment[CLIENT_KEY] = keys.service
+                environment.pop("PREFECT_API_KEY", None)
+            process = subprocess.Popen(runner, stdin=subprocess.PIPE, env=environment, start_new_session=True)
+            stack.callback(stop, process)
+            yield {**({"Prefect's server": server} if server is not None else {}), "the runner": process}
+
     quiet(NO_TELEMETRY)
     with ExitStack() as stack:
         for folder in runs:
-            stack.enter_context(_served_once(folder / SERVICE, service.token, service.keys.page))
-        stack.callback(end_processes, service.token)
-        page = f"the runs' own page: http://127.0.0.1:{service.port}{PAGE}/\n" if has_extra("page") else ""
+            stack.enter_context(_served_once(folder / SERVICE, token, keys.page))
+        stack.callback(end_processes, token)
+        page = f"the runs' own page: http://127.0.0.1:{own_port}{PAGE}/\n" if has_extra("page") else ""
         access = f"{page}pages ask for the key in {runs[0] / SERVICE / KEY_FILE}, which only you can read"
         if os.environ.get("PREFECT_API_URL"):
             access = (
@@ -108,7 +97,7 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
                 "it. Only the flows and parameters of these recipes are run."
             )
         print(f"starting: Prefect's page and the recipes' schedules\n{access}", file=sys.stderr, flush=True)
-        _keep_serving(service)
+        _keep_serving(children, token)
 
 
 @contextmanager
@@ -132,45 +121,30 @@ def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
         yield
 
 
-def _keep_serving(service: Service) -> None:
-    """Restart the children when one ends; raise a failed first start."""
+def _keep_serving(
+    children: Callable[[], AbstractContextManager[Mapping[str, subprocess.Popen[bytes]]]], token: str
+) -> None:
+    """Restart the children when one ends; raise if they do not start at first."""
     console, is_first = SafeConsole(), True
     while True:
         try:
-            ended = _serve_once(service, is_first)
+            with children() as processes:
+                begun = time.monotonic()
+                while all(process.poll() is None for process in processes.values()):
+                    time.sleep(WATCH_S)
+                name, status = next((name, one.returncode) for name, one in processes.items() if one.poll() is not None)
+                ended = f"{name} ended with status {status}"
+                failed = name == "the runner" and status > 0  # below 0: it was killed
+                if is_first and failed and time.monotonic() - begun < BEGINS_S:
+                    raise GoldilocksError(f"nothing is served: {ended} as it began.")
         except GoldilocksError as error:
             if is_first:
                 raise
             ended = str(error)
         is_first = False
-        end_processes(service.token)
+        end_processes(token)
         console.print(f"{time.strftime('%H:%M:%S')} {ended}; everything is started again")
         time.sleep(RESTART_S)
-
-
-def _serve_once(service: Service, is_first: bool) -> str:
-    """Run the children until one ends; return how it ended, or raise why the first ones did not start."""
-    with ExitStack() as stack:
-        address, server = stack.enter_context(serving_api(service.port, service.keys, service.token, service.folders))
-        environment = {**os.environ, **RUNNER, "PREFECT_API_URL": address, TOKEN: service.token}
-        if server is not None:
-            environment[CLIENT_KEY] = service.keys.service
-            environment.pop("PREFECT_API_KEY", None)
-        runner = subprocess.Popen(
-            [sys.executable, "-m", "flows.serve.runner", str(service.out or ""), *map(str, service.paths)],
-            stdin=subprocess.PIPE,
-            env=environment,
-            start_new_session=True,
-        )
-        stack.callback(stop, runner)
-        begun = time.monotonic()
-        while runner.poll() is None and (server is None or server.poll() is None):
-            time.sleep(WATCH_S)
-        failed = (runner.returncode or 0) > 0 and (server is None or server.poll() is None)  # below 0: it was killed
-        if is_first and failed and time.monotonic() - begun < BEGINS_S:
-            raise GoldilocksError(f"nothing is served: the runner ended with status {runner.returncode} as it began.")
-        name, process = ("Prefect's server", server) if runner.returncode is None else ("the runner", runner)
-        return f"{name} ended with status {process.returncode if process is not None else '?'}"
 
 
 @contextmanager

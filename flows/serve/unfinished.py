@@ -12,17 +12,10 @@ from curation.records import ConfigError
 from curation.storage.locks import is_locked
 from flows.run.training import check_train_recipe
 
-ANNOUNCED = "announced"
-"""In the run folder: the newest announced version."""
-
-FIRST = "announced_first"
-"""In the run folder: the newest version before serving; it starts nothing."""
-
-REFRESHED = "refreshed"
-"""In a training stage's folder: the set's version after its model's refresh."""
-
-AGAIN_S, AGAIN_MOST_S = 30.0, 3600.0
-"""Seconds until lost work is restarted, doubled up to the max."""
+ANNOUNCED = "announced"  # in the run folder: the newest announced version
+FIRST = "announced_first"  # in the run folder: the newest version before serving; it starts nothing
+REFRESHED = "refreshed"  # in a training stage's folder: the set's version after its model's refresh
+AGAIN_S, AGAIN_MOST_S = 30.0, 3600.0  # seconds until lost work is restarted, doubled up to the max
 
 
 @dataclass(frozen=True, slots=True)

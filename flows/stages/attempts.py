@@ -18,12 +18,10 @@ import polars as pl
 from curation.config import DifficultyStage
 from curation.difficulty import early_stopping, pass_rates, sampling
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
-from curation.difficulty.item_response import prior_counts
 from curation.difficulty.pass_rates import has_failed, is_doubtful, replace_failed
 from curation.options import option_letter
 from curation.policies.recorded import Recorded
 from curation.records import (
-    DECISION,
     VERDICT,
     AttemptKey,
     Domain,
@@ -32,7 +30,6 @@ from curation.records import (
     PromptRequest,
     StoreError,
 )
-from curation.sources.procedural import made_meta
 from curation.storage import attempts
 from curation.storage.stages import (
     Shard,
@@ -41,28 +38,22 @@ from curation.storage.stages import (
     read_json,
     read_manifest,
     read_shard,
-    read_table,
     write_json,
 )
 from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge, JudgeTask, Response
 from flows.run import retries
-from flows.run.offline import is_offline
-from flows.run.policies import model_title
+from flows.run.policies import is_offline, model_title
 from flows.run.policy_session import PolicySession, model_session
 from flows.run.progress import warn
 from flows.run.run_folder import Run, difficulty_stage, stage_model
 from flows.run.runner import current_runner
-from flows.run.sampling_session import SamplingSession, request_details
+from flows.run.sampling_session import SamplingSession, request_details, stage_learner
 from flows.run.stage import Kind, RetryRule, Stage, StageResult, StageRun
-from flows.run.stage_priors import RATES, PriorLearner, prior_learner
 from flows.stages.judging import open_judge
 
-KEY = "key.json"
-"""Next to the manifest: the stored attempts' key."""
-
-VOTERS = "voters"
-"""Table of the models that made a file's attempts; each votes on labels."""
+KEY = "key.json"  # next to the manifest: the stored attempts' key
+VOTERS = "voters"  # table of the models that made a file's attempts; each votes on labels
 
 MEASURED_ON = Path("versions") / "measured_on.json"
 """In the run folder: the first day of each policy's attempts."""
@@ -116,9 +107,7 @@ def make_attempts(job: StageRun) -> StageResult:
             warn(run.folder, job.stage.name, f"made anew: {what}")
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
-        with SamplingSession(
-            run, job.stage, job.problems, folder, opened, store, judge, rule, learner, limit
-        ) as session:
+        with SamplingSession(job, folder, opened, store, judge, rule, learner, limit) as session:
             work = _Judged(job, folder.folder, store, session, policy)
             first = partial(job.shard_by_shard, folder, work.first)
             result = first() if is_offline() else retries.retry_failed(job, folder, first, work.again)
@@ -264,43 +253,6 @@ def measure_rows(
     named = verdicts.join(names, left_on="problem", right_on="judged", how="inner", maintain_order="left")
     verdicts = named.drop("problem").rename({"problem_right": "problem"}).select(verdicts.columns)
     return pass_rates.decide(pass_rates.pass_rates(rows["id"], verdicts, solver.policy.key.policy), band, part)
-
-
-def stage_learner(
-    run: Run,
-    folder: Path,
-    decided: Sequence[StageResult],
-    rule: early_stopping.StoppingRule,
-    policy: str,
-) -> PriorLearner | None:
-    """Return the learner of a stage's priors; None if priors are given or unwanted."""
-    if (folder / "priors").is_dir() or rule.error_rate == 0:
-        return None
-    stated = {source.name: source.prior_attempts for source in run.recipe.sources if source.prior_attempts}
-    columns = ["id", "source", *(["meta"] if stated or run.made_sources else [])]
-    problems = run.without_reserve(read_table(folder, "kept", columns))
-    parts = [read_table(result.folder, "decisions", list(RATES)) for result in decided]
-    rates = pl.concat([part for part in parts if part.width] or [DECISION.to_frame().select(RATES)])
-    counts = rates.drop("top_wrong_votes")
-    if stated:
-        given = prior_counts(problems, stated)
-        counts = pl.concat([counts.cast(given.schema), given])
-    is_open = run.recipe.asks("doubtful_verdicts")
-    domains = problem_domains(problems, run.made_sources)
-    return prior_learner(rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open, domains=domains)
-
-
-def problem_domains(problems: pl.DataFrame, made: Sequence[str]) -> pl.DataFrame:
-    """Return problem and domain: a source, or a level of a procedural source.
-
-    Args:
-        made: procedural sources; without any, no column `meta` is needed.
-    """
-    if not made:
-        return problems.select(problem="id", domain="source")
-    level = made_meta(made).struct.field("level")
-    of_level = pl.format("{} level {}", "source", level)
-    return problems.select(problem="id", domain=pl.coalesce(of_level, "source"))
 
 
 def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:

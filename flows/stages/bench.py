@@ -17,15 +17,12 @@ from curation.records import Domain, DropReason, problem_id
 from curation.storage.stages import Shard, read_shard
 from flows.run.benches import BenchRun
 from flows.run.run_folder import Run
-from flows.run.stage import Stage, StageResult, StageRun, shard_counts
-from flows.stages.base import JUDGING_TABLE, TESTS_TABLE, split_rows
-from flows.stages.language_variants import LANGUAGE_VARIANTS
+from flows.run.stage import JUDGING_TABLE, TESTS_TABLE, Stage, StageResult, StageRun, shard_counts, split_rows
 from flows.stages.sources import SOURCES
-from flows.stages.tests import TESTS
+from flows.stages.tests import LANGUAGE_VARIANTS, TESTS
 
 VERSION = "bench@1"
-OUTSIDE_WINDOW = "outside_window"
-"""Drop reason of rows outside the bench's window."""
+OUTSIDE_WINDOW = "outside_window"  # drop reason of rows outside the bench's window
 
 
 def take_rows(job: StageRun) -> StageResult:

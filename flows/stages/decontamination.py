@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from curation.storage.stages import Shard, StageFolder, read_shard
 from flows.run.benches import as_benchmarks
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun, shard_counts
-from flows.stages.base import require_not_written
+from flows.stages.sources import require_not_written
 
 
 def find_contamination(job: StageRun) -> StageResult:
@@ -37,6 +37,15 @@ def find_contamination(job: StageRun) -> StageResult:
         {job.problems.name: job.problems.manifest.digest, **digests},
     )
 
+    def statements(index: int) -> pl.Series:
+        return read_shard(problems, "kept", index, ["statement"])["statement"]
+
+    benchmarks = cache(lambda: benchmark_index(job.run, map(statements, range(len(shard_counts(problems))))))
+
+    def measure(index: int) -> Shard:
+        rows = statements(index)
+        return Shard(len(rows), {"scores": benchmarks().scores(rows)}, len(rows))
+
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
         hits = decontamination.classify_hits(read_shard(scores.folder, "scores", index), overlap)
@@ -48,28 +57,8 @@ def find_contamination(job: StageRun) -> StageResult:
     if (result := job.finished(folder)) is not None:
         return result
     if scores.manifest() is None:  # in a folder of their own, so that a new threshold measures nothing again
-        job.shard_by_shard(scores, _measuring(job, overlap), title="Benchmark overlap")
+        job.shard_by_shard(scores, measure, title="Benchmark overlap")
     return job.shard_by_shard(folder, work)
-
-
-def _measuring(job: StageRun, overlap: OverlapSettings) -> Callable[[int], Shard]:
-    """Return a function that measures a shard, once benchmarks and problems are counted."""
-    problems = job.problems.folder
-
-    @cache
-    def index() -> BenchmarkIndex:
-        place, embedder = job.stage.folder_in(job.run), MiniLm() if _embeds(job.run) else None
-        kept = KeptVectors(embedder, place.with_name(place.name + "-vectors")) if embedder is not None else None
-        made = BenchmarkIndex(_benchmark_rows(job.run), overlap, embedder, kept)
-        for shard in range(len(shard_counts(problems))):
-            made.count(read_shard(problems, "kept", shard, ["statement"])["statement"])
-        return made
-
-    def work(shard: int) -> Shard:
-        statements = read_shard(problems, "kept", shard, ["statement"])["statement"]
-        return Shard(len(statements), {"scores": index().scores(statements)}, len(statements))
-
-    return work
 
 
 def benchmarks_of(run: Run) -> list[tuple[Source, Path]]:
@@ -102,11 +91,13 @@ def overlap_settings(recipe: Recipe) -> OverlapSettings:
     return OverlapSettings(settings.methods, programs=recipe.flow == "curate-code")
 
 
-def benchmark_index(run: Run, statements: pl.Series) -> BenchmarkIndex:
+def benchmark_index(run: Run, statements: Iterable[pl.Series]) -> BenchmarkIndex:
     """Return a run's benchmark index, with word rarity from these statements."""
     embedder = MiniLm() if _embeds(run) else None
-    index = BenchmarkIndex(_benchmark_rows(run), overlap_settings(run.recipe), embedder)
-    index.count(statements)
+    kept = KeptVectors(embedder, _next_to_stage(run, "vectors")) if embedder is not None else None
+    index = BenchmarkIndex(_benchmark_rows(run), overlap_settings(run.recipe), embedder, kept)
+    for rows in statements:
+        index.count(rows)
     return index
 
 
@@ -116,8 +107,12 @@ def _embeds(run: Run) -> bool:
 
 def scores_folder(run: Run) -> Path:
     """Return the scores' folder, next to the stage's."""
+    return _next_to_stage(run, "scores")
+
+
+def _next_to_stage(run: Run, name: str) -> Path:
     place = DECONTAMINATION.folder_in(run)
-    return place.with_name(place.name + "-scores")
+    return place.with_name(f"{place.name}-{name}")
 
 
 def _check(run: Run) -> None:

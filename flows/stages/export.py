@@ -16,11 +16,9 @@ from curation.translation.rows import TRANSLATED, with_decisions
 from flows.run.pipeline import read_result
 from flows.run.stage import Kind, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import measured_on
-from flows.stages.exact_dedup import EXACT_DEDUP
-from flows.stages.near_dedup import NEAR_DEDUP
-from flows.stages.questions import doubtful_verdicts_of
+from flows.stages.dedup import EXACT_DEDUP, NEAR_DEDUP
+from flows.stages.questions import VARIANTS, doubtful_verdicts_of
 from flows.stages.translation import TRANSLATION
-from flows.stages.variants import VARIANTS
 
 _NO_VOTES = pl.DataFrame(
     schema={

@@ -14,10 +14,10 @@ from pathlib import Path
 from curation.config.difficulty import GraderSettings
 from curation.records import ConfigError
 from curation.storage.stages import atomic_write, file_digest, read_table, write_parquet
-from flows.run.offline import refuse_offline
+from flows.run.policies import refuse_offline
 from flows.run.policy_session import kept_models
 from flows.run.run_folder import Run, grader_folder
-from flows.run.stage import MATH, Results, Step
+from flows.run.stage import Results, Step
 from flows.run.training import check_train_recipe, train_apart
 
 
@@ -78,7 +78,6 @@ def _changes(run: Run) -> list[str]:
 GRADER = Step(
     name="train the grader",
     work=train_grader,
-    domains=MATH,
     enabled=lambda run: run.recipe.grader is not None,
     check=check_grader,
 )

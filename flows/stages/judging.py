@@ -17,10 +17,8 @@ from curation.verify.programs.problem import TESTS_A_GROUP, CodeLang, CodeProble
 from curation.verify.programs.tables import build_problem
 from flows.run.benches import BenchRun
 from flows.run.run_folder import Run, code_folder
-from flows.run.stage import shard_counts
-from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.language_variants import LANGUAGE_VARIANTS, language_of
-from flows.stages.tests import TESTS
+from flows.run.stage import JUDGING_TABLE, TESTS_TABLE, shard_counts
+from flows.stages.tests import LANGUAGE_VARIANTS, TESTS, language_of
 
 
 def open_judge(run: Run, tries: int = 0) -> Judge:

@@ -18,46 +18,37 @@ from curation.plugins import load_plugin
 from curation.questions import QUESTIONS
 from curation.questions.proposals import Proposal
 from curation.questions.votes import UNREADABLE, Request, Vote
-from curation.records import ConfigError, Domain, PromptRequest
+from curation.records import ConfigError, PromptRequest
 from curation.storage.stages import Shard, finished_shards, read_shard
-from flows.run.lookup import rows_of
 from flows.run.policies import model_title
 from flows.run.policy_session import PolicySession, failure_budget
 from flows.run.run_folder import Run
-from flows.run.stage import EVERY_DOMAIN, REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun
+from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun, rows_of
 
 Question = Vote | Proposal[Any]
 
-SPENT = "max_votes is spent"
-"""Why a question was not asked."""
+SPENT = "max_votes is spent"  # why a question was not asked
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """What a question reads apart from problems."""
 
+    # from a shard's number to further arguments of `select` and `apply`
     tables: Callable[[int], tuple[Any, ...]] = lambda _: ()
-    """From a shard's number to further arguments of `select` and `apply`."""
-
     read: tuple[StageResult, ...] = ()
     version: str = ""
     settings: str = ""
     verifier: str = ""
-    tool: Any = None
-    """For `Proposal.accept`."""
-
-
-def _nothing_else(_job: StageRun) -> AbstractContextManager[Inputs]:
-    return nullcontext(Inputs())
+    tool: Any = None  # for `Proposal.accept`
 
 
 def question_stage(
     name: str,
     folder: str,
-    inputs: Callable[[StageRun], AbstractContextManager[Inputs]] = _nothing_else,
+    inputs: Callable[[StageRun], AbstractContextManager[Inputs]] = lambda _job: nullcontext(Inputs()),
     *,
     kind: Kind = Kind.FILTER,
-    domains: frozenset[Domain] = EVERY_DOMAIN,
     part: str = "",
     title: str = "",
     enabled: Callable[[Run], bool] = lambda _: True,
@@ -91,7 +82,6 @@ def question_stage(
         title=title or registered(name).title,
         folder=folder,
         work=work,
-        domains=domains,
         kind=kind,
         enabled=is_enabled,
         check=check,

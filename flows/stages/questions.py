@@ -2,28 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 
 import polars as pl
 
 from curation.config import Recipe
 from curation.filters import statements
+from curation.filters.decontamination.overlap import HIT
 from curation.questions import QUESTIONS, overlaps
 from curation.questions.rewriting import ambiguous_ids
+from curation.questions.variants import STAGE, VariantChecks
+from curation.records import Domain
 from curation.sources import reading as sources
+from curation.sources.reading import source_digest
 from curation.storage.stages import read_shard, read_table
 from flows.run.pipeline import read_result
-from flows.run.run_folder import Run
-from flows.run.stage import MATH, Kind, Stage, StageRun
-from flows.stages.attempts import attempts_of, part_title
-from flows.stages.decontamination import DECONTAMINATION, benchmarks_of, overlap_settings, scores_folder
+from flows.run.policies import model_title
+from flows.run.policy_session import PolicySession, failure_budget
+from flows.run.run_folder import Run, difficulty_stage
+from flows.run.stage import Kind, Stage, StageRun
+from flows.stages.attempts import attempts_of, measure_rows, part_title
+from flows.stages.decontamination import (
+    DECONTAMINATION,
+    benchmark_index,
+    benchmarks_of,
+    overlap_settings,
+    scores_folder,
+)
 from flows.stages.judging import open_judge
 from flows.stages.question import Inputs, question_line, question_stage
 from flows.stages.statements import DOUBTFUL_ROWS
-from flows.stages.test_programs import TEST_PROGRAMS
-from flows.stages.variants import VARIANTS
+from flows.stages.tests import TEST_PROGRAMS
+
+_OF_THE_SET = ["id", "source", "row", "statement", "answer", "lang"]
+
+
+@contextmanager
+def _checks(job: StageRun) -> Iterator[Inputs]:
+    recipe = job.recipe
+    settings, writer = difficulty_stage(recipe, job.run.parts[-1]), recipe.questions[STAGE].model
+    assert settings.model is not None
+    assert writer is not None
+    kept = job.problems
+    budget = failure_budget(job.run, kept.manifest.kept)
+    problems = read_table(kept.folder, "kept", _OF_THE_SET)
+    with open_judge(job.run) as judge, PolicySession(job.run, STAGE, settings.model, budget, None, bool) as solver:
+        policy = solver.policy.key.policy
+        index = cache(lambda: benchmark_index(job.run, [problems["statement"]]))
+
+        def measure(rows: pl.DataFrame) -> pl.DataFrame:
+            none = pl.lit(None, pl.String)
+            rows = rows.with_columns(domain=pl.lit(Domain.MATH.value), meta=none, raw_answer=none)
+            return measure_rows(job.run, judge, solver, rows)
+
+        def overlaps(statements: pl.Series) -> Sequence[str | None]:
+            found: list[str | None] = [None] * len(statements)
+            hits = index().hits(statements) if DECONTAMINATION.enabled(job.run) else HIT.to_frame()
+            for at, name in hits.select("row", "benchmark").iter_rows():
+                found[at] = name
+            return found
+
+        title = model_title(recipe, writer)
+        checks = VariantChecks(judge, problems, overlaps, measure, title, policy)
+        against = [source_digest(benchmark, home) for benchmark, home in benchmarks_of(job.run)]
+        compared = f"{overlap_settings(recipe)} {against}"
+        made_from = f"{solver.policy.key} {settings.band.digest()} {compared} {recipe.verify.digest()}"
+        yield Inputs(lambda _: (checks,), version=judge.version, settings=made_from, tool=checks)
+
+
+_ASKED = question_stage(STAGE, "stages/10-variants", _checks, kind=Kind.ADDITION)
+
+
+def _describe(run: Run) -> Iterator[str]:
+    yield from _ASKED.describe(run)
+    settings = difficulty_stage(run.recipe, run.parts[-1])
+    yield f"{STAGE}: {settings.band.attempts} attempts of {model_title(run.recipe, settings.model)} at each variant"
+
+
+VARIANTS = replace(_ASKED, describe=_describe)
 
 
 @contextmanager
@@ -101,11 +160,11 @@ def final_verdicts(run: Run, part: str) -> Stage:
     return stage if stage.enabled(run) else attempts_of(part)
 
 
-REWRITING = question_stage("rewriting", "stages/02-rewriting", _rewriting, domains=MATH)
+REWRITING = question_stage("rewriting", "stages/02-rewriting", _rewriting)
 
 OVERLAPS = question_stage("overlaps", "stages/07-overlaps", _overlaps, enabled=DECONTAMINATION.enabled)
 
-PREMISES = question_stage("premises", "stages/07-premises", domains=MATH)
+PREMISES = question_stage("premises", "stages/07-premises")
 
 
 _WIRED = frozenset(

@@ -1,4 +1,4 @@
-"""Keep references that the verifier can judge against."""
+"""Apply people's verdicts on disputed labels, and keep references that the verifier can judge against."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from functools import partial
 import polars as pl
 
 from curation.filters.statements.cleaning import without_layout
+from curation.publish import review
 from curation.records import DropReason
 from curation.storage.stages import Shard, read_shard
 from curation.verify.generator_scores import BY_GENERATOR, scorer_of
 from curation.verify.math_judge import Judge
 from flows.run import retries
-from flows.run.stage import MATH, Stage, StageResult, StageRun
-from flows.stages.base import split_rows
+from flows.run.run_folder import verdicts_of_people
+from flows.run.stage import Stage, StageResult, StageRun, split_rows
 from flows.stages.judging import open_judge
 
 _Defect = tuple[str | None, str]
@@ -105,6 +106,27 @@ REFERENCES = Stage(
     title="Reference check",
     folder="stages/04-references",
     work=check_references,
-    domains=MATH,
     runs_anywhere=True,
+)
+
+
+def apply_reviews(job: StageRun) -> StageResult:
+    """Apply the verdicts of people."""
+    verdicts, problems = verdicts_of_people(job.run), job.problems.folder
+
+    def work(index: int) -> Shard:
+        frame = read_shard(problems, "kept", index)
+        kept, dropped = review.apply_verdicts(frame, verdicts)
+        return Shard(frame.height, {"kept": kept, "dropped": dropped})
+
+    return job.shard_by_shard(job.open(review.VERSION, review.digest(verdicts), job.problems), work)
+
+
+REVIEW = Stage(
+    name="review",
+    title="Review by people",
+    folder="stages/03-review",
+    work=apply_reviews,
+    enabled=lambda run: bool(verdicts_of_people(run)),
+    comes_later=True,
 )

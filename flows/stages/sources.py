@@ -21,12 +21,12 @@ from curation.sources import code_problems, problems, reading, tables
 from curation.sources.kattis import read_package
 from curation.sources.rows import BadRowError, MissingSourceError, Row, TableState
 from curation.sources.selection import STEPS
+from curation.storage.remote import is_url
 from curation.storage.stages import Shard, read_json, read_table, write_json
 from flows.run.progress import warn
 from flows.run.run_folder import Run
 from flows.run.runner import Work
-from flows.run.stage import Stage, StageResult, StageRun
-from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE, require_not_written
+from flows.run.stage import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE, Stage, StageResult, StageRun
 
 
 def read_sources(job: StageRun) -> StageResult:
@@ -53,8 +53,7 @@ def read_sources(job: StageRun) -> StageResult:
     return result
 
 
-STATES = "sources.json"
-"""In the stage's folder: each source's commit, digest and row counts."""
+STATES = "sources.json"  # in the stage's folder: each source's commit, digest and row counts
 
 
 def read_states(folder: Path) -> dict[str, dict[str, Any]]:
@@ -176,6 +175,20 @@ def _check(run: Run) -> None:
         for table in (source, source.joined):
             if table is not None:
                 require_not_written(run, table, run.recipe_folder)
+
+
+def require_not_written(run: Run, source: Source, home: Path) -> None:
+    """Refuse a table in the run's own stages or set.
+
+    Raises:
+        SourceError: it is there, or missing.
+    """
+    if is_url(source.path) or source.made is not None or source.kind == "python":
+        return
+    is_folder = source.kind in ("dataset", "kattis")
+    for path in [home / source.path] if is_folder else tables.table_files(source, home):
+        if any(path.resolve().is_relative_to((run.folder / own).resolve()) for own in ("stages", "curated")):
+            raise SourceError(f"{path} is written by this run and cannot be its source too; give another --out.")
 
 
 def made_phrase(made: Made) -> str:

@@ -1,4 +1,4 @@
-"""Filter math problems by rules, then by a model's votes if enabled."""
+"""Filter math problems by rules, then by a model's votes if enabled, and code problems by what can be asked."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import polars as pl
 
 from curation.filters import statements
+from curation.programs import filters
 from curation.storage.stages import Shard, read_shard
 from curation.verify.generator_scores import scorer_of
-from flows.run.stage import MATH, Stage, StageResult, StageRun
+from flows.run.stage import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE, Stage, StageResult, StageRun
 from flows.stages.question import question_stage
 
-GROUP_ROWS = 40_000
-"""Rows judged together, as each call compiles the rules anew."""
+GROUP_ROWS = 40_000  # rows judged together, as each call compiles the rules anew
 
 
 def filter_statements(job: StageRun) -> StageResult:
@@ -49,8 +49,32 @@ STATEMENTS = Stage(
     title="Format filter",
     folder="stages/02-statements",
     work=filter_statements,
-    domains=MATH,
     runs_anywhere=True,
 )
 
-DOUBTFUL_ROWS = question_stage("doubtful_rows", "stages/02-doubtful-rows", domains=MATH)
+DOUBTFUL_ROWS = question_stage("doubtful_rows", "stages/02-doubtful-rows")
+
+
+def filter_programs(job: StageRun) -> StageResult:
+    """Drop what cannot be asked, with reasons.
+
+    It reads the sources' tables, so it comes right after them.
+    """
+    problems = job.problems.folder
+
+    def work(index: int) -> Shard:
+        frame = read_shard(problems, "kept", index)
+        tables = [read_shard(problems, name, index) for name in (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE)]
+        kept, dropped = filters.filter_programs(frame, *tables)
+        return Shard(frame.height, {"kept": kept, "dropped": dropped})
+
+    return job.shard_by_shard(job.open(filters.VERSION, "", job.problems), work)
+
+
+PROGRAMS = Stage(
+    name="programs",
+    title="Format filter",
+    folder="stages/02-programs",
+    work=filter_programs,
+    runs_anywhere=True,
+)

@@ -27,18 +27,15 @@ from curation.translation.questions import MADE_BY, READING_VOTE, SUBJECTS, Tool
 from curation.translation.questions import TRANSLATION as PROPOSAL
 from curation.translation.rows import chosen, translated_rows, without_repeated
 from flows.run import retries
-from flows.run.lookup import rows_of
 from flows.run.policies import model_title
 from flows.run.policy_session import PolicySession, failure_budget
 from flows.run.run_folder import Run, difficulty_stage
-from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun
+from flows.run.stage import JUDGING_TABLE, REFUSAL_RETRIES, TESTS_TABLE, Kind, Stage, StageResult, StageRun, rows_of
 from flows.stages.attempts import measure_rows
-from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.judging import open_judge
 from flows.stages.sources import SOURCES
 
-GROUP_ROWS = 40_000
-"""Kept problems translated together."""
+GROUP_ROWS = 40_000  # kept problems translated together
 
 STAGE = "translation"
 _EVIDENCE = ("id", "target", "question", "tries", "text", "accepted", "why", "made")

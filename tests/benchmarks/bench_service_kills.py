@@ -35,7 +35,7 @@ import psutil
 from curation.storage.locks import is_locked
 from flows.publish.versions import stored_versions
 from flows.serve.access import KEY_FILE
-from flows.serve.processes import processes_of
+from flows.serve.server import processes_of
 from flows.serve.serving import SERVICE
 from tests.flows.conftest import free_port, write_tiny
 from tests.places import ROOT

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from curation.filters.decontamination import BenchmarkIndex, OverlapSettings
+from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSettings
 
 MBPP = "code/mbpp_sanitized"
 DISJOINT = {"gsm8k_rephrased": ("math/svamp",), "humaneval_rephrased": (MBPP,)}

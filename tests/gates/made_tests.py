@@ -24,7 +24,7 @@ from curation.questions.test_programs import PROMPT as TESTING
 from curation.records import PromptRequest
 from curation.sources.kattis import Package
 from curation.verify.programs.tools import Runner
-from flows.stages.test_programs import unit_request
+from flows.stages.tests import unit_request
 from tests.benchmarks import bench_code_pipeline
 from tests.benchmarks.submission_runs import keep_compiled
 from tests.gates.base import Limit, Measured, SkippedError, StaleError, gate, wilson

@@ -38,7 +38,7 @@ from curation.verify.programs.problem import CodeProblem, CodeVerdict, Submissio
 from curation.verify.programs.tools import Runner
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
-from flows.stages.test_programs import unit_request
+from flows.stages.tests import unit_request
 from tests.benchmarks.planting import multiplier_of, packages_in
 from tests.benchmarks.submission_runs import Memory, judge_inputs, tree_cpu_s
 

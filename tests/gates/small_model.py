@@ -32,7 +32,7 @@ from curation.questions.doubtful_verdicts import comparison_request
 from curation.questions.overlaps import overlap_request
 from curation.questions.votes import UNREADABLE, Vote
 from curation.records import Completion, Domain, PromptRequest, RequestRefused, problem_id
-from flows.run.model_files import load_model, parse_model
+from flows.run.policies import load_model, parse_model
 from flows.run.policy_session import ModelSession, keep_open, model_session
 from flows.stages.question import registered
 from tests.benchmarks import bench_filters

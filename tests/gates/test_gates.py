@@ -14,7 +14,7 @@ from curation.publish.export_formats import FORMATS
 from curation.questions import QUESTIONS
 from curation.questions.votes import Vote
 from curation.records import Domain, PromptRequest, problem_id
-from flows.run.model_files import parse_model
+from flows.run.policies import parse_model
 from flows.run.policy_session import model_session
 from flows.stages.question import registered
 from tests.consumers.environments import TRAINERS

@@ -13,7 +13,7 @@ from curation.verify.programs.comparison import Comparison
 from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest, Submission
 from curation.verify.programs.tables import checker_of
 from curation.verify.programs.tools import Runner
-from flows.stages.execution_matrix import execution_matrix_lines
+from flows.stages.tests import execution_matrix_lines
 
 RIGHT = "print(int(input()) + 1)"
 ALSO = "n = int(input())\nprint(n - -1)"

@@ -12,7 +12,7 @@ from curation.records import ConfigError
 from curation.storage.stages import read_manifest
 from flows.cli.gpus import is_training_recipe
 from flows.cli.plan import plan_recipe, show_plan, stated_plan, training_plan
-from flows.pipelines.planned_costs import compare_with_plan, stored_plan
+from flows.pipelines.run_tables import compare_with_plan, stored_plan
 from flows.run.recipe import load_recipe, recipe_warnings
 from flows.run.run_folder import open_run
 from flows.run.training import load_train_recipe

@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from flows.pipelines.planned_costs import stored_plan
+from flows.pipelines.run_tables import stored_plan
 from flows.run.progress import read_metrics
 from flows.run.run_folder import open_run
 from tests.benchmarks.bench_page import make_run

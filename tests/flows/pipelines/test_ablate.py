@@ -12,8 +12,8 @@ from curation.config.loading import load_settings
 from curation.config.policies import LiveModel, ModelFile
 from curation.prompts import prompt_of
 from curation.records import ConfigError, StoreError
-from flows.pipelines.ablate import READY, ablate
-from flows.run.benches import load_bench
+from flows.pipelines.ablate import ablate
+from flows.run.benches import FOLDERS, load_bench
 from flows.run.training import load_train_recipe, read_run
 from tests.places import ROOT
 from training.embedded_model.problems import Split, generate_exercises
@@ -89,7 +89,7 @@ def test_an_arm_that_cannot_be_meant_is_refused_before_training(tmp_path: Path) 
 
 
 def test_ready_ablations_can_be_meant() -> None:
-    for path in READY.glob("*.toml"):
+    for path in FOLDERS["ablation"].glob("*.toml"):
         ablation = load_settings(Ablation, path)
         assert ablation.name == path.stem.replace("_", "-")
         for arm in ablation.arms():

@@ -9,8 +9,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from curation.records import ConfigError
-from flows.pipelines.analyse import analyse
+from curation.records import ConfigError, StoreError
+from flows.pipelines.ablate import analyse
 from flows.run.training import train
 from tests.places import ROOT
 
@@ -41,7 +41,7 @@ def test_a_run_is_analysed_and_what_is_measured_is_not_asked_again(tmp_path: Pat
     again = analyse(run, size=2, problems=3, attempts=1)
     assert [point.reward for point in again.points[:-1]] == [0.25] * 3  # kept, not asked again
     assert again.points[-1] == analysis.points[-1]
-    with pytest.raises(ConfigError, match="begun with other figures"):
+    with pytest.raises(StoreError, match="begun with other figures"):
         analyse(run, size=5, problems=3, attempts=1)
 
 

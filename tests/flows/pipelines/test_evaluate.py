@@ -22,7 +22,7 @@ from curation.prompts.solving import prompt_of
 from curation.records import PROBLEM, ConfigError, SourceError, StoreError
 from curation.storage.stages import read_table
 from flows.cli.evaluate import evaluate_bench
-from flows.run.benches import bench_run, load_bench, ready_benches
+from flows.run.benches import bench_run, load_bench, ready_names
 from flows.run.pipeline import run_pipeline
 from flows.run.recipe import load_recipe
 from flows.run.run_folder import Run
@@ -283,7 +283,7 @@ def test_options_in_columns_are_shuffled_by_the_seed(tmp_path: Path) -> None:
 
 
 def test_ready_benches_are_pinned_and_one_without_its_commit_is_refused(tmp_path: Path) -> None:
-    for name in ready_benches():
+    for name in ready_names("bench"):
         bench, _ = load_bench(name)
         assert bench.name == name.replace("_", "-")
         assert all(source.revision or source.kind != "dataset" for source in bench.sources)

@@ -13,8 +13,7 @@ from curation.storage.locks import lock_folder
 from curation.storage.stages import read_json, write_json
 from flows.cli.commands import refresh_run
 from flows.cli.status import show_status
-from flows.pipelines.refresh import RefreshResult
-from flows.pipelines.refresh_inputs import read_trained, with_policy
+from flows.pipelines.refresh import RefreshResult, read_trained, with_policy
 from flows.publish.versions import newest_run, scan_decisions, stored_versions
 from flows.run.run_folder import open_run
 from flows.stages.export import EXPORT

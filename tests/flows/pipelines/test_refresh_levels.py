@@ -14,7 +14,7 @@ import pytest
 from curation.plugins import load_plugin
 from curation.storage.stages import read_json
 from flows.cli.commands import refresh_run
-from flows.pipelines.refresh_choice import DRAWN, LEVELS, RETIRED, WAITS
+from flows.pipelines.refresh import DRAWN, LEVELS, RETIRED, WAITS
 from flows.publish.versions import scan_decisions
 from tests.flows.conftest import ROOT, goldilocks, published, write_jsonl
 

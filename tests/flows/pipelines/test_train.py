@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from curation.records import ConfigError, StoreError
-from flows.pipelines.train import main
-from flows.run.training import load_train_recipe, read_run, train
+from flows.run.training import load_train_recipe, main, read_run, train
 from tests.places import ROOT
 from training.recipe import EmbeddedData
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from curation.records import SourceError
-from flows.pipelines.provenance import trained_sets
+from flows.pipelines.evaluate import trained_sets
 from flows.run.recipe import load_recipe
 from tests.flows.conftest import ROOT, goldilocks, published, refusal, write_jsonl
 from training.embedded_model.problems import Split

@@ -12,18 +12,15 @@ from typing import Any
 
 import pytest
 
-from curation.records import Domain, DropReason, problem_id
+from curation.records import DropReason, problem_id
 from curation.storage.stages import Shard, read_manifest, read_shard
 from flows.cli.plan import plan_recipe
 from flows.pipelines.by_recipe import CURATE_MATH, PIPELINES
 from flows.run import pipeline
 from flows.run.pipeline import Pipeline, as_task
 from flows.run.run_folder import Run, open_run
-from flows.run.stage import CODE, MATH, Stage, StageResult, StageRun
-from flows.stages.base import split_rows
-from flows.stages.exact_dedup import EXACT_DEDUP
-from flows.stages.near_dedup import NEAR_DEDUP
-from flows.stages.programs import PROGRAMS
+from flows.run.stage import Stage, StageResult, StageRun, split_rows
+from flows.stages.dedup import EXACT_DEDUP, NEAR_DEDUP
 from tests.flows.conftest import TINY, Tiny, goldilocks, published
 
 
@@ -54,7 +51,6 @@ PRODUCTS = Stage(
     title="Products left out",
     folder="stages/05b-products",
     work=drop_products,
-    domains=MATH,
     describe=reads_aloud,
     explain=says_why,
 )
@@ -124,7 +120,4 @@ def test_the_plan_runs_it_unless_it_is_left_out_of_plans(
 
 def test_a_list_that_cannot_be_meant_is_refused() -> None:
     with pytest.raises(ValueError, match="exact_dedup, stages/05-exact-dedup is in it twice"):
-        Pipeline("p", Domain.MATH, (EXACT_DEDUP, EXACT_DEDUP))
-    with pytest.raises(ValueError, match="programs is not made for math"):
-        Pipeline("p", Domain.MATH, (PROGRAMS,))
-    assert PROGRAMS.domains == CODE
+        Pipeline("p", (EXACT_DEDUP, EXACT_DEDUP))

@@ -16,13 +16,11 @@ from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest
 from flows.pipelines.by_recipe import CURATE_CODE, CURATE_MATH
 from flows.run.pipeline import run_pipeline
 from flows.run.run_folder import new_run
-from flows.run.runner import LocalRunner, computing_on, current_runner
-from flows.run.runner_ray import runner_of
-from flows.stages.execution_matrix import EXECUTION_MATRIX
-from flows.stages.programs import PROGRAMS
+from flows.run.runner import LocalRunner, computing_on, current_runner, runner_of
 from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES
-from flows.stages.statements import STATEMENTS
+from flows.stages.statements import PROGRAMS, STATEMENTS
+from flows.stages.tests import EXECUTION_MATRIX
 from tests.flows.code_rows import sound_row
 from tests.flows.conftest import write_jsonl
 from tests.flows.run.conftest import losing_a_node
@@ -151,7 +149,7 @@ def test_a_cluster_makes_the_same_bytes_and_loses_nothing_with_a_node(cluster: A
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
 def test_programs_run_on_a_cluster_as_they_do_here(cluster: Any, tmp_path: Path) -> None:
-    from flows.run.runner_ray import ray_runner
+    from flows.run.runner import ray_runner
 
     local = ran(tmp_path, tmp_path / "local", "local")
     assert len(local["runs"]) == 4 * 3 * 2  # type: ignore[arg-type]
@@ -165,7 +163,7 @@ def test_programs_run_on_a_cluster_as_they_do_here(cluster: Any, tmp_path: Path)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
 def test_an_error_of_the_work_is_the_users_to_mend(cluster: Any) -> None:
-    from flows.run.runner_ray import ray_runner
+    from flows.run.runner import ray_runner
 
     with ray_runner() as runner, pytest.raises(SourceError, match="the work says no"):
         list(runner.map([(0, refuses)]))

@@ -62,7 +62,7 @@ def test_verdicts_on_two_nodes_make_the_same_bytes_and_one_node_may_die(
 
 
 def test_slow_verdicts_are_those_of_this_process(cluster: Any) -> None:
-    from flows.run.runner_ray import ray_runner
+    from flows.run.runner import ray_runner
 
     task = JudgeTask("p", "4", "en", ())
     answers = ["4", "\\sqrt{16}", "\\sqrt{17}", None, "\\frac{8}{"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from flows.run.training_status import is_training
+from flows.run.training import is_training
 from tests.flows.conftest import goldilocks
 
 

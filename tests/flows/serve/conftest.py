@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from flows.serve.access import KEY_FILE, SERVER_KEY
-from flows.serve.processes import processes_of
+from flows.serve.server import processes_of
 from flows.serve.serving import SERVICE
 from tests.flows.conftest import ROOT, free_port, write_tiny
 from tests.waiting import PATIENCE_S, wait_until

@@ -23,9 +23,8 @@ import websockets
 
 from flows.publish.versions import stored_versions
 from flows.serve.access import KEY_FILE
-from flows.serve.pins import CODE, Pins
-from flows.serve.processes import processes_of
-from flows.serve.server import PAGE
+from flows.serve.schedule import CODE, Pins
+from flows.serve.server import PAGE, processes_of
 from flows.serve.serving import SERVICE
 from tests.flows.conftest import TINY, Tiny, tries, write_jsonl
 from tests.flows.serve.conftest import Service

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.serve.gpu_slots import gpu_slot, slots_folder
-from flows.serve.processes import TOKEN, end_processes, processes_of
+from flows.serve.flow_runs import gpu_slot, slots_folder
+from flows.serve.server import TOKEN, end_processes, processes_of
 from tests.flows.conftest import ROOT
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -21,14 +21,14 @@ subprocess.Popen([sys.executable, "-c", "import time; time.sleep({PATIENCE_S})"]
 
 LEASHED = """
 import os, sys
-from flows.serve.processes import TOKEN, end_with_parent
+from flows.serve.server import TOKEN, end_with_parent
 print("up", flush=True)
 end_with_parent(os.environ[TOKEN])
 """
 
 HOLD = f"""
 import time
-from flows.serve.gpu_slots import gpu_slot
+from flows.serve.flow_runs import gpu_slot
 with gpu_slot(1, print):
     print("held", flush=True)
     time.sleep({PATIENCE_S})

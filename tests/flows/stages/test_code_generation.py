@@ -20,7 +20,7 @@ from curation.questions.test_programs import wrong_programs_in
 from curation.records import JUDGING, SOLUTION, TEST
 from curation.verify.programs.problem import Validator, ValidatorLang
 from curation.verify.programs.tools import Runner
-from flows.stages.test_programs import unit_request
+from flows.stages.tests import unit_request
 from tests.made_limits import made_with
 
 STATEMENT = """Sum them.

@@ -11,7 +11,7 @@ import pytest
 from curation.storage.stages import read_table
 from flows.cli.commands import refresh_run
 from flows.publish.versions import scan_decisions
-from flows.run import stage_priors
+from flows.run import sampling_session
 from flows.run.progress import read_metrics
 from tests.flows.conftest import goldilocks, published, write_jsonl
 from tests.flows.solver import Solver, answer, pass_rate, statement
@@ -42,7 +42,7 @@ sampling = {{ error_rate = 0.1 }}
 
 @pytest.fixture(autouse=True)
 def _a_small_anchor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage_priors, "ANCHOR_LEAST", 60)
+    monkeypatch.setattr(sampling_session, "ANCHOR_LEAST", 60)
 
 
 def write_recipe(home: Path, stages: dict[str, tuple[Solver, str]]) -> Path:

@@ -37,7 +37,7 @@ TORCHRUN = """
 [default1]:torch.OutOfMemoryError: tried to allocate 2 GiB
 E1123 torch/distributed/elastic failed (exitcode: 1)
 ============================================================
-flows.pipelines.train FAILED
+flows.run.training FAILED
 ------------------------------------------------------------
 Failures:
 [1]:

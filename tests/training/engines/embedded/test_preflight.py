@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flows.pipelines.train import main
+from flows.run.training import main
 from tests.training.engines.embedded.test_resume import asked
 from tests.training.engines.embedded.test_run import small
 from tests.training.families import make_family

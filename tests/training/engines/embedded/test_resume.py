@@ -18,7 +18,7 @@ import pytest
 import tomli_w
 import torch
 
-from flows.pipelines.train import main
+from flows.run.training import main
 from tests.places import ROOT
 from tests.training.engines.embedded.test_run import lines, small
 from tests.waiting import PATIENCE_S, wait_until
@@ -39,7 +39,7 @@ def asked(made: TrainRecipe, folder: Path) -> Path:
 
 def command(*arguments: str, ranks: int = 1) -> list[str]:
     many = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"] if ranks > 1 else []
-    return [sys.executable, *many, "-m", "flows.pipelines.train", *arguments]
+    return [sys.executable, *many, "-m", "flows.run.training", *arguments]
 
 
 def killed(at: int, *arguments: str) -> None:
