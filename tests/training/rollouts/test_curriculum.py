@@ -233,7 +233,6 @@ def test_hard_problems_return_from_what_was_dropped(tmp_path: Path) -> None:
     [
         ({"curriculum": {"stages": [{"lengths": 10}, {}]}}, "a stage before the last never ends"),
         ({"curriculum": {"stages": [{"n_batch": 18}]}}, "n_batch = 18 holds no whole number of groups"),
-        ({"curriculum": {"stages": [{"n_batch": 16, "n_async": 64}]}}, "more than twice|twice the second"),
         (
             {"curriculum": {"stages": [{"n_batch": 16}]}, "stored": {}, "objective": {"kind": "sft"}},
             "batches with stored groups keep their size",
