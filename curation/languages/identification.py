@@ -154,7 +154,7 @@ def _decide(
 
 
 def _language_of_words(prose: str) -> tuple[str | None, float, int]:
-    """Return the language of most words that only one language has, or None; its share, and its votes."""
+    """Return the language of most words that only one language has (None without a majority), its share and votes."""
     words = prose.lower().replace("’", "'").translate(_SPLIT).split()
     votes = Counter(EVIDENCE[word] for word in words if word in EVIDENCE)
     if not votes:

@@ -431,8 +431,8 @@ def read(path: Path, kind: type[T]) -> T:
     """
     try:
         built: T = _built({"code": path.stem, **tomllib.loads(path.read_text(encoding="utf-8"))}, kind)
-    except TypeError as error:
-        raise ConfigError(f"{path.name}: {error}; mend the file.") from error
+    except (TypeError, AttributeError) as error:
+        raise ConfigError(f"{path.name}: {error}; correct the file.") from error
     return built
 
 

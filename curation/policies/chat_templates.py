@@ -30,9 +30,7 @@ class StopTokens:
         names = ", ".join(f"{tokenizer.decode([token])} ({token})" for token in self.ids)
         ends = f"{names} {'ends' if len(self.ids) == 1 else 'end'} a response"
         if self.added:
-            return (
-                f"{ends}; the last was added, as the chat template ends turns with it and the model's settings do not"
-            )
+            return f"{ends}; the last was added, as the chat template uses it and generation_config.json lacks it"
         return ends if self.turn_end is not None else f"{ends}; the chat template ends turns with no token of its own"
 
 

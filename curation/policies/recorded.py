@@ -153,7 +153,7 @@ class Recorded:
                 except RequestRefused as why:
                     text, answer, refused = None, None, why.reason
                 answer, model = (None if cell is None else str(cell) for cell in (answer, model))
-                yield problem, text, answer, label, refused, model
+                yield problem, text, answer, None if label is None else bool(label), refused, model
 
     def _attempt_list(self, row: Row, number: int) -> Sequence[Row]:
         path = self._settings.columns.attempts

@@ -205,9 +205,9 @@ class Servers:
             )
         return wait
 
-    def _wake(self, most: int | None = 1) -> None:
-        """Let the first callers that wait, or all, look for a server again."""
-        for turn in islice((turn for turn in self._waiting.values() if not turn.done()), most):
+    def _wake(self, limit: int | None = 1) -> None:
+        """Wake the first `limit` waiting callers, all if it is None, to look for a server again."""
+        for turn in islice((turn for turn in self._waiting.values() if not turn.done()), limit):
             turn.set_result(None)
 
     async def _revive(self, server: Server) -> None:

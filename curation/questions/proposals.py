@@ -134,7 +134,7 @@ def refused_rows(problems: pl.DataFrame, proposals: pl.DataFrame, stage: str, re
 
 def with_additions(problems: pl.DataFrame, additions: pl.DataFrame, original: str) -> pl.DataFrame:
     """Return each problem followed by the rows made from it, which name it in the column ``original``."""
-    places = problems.unique("id", keep="first", maintain_order=True).select("id").with_row_index("place")
+    places = problems.select("id").with_row_index("place").unique("id", keep="first", maintain_order=True)
     new = additions.join(places, left_on=original, right_on="id", how="inner", maintain_order="left")
     rows = pl.concat([problems.with_row_index("place"), new], how="diagonal")
     return rows.sort("place", maintain_order=True).drop("place")

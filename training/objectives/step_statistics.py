@@ -101,8 +101,9 @@ def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedC
     for reduction in get_args(Reduction):
         names = sorted(name for name, statistic in statistics.items() if statistic.reduction == reduction)
         if names:
-            own = [value for name in names for value in (statistics[name].total, statistics[name].count)]
-            stacked = torch.stack([torch.as_tensor(value, dtype=torch.float64) for value in own]).view(-1, 2)
+            values = [value for name in names for value in (statistics[name].total, statistics[name].count)]
+            own = [torch.as_tensor(value, dtype=torch.float64, device=ranks.device) for value in values]
+            stacked = torch.stack(own).view(-1, 2)
             pairs = ranks.all_reduce(stacked, maximum=reduction == "max").tolist()
             numbers |= {name: Statistic(reduction, *pair) for name, pair in zip(names, pairs, strict=True)}
     square, mean = numbers.pop("ratio_square", None), numbers.get("ratio_mean")

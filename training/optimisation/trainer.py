@@ -248,7 +248,7 @@ class Trainer:
                 excess = torch.where(part.mask, logprobs - self.reference.logprobs(part), 0.0).double()
             zeros = torch.zeros(len(part.advantages), dtype=torch.float64, device=excess.device)
             own = zeros.index_add(0, part.sequence_index, excess).tolist()
-            sums |= dict(zip(part.sample_indices, own, strict=True))
+            sums |= dict(zip(part.sample_indices, own, strict=False))  # an empty share has a dummy sequence
         if isinstance(self.policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes
             self.policy.reshard()
         return {index: value for share in self.ranks.gather(sums) for index, value in share.items()}

@@ -17,6 +17,7 @@ import shutil
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -81,10 +82,13 @@ class AttemptLog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._thread.shutdown()
-        for store in (*self._stores.values(), *self._verdict_stores.values()):
-            store.close()
-        if kind is None:
-            self._raise_failure()
+        with ExitStack() as closing:
+            if kind is not None:  # the run's own error is reported
+                closing.enter_context(suppress(OSError))
+            for store in (*self._stores.values(), *self._verdict_stores.values()):
+                closing.callback(store.close)
+            if kind is None:
+                self._raise_failure()
 
     def record(self, task: TrainingTask, rollout: Rollout, index: int, origin: RolloutOrigin) -> None:
         """Store a rollout by its ``index`` in its group, or its problem's evaluation."""

@@ -79,7 +79,7 @@ class StallMonitor:
         if not self._fates:
             return "no attempt was made; the problems that are drawn may all be retired or excluded."
         kinds = Counter[str]()
-        for fate, number in self._fates.items():
+        for fate, number in self._fates.most_common():
             kinds[_kind(fate)] += number
         ((kind, count),) = kinds.most_common(1)
         fates = self._fates.most_common()

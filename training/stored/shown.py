@@ -46,7 +46,7 @@ async def shown_prompts(
     writer: TokenWriter,
     seed: int,
 ) -> dict[str, tuple[int, ...]]:
-    """Return a teacher's prompt for each problem that a stored attempt solves, which it shows without tags."""
+    """Return, for each problem with a correct stored attempt, a teacher's prompt that shows it without tags."""
     supply = StoredSupply(sources, tasks, rollouts, writer, StoredSettings(per_problem=1), SftSettings(), 1, seed)
     await supply.load()
     prompts = {}

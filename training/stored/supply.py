@@ -164,7 +164,14 @@ class StoredSupply:
             tables = (table.filter(pl.col("text").is_not_null()) for table in source.store.tables(COLUMNS))
             for part in (part for table in tables for part in table.iter_slices(JUDGED_AT_ONCE)):
                 self.counts.found += part.height
-                jobs = (self._judge(place, source.trained, row) for row in part.iter_rows(named=True))
+                jobs = []
+                for row in part.iter_rows(named=True):
+                    if row["problem"] not in self._tasks:
+                        self.counts.left_out[NO_PROBLEM] += 1
+                    elif source.trained and row["step"] is not None and row["step"] < self._settings.after_step:
+                        self.counts.left_out[EARLY] += 1
+                    else:
+                        jobs.append(self._judge(place, row))
                 for found in await asyncio.gather(*jobs):
                     if isinstance(found, str):
                         self.counts.left_out[found] += 1
@@ -186,7 +193,7 @@ class StoredSupply:
         numbers = range(start, start + count)
         places = [self._place(number) for number in numbers]
         chunks = [self.problems[problem].chunks[chunk] for problem, chunk in places]
-        rollouts = iter(self._with_tokens([attempt for chunk in chunks for attempt in chunk]))
+        rollouts = self._with_tokens([attempt for chunk in chunks for attempt in chunk])
         groups = []
         for number, chunk in zip(numbers, chunks, strict=True):
             problem = chunk[0].rollout.problem
@@ -203,13 +210,9 @@ class StoredSupply:
             rollouts = self._with_tokens([attempt for _, attempt in named])
             yield from ((*names, rollout) for names, rollout in zip(named, rollouts, strict=True))
 
-    async def _judge(self, place: int, trained: bool, row: Mapping[str, Any]) -> StoredAttempt | str:
+    async def _judge(self, place: int, row: Mapping[str, Any]) -> StoredAttempt | str:
         """Return a row's attempt, or why it is unused."""
-        task = self._tasks.get(row["problem"])
-        if task is None:
-            return NO_PROBLEM
-        if trained and row["step"] is not None and row["step"] < self._settings.after_step:
-            return EARLY
+        task = self._tasks[row["problem"]]
         completion = self._completion(task, row)
         if isinstance(completion, str):
             return completion
@@ -280,8 +283,8 @@ class StoredSupply:
         value = hashlib.blake2b(f"{self._seed}|stored|{name}".encode(), digest_size=8).digest()
         return int.from_bytes(value) / 2**64
 
-    def _with_tokens(self, attempts: Sequence[StoredAttempt]) -> list[Rollout]:
-        """Read the attempts' texts; return their rollouts."""
+    def _with_tokens(self, attempts: Sequence[StoredAttempt]) -> Iterator[Rollout]:
+        """Read the attempts' texts; yield their rollouts, one at a time."""
         rows: dict[tuple[int, str, int], Mapping[str, Any]] = {}
         columns = ("problem", "index", "text", "finish", "token_ids", "logprobs")
         for place, source in enumerate(self.sources):
@@ -291,10 +294,8 @@ class StoredSupply:
             except ValueError as error:
                 raise SourceError(f"{source.run} writes its attempts meanwhile; wait until it ends") from error
             rows |= {(place, row["problem"], row["index"]): row for row in table.iter_rows(named=True)}
-        found = []
         for one in attempts:
             row = rows[one.source, one.rollout.problem, one.index]
             completion = self._completion(self._tasks[one.rollout.problem], row)
             assert not isinstance(completion, str)  # it was one when it was judged
-            found.append(replace(one.rollout, completion=completion))
-        return found
+            yield replace(one.rollout, completion=completion)
