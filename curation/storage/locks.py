@@ -58,7 +58,7 @@ def lock_holder(folder: Path) -> str:
 def is_locked(folder: Path) -> bool:
     """Return whether a process holds the lock."""
     try:
-        with (folder / ".lock").open("r+") as handle:
+        with (folder / ".lock").open("rb") as handle:  # a reader may not write there
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False

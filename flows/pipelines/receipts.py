@@ -1,7 +1,7 @@
 """Verify a set's receipt (`goldilocks verify receipt`), or measure it (`goldilocks publish DIR --receipt`).
 
-Verification recomputes each figure that needs no GPU. Invariants: nothing is written in the run's folder, and no model
-is asked. Failed verdicts are only counted.
+Verification recomputes each figure that needs no GPU. It writes nothing in the run's folder and asks no model; failed
+verdicts are only counted.
 """
 
 from __future__ import annotations

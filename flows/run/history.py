@@ -65,9 +65,10 @@ def last_command(folder: Path) -> str | None:
     stages = [line for line in lines if "stage" in line]
     end = next((line for line in lines if "command" in line and line["state"] != "begun"), None)
     began = time.strftime("%Y-%m-%d %H:%M", time.localtime(lines[0]["at"]))
-    state = "still running" if is_locked(folder) else "killed before it ended"
     if end is not None:
         state = f"{end['state']} after {end['seconds']:,.1f} s"
+    else:
+        state = "still running" if is_locked(folder) else "killed before it ended"
     words = [f"last `{lines[0]['command']}`: begun {began}, {state}"]
     if stages:
         slowest = sorted(stages, key=lambda line: -line["seconds"])[:SLOWEST]

@@ -1,4 +1,4 @@
-"""Compute a stage's shards on this machine, or also slow verdicts on a Ray cluster, RAY_ADDRESS's or a local one.
+"""Compute a stage's shards on this machine, or shards and slow verdicts on Ray (RAY_ADDRESS, or a local cluster).
 
 Invariants: the caller alone writes shards, in order, so files are the same on every runner. Every node has the run
 folder and this package. Errors of the work are raised here.

@@ -1,6 +1,6 @@
 """Run a training stage with either engine, and report its progress.
 
-Prefect is not imported, as it would slow torchrun's processes, which run
+torchrun starts this module in each process, so Prefect, which would slow them, is not imported:
 
 ``torchrun --nproc-per-node N -m flows.run.training RECIPE.toml --out DIR``
 """
