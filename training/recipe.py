@@ -279,7 +279,7 @@ class TrainRecipe(NamedModels):
         found = dict.fromkeys(self.collector.warnings())
         for number, (stage, collector) in enumerate(zip(self.stages, self.collectors, strict=False), 1):
             if stage.n_batch or stage.n_async:
-                found |= {f"stage {number}: {warning}": None for warning in collector.warnings()}
+                found |= {f"stage {number}: {new}": None for new in collector.warnings() if new not in found}
         return tuple(found)
 
     @property

@@ -190,5 +190,8 @@ async def assess(ask: Ask, inputs: RewardInputs, settings: RewardSettings) -> As
         return Assessed(Reward(format_error=failure), None, failure, None)
     verdict = await ask(inputs.tags.house_form(inputs.text))
     judged = replace(inputs, outcome=verdict.outcome, test_pass_share=verdict.passed)
-    reward = await asyncio.to_thread(compute_reward, judged, settings)  # languages and components take their time
+    if settings.language or settings.components:  # identifying a language takes its time, and a component may
+        reward = await asyncio.to_thread(compute_reward, judged, settings)
+    else:
+        reward = compute_reward(judged, settings)
     return Assessed(reward, verdict.outcome, verdict.method, verdict.answer)

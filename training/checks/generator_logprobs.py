@@ -109,11 +109,11 @@ class GeneratorChecks:
             self.generator.generate(prompt, seed=seed, max_tokens=TOKENS) for seed, prompt in enumerate(self.prompts)
         ]
         answers = await asyncio.gather(*requests, return_exceptions=True)
-        completions = [answer for answer in answers if isinstance(answer, TokenCompletion)]
+        completions = [answer for answer in answers if isinstance(answer, TokenCompletion) and answer.token_ids]
         for answer in answers:
             if isinstance(answer, BaseException) and not (completions and isinstance(answer, PolicyError)):
                 raise answer
-        return [completion for completion in completions if completion.token_ids]
+        return completions
 
     async def _score(self, completions: Sequence[TokenCompletion]) -> list[Tensor]:
         samples = [

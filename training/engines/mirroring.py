@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
@@ -30,6 +30,7 @@ class RunMirror:
         self._mirror = None if url is None else Mirror(url, name)
         self._out, self._say = out, say
         self._thread = ThreadPoolExecutor(1, "mirror")
+        self._copying: Future[None] | None = None
 
     def __enter__(self) -> Self:
         if self._mirror is not None:
@@ -38,14 +39,14 @@ class RunMirror:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._thread.shutdown()
+        self._thread.shutdown(cancel_futures=True)
         if self._mirror is not None:
             self._copy() if kind is None else self._try()
 
     def wake(self) -> None:
-        """Queue a copy of what is new."""
-        if self._mirror is not None:
-            self._thread.submit(self._try)
+        """Queue a copy of what is new, unless one is queued."""
+        if self._mirror is not None and (self._copying is None or self._copying.running() or self._copying.done()):
+            self._copying = self._thread.submit(self._try)
 
     def _try(self) -> None:
         try:

@@ -249,7 +249,7 @@ class EndpointGenerator(ServerClient):
 
 
 def weights_folder() -> ScratchFolder:
-    """Make a folder in memory; those that killed runs left there would fill it, and go."""
+    """Make a folder in memory, after removing what killed runs left there."""
     parent = memory_folder()
     try:
         folder = ScratchFolder("vllm-weights", parent)
