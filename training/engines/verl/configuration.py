@@ -1,6 +1,6 @@
 """Compile a training recipe into a configuration of verl 0.9.1 and its v1 trainer; pure.
 
-`training.engines.verl.inside` merges `fixed.yaml`, then the result, into `verl/trainer/config/ppo_trainer.yaml` and refuses
+`training.engines.verl.inside` merges `fixed.yaml`, then it, into `verl/trainer/config/ppo_trainer.yaml` and refuses
 unknown keys:
 
     n_batch, n_minibatch    a step is `parameter_sync_step` optimiser steps on n_minibatch rollouts each, and one update
