@@ -106,7 +106,7 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
         failures += _policy_failures(f"models.{name}", recipe.models[name])
     failures.tried("grader", partial(_check_grader, recipe, home))
     grader = folder / "rehearsal_grader.toml"
-    table = _small_recipe(recipe, sources, {"against": against, "benches": benches}, grader)
+    table = _small_recipe(recipe, sources, {"against": tuple(against), "benches": tuple(benches)}, grader)
     run = Run(folder, with_grader(parse_recipe(table, f"rehearsal of {path}"), folder), home)
     if recipe.grader is not None:
         trainer = read_toml(DEMO_GRADER, f"recipe {DEMO_GRADER}")
@@ -189,7 +189,7 @@ def _check_grader(recipe: Recipe, home: Path) -> None:
 
 
 def _small_recipe(
-    recipe: Recipe, sources: Sequence[Source], benchmarks: dict[str, list[Any]], grader: Path
+    recipe: Recipe, sources: Sequence[Source], benchmarks: dict[str, tuple[Any, ...]], grader: Path
 ) -> dict[str, Any]:
     small = recipe.model_copy(
         update={"sources": tuple(sources), "decontamination": recipe.decontamination.model_copy(update=benchmarks)}

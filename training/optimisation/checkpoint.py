@@ -76,8 +76,21 @@ class PendingCheckpoint:
         self._weights = trainer.begin_save(self._aside / "weights")
 
     def finish(self) -> Path:
-        """Write the rest, remove old checkpoints and return the folder."""
-        self._weights.result()
+        """Write the rest, remove old checkpoints and return the folder.
+
+        Raises:
+            StoreError: torch could not write a file.
+        """
+        from torch.distributed.checkpoint.api import CheckpointException
+
+        try:
+            self._weights.result()
+        except CheckpointException as error:  # no Exception, and of a full disk it has no errno
+            causes = dict.fromkeys(str(cause).splitlines()[0] for cause, _ in error.failures.values())
+            raise StoreError(
+                f"{self._aside} cannot be written ({'; '.join(causes)}); make room if the disk is full, and go on with "
+                f"`goldilocks train --resume {self._run}`"
+            ) from error
         (self._aside / "state.json").write_text(json.dumps(self._state, ensure_ascii=False), encoding="utf-8")
         save_model(
             self._trainer.model, self._tokenizer, self._aside / "hf", asked=self._trainer.asked, state=self._model
