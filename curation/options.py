@@ -310,5 +310,5 @@ def option_letter(raw_answer: str | None, answer: str) -> str | None:
     """Return the letter that a rewritten answer had, if responses may name it."""
     if raw_answer is None:
         return None
-    letter = named_letter(raw_answer.partition("\\\\")[0])  # up to a LaTeX line break, behind which debris is
+    letter = named_letter(raw_answer.partition("\\\\")[0])  # up to a LaTeX line break; what follows is debris
     return letter if letter != answer else None

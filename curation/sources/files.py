@@ -36,7 +36,7 @@ def raw_rows(path: Path, kind: str, batch_rows: int = 10_000, url: str = "") -> 
     """Yield a ``jsonl``, ``csv`` or ``parquet`` file's rows, even unreadable ones.
 
     Args:
-        url: of which the file is a copy, for rows and messages.
+        url: the URL that the file was copied from, for rows and messages.
 
     Raises:
         SourceError: the file is missing or damaged.

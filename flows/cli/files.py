@@ -18,6 +18,7 @@ from curation.filters.decontamination.overlap import METHODS, OverlapSettings
 from curation.filters.statements import classify
 from curation.languages.identification import UNDETERMINED, identify_many
 from curation.publish.export_formats import FORMATS, export_set
+from curation.publish.export_formats.writing import failing_rows, require_format
 from curation.records import ConfigError
 from curation.response_formats import checked_format
 from curation.sources.files import kind_of, raw_rows, read_rows
@@ -189,14 +190,19 @@ def export_folder(folder: Path, form: str, out: Path, *, check: bool = False) ->
     """
     curated = published_folder(folder)
     require_outside(out, curated)
-    for name in FORMATS if form == "all" else (form,):
-        _export(curated, name, out / name if form == "all" else out, check=check)
+    formats, failing = FORMATS if form == "all" else (form,), dict[str, str]()
+    for name in formats:
+        require_format(name)
+    if check:
+        from curation.scoring.checking import check_rows
+
+        failing = failing_rows(curated, check_rows)
+    for name in formats:
+        _export(curated, name, out / name if form == "all" else out, failing)
 
 
-def _export(curated: Path, form: str, out: Path, *, check: bool) -> None:
-    from curation.scoring.checking import check_rows
-
-    written = export_set(curated, form, out, check_rows if check else None)
+def _export(curated: Path, form: str, out: Path, failing: Mapping[str, str]) -> None:
+    written = export_set(curated, form, out, failing)
     prompt_file = f", {written.system_prompt}" if written.system_prompt else ""
     echo(f"{written.rows:,} problems: {written.file}{prompt_file}")
     if written.left_out:

@@ -21,6 +21,7 @@ import polars as pl
 from curation.prompts import SOLVE
 from curation.publish.export import CURATED
 from curation.publish.export_formats import FORMATS, export_set
+from curation.publish.export_formats.writing import failing_rows
 from curation.records import Outcome, problem_id
 from curation.response_formats import BOXED
 from curation.scoring.record import MARK
@@ -222,8 +223,9 @@ def planted_rows_found() -> Measured:
         for name in ("demo_math", "demo_code"):
             folder = run_recipe(ROOT / "flows" / "recipes" / f"{name}.toml", Path(scratch) / name)
             planted = _plant(folder)
+            failing = failing_rows(folder, check_rows)
             for form in FORMATS:
-                export = export_set(folder, form, Path(scratch) / name / form, check_rows)
+                export = export_set(folder, form, Path(scratch) / name / form, failing)
                 count += len(planted)
                 missed += sum(row_id(row) in planted for row in loaded(export))
                 lost += len(set(export.failed) - planted)

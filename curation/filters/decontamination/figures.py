@@ -55,6 +55,8 @@ def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
 
 def _compared(pairs: pl.DataFrame, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
     """Return pairs, in order, with their numbers of tokens: `mine`, `theirs` and `shared`."""
+    left = left.join(pairs, on="row", how="semi")
+    right = right.join(pairs, left_on="row", right_on="at", how="semi")
     shared = (
         pairs.select("row", "at")
         .unique()

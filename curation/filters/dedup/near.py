@@ -95,7 +95,7 @@ def source_ranks(shards: ProblemShards, sources: Sequence[str], verified: Collec
     place = {name: number for number, name in enumerate(sources)}
     ordered = sorted(names, key=lambda name: (place.get(name, len(place)), name))
     places = {name: number for number, name in enumerate(ordered)}
-    code = pl.col("source").replace_strict(places).cast(pl.UInt32)  # without rows, the codes are texts
+    code = pl.col("source").replace_strict(places).cast(pl.UInt32)  # of an empty frame, the codes are String
     is_unverified = pl.col("id").is_in(list(verified)).not_().cast(pl.UInt32)
     schema = pl.Schema({"row": pl.Int64, "group": pl.UInt32})
     frames = (shards.read(index, ["id", "source", "row"]) for index in range(len(shards)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain, islice, repeat
+from itertools import chain, islice
 from pathlib import Path
+from types import MappingProxyType
 
 import polars as pl
 
@@ -72,17 +73,16 @@ CHECKED_AT_ONCE = 200
 """Problems that are proved together."""
 
 
-def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = None) -> ExportResult:
+def export_set(curated: Path, form: str, out: Path, failing: Mapping[str, str] = MappingProxyType({})) -> ExportResult:
     """Write a curated set for another trainer, with a README: ``out/train.parquet``, ``train.jsonl`` or a folder.
 
     Args:
-        check: problems that fail it are left out.
+        failing: problems to leave out, by id, and why (`failing_rows`).
 
     Raises:
         SourceError: unknown format, no set, or a problem that the format cannot carry.
     """
-    if form not in FORMATS:
-        raise SourceError(f"format {form!r} is not known; known are {', '.join(FORMATS)}.")
+    require_format(form)
     left_out: Counter[str] = Counter()
     failed: dict[str, str] = {}
     asked = read_asked(curated)
@@ -97,12 +97,15 @@ def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = Non
         for problem in _problems(curated):
             domains[problem.row["domain"]] += 1
             need = unmet_need(form, problem.program) if problem.program is not None else None
-            if need is None:
-                yield problem
-            else:
+            name = str(problem.row["id"])
+            if need is not None:
                 left_out[need] += 1
+            elif name in failing:
+                failed[name] = failing[name]
+            else:
+                yield problem
 
-    rows = (row_of(form, problem) for problem in _proved(carried(), check, failed))
+    rows = (row_of(form, problem) for problem in carried())
     first = next(rows, None)
     if first is None:
         reasons = left_out + Counter(failed.values())
@@ -120,16 +123,24 @@ def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = Non
     return ExportResult(file, domains.total() - left_out.total() - len(failed), prompt, left_out, failed)
 
 
+def require_format(form: str) -> None:
+    """Raise `SourceError` for an unknown format."""
+    if form not in FORMATS:
+        raise SourceError(f"format {form!r} is not known; known are {', '.join(FORMATS)}.")
+
+
 def failing_rows(curated: Path, check: RowCheck) -> dict[str, str]:
     """Return why problems fail their proof, by id; programs that no format carries are skipped.
 
     Raises:
         SourceError: as `export_set`.
     """
-    failed: dict[str, str] = {}
+    failing: dict[str, str] = {}
     judged = (one for one in _problems(curated) if one.program is None or one.program.refused is None)
-    deque(_proved(judged, check, failed), maxlen=0)
-    return failed
+    while held := list(islice(judged, CHECKED_AT_ONCE)):
+        failed = zip(held, check(held), strict=True)
+        failing |= {str(problem.row["id"]): why for problem, why in failed if why is not None}
+    return failing
 
 
 def set_records(curated: Path) -> dict[str, str]:
@@ -153,17 +164,6 @@ def card_license(curated: Path) -> str:
     table = yaml.safe_load(header)
     named = table.get("license") if isinstance(table, dict) else None
     return str(named) if named else "unknown"
-
-
-def _proved(
-    problems: Iterator[ExportedProblem], check: RowCheck | None, failed: dict[str, str]
-) -> Iterator[ExportedProblem]:
-    while held := list(islice(problems, CHECKED_AT_ONCE)):
-        for problem, why in zip(held, check(held) if check is not None else repeat(None), strict=False):
-            if why is None:
-                yield problem
-            else:
-                failed[str(problem.row["id"])] = why
 
 
 def unmet_need(form: str, program: CodeProblem) -> str | None:
