@@ -298,3 +298,12 @@ def test_a_light_import_stays_light(module: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == ""
+
+
+def test_commands_start_without_prefect_and_torch() -> None:
+    names = [name[:-3].replace("/", ".") for name, _, _ in modules() if name.startswith("flows/cli/")]
+    names = sorted({name.removesuffix(".__init__") for name in names if not name.endswith("__main__")})
+    code = f"import sys, {', '.join(names)}; print(*sorted(set(sys.modules) & {{'prefect', 'torch', 'vllm'}}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == ""

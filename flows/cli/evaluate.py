@@ -11,7 +11,6 @@ from curation.public_urls import public_url
 from curation.records import ConfigError
 from curation.sources.files import read_rows
 from flows.cli.as_json import print_json
-from flows.pipelines.ablate import ablate, analyse
 from flows.pipelines.evaluate import FOLDER, default_folder, evaluate
 from flows.pipelines.refresh import checkpoint_table
 from flows.run.benches import find_file, load_bench, ready_names
@@ -99,6 +98,8 @@ def _recorded(path: Path, columns: Sequence[str]) -> RecordedModel:
 
 def run_ablation(name: str, overrides: Sequence[str], out: Path | None, *, as_json: bool = False) -> None:
     """Run or continue an ablation, and print its tables."""
+    from flows.pipelines.ablate import ablate  # imports torch
+
     report = ablate(find_file("ablation", name).absolute(), out, overrides)
     if as_json:
         results = [result.table() for result in report.results]
@@ -110,6 +111,8 @@ def run_ablation(name: str, overrides: Sequence[str], out: Path | None, *, as_js
 
 def analyse_run(run: Path, size: int, problems: int, attempts: int, *, as_json: bool = False) -> None:
     """Analyse the path of a training run's weights, and print the result."""
+    from flows.pipelines.ablate import analyse  # imports torch
+
     analysis = analyse(run, size, problems, attempts)
     if as_json:
         print_json(analysis.table())

@@ -138,9 +138,9 @@ def deciding_words(evidence: object, text: object) -> list[str]:
     """
     if not evidence or not text:
         return []
-    told = str(evidence)
-    named = [match[1] for match in _QUOTED.finditer(told)]
-    named += [part.strip(" .…") for part in re.split(r":\s|;\s|…", told)[1:]]
+    words = str(evidence)
+    named = [match[1] for match in _QUOTED.finditer(words)]
+    named += [part.strip(" .…") for part in re.split(r":\s|;\s|…", words)[1:]]
     inside = str(text).casefold()
     return [word for word in dict.fromkeys(named) if len(word) > 1 and word.casefold() in inside]
 

@@ -46,7 +46,8 @@ def _next(request: Request) -> Response:
     reviewer = _short(request.query_params.get("reviewer", ""), LONGEST_NAME)
     disputes, settled, judged = runs.disputes(run), verdicts_of_people(run), review.read_statements(run.folder)
     mine = {name for name in judged if any(one.reviewer == reviewer for one in judged[name])} & disputes.keys()
-    waiting = {name: dispute for name, dispute in disputes.items() if name not in settled.keys() | mine}
+    done = settled.keys() | mine
+    waiting = {name: dispute for name, dispute in disputes.items() if name not in done}
     progress = {"total": len(disputes), "settled": len(settled.keys() & disputes.keys()), "mine": len(mine)}
     chosen = runs.leases[run.folder].take(list(waiting), request.state.session, wanted)
     if chosen is None:

@@ -149,12 +149,14 @@ def _settle(run: Run, rows: pl.DataFrame, min_score: float) -> dict[str, str]:
     Problems that a person has judged and unreadable answers are skipped.
     """
     judged_by_people = review.read_statements(run.folder)
+    answers = {name: text for name, text in accepted_answers(rows, min_score).items() if name not in judged_by_people}
+    if not answers:
+        return {}
     notes = {row["id"]: f"{evidence(row)}, judged by {row['judge']}" for row in rows.iter_rows(named=True)}
     settled: dict[str, str] = {}
     with open_judge(run) as judge:
-        for name, text in accepted_answers(rows, min_score).items():
-            if name not in judged_by_people:
-                with suppress(ConfigError):  # it stays disputed, with its evidence
-                    settle(run, review.ReviewVerdict(name, text, REVIEWER, notes[name]), judge)
-                    settled[name] = text
+        for name, text in answers.items():
+            with suppress(ConfigError):  # it stays disputed, with its evidence
+                settle(run, review.ReviewVerdict(name, text, REVIEWER, notes[name]), judge)
+                settled[name] = text
     return settled

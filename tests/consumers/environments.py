@@ -3,7 +3,7 @@
     .venv/bin/python -m tests.consumers.environments [TRAINER …]     lay them; all, where none is named
     .venv/bin/python -m tests.consumers.environments --list
 
-Nothing of this is laid by `make setup`, tests or CI: the gate `exports/trainers` leaves out a trainer that is missing. Packages
+Neither `make setup`, tests nor CI installs this; the gate `exports/trainers` leaves out what is missing. Packages
 are installed without what they depend on (torch, transformers and datasets are this project's own) into
 `GOLDILOCKS_CONSUMERS`, or ~/.cache/goldilocks/consumers; what their loaders and scorers import besides is named below.
 Trainers that no registry has are read from a clone that you make: `git clone` of the repository to
