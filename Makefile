@@ -25,7 +25,7 @@ demo: setup ## curate and train on the small set that comes along
 test: setup ## run the tests, all but those that take over three seconds (four minutes on two cores); PYTEST_FLAGS="-k verify" picks some
 	@$(BIN)/python -m tests $(PYTEST_FLAGS)
 
-test-all: setup ## run every test, as CI does
+test-all: setup ## run every test, as CI does (gates run some with more cases)
 	@$(BIN)/python -m tests --all $(PYTEST_FLAGS)
 
 gates: setup ## measure the figures that must hold, the quick ones; GATES="--room verify" names others, GATES=--list all

@@ -344,7 +344,7 @@ def report(options: argparse.Namespace, results: dict[str, dict[int, dict[str, A
             said = " ".join(f"{value:+.3f}" for value in by_seed)
             print(
                 f"\n{options.base} - {arm}, {words}: {with_interval(estimate, signed=True)}, "
-                f"{verdict(estimate, f'{options.base} pays', f'{options.base} costs')}"
+                f"{options.base}: {verdict(estimate)}"
             )
             print(f"  by seed: {said}" + (f"; {power(by_seed)}" if len(by_seed) > 1 else ""))
 

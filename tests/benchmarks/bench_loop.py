@@ -321,7 +321,7 @@ def compare(arm: str, name: str, words: str, results: Sequence[dict[str, Any]]) 
     steps = ", ".join(str(one["at" if arm == "fixed" else f"{arm}_at"][name]) for one in results)
     print(
         f"\nrefreshed - {arm}, {words} (step {steps}): {with_interval(estimate, signed=True)}, "
-        f"{verdict(estimate, 'refreshing pays', 'refreshing costs')}\n"
+        f"refreshing: {verdict(estimate)}\n"
         f"  by seed: {' '.join(f'{gain:+.3f}' for gain in gains)}"
         + (f"; {power(gains)}" if len(gains) > 1 else "")
         + f"; {arm} {statistics.fmean(statistics.fmean(one[arm][name]) for one in results):.3f}"

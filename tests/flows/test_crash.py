@@ -38,7 +38,13 @@ def parquet_bytes(folder: Path) -> dict[str, bytes]:
 
 def kill_at(folder: Path, pattern: str, command: Sequence[str] = COMMAND) -> list[psutil.Process]:
     """Start a run, kill -9 it as soon as something matches the pattern; returns its children of that moment."""
-    process = subprocess.Popen([*command, str(folder)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*command, str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "POLARS_MAX_THREADS": "2"},  # an order that depends on threads shows
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     wait_until(lambda: any(folder.glob(pattern)), process, tick_s=0.0005)
     children = psutil.Process(process.pid).children(recursive=True)
     os.kill(process.pid, signal.SIGKILL)

@@ -193,22 +193,24 @@ def two_ranks() -> Measured:
     )
 
 
-@gate("families", Limit(">=", 70, "tests"), tier="room")
+@gate("families", Limit("==", 73, "tests"), tier="room")
 def families() -> Measured:
     """Count tests of a family of models: packed as unpacked, sampled, trained, saved and loaded again."""
     return tests_pass("tests/training/optimisation/test_families.py")
 
 
-@gate("in-vllm", Limit(">=", 10, "tests"), tier="all")
+@gate("in-vllm", Limit("==", 100, "%"), tier="all")
 def in_vllm() -> Measured:
-    """Count families that vLLM loads and gives new weights, and two copies of a model that answer as one does.
+    """Return the share of families that vLLM loads and gives new weights; three more need torchvision."""
+    found = tests_pass("tests/training/generation/test_vllm_families.py")
+    return Measured(100 * found.value / (found.of or 1), note=f"of {found.of} tests; {found.note}")
 
-    Three families more need torchvision.
-    """
-    return tests_pass(
-        "tests/training/generation/test_vllm_families.py",
-        "tests/curation/policies/test_vllm.py::test_two_copies_answer_as_one_does_and_end_with_a_run_that_is_killed",
-    )
+
+@gate("vllm-copies", Limit("==", 1, "test"), tier="room")
+def vllm_copies() -> Measured:
+    """Return whether two copies of a model answer as one does, and end with a run that is killed."""
+    name = "test_two_copies_answer_as_one_does_and_end_with_a_run_that_is_killed"
+    return tests_pass(f"tests/curation/policies/test_vllm.py::{name}")
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ import json
 from pathlib import Path
 
 import polars as pl
-import psutil
 import pytest
 
 from tests.real_model.loop import Plan, curate, held_out_sums, measure, train
@@ -50,7 +49,6 @@ def test_the_whole_loop(smollm: Path, tmp_path: Path) -> None:
     ledger = json.loads((out / "summary.json").read_text())["ledger"]
     assert ledger["trained"] == PLAN.batch * PLAN.steps
     assert ledger["admitted"] == ledger["trained"] + sum(ledger["dropped"].values())
-    assert [one for one in psutil.process_iter(["cmdline"]) if str(smollm) in " ".join(one.info["cmdline"] or ())] == []
 
     sampled = measure(out / "model", held_out_sums(PLAN), attempts=2, temperature=PLAN.temperature)
     assert len(sampled.pass_rates) == PLAN.held_out

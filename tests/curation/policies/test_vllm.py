@@ -132,7 +132,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.skipif(not IS_WHOLE, reason="the gate `training/in-vllm` starts two more engines")
+@pytest.mark.skipif(not IS_WHOLE, reason="the gate `training/vllm-copies` starts two more engines")
 def test_two_copies_answer_as_one_does_and_end_with_a_run_that_is_killed(
     models: Path, tmp_path: Path, engine: Vllm, run: Running
 ) -> None:

@@ -1,11 +1,13 @@
-"""`--gpus` and `--batch`: who gets which GPU, and what a cluster is given."""
+"""`--gpus` and `--batch`: who gets which GPU, what a cluster is given, and a training run with its servers."""
 
 from __future__ import annotations
 
 import itertools
+import json
 import os
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 
@@ -14,10 +16,13 @@ from curation.policies.vllm import placement
 from curation.records import ConfigError
 from flows.cli import gpus
 from flows.cli.gpus import MOUNT, copies_overrides
+from flows.run import training
 from flows.run.recipe import load_recipe
-from flows.run.training import load_train_recipe
+from flows.run.training import load_train_recipe, train_apart
 from tests.places import ROOT
+from tests.vllm_servers import skip_without_vllm
 from training.engines.embedded.servers import server_command
+from training.engines.placement import EmbeddedPlacement
 
 MATH = ROOT / "flows" / "recipes" / "magistral_math.toml"
 TRAIN = ROOT / "flows" / "recipes" / "train_embedded.toml"
@@ -88,3 +93,29 @@ def test_more_gpus_than_there_are_is_said(monkeypatch: pytest.MonkeyPatch) -> No
     assert os.environ[placement.VISIBLE] == "3"
     with pytest.raises(ConfigError, match=r"--batch slurm needs the GPUs"):
         gpus.batch_file("slurm", MATH, [], None, None, None)
+
+
+@pytest.mark.vllm
+@pytest.mark.slow
+def test_training_with_generator_servers_starts_and_ends_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a CPU: two steps of the embedded model with one server and one trainer, weights changing under attempts."""
+    skip_without_vllm()
+    changes = [VLLM, "steps=2", "collector.n_async=32", "collector.n_batch=16", "collector.n_minibatch=16"]
+    changes += ["collector.group_size=4", "rewards.max_length=96", "checks=false", "evaluation={}"]
+    before = set(psutil.Process().children(recursive=True))
+    out = tmp_path / "run"
+    monkeypatch.setattr(training, "placed", lambda *_: EmbeddedPlacement(1, (), ((),)))
+    model = train_apart(TRAIN, out, changes)
+    assert (model / "model.safetensors").is_file()
+    assert json.loads((out / "run.json").read_text())["recipe"]["models"]["student"]["kind"] == "vllm"
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    steps = [row for row in rows if row.get("step", 0) > 0]
+    assert [row["step"] for row in steps] == [1, 2]
+    assert steps[0]["policy/mismatch_max"] < 1e-3  # before any update, trainer and server agree
+    assert all(row["speed/update_s"] > 0 for row in steps)
+    ledger = json.loads((out / "summary.json").read_text())["ledger"]
+    assert ledger["trained"] == 16 * 2
+    assert ledger["admitted"] == ledger["trained"] + sum(ledger["dropped"].values())
+    attempts = [json.loads(line) for line in (out / "attempts.jsonl").read_text().splitlines()]
+    assert any(one["newest"] > one["oldest"] for one in attempts)  # updates came in mid-generation
+    assert set(psutil.Process().children(recursive=True)) <= before

@@ -31,8 +31,8 @@ pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 PACKING = PackingSettings(micro_batch_tokens=512)
 TOLERANCES = {"float32": 1e-3, "bfloat16": 0.3}
-TRIED = tuple(IN_VLLM) if IS_WHOLE else ("granite_hybrid",)
-"""Experts and state spaces. Other tests give a dense model with tied embeddings, the embedded one, new weights."""
+TRIED = tuple(IN_VLLM) if IS_WHOLE else ("qwen3_moe",)
+"""Experts. Other tests give a dense model with tied embeddings, the embedded one, new weights."""
 
 
 @pytest.fixture(autouse=True, scope="module")
