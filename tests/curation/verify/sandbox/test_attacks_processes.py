@@ -105,11 +105,11 @@ def test_sleepers_do_not_stretch_wall_time_by_their_number(forking: Runner) -> N
 
 
 def test_the_memory_of_all_counts_once(forking: Runner) -> None:
-    take = "import os, time\n{before}\nfor _ in range(4):\n    if not os.fork():\n        {inside}\n        time.sleep(0.3)\n        os._exit(0)\nfor _ in range(4): os.wait()\nprint('done')"
-    shared = take.format(before="b = b'x' * (120 << 20)", inside="pass")
+    take = "import os, time\n{before}\nfor _ in range(4):\n    if not os.fork():\n        {inside}\n        os._exit(0)\nfor _ in range(4): os.wait()\nprint('done')"
+    shared = take.format(before="b = b'x' * (120 << 20)", inside="time.sleep(0.3)")
     assert forking(shared).stdout == b"done\n", "what they share is counted once"
-    each = take.format(before="", inside="b = b'x' * (80 << 20)")
-    assert forking(each).ending is Ending.MEMORY_LIMIT
+    each = take.format(before="", inside="b = b'x' * (80 << 20); time.sleep(60)")  # none ends before all have theirs
+    assert forking(each, Limits(cpu_s=8, wall_s=30)).ending is Ending.MEMORY_LIMIT
 
 
 @on(*ISOLATING)
