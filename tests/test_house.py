@@ -93,6 +93,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "curation/sources/hub.py::_loaded": "the hub's client raises errors of whichever HTTP library it uses",
     "curation/sources/procedural.py::_made": "whatever a generator raises is a sentence with file and line",
     "curation/sources/own_rows.py::_each": "whatever a source of the user's raises is a sentence with file and line",
+    "training/objectives/registry.py::call": "whatever an objective of the user's raises is a sentence with its line",
     "training/own_rewards.py::own_reward": "whatever a component of the user's raises is a sentence with its line",
     "flows/publish/hub.py::_told": "the hub's client raises errors of whichever HTTP library it uses",
     "curation/verify/answers/symbolic.py::evaluate_symbolically": "sympy raises errors of every kind",

@@ -4,7 +4,7 @@ A recipe chooses one from `training.objectives.registry`, or an `Objective` of i
 """
 
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, Statistic
-from training.objectives.credit import Objective
+from training.objectives.credit import Objective, group_means, token_weights
 from training.objectives.presets import GroupCreditSettings
 from training.objectives.step_statistics import counted, max_of, mean_of
 
@@ -16,6 +16,8 @@ __all__ = [
     "ObjectiveInputs",
     "Statistic",
     "counted",
+    "group_means",
     "max_of",
     "mean_of",
+    "token_weights",
 ]

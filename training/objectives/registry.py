@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from pydantic import ValidationError
+from torch import Tensor
 
 from curation.config.mistakes import sentences
-from curation.records import ConfigError
+from curation.plugins import PluginRef
+from curation.records import ConfigError, GoldilocksError
 from training.config import ObjectiveSettings
 from training.objectives.aipo import AIPO
-from training.objectives.base import ObjectiveNeeds
+from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, ObjectiveNeeds, Statistic
 from training.objectives.credit import AnyObjective, Objective
 from training.objectives.distil import DISTIL
 from training.objectives.dppo import DPPO
@@ -34,7 +38,7 @@ def own_settings(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
     if kind not in OWN:
         found = pinned_plugin(kind, folder, "objective.kind", Objective, "an Objective")
         kind = f"{found.name}@{found.digest}"
-        OWN[kind] = found.load().value
+        OWN[kind] = _checked(found)
     objective, table = OWN[kind], {**table, "kind": kind}
     try:
         settings: ObjectiveSettings = objective.settings.model_validate(table)
@@ -43,6 +47,43 @@ def own_settings(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
             f"objective {kind.partition('@')[0]}: " + "\n  ".join(sentences(objective.settings, table, error))
         ) from error
     return settings
+
+
+class ObjectiveError(GoldilocksError):
+    """A user's own objective failed, or returned another shape."""
+
+
+def _checked(found: PluginRef) -> AnyObjective:
+    """Return a user's objective; its errors name its file and line."""
+    plugin = found.load()
+    own: AnyObjective = plugin.value
+
+    def call(name: str, inputs: Any, settings: Any) -> Any:
+        try:
+            return getattr(own, name)(inputs, settings)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            raise ObjectiveError(f"objective.kind: {plugin.failure(error)} (in `{name}`).") from error
+
+    def require(what: str, value: Any, shape: tuple[int, ...]) -> None:
+        if not isinstance(value, Tensor) or tuple(value.shape) != shape:
+            given = f"a tensor of shape {list(value.shape)}" if isinstance(value, Tensor) else repr(value)[:80]
+            wanted = f"shape {list(shape)}, a number per sequence" if shape else "one number, as a tensor"
+            raise ObjectiveError(f"objective.kind: {found.label}: {what} is {given}; return {wanted}.")
+
+    def credit(inputs: CreditInputs, settings: Any) -> GroupCredit:
+        given: GroupCredit = call("credit", inputs, settings)
+        require("`advantages` of `credit`", given.advantages, (len(inputs.rewards),))
+        require("`token_weights` of `credit`", given.token_weights, (len(inputs.rewards),))
+        return given
+
+    def loss(inputs: ObjectiveInputs, settings: Any) -> tuple[Tensor, Mapping[str, Statistic]]:
+        value, statistics = call("loss", inputs, settings)
+        require("the first result of `loss`", value, ())
+        return value, statistics
+
+    return replace(own, credit=credit, loss=loss)
 
 
 def objective_of(settings: ObjectiveSettings) -> AnyObjective:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from curation.config.loading import load_settings, parse_settings
 from curation.records import ConfigError
 from flows.run.training import load_train_recipe
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
+from training.objectives.base import CreditInputs, ObjectiveInputs
+from training.objectives.registry import ObjectiveError, objective_of, own_settings
 from training.recipe import TrainRecipe
+from training.rewards import Reward
 
 FILE = '''"""REINFORCE whose gain is bounded."""
 
@@ -85,3 +89,39 @@ def test_a_run_that_goes_on_refuses_a_changed_file(folder: Path) -> None:
 def test_what_cannot_be_meant_is_refused_in_a_sentence(folder: Path, override: str, refusal: str) -> None:
     with pytest.raises(ConfigError, match=refusal):
         load_settings(TrainRecipe, folder / "own.toml", (override,))
+
+
+FAULTY = """
+import torch
+
+from training.objectives import GroupCredit, GroupCreditSettings, Objective
+
+
+def short(inputs, settings):
+    return GroupCredit(torch.zeros(1), torch.zeros(2))
+
+
+def per_token(inputs, settings):
+    return inputs.logprobs, {}
+
+
+def failing(inputs, settings):
+    return inputs.nothing
+
+
+BAD = Objective(GroupCreditSettings, per_token, credit=short)
+FAILS = Objective(GroupCreditSettings, failing)
+"""
+
+
+def test_its_mistakes_are_named(folder: Path) -> None:
+    (folder / "bad.py").write_text(FAULTY)
+    bad, fails = (own_settings({"kind": f"bad.py:{name}"}, folder) for name in ("BAD", "FAILS"))
+    batch = CreditInputs([Reward(), Reward()], torch.tensor([3, 3]), torch.tensor([0, 0]))
+    part = ObjectiveInputs(torch.zeros(3), torch.zeros(3), torch.tensor([0, 0, 1]), torch.zeros(2), torch.ones(2))
+    with pytest.raises(ObjectiveError, match=r"bad.py:BAD@\w+: `advantages` of `credit` is a tensor of shape \[1\]"):
+        objective_of(bad).credit(batch, bad)
+    with pytest.raises(ObjectiveError, match=r"result of `loss` is a tensor of shape \[3\]; return one number"):
+        objective_of(bad).loss(part, bad)
+    with pytest.raises(ObjectiveError, match=r"bad.py:16: AttributeError: .*\(in `loss`\)"):
+        objective_of(fails).loss(part, fails)
