@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from curation.languages.vocabulary import every, languages, neighbours, one_of
 from curation.response_formats import ANY, BOXED, CUE, HASHES, LOOSE, TAG
@@ -85,6 +86,7 @@ _LETTER = re.compile(r"\W{0,3}([A-J])\W{0,3}")
 _BOLD_LABEL = re.compile(r"(?:\*\*|__)[ \t]*([:：])")
 
 
+@lru_cache(maxsize=8)  # the format of a rollout is checked just before it is judged
 def extract_answer(response: str, form: str = ANY, finish: str | None = None) -> ExtractedAnswer | None:
     """Return the final answer of a response.
 

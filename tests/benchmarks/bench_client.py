@@ -3,7 +3,8 @@
     python -m tests.benchmarks.bench_client [--requests 2000] [--rounds 3] [--in-flight 64]
 
 The server is a process of its own that answers at once: 200 words, or 64 tokens with log-probabilities. CPU seconds are
-those of the client's process alone.
+those of the client's process alone. `aiohttp` is the same chat request sent and parsed without any code of ours: what the
+client can cost at least.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import cast
 
+import aiohttp
+import orjson
+
 from curation.config import Decoding, EndpointModel
 from curation.policies.endpoint import Endpoint
 from curation.records import Domain, PromptRequest
@@ -31,6 +35,7 @@ CHAT = {
     "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "thinking " * 200}}],
     "usage": {"prompt_tokens": 40, "completion_tokens": 210},
 }
+MESSAGES = [{"role": "user", "content": "What is 2 + 2?"}]
 MODELS = {"data": [{"id": "m", "max_model_len": 32768}]}
 
 
@@ -104,8 +109,17 @@ async def compare(url: str, requests: int, rounds: int, in_flight: int) -> dict[
     )
     own = EndpointModel(kind="endpoint", model="m", revision="1", urls=(url,), in_flight=in_flight)
     prompt = tuple(range(200))
-    spent: dict[str, list[float]] = {"chat": [], "tokens": []}
-    async with Endpoint(policy, Path()) as endpoint, EndpointGenerator(WEIGHTS, own) as generator:
+    spent: dict[str, list[float]] = {"aiohttp": [], "chat": [], "tokens": []}
+    async with (
+        Endpoint(policy, Path()) as endpoint,
+        EndpointGenerator(WEIGHTS, own) as generator,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session,
+    ):
+
+        async def bare(number: int) -> object:
+            body = {"model": "m", "max_tokens": 4096, "seed": number, "messages": MESSAGES}
+            async with session.post(f"{url}/v1/chat/completions", data=orjson.dumps(body)) as response:
+                return orjson.loads(await response.read())
 
         async def chat(number: int) -> object:
             return await endpoint.answer(PromptRequest(f"{number:020x}", "What is 2 + 2?", Domain.MATH, "en"), 0)
@@ -113,7 +127,10 @@ async def compare(url: str, requests: int, rounds: int, in_flight: int) -> dict[
         async def tokens(number: int) -> object:
             return await generator.generate(prompt, seed=number, max_tokens=TOKENS)
 
+        for ask in (bare, chat, tokens):
+            await measure(ask, 200, in_flight)  # imports, connections
         for _ in range(rounds):
+            spent["aiohttp"].append(await measure(bare, requests, in_flight))
             spent["chat"].append(await measure(chat, requests, in_flight))
             spent["tokens"].append(await measure(tokens, requests, in_flight))
     return spent

@@ -35,6 +35,9 @@ from training.rollouts.verifiers import Verifiers
 ATTEMPTS, VERDICTS = "attempts", "verdicts"
 TRAINING_ATTEMPTS, EVALUATION_ATTEMPTS = "training", "evaluation"
 
+_TOGETHER = 32
+"""Rollouts that the writing thread is given at once; a kill loses no more than the resumed run makes again anyway."""
+
 KIND = "training"
 """The kind in key.json; other folders are left alone."""
 
@@ -71,6 +74,7 @@ class AttemptLog:
         self._policy, self._prompt = functools.cache(policy), prompt
         self._stores: dict[str, AttemptStore] = {}
         self._verdict_stores: dict[tuple[str, str], VerdictStore] = {}
+        self._recorded: list[tuple[TrainingTask, Rollout, int, RolloutOrigin]] = []
         self._pending: deque[Future[None]] = deque()
         _cut_back(run, frozenset(kept_parts))
 
@@ -81,6 +85,7 @@ class AttemptLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._hand_over()
         self._thread.shutdown()
         with ExitStack() as closing:
             if kind is not None:  # the run's own error is reported
@@ -95,12 +100,23 @@ class AttemptLog:
         if self._storing == "none":
             return
         self._raise_failure()
-        self._pending.append(self._thread.submit(self._write, task, rollout, index, origin))
+        self._recorded.append((task, rollout, index, origin))
+        if len(self._recorded) >= _TOGETHER:
+            self._hand_over()
 
     def checkpoint(self) -> Future[list[str]]:
         """Write recorded attempts into parts; return all parts' names."""
         self._raise_failure()
+        self._hand_over()
         return self._thread.submit(self._compact_all)
+
+    def _hand_over(self) -> None:
+        recorded, self._recorded = self._recorded, []
+        self._pending.append(self._thread.submit(self._write_all, recorded))
+
+    def _write_all(self, recorded: Sequence[tuple[TrainingTask, Rollout, int, RolloutOrigin]]) -> None:
+        for one in recorded:
+            self._write(*one)
 
     def _write(self, task: TrainingTask, rollout: Rollout, index: int, origin: RolloutOrigin) -> None:
         completion, with_tokens = rollout.completion, self._storing == "tokens"

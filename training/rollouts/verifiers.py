@@ -1,4 +1,4 @@
-"""Judge rollouts off the event loop, with the judges that measure difficulty, and ask a model about doubtful verdicts.
+"""Judge rollouts with the judges that measure difficulty, and ask a model about doubtful verdicts.
 
 Invariants: a verifier's own failure is never "wrong"; a group is judged by the same tests; an answered pair of problem
 and answer is not asked again. A doubtful "wrong" becomes correct if more than half the votes are readable and all of
@@ -12,7 +12,6 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -148,7 +147,6 @@ class Verifiers:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            self._threads = stack.enter_context(ThreadPoolExecutor(self._workers, "verifier"))
             for labels, own in self._own.items():
                 math = MathJudge(self._workers, response_format=BOXED, judges=own)
                 self._math[labels] = stack.enter_context(math)
@@ -189,7 +187,6 @@ class Verifiers:
         )
         judge = self._code if request.domain is Domain.CODE else self._math[task.judges]
         assert judge is not None
-        # extracts the answer, which takes its time
-        future = await asyncio.get_running_loop().run_in_executor(self._threads, judge.submit, judge_task)
-        (verdict,) = await asyncio.wrap_future(future)
+        future = judge.submit(judge_task)
+        (verdict,) = future.result() if future.done() else await asyncio.wrap_future(future)
         return await self.questions.decide(task, verdict) if self.questions is not None else verdict

@@ -106,7 +106,8 @@ def test_a_resumed_run_keeps_what_its_checkpoint_names_and_no_more(tmp_path: Pat
         read_attempts(tmp_path)
 
 
-def test_reading_goes_on_while_attempts_are_written(tmp_path: Path) -> None:
+def test_reading_goes_on_while_attempts_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("training.rollouts.attempt_log._TOGETHER", 1)
     with log(tmp_path) as written:
         record(written, 0)
         written.checkpoint().result()

@@ -159,33 +159,6 @@ def test_an_iterator_that_is_closed_ends_the_tests_early(strongest: Sandbox) -> 
     assert [ran.exit_code for ran in strongest.run_python("", [b""], Limits())] == [0]
 
 
-@pytest.mark.slow
-def test_endings_stay_the_same_under_fourfold_load(strongest: Sandbox) -> None:
-    programs = {
-        "import time\nwhile time.process_time() < 0.2: pass": Ending.EXITED,
-        "while True: pass": Ending.CPU_LIMIT,
-        "import time; time.sleep(30)": Ending.WALL_LIMIT,
-        "b = b'x' * (200 << 20)": Ending.MEMORY_LIMIT,
-        "import os; os.abort()": Ending.SIGNALED,
-    }
-
-    def endings() -> list[Ending]:
-        walls = {source: 4.0 if ending is Ending.WALL_LIMIT else 120.0 for source, ending in programs.items()}
-        limits = {source: Limits(cpu_s=0.4, wall_s=wall, memory_mb=100) for source, wall in walls.items()}
-        return [ran.ending for source in programs for ran in strongest.run_python(source, [b""], limits[source])]
-
-    quiet = endings()
-    burn = [sys.executable, "-c", "while True: pass"]
-    load = [subprocess.Popen(burn) for _ in range(4 * len(os.sched_getaffinity(0)))]
-    try:
-        loaded = endings()
-    finally:
-        for process in load:
-            process.kill()
-            process.wait()
-    assert quiet == loaded == list(programs.values())
-
-
 @pytest.mark.parametrize("rung", ["namespaces", pytest.param("landlock", marks=pytest.mark.slow)])
 def test_packages_below_the_temporary_folder_are_whole(
     rung: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
