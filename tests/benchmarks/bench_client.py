@@ -3,8 +3,8 @@
     python -m tests.benchmarks.bench_client [--requests 2000] [--rounds 3] [--in-flight 64]
 
 The server is a process of its own that answers at once: 200 words, or 64 tokens with log-probabilities. CPU seconds are
-those of the client's process alone. `aiohttp` is the same chat request sent and parsed without any code of ours, the least
-that a client can cost.
+those of the client's process alone. `aiohttp` is the same chat request sent and parsed without our code, the least that
+a client can cost.
 """
 
 from __future__ import annotations
