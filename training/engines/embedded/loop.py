@@ -166,7 +166,7 @@ class TrainingLoop:
         impossible, sentence = impossible_tokens(batch.groups)
         if impossible:
             self.logger.log_message(f"step {self.step + 1}: {sentence}; they are left out")
-        objective = self.curriculum.objective
+        objective = recipe.objective
         started_at = monotonic()
         minibatches = await self._on_thread(self._minibatches, batch, objective)
         self._timer.add_trainer_time(monotonic() - started_at)

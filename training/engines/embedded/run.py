@@ -67,7 +67,7 @@ from training.optimisation.scoring import ReferencePolicy, require_same_tokens
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog
-from training.rollouts.curriculum import open_curriculum
+from training.rollouts.curriculum import CurriculumController
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import MAX_QUESTIONS, DoubtfulVerdicts, Verifiers, verifier_workers
@@ -193,7 +193,7 @@ def _run_rank_zero(
     preflight = Preflight(recipe, stops, trainer, prompts, tasks) if recipe.checks else None
     if preflight is not None:
         require_passed(preflight.before_generation(), recipe.trained.model)
-    curriculum = open_curriculum(recipe, tasks)
+    curriculum = CurriculumController(recipe, tasks)
     values: dict[str, float] = {}
     if isinstance(recipe.objective, SoftSettings) and trainer.reference is not None:
         reference = f"{recipe.reference_model}@{trainer.reference.revision}"
