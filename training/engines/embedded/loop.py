@@ -28,13 +28,7 @@ from curation.storage.stages import atomic_write
 from training.config import ObjectiveSettings
 from training.engines.embedded.heartbeat import COLLECTING, EVALUATING, SAVING, TRAINING, UPDATING, Heartbeat
 from training.engines.mirroring import RunMirror
-from training.evaluation.evaluate import (
-    EvaluationResult,
-    TextEvaluation,
-    summarise_evaluation,
-    summarise_texts,
-    text_samples,
-)
+from training.evaluation.evaluate import EvaluationResult, summarise_evaluation
 from training.evaluation.metrics import MetricsLogger, SampledGroupStats, Timer
 from training.generation.generators import Generator
 from training.objectives.registry import objective_of
@@ -111,7 +105,7 @@ class TrainingLoop:
     values: dict[str, float]
     teacher_prompt: TeacherPrompt
     checkpoint: Checkpoint | None
-    evaluations: dict[int, EvaluationResult | TextEvaluation] = field(default_factory=dict)
+    evaluations: dict[int, EvaluationResult] = field(default_factory=dict)
     """By step."""
 
     def __post_init__(self) -> None:
@@ -184,7 +178,7 @@ class TrainingLoop:
         last = self.step == self.stored.steps
         capacity = self.generator.capacity if self.generator is not None else 0
         metrics |= speed_metrics(results, self._timer, self._groups.tokens, capacity, self.scheduler.settings.n_async)
-        metrics |= self.trainer.throughput(results) | policy_metrics(results) | self._groups.numbers()
+        metrics |= policy_metrics(results) | self._groups.numbers()
         metrics |= queue_metrics(self.scheduler.ledger()) | self.rollouts.verdict_metrics()
         self._groups = SampledGroupStats()
         self._timer.restart()  # groups that finish during an evaluation count for the next step
@@ -198,18 +192,11 @@ class TrainingLoop:
             await self._save()
 
     async def _evaluate(self) -> dict[str, float]:
-        began, version, settings = monotonic(), self.scheduler.version, self.recipe.evaluation
+        began, version = monotonic(), self.scheduler.version
         self.heartbeat.begin(self.step, EVALUATING)
-        asked = await self._ask_held_out(version)
-        result: EvaluationResult | TextEvaluation
-        if settings.data is not None and settings.data.kind == "latent":
-            samples = [sample for group in asked for sample in text_samples(group)]
-            scored = await self._on_thread(self.trainer.scorer.logprobs, samples) if samples else []
-            result = summarise_texts(asked, scored)
-        else:
-            result = summarise_evaluation(asked)
-            if settings.keep_best:
-                await self._on_thread(self._keep_best, result)
+        result = summarise_evaluation(await self._ask_held_out(version))
+        if self.recipe.evaluation.keep_best:
+            await self._on_thread(self._keep_best, result)
         self.logger.log_message(f"step {self.step}: {result.phrase}")
         self.evaluations[self.step] = result
         found = {f"evaluation/{name}": float(value) for name, value in asdict(result).items()}
