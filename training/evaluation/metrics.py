@@ -1,22 +1,29 @@
-"""Log a run's metrics to ``metrics.jsonl``, TensorBoard and the terminal.
+"""Log a run's metrics to ``metrics.jsonl``, TensorBoard, Weights & Biases and the terminal.
 
 Invariants: each step has one whole line, in order, also over kills and resumes; a missing number is left out, never 0.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from training.evaluation.monitors import Monitor
+from curation.config.schedule import MonitorSettings
+from curation.records import ConfigError
 from training.optimisation.checkpoint import JsonlLog
 from training.rewards import Reward
+
+Monitor = ModuleType
+"""The package, with a run open in it."""
 
 
 class Timer:
@@ -144,3 +151,20 @@ def read_metrics(folder: Path) -> list[dict[str, float]]:
     """Return the rows of a run's metrics.jsonl."""
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
+
+
+def open_monitors(settings: MonitorSettings, name: str, out: Path, recipe: Mapping[str, Any]) -> Sequence[Monitor]:
+    """Return the recipe's monitors, started; none if it names no project."""
+    if settings.wandb is None:
+        return []
+    try:
+        wandb = import_module("wandb")
+    except ImportError as error:
+        raise ConfigError(
+            "monitor.wandb needs the package wandb, which is not installed; install it, or remove monitor.wandb from "
+            "the recipe."
+        ) from error
+    digest = hashlib.blake2b(str(out.absolute()).encode(), digest_size=6).hexdigest()
+    options: dict[str, Any] = {"config": dict(recipe), "resume": "allow", "id": f"{name}-{digest}", "dir": str(out)}
+    wandb.init(project=settings.wandb, name=name, **options)
+    return [wandb]

@@ -29,14 +29,13 @@ from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM, ObjectiveSettin
 from training.objectives.base import GroupWeights, ObjectiveInputs, ScoredGroups, Statistic
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import joined, measured_over_ranks, policy_statistics
-from training.optimisation.checkpoint_names import to_checkpoint_names
+from training.optimisation.attention import packing_for
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.look_ahead import Collation
 from training.optimisation.lora import Adapters, is_adapter, plain_name
-from training.optimisation.model import load_model
+from training.optimisation.model import load_model, to_checkpoint_names
 from training.optimisation.packing import MicroBatch, TrainingSample
-from training.optimisation.recurrent_layers import packing_for
 from training.optimisation.scoring import PolicyScorer, ReferencePolicy, with_teacher_scores
 from training.optimisation.sharding import shard
 from training.recipe import TrainRecipe

@@ -11,14 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.config import CollectorSettings
+from training.config import CollectorSettings, StoredSettings
 from training.objectives.sft import SFT
 from training.recipe import TrainRecipe
 from training.rollouts.rollout_scheduler import RolloutBatch, RolloutGroup, RolloutRequest
 from training.rollouts.rollouts import Rollout, RolloutRunner
 from training.rollouts.tasks import TrainingTask
 from training.stored.general import GENERAL, SHARE, GeneralRows
-from training.stored.settings import StoredSettings
 from training.stored.supply import StoredSupply, licences, run_folders, stored_sources
 from training.stored.tokens import TokenWriter
 from training.stored.traces import publish_traces

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from curation.records import ConfigError
 from curation.thinking import split_response
+from training.config import StoredSettings
 from training.objectives.registry import needs_of
 from training.objectives.sft import SftSettings
 from training.recipe import TrainRecipe
 from training.rollouts.batches import TeacherPrompt, student_prompt
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask
-from training.stored.settings import StoredSettings
 from training.stored.supply import StoredSource, StoredSupply, run_folders, stored_sources
 from training.stored.tokens import TokenWriter
 

@@ -23,14 +23,13 @@ from curation.policies.completions import TokenCompletion
 from curation.prompts.solving import asks_to_solve
 from curation.records import SourceError
 from curation.storage.attempts import AttemptStore
-from training.config import ObjectiveSettings
+from training.config import ObjectiveSettings, StoredSettings
 from training.objectives.registry import needs_of, objective_of
 from training.recipe import CuratedData, DataSettings
 from training.rollouts.attempt_log import ATTEMPTS, KIND, TRAINING_ATTEMPTS, key_of
 from training.rollouts.rollout_scheduler import GroupDecision, RolloutGroup, RolloutRequest
 from training.rollouts.rollouts import Rollout, RolloutRunner
 from training.rollouts.tasks import TrainingTask
-from training.stored.settings import StoredSettings
 from training.stored.tokens import TokenWriter
 
 COLUMNS = ("problem", "index", "text", "finish", "token_ids", "logprobs", "step")

@@ -12,14 +12,13 @@ import pytest
 from curation.policies.completions import TokenCompletion
 from curation.records import AttemptKey, Completion, Domain, Outcome, PromptRequest
 from curation.storage.attempts import AttemptStore
-from training.config import ObjectiveSettings
+from training.config import ObjectiveSettings, StoredSettings
 from training.objectives.sft import SftSettings
 from training.objectives.soft import SoftSettings
 from training.rewards import Reward
 from training.rollouts.rollouts import Rollout
 from training.rollouts.tasks import TrainingTask
 from training.stored.batches import StoredPlan
-from training.stored.settings import StoredSettings
 from training.stored.supply import StoredSupply, run_folders, stored_sources
 
 SOLVED = {"always": 8, "half": 4, "seldom": 1, "never": 0}

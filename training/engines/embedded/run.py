@@ -54,8 +54,7 @@ from training.engines.embedded.preflight import Preflight, context_of
 from training.engines.embedded.servers import generator_servers, served
 from training.engines.mirroring import RunMirror, claim_folder
 from training.engines.processes import PATIENCE_S
-from training.evaluation.metrics import MetricsLogger
-from training.evaluation.monitors import open_monitors
+from training.evaluation.metrics import MetricsLogger, open_monitors
 from training.generation.generators import Generator, TorchGenerator
 from training.generation.weight_transfer import Way
 from training.objectives.registry import needs_of
