@@ -116,11 +116,12 @@ def test_a_teacher_is_asked_about_the_samples_that_name_a_prompt() -> None:
     made = recipe(packing={"micro_batch_tokens": 64}, objective={"kind": "distil"}, **taught_by("embedded"))
     ranks = DistributedContext(ComputeSettings())
     trainer = Trainer(WEIGHTS, made, ranks)
-    trainer.ask(ReferencePolicy(WEIGHTS, made, ranks, None))
+    teacher = ReferencePolicy(WEIGHTS, made, ranks, None, "teacher")
+    trainer.ask(teacher=teacher)
     first, second, third = samples(3)
     other = [*first.prompt_ids, *first.prompt_ids]
     asked = [replace(first, teacher_prompt_ids=other), second, replace(third, teacher_prompt_ids=third.prompt_ids)]
-    scored = with_teacher_scores(asked, trainer.teacher_scorer)
+    scored = with_teacher_scores(asked, teacher.scorer)
     direct = trainer.scorer.logprobs([replace(first, prompt_ids=other), third])
     assert scored[1].teacher_logprobs is None
     for one, wanted in zip((scored[0], scored[2]), direct, strict=True):

@@ -112,13 +112,15 @@ def train(
 def _open_trainer(recipe: TrainRecipe, recipe_folder: Path, folder: Path, context: DistributedContext) -> Trainer:
     """Return the trainer with the reference policy and the teacher that its objective needs."""
     trainer, needs = Trainer(folder, recipe, context), needs_of(recipe.objective)
+    reference = teacher = None
     if needs.uses_reference:
-        reference = resolve_model(recipe.reference_model, recipe_folder)
-        trainer.reference = ReferencePolicy(reference, recipe, context, trainer.model.config.vocab_size)
+        place = resolve_model(recipe.reference_model, recipe_folder)
+        reference = ReferencePolicy(place, recipe, context, trainer.model.config.vocab_size)
     if needs.teacher is not None:
-        teacher = resolve_model(recipe.teacher_model, recipe_folder)
-        require_same_tokens(teacher, folder)
-        trainer.ask(ReferencePolicy(teacher, recipe, context, None))
+        place = resolve_model(recipe.teacher_model, recipe_folder)
+        require_same_tokens(place, folder)
+        teacher = ReferencePolicy(place, recipe, context, None, "teacher")
+    trainer.ask(reference, teacher)
     return trainer
 
 
