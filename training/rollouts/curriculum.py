@@ -38,9 +38,6 @@ HALF_LIFE = 50.0
 MIN_ROLLOUTS = 4.0
 """Weighted rollouts before a problem may move."""
 
-CURVE_STEPS = 512
-"""Steps of each curve that are kept."""
-
 PLATEAU_WINDOW = 20
 """Steps over which a curve is called flat."""
 
@@ -239,7 +236,7 @@ class CurriculumController:
         """
         if self._recipe.curriculum is None:
             return [], []
-        self._curve = [*self._curve, means][-CURVE_STEPS:]
+        self._curve = [*self._curve, means][-PLATEAU_WINDOW:]
         moves = self._due_moves(step)
         self._move((move.subject, move.new) for move in moves)
         self._judged.clear()

@@ -164,12 +164,13 @@ def test_the_model_as_its_own_teacher_reads_a_correct_attempt(teacher: Path) -> 
     with Verifiers(tuple(tasks.values()), 1, made.rewards) as verifiers:
         rollouts = RolloutRunner(tokenizer, made.solving_prompt, verifiers, made.rewards, 0, made.tags)
         writer = TokenWriter(tokenizer, folder_stop_tokens(WEIGHTS, tokenizer), made.tags)
+        sources = stored_sources((str(teacher),), made.data, Path())
         with pytest.raises(ConfigError, match="the chat template drops what follows"):  # the shipped model's does
-            asyncio.run(shown_prompts(stored_sources([teacher]), tasks, rollouts, writer, 0))
+            asyncio.run(shown_prompts(sources, tasks, rollouts, writer, 0))
         assert isinstance(tokenizer.chat_template, str)
         tokenizer.chat_template = tokenizer.chat_template.replace(".split('\\n\\n')[0]", "")
         rollouts = RolloutRunner(tokenizer, made.solving_prompt, verifiers, made.rewards, 0, made.tags)
-        prompts = asyncio.run(shown_prompts(stored_sources([teacher]), tasks, rollouts, writer, 0))
+        prompts = asyncio.run(shown_prompts(sources, tasks, rollouts, writer, 0))
     assert 0 < len(prompts) <= len(tasks)
     for name, prompt in prompts.items():
         statement, _, solution = tokenizer.decode(prompt).partition("A correct solution of this problem")

@@ -28,8 +28,13 @@ from curation.storage.stages import atomic_write
 from training.config import ObjectiveSettings
 from training.engines.embedded.heartbeat import COLLECTING, EVALUATING, SAVING, TRAINING, UPDATING, Heartbeat
 from training.engines.mirroring import RunMirror
-from training.evaluation.evaluate import EvaluationResult, summarise_evaluation
-from training.evaluation.metrics import MetricsLogger, SampledGroupStats, Timer
+from training.evaluation.metrics import (
+    EvaluationResult,
+    MetricsLogger,
+    SampledGroupStats,
+    Timer,
+    summarise_evaluation,
+)
 from training.generation.generators import Generator
 from training.objectives.registry import objective_of
 from training.objectives.soft import learn_values
