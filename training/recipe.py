@@ -335,8 +335,15 @@ def _faults(recipe: TrainRecipe) -> Iterator[str]:
         yield "data.hard is of curated sets; leave it out"
     if held_out is None and recipe.evaluation.keep_best:
         yield "evaluation.keep_best = true needs held-out problems; give evaluation.data"
-    if held_out is not None and held_out.kind == "latent":
-        yield "evaluation.data.kind = latent: problems without a verifier have no pass@1; evaluate on others"
+    if isinstance(held_out, CuratedData) and held_out.kind == "latent":
+        if not latent:
+            yield (
+                "evaluation.data.kind = latent needs data.kind = latent: it measures what jepo trains; evaluate others"
+            )
+        if recipe.evaluation.keep_best:
+            yield "evaluation.keep_best chooses by pass@1, which problems without a verifier have not; leave it out"
+        if isinstance(data, CuratedData) and set(held_out.folders) & set(data.folders):
+            yield "evaluation.data.folders would ask what is trained on; give other folders"
     if recipe.reference is not None and not needs.uses_reference:
         yield (f"reference = {recipe.reference!r}: objective.kind = {kind} uses none with these settings; leave it out")
     if needs.teacher == "model" and recipe.teacher is None:

@@ -26,6 +26,9 @@ from training.optimisation.checkpoint import JsonlLog
 from training.rewards import Reward
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from training.optimisation.packing import TrainingSample
     from training.rollouts.rollouts import Rollout
 
 Monitor = ModuleType
@@ -214,3 +217,59 @@ def open_monitors(settings: MonitorSettings, name: str, out: Path, recipe: Mappi
     options: dict[str, Any] = {"config": dict(recipe), "resume": "allow", "id": f"{name}-{digest}", "dir": str(out)}
     wandb.init(project=settings.wandb, name=name, **options)
     return [wandb]
+
+
+@dataclass(frozen=True, slots=True)
+class TextEvaluation:
+    """The mean over problems of a text token's log-probability in nats, with a 95 % interval."""
+
+    answer_logprob: float
+    low: float
+    high: float
+    problems: int
+    rollouts: int
+    endless: int  # thoughts without an end
+    mean_tokens: float  # of what was generated and scored
+
+    @property
+    def phrase(self) -> str:
+        """Return the figures as a line."""
+        return (
+            f"held-out texts {self.answer_logprob:.3f} nats a token ({self.low:.3f} to {self.high:.3f}), "
+            f"{self.problems} problems, {self.endless} of {self.rollouts} thoughts without an end"
+        )
+
+
+def text_samples(rollouts: Sequence[Rollout | None]) -> list[TrainingSample]:
+    """Return a problem's finished chains, with the text after them."""
+    from training.optimisation.packing import TrainingSample
+
+    return [
+        TrainingSample(
+            one.completion.prompt_ids,
+            (*one.completion.token_ids, *one.reference_ids),
+            None,
+            0.0,
+            0.0,
+            answer_tokens=len(one.reference_ids),
+        )
+        for one in rollouts
+        if one is not None and one.reference_ids
+    ]
+
+
+def summarise_texts(
+    rollouts_by_problem: Sequence[Sequence[Rollout | None]], logprobs: Sequence[Tensor]
+) -> TextEvaluation:
+    """Return the figures; ``logprobs`` are [response], in `text_samples`' order."""
+    scored, means = iter(logprobs), []
+    for group in rollouts_by_problem:
+        samples = zip(text_samples(group), scored, strict=False)
+        if values := [float(one[-sample.answer_tokens :].double().mean()) for sample, one in samples]:
+            means.append(statistics.fmean(values))
+    estimate = mean_interval(means)
+    asked = [one for group in rollouts_by_problem for one in group if one is not None]
+    lengths = [one.tokens for one in asked]
+    endless = sum(not one.reference_ids for one in asked)
+    mean = statistics.fmean(lengths) if lengths else math.nan
+    return TextEvaluation(estimate.mean, estimate.low, estimate.high, estimate.count, len(asked), endless, mean)

@@ -181,6 +181,16 @@ def _keep_only(module: nn.Module, kept: set[int]) -> bool:
     return any(holds.values())
 
 
+def active_parameters(model: PreTrainedModel) -> int:
+    """Return the parameters per token; of experts only the chosen count."""
+    chosen = int(getattr(model.config, "num_experts_per_tok", None) or 0)
+    total = 0
+    for name, value in model.named_parameters():
+        experts = value.shape[0] if chosen and ".experts." in name and value.ndim > 1 else 0
+        total += value.numel() * min(chosen, experts) // experts if experts else value.numel()
+    return total
+
+
 def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = None) -> Callable[[Tensor], Tensor]:
     """Return the map from hidden states to logits, with changes after the output layer."""
     layer: Callable[[Tensor], Tensor] = head or model.get_output_embeddings()

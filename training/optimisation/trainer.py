@@ -33,8 +33,8 @@ from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.look_ahead import Collation
 from training.optimisation.lora import Adapters, is_adapter, plain_name
-from training.optimisation.model import load_model, to_checkpoint_names
-from training.optimisation.packing import MicroBatch, TrainingSample
+from training.optimisation.model import active_parameters, load_model, to_checkpoint_names
+from training.optimisation.packing import MicroBatch, TrainingSample, model_tokens
 from training.optimisation.scoring import PolicyScorer, ReferencePolicy, with_teacher_scores
 from training.optimisation.sharding import shard
 from training.recipe import TrainRecipe
@@ -56,6 +56,7 @@ class StepResult:
     learning_rate: float
     statistics: Mapping[str, Statistic]
     micro_batches: int
+    model_tokens: int  # of prompts and responses, as the model reads them
     trained_tokens: int  # of responses, those that count
     seconds: float
     estimates: Mapping[int, float] = field(default_factory=dict)
@@ -82,6 +83,7 @@ class Trainer:
         self.base_revision = folder_revision(folder) if self.adapters and folder and ranks.is_rank_zero else None
         if recipe.compute.activation_checkpointing:
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        self.parameters = active_parameters(model)
         self.packing, self.packing_note = packing_for(model, recipe.packing)
         self.policy = PackedPolicy(model, recipe.temperature)
         if ranks.sharded:
@@ -135,13 +137,15 @@ class Trainer:
         if self.teacher is not None:
             samples = with_teacher_scores(samples, self.teacher.scorer)
         collation = Collation(samples, self.packing, self.ranks.world_size)
+        dealt = [part for share in collation.shares for part in share]
+        read = sum(model_tokens(samples, part) for part in dealt)
         value = (settings, self.steps_taken)
         loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, collation, value)
         trained = sum(len(one.response_ids) if one.mask is None else sum(one.mask) for one in samples)
         if self._recipe.stored is not None and self._recipe.stored.max_distance is not None:
             statistics = {**statistics, "stored_far": far_share(samples)}
         rate, seconds = self._recipe.optim.learning_rate_at(self.steps_taken - 1), time.perf_counter() - begun
-        return StepResult(loss, norm, rate, statistics, sum(map(len, collation.shares)), trained, seconds, estimates)
+        return StepResult(loss, norm, rate, statistics, len(dealt), read, trained, seconds, estimates)
 
     def _with_second_pass(
         self, samples: Sequence[TrainingSample], settings: ObjectiveSettings
@@ -181,6 +185,14 @@ class Trainer:
             return {}
         tensors: dict[str, Tensor] = self.ranks.run_on_all_ranks("adapters", self._work, None, None)
         return tensors
+
+    def throughput(self, figures: Sequence[StepResult]) -> dict[str, float]:
+        """Return model TFLOP/s without attention, and rank 0's peak memory."""
+        seconds = max(sum(step.seconds for step in figures), 1e-9)
+        numbers = {"speed/model_tflops": 6e-12 * self.parameters * sum(step.model_tokens for step in figures) / seconds}
+        if self.ranks.device.type == "cuda":
+            numbers["speed/peak_memory_gib"] = torch.cuda.max_memory_allocated(self.ranks.device) / 2**30
+        return numbers
 
     def begin_save(self, folder: Path) -> Future[Any]:
         """Copy weights and optimiser to the host; return a future of the write."""

@@ -61,8 +61,8 @@ def test_several_optimiser_steps_are_weighted_by_their_tokens() -> None:
     first = {"mean": Statistic("mean", 10.0, 10.0), "largest": Statistic("max", 3.0)}
     second = {"mean": Statistic("mean", 60.0, 30.0), "largest": Statistic("max", 2.0)}
     steps = [
-        StepResult(0.5, 2.0, 1e-3, first, 1, 10, 0.5),
-        StepResult(-0.25, 1.0, 2e-3, second, 1, 30, 0.5),
+        StepResult(0.5, 2.0, 1e-3, first, 1, 20, 10, 0.5),
+        StepResult(-0.25, 1.0, 2e-3, second, 1, 40, 30, 0.5),
     ]
     numbers = policy_metrics(steps)
     assert numbers["policy/loss"] == 0.25

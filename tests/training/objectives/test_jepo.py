@@ -159,30 +159,38 @@ def test_latent_problems_are_those_dropped_with_a_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_texts_of_latent_problems_become_likelier(tmp_path: Path) -> None:
+def test_texts_of_other_sets_are_not_trained_on_and_say_how_likely_thoughts_make_them(tmp_path: Path) -> None:
     rows = [
         {"id": item.id, "statement": item.statement, "answer": f"It is {item.answer}"}
-        for item in islice(generate_exercises(4, Split.TRAIN), 20)
+        for item in islice(generate_exercises(4, Split.TRAIN), 30)
     ]
-    data = latent(tmp_path / "set", rows)
+    data, asked = latent(tmp_path / "set", rows[:20]), latent(tmp_path / "other", rows[20:])
     sizes = {"max_staleness": 0, "group_size": 4, "n_async": 8, "n_batch": 8}
     made = small(steps=2, collector=sizes, evaluation={"data": None}, checks=False).model_dump()
     made |= {"objective": {"kind": "jepo", "supervised": 1.0}, "data": data}
-    made |= {"rewards": {"max_length": 60, "language": 0.0}}
+    made |= {"evaluation": {"data": asked, "attempts": 2, "every": 2}, "rewards": {"max_length": 60, "language": 0.0}}
     made |= {"optim": {"learning_rate": 3e-3, "warmup_steps": 0}}
     train(TrainRecipe.model_validate(made), Path(), tmp_path / "run")
-    first, second = [row["policy/answer_logprob"] for row in read_metrics(tmp_path / "run")]
-    assert second > first  # it learns how texts begin
+    told = {row["step"]: row for row in read_metrics(tmp_path / "run") if "evaluation/answer_logprob" in row}
+    assert set(told) == {0, 2}
+    for row in told.values():
+        assert row["evaluation/rollouts"] == 2 * 10
+        assert row["evaluation/low"] < row["evaluation/answer_logprob"] < row["evaluation/high"]
+    assert told[2]["evaluation/answer_logprob"] > told[0]["evaluation/answer_logprob"]  # it learns how texts begin
     judged = lines(tmp_path / "run" / "attempts.jsonl")
-    assert {row["problem"] for row in judged} <= {row["id"] for row in rows}
+    assert {row["problem"] for row in judged} <= {row["id"] for row in rows[:20]}
     assert {row["outcome"] for row in judged} == {None}
     assert {row["method"] for row in judged} <= {"reference", "no </think>"}
 
 
-def test_held_out_problems_need_a_verifier() -> None:
+@pytest.mark.parametrize(
+    ("folder", "more", "said"),
+    [("a", {}, "would ask what is trained on"), ("b", {"keep_best": True}, "keep_best chooses by pass@1")],
+)
+def test_texts_that_would_be_asked_and_trained_on_are_refused(folder: str, more: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match="jepo trains on latent data"):
         small(objective={"kind": "jepo"})
     data = {"kind": "latent", "folders": ("a",)}
     table = small(evaluation={"data": None}).model_dump() | {"objective": {"kind": "jepo"}, "data": data}
-    with pytest.raises(ValidationError, match=r"have no pass@1; evaluate on others"):
-        TrainRecipe.model_validate(table | {"evaluation": {"data": {**data, "folders": ("b",)}}})
+    with pytest.raises(ValidationError, match=said):
+        TrainRecipe.model_validate(table | {"evaluation": {"data": {**data, "folders": (folder,)}, **more}})

@@ -26,7 +26,7 @@ from training.generation.checkpoint_tensors import fitting, tensor_shapes
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.model import load_model, load_tokenizer, save_model
+from training.optimisation.model import active_parameters, load_model, load_tokenizer, save_model
 from training.optimisation.packing import TrainingSample
 from training.optimisation.trainer import Trainer
 
@@ -199,3 +199,11 @@ def test_a_checkpoint_that_lacks_weights_is_refused(tmp_path: Path) -> None:
     save_file(weights, folder / "model.safetensors")
     with pytest.raises(PolicyError, match=r"lack 1 tensors.*layers\.1\.mlp\.up_proj"):
         load_model(folder)
+
+
+def test_of_a_mixture_the_experts_of_one_token_are_counted(tmp_path: Path) -> None:
+    model: Any = load_model(make_family("qwen3_moe", tmp_path / "qwen3_moe"))
+    experts = sum(value.numel() for name, value in model.named_parameters() if ".experts." in name)
+    assert active_parameters(model) == sum(value.numel() for value in model.parameters()) - experts // 2
+    dense = load_model(make_family("qwen3", tmp_path / "qwen3"))
+    assert active_parameters(dense) == sum(value.numel() for value in dense.parameters())

@@ -65,6 +65,7 @@ def test_figures_are_those_of_the_minibatch() -> None:
     trainer = solo()
     made = [replace(one, mask=[False, *[True] * (len(one.response_ids) - 1)]) for one in samples()]
     figures = trainer.step(made, GrpoSettings())
+    assert figures.model_tokens == sum(sample.length for sample in made)
     assert figures.trained_tokens == sum(len(sample.response_ids) - 1 for sample in made)
     assert figures.statistics["entropy"].count == figures.trained_tokens
     assert figures.learning_rate == pytest.approx(5e-4)  # the first of two steps of warm-up
@@ -80,7 +81,9 @@ def test_a_shared_prompt_micro_batches_and_checkpointed_activations_change_nothi
         solo(compute={"activation_checkpointing": True}),
     )
     figures, scattered, spared = (one.step(made, GrpoSettings()) for one in (trainer, apart, saved))
-    assert scattered.micro_batches > figures.micro_batches == 1
+    told = sum(len(one.response_ids) for one in made)
+    assert figures.model_tokens == 4 + told
+    assert scattered.model_tokens > figures.model_tokens
     assert [scattered.loss, spared.loss] == pytest.approx([figures.loss] * 2, abs=1e-6)
     assert all(torch.allclose(gradient(one), gradient(trainer), atol=1e-6) for one in (apart, saved))
 

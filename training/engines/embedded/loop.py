@@ -32,8 +32,11 @@ from training.evaluation.metrics import (
     EvaluationResult,
     MetricsLogger,
     SampledGroupStats,
+    TextEvaluation,
     Timer,
     summarise_evaluation,
+    summarise_texts,
+    text_samples,
 )
 from training.generation.generators import Generator
 from training.objectives.registry import objective_of
@@ -110,7 +113,7 @@ class TrainingLoop:
     values: dict[str, float]
     teacher_prompt: TeacherPrompt
     checkpoint: Checkpoint | None
-    evaluations: dict[int, EvaluationResult] = field(default_factory=dict)
+    evaluations: dict[int, EvaluationResult | TextEvaluation] = field(default_factory=dict)
     """By step."""
 
     def __post_init__(self) -> None:
@@ -183,7 +186,7 @@ class TrainingLoop:
         last = self.step == self.stored.steps
         capacity = self.generator.capacity if self.generator is not None else 0
         metrics |= speed_metrics(results, self._timer, self._groups.tokens, capacity, self.scheduler.settings.n_async)
-        metrics |= policy_metrics(results) | self._groups.numbers()
+        metrics |= self.trainer.throughput(results) | policy_metrics(results) | self._groups.numbers()
         metrics |= queue_metrics(self.scheduler.ledger()) | self.rollouts.verdict_metrics()
         self._groups = SampledGroupStats()
         self._timer.restart()  # groups that finish during an evaluation count for the next step
@@ -197,11 +200,18 @@ class TrainingLoop:
             await self._save()
 
     async def _evaluate(self) -> dict[str, float]:
-        began, version = monotonic(), self.scheduler.version
+        began, version, settings = monotonic(), self.scheduler.version, self.recipe.evaluation
         self.heartbeat.begin(self.step, EVALUATING)
-        result = summarise_evaluation(await self._ask_held_out(version))
-        if self.recipe.evaluation.keep_best:
-            await self._on_thread(self._keep_best, result)
+        asked = await self._ask_held_out(version)
+        result: EvaluationResult | TextEvaluation
+        if settings.data is not None and settings.data.kind == "latent":
+            samples = [sample for group in asked for sample in text_samples(group)]
+            scored = await self._on_thread(self.trainer.scorer.logprobs, samples) if samples else []
+            result = summarise_texts(asked, scored)
+        else:
+            result = summarise_evaluation(asked)
+            if settings.keep_best:
+                await self._on_thread(self._keep_best, result)
         self.logger.log_message(f"step {self.step}: {result.phrase}")
         self.evaluations[self.step] = result
         found = {f"evaluation/{name}": float(value) for name, value in asdict(result).items()}
