@@ -25,9 +25,9 @@ from training.config import (
     PackingSettings,
     RewardSettings,
     StageSettings,
+    StoredSettings,
     VerlSettings,
 )
-from training.stored.settings import StoredSettings
 
 AttemptStoring = Literal["none", "texts", "tokens"]
 

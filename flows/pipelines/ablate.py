@@ -206,9 +206,7 @@ def analyse(run: Path, size: int = 9, problems: int = 512, attempts: int = 16) -
         _claim(place / "figures.json", json.dumps(figures) + "\n", refusal)
         points = _measure(recipe, directions, [(a, b) for a in firsts for b in seconds], bench, place)
         fit = fit_log_length(points)
-        names = [path.name for path in directions.states[1:-1]]
-        labels = ["start", *(f"step {int(name[1:])}" for name in names), "trained"]
-        plots = draw_surfaces(points, directions.coordinates, labels, directions.explained, place / "plots")
+        plots = draw_surfaces(points, directions.coordinates, directions.explained, place / "plots")
         analysis = Analysis(place, directions, tuple(points), fit, tuple(plots))
         table = {name: value for name, value in analysis.table().items() if name not in ("folder", "plots")}
         atomic_write(place / "analysis.json", json.dumps(table, indent=1) + "\n")

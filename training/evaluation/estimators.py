@@ -56,12 +56,6 @@ def mean_interval(values: Sequence[float], least: float = -math.inf, most: float
     return Estimate(mean, max(mean - reach, least), min(mean + reach, most), len(values))
 
 
-def paired_difference(first: Sequence[float | None], second: Sequence[float | None]) -> Estimate:
-    """Return the mean of ``second`` - ``first`` with a 95 % interval over problems; pairs with None are left out."""
-    pairs = zip(first, second, strict=True)
-    return mean_interval([b - a for a, b in pairs if a is not None and b is not None], -1.0, 1.0)
-
-
 def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
     """Return the mean of paired differences with a 95 % interval over seeds and problems.
 

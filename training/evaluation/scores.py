@@ -20,7 +20,6 @@ from training.evaluation.estimators import (
     json_value,
     majority_at_k,
     mean_interval,
-    paired_difference,
     pass_at_k,
 )
 from training.rewards import format_error
@@ -188,14 +187,14 @@ def compare_scores(first: pl.DataFrame, second: pl.DataFrame, k: Sequence[int] =
     """Return the differences ``second`` - ``first`` over common problems, by measure."""
     measures = [("pass", 1), *((name, size) for size in k for name in MEASURES)]
     return {
-        f"{name}@{size}": _paired(_by_problem(first, name, size), _by_problem(second, name, size))
+        f"{name}@{size}": paired_difference(_by_problem(first, name, size), _by_problem(second, name, size))
         for name, size in measures
     }
 
 
-def _paired(first: Mapping[str, float], second: Mapping[str, float]) -> Estimate:
-    shared = [name for name in first if name in second]
-    return paired_difference([first[name] for name in shared], [second[name] for name in shared])
+def paired_difference(first: Mapping[str, float], second: Mapping[str, float]) -> Estimate:
+    """Return the mean of ``second`` - ``first`` over the problems of both, with a 95 % interval."""
+    return mean_interval([second[name] - first[name] for name in first if name in second], -1.0, 1.0)
 
 
 def _by_problem(scores: pl.DataFrame, measure: str, k: int, key: str = "problem") -> dict[str, float]:
@@ -212,11 +211,11 @@ def _languages(scores: pl.DataFrame) -> list[LanguageScore]:
     rates = {lang: _by_problem(frame, "pass", 1, "pair") for lang, frame in rows.items()}
     results = []
     for lang, frame in rows.items():
-        difference = _paired(rates["en"], rates[lang]) if "en" in rates and lang != "en" else None
-        if difference is not None and not difference.count:
-            difference = None
+        difference = paired_difference(rates.get("en", {}), rates[lang])
+        is_paired = lang != "en" and difference.count > 0
         share = _share(int(frame["one_language"].sum()), int(frame["compared"].sum()))
-        results.append(LanguageScore(lang, mean_interval(list(rates[lang].values()), 0.0, 1.0), share, difference))
+        pass_1 = mean_interval(list(rates[lang].values()), 0.0, 1.0)
+        results.append(LanguageScore(lang, pass_1, share, difference if is_paired else None))
     return results
 
 

@@ -70,14 +70,13 @@ def fit_log_length(points: Sequence[Point]) -> LogFit | None:
 def draw_surfaces(
     points: Sequence[Point],
     way: Sequence[tuple[float, float]],
-    labels: Sequence[str],
     explained: tuple[float, float],
     folder: Path,
 ) -> list[Path]:
     """Write reward.png, length.png and reward_by_length.png; return their paths.
 
     Args:
-        way: the states' coordinates, in order; ``labels`` name them.
+        way: the states' coordinates, in order.
         explained: each direction's share of the states' variance.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,9 +88,6 @@ def draw_surfaces(
         firsts, seconds = [point.first for point in points], [point.second for point in points]
         filled = axes.tricontourf(firsts, seconds, heights, levels=18)
         axes.plot([first for first, _ in way], [second for _, second in way], "-o", color="#d1495b", ms=3.5, lw=1.6)
-        for place, (at, label) in enumerate(zip(way, labels, strict=True)):
-            if place == len(way) - 1 or place % max(1, len(way) // 5) == 0:
-                axes.annotate(label, at, textcoords="offset points", xytext=(6, 6), fontsize=8, color="white")
         axes.plot(*way[0], "o", color="white", mec="#222222", ms=8, label="start")
         axes.plot(*way[-1], "*", color="white", mec="#222222", ms=14, label="trained")
         axes.set_xlabel(f"first direction ({explained[0]:.0%} of the variance)")

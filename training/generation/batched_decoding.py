@@ -19,7 +19,7 @@ from torch import Tensor
 
 from curation.records import PolicyError
 from training.generation.forward import ForwardPass, forward_pass_for
-from training.optimisation.checkpoint_names import to_model_names
+from training.optimisation.model import to_model_names
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

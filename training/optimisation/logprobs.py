@@ -15,11 +15,15 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from curation.records import ConfigError
-from training.optimisation.attention import attention_kwargs, register_packed_attention
+from training.optimisation.attention import (
+    as_transformers_has_them,
+    attention_kwargs,
+    keep_sequences_apart,
+    register_packed_attention,
+)
 from training.optimisation.memory import LOGIT_ELEMENTS
+from training.optimisation.model import logits_of
 from training.optimisation.packing import MicroBatch
-from training.optimisation.recurrent_layers import as_transformers_has_them, keep_sequences_apart
-from training.optimisation.text_part import logits_of
 
 EntropyMode = Literal["none", "value", "gradient"]
 

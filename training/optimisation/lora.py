@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from curation.records import ConfigError
 from training.config import LoraSettings
-from training.optimisation.checkpoint_names import checkpoint_source, with_prefix
+from training.optimisation.model import checkpoint_source, with_prefix
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -1,6 +1,9 @@
-"""Load causal language models, and publish trained ones for transformers and vLLM.
+"""Load causal language models, name their tensors as on disk, and publish trained ones for transformers and vLLM.
 
-Invariant: a folder with ``DONE.json`` is complete, also after kill -9.
+Of a larger model, such as Mistral3 or Gemma3, the text part is trained.
+
+Invariants: a folder with ``DONE.json`` is complete, also after kill -9; `to_checkpoint_names` and `to_model_names` undo
+each other. Tensors that only the checkpoint holds are on device ``meta``.
 """
 
 from __future__ import annotations
@@ -8,25 +11,22 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
+from torch import Tensor, nn
 
 from curation.config import LiveModel
 from curation.policies.checkpoints import folder_revision
 from curation.prompts.asked import write_asked
-from curation.records import PolicyError
+from curation.records import ConfigError, PolicyError, StoreError
 from curation.response_formats import BOXED
-from training.optimisation.checkpoint_names import (
-    checkpoint_source,
-    to_checkpoint_names,
-    untouched_tensors,
-    whole_model,
-)
-from training.optimisation.text_part import load_causal_model
+from training.generation.checkpoint_tensors import tensor_shapes
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -36,6 +36,43 @@ Dtype = Literal["float32", "bfloat16", "float16"]
 MARK = "DONE.json"
 
 _PROCESSORS = ("processor_config.json", "preprocessor_config.json", "video_preprocessor_config.json")
+
+_ATTRIBUTE = "checkpoint_source"
+
+_LOGITS: dict[str, tuple[tuple[str, ...], Callable[[Tensor, float], Tensor]]] = {
+    # setting: (beginnings of the model types that mean it so, what they do)
+    "final_logit_softcapping": (("",), lambda logits, cap: torch.tanh(logits / cap) * cap),
+    "logit_scale": (("cohere",), lambda logits, scale: logits * scale),
+    "logits_scaling": (("granite",), lambda logits, scale: logits / scale),
+    "lm_head_multiplier": (("falcon_h1",), lambda logits, scale: logits * scale),
+}
+
+
+@dataclass(frozen=True)
+class CheckpointSource:
+    """The checkpoint that a model was loaded from, if any.
+
+    Attributes:
+        shapes: of all tensors on disk; empty unless they are safetensors.
+        whole: the checkpoint's model, if larger than the trained one.
+        prefixes: of names in the trained model, and in the whole.
+    """
+
+    folder: Path | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    whole: PreTrainedModel | None = None
+    prefixes: tuple[tuple[str, str], ...] = ()
+
+
+def checkpoint_source(model: PreTrainedModel) -> CheckpointSource:
+    """Return where the model was loaded from."""
+    return getattr(model, _ATTRIBUTE, CheckpointSource())
+
+
+def whole_model(model: PreTrainedModel) -> PreTrainedModel:
+    """Return the model with the checkpoint's class and configuration."""
+    whole = checkpoint_source(model).whole
+    return model if whole is None else whole
 
 
 def load_model(
@@ -55,7 +92,7 @@ def load_model(
     disable_progress_bar()
     require_model(folder)
     try:
-        model = load_causal_model(folder, getattr(torch, dtype), empty=device == "meta")
+        model = _load_causal_model(folder, getattr(torch, dtype), empty=device == "meta")
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise PolicyError(f"{folder}: transformers cannot load this model: {error}") from error
     if training and getattr(model.config, "quantization_config", None) is not None:
@@ -70,6 +107,110 @@ def load_model(
     for tensor in (*model_on_device.parameters(), *model_on_device.buffers()):
         tensor.data = tensor.data.clone()  # out of the mapped file, which may be overwritten; tied ones stay tied
     return model_on_device.train(training)
+
+
+def _load_causal_model(folder: Path, dtype: torch.dtype, *, empty: bool = False) -> PreTrainedModel:
+    """Return a folder's causal language model, or a larger model's text part; ``empty``: without memory."""
+    import transformers
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    text_config = config.get_text_config(decoder=True)
+    kind: Any = AutoModelForCausalLM
+    if text_config is not config:
+        published = (config.architectures or ("no class",))[0]
+        if (kind := getattr(transformers, published, None)) is None:
+            raise PolicyError(
+                f"the checkpoint's config.json names {published} under `architectures`, which this version of "
+                "transformers does not know; take another model, or a newer transformers"
+            )
+    text_kind = AutoModelForCausalLM._model_mapping.get(type(text_config), None)
+    knows_sdpa = text_kind is None or getattr(text_kind, "_supports_sdpa", True)
+    is_plain = knows_sdpa and not getattr(text_config, "attn_logit_softcapping", None)
+    attention = "sdpa" if is_plain else "eager"  # sdpa has neither soft-capping nor sinks
+    options: dict[str, Any] = {"dtype": dtype, "attn_implementation": attention}
+    if empty:
+        build = kind.from_config if kind is AutoModelForCausalLM else kind._from_config
+        with torch.device("meta"):
+            model = build(config, **options)
+    else:
+        model, report = kind.from_pretrained(folder, **options, local_files_only=True, output_loading_info=True)
+        if missing := sorted(report["missing_keys"]):
+            raise PolicyError(
+                f"{folder}: the weights lack {len(missing)} tensors of this model, first {missing[0]}; download it "
+                "again"
+            )
+    if kind is not AutoModelForCausalLM:
+        return _text_part(model, folder, attention)
+    setattr(model, _ATTRIBUTE, CheckpointSource(folder, tensor_shapes(folder)))
+    causal: PreTrainedModel = model
+    return causal
+
+
+def _text_part(whole: PreTrainedModel, folder: Path, attention: str) -> PreTrainedModel:
+    from transformers import AutoModelForCausalLM
+
+    decoder, head = whole.get_decoder(), whole.get_output_embeddings()
+    if type(decoder.config) not in AutoModelForCausalLM._model_mapping or head is None:
+        raise PolicyError(
+            f"{folder}: transformers has no causal language model for the text part ({decoder.config.model_type}) of "
+            f"{type(whole).__name__}; take a text model of this family"
+        )
+    with torch.device("meta"):
+        causal = AutoModelForCausalLM.from_config(decoder.config, attn_implementation=attention)
+    frame = causal.get_decoder()
+    inner = next(name for name, module in causal.named_modules() if module is frame)
+    inner_head = next(name for name, module in causal.named_modules() if module is causal.get_output_embeddings())
+    outer = {id(module): name for name, module in whole.named_modules()}
+    prefixes = ((f"{inner}.", f"{outer[id(decoder)]}."), (f"{inner_head}.", f"{outer[id(head)]}."))
+    causal.set_submodule(inner, decoder)
+    causal.set_output_embeddings(head)
+    causal.config, causal.generation_config = decoder.config, whole.generation_config
+    _keep_only(whole, {id(decoder), id(head)})
+    setattr(causal, _ATTRIBUTE, CheckpointSource(folder, tensor_shapes(folder), whole, prefixes))
+    return causal
+
+
+def _keep_only(module: nn.Module, kept: set[int]) -> bool:
+    if id(module) in kept:
+        return True
+    holds = {name: _keep_only(child, kept) for name, child in module.named_children()}
+    for name, held in holds.items():
+        if not held:
+            setattr(module, name, None)
+    return any(holds.values())
+
+
+def active_parameters(model: PreTrainedModel) -> int:
+    """Return the parameters per token; of experts only the chosen count."""
+    chosen = int(getattr(model.config, "num_experts_per_tok", None) or 0)
+    total = 0
+    for name, value in model.named_parameters():
+        experts = value.shape[0] if chosen and ".experts." in name and value.ndim > 1 else 0
+        total += value.numel() * min(chosen, experts) // experts if experts else value.numel()
+    return total
+
+
+def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = None) -> Callable[[Tensor], Tensor]:
+    """Return the map from hidden states to logits, with changes after the output layer."""
+    layer: Callable[[Tensor], Tensor] = head or model.get_output_embeddings()
+    config: Any = model.config
+    changes: list[tuple[Callable[[Tensor, float], Tensor], float]] = []
+    for setting, (kinds, change) in _LOGITS.items():
+        value = getattr(config, setting, None)
+        if value in (None, 1, 1.0):
+            continue
+        if not config.model_type.startswith(kinds):
+            raise ConfigError(f"model {config.model_type} sets {setting}, whose meaning there is not known here.")
+        changes.append((change, float(value)))
+
+    def changed(hidden: Tensor) -> Tensor:
+        logits: Tensor = layer(hidden)
+        for change, value in changes:
+            logits = change(logits, value)
+        return logits
+
+    return changed if changes else layer
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
@@ -159,3 +300,82 @@ def flush(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the model's full state dict as on disk."""
+    from transformers.core_model_loading import revert_weight_conversion
+
+    source, whole = checkpoint_source(model), whole_model(model)
+    renamed = {with_prefix(name, source.prefixes): value for name, value in state.items()}
+    if getattr(whole, "_weight_conversions", None) != []:
+        renamed = revert_weight_conversion(whole, renamed)
+    if not source.shapes:
+        return renamed
+    there = {value.data_ptr() for name, value in renamed.items() if name in source.shapes}
+    found = {name: one for name, one in renamed.items() if name in source.shapes or one.data_ptr() not in there}
+    return found | {
+        name: torch.empty(shape, device="meta") for name, shape in source.shapes.items() if name not in found
+    }
+
+
+def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return a checkpoint's tensors as in the model's state dict; others are left out."""
+    from transformers.core_model_loading import (
+        WeightConverter,
+        WeightRenaming,
+        dot_natural_key,
+        rename_source_key,
+    )
+
+    source, whole = checkpoint_source(model), whole_model(model)
+    own = {with_prefix(name, source.prefixes) for name in model.state_dict()}
+    conversions = getattr(whole, "_weight_conversions", None) or []
+    renamings = [one for one in conversions if isinstance(one, WeightRenaming)]
+    converters = [one for one in conversions if isinstance(one, WeightConverter)]
+    found: dict[str, Any] = {}
+    pending: dict[str, Any] = {}  # conversions, by the first of the names that they make
+    for name in sorted(state, key=dot_natural_key):
+        if state[name].is_meta:
+            continue
+        renamed, pattern = rename_source_key(name, renamings, converters)
+        if renamed not in own and name in own:
+            renamed, pattern = name, None
+        if pattern is not None and renamed in own:
+            if renamed not in pending:
+                pending[renamed] = deepcopy(next(one for one in converters if pattern in one.source_patterns))
+            pending[renamed].add_tensor(renamed, name, pattern, state[name])
+        elif renamed in own or name not in source.shapes:
+            found[renamed] = state[name]
+    for first, conversion in pending.items():
+        made = conversion.convert(first, model=whole, config=whole.config)
+        found |= {name: value[0] if isinstance(value, list) else value for name, value in made.items()}
+    back = tuple((outer, inner) for inner, outer in source.prefixes)
+    return {with_prefix(name, back): value for name, value in found.items()}
+
+
+def untouched_tensors(model: PreTrainedModel, names: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return from the checkpoint the tensors without memory in ``names``."""
+    from safetensors import safe_open
+
+    wanted = {name for name, value in names.items() if value.is_meta}
+    source = checkpoint_source(model)
+    found: dict[str, Tensor] = {}
+    if not wanted or source.folder is None:
+        return found
+    for path in sorted(source.folder.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as tensors:
+            found |= {name: tensors.get_tensor(name) for name in wanted.intersection(tensors.keys())}
+    if lost := sorted(wanted - found.keys()):
+        raise StoreError(
+            f"{source.folder}: {len(lost)} tensors that are not trained, first {lost[0]}, are not there any more, and "
+            "the model cannot be saved without them; put the folder back"
+        )
+    return found
+
+
+def with_prefix(name: str, prefixes: tuple[tuple[str, str], ...]) -> str:
+    for before, after in prefixes:
+        if name.startswith(before):
+            return after + name.removeprefix(before)
+    return name

@@ -51,6 +51,7 @@ class TrainingSample:
     value: float | None = None
     teacher_prompt_ids: Sequence[int] | None = None
     teacher_logprobs: Sequence[float] | None = None
+    reference_logprobs: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         if not self.prompt_ids or not self.response_ids:
@@ -101,6 +102,7 @@ class MicroBatch:
     answer_weights: Tensor  # [sequences] fp32
     rewards: Tensor  # [sequences] fp32
     teacher_logprobs: Tensor | None  # [targets] fp32, NaN where the teacher was not asked; None where it was of none
+    reference_logprobs: Tensor | None  # [targets] fp32; None where there is no reference
     sample_indices: tuple[int, ...]
     max_seqlen: int
 
@@ -185,7 +187,6 @@ def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) 
         raise PackingError(
             f"{len(marks)} of {len(samples)} samples of a micro-batch have `on_policy`; give it to all or to none"
         )
-    taught = any(sample.teacher_logprobs is not None for sample in samples)
     whole = MicroBatch(
         input_ids=input_ids,
         position_ids=concatenated_ranges(torch.zeros_like(lengths), lengths),
@@ -204,7 +205,8 @@ def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) 
         answer=answer if answer.any() else None,
         answer_weights=_per_sample(samples, "answer_weight"),
         rewards=_per_sample(samples, "reward"),
-        teacher_logprobs=_per_token(samples, "teacher_logprobs", np.nan) if taught else None,
+        teacher_logprobs=_frozen_scores(samples, "teacher_logprobs"),
+        reference_logprobs=_frozen_scores(samples, "reference_logprobs"),
         sample_indices=sample_indices,
         max_seqlen=int(lengths.max()),
     )
@@ -250,6 +252,11 @@ def _per_token(samples: Sequence[TrainingSample], name: str, missing: float) -> 
         values = getattr(sample, name) or ()
         parts += [values, np.full(len(sample.response_ids) - len(values), missing)]
     return _joined(parts, np.float32)
+
+
+def _frozen_scores(samples: Sequence[TrainingSample], name: str) -> Tensor | None:
+    has_scores = any(getattr(sample, name) is not None for sample in samples)
+    return _per_token(samples, name, np.nan) if has_scores else None
 
 
 def concatenated_ranges(starts: Tensor, counts: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from torch.distributed.tensor import DTensor
 from curation.policies.checkpoints import folder_revision
 from curation.records import ConfigError
 from training.config import PackingSettings
+from training.optimisation.attention import packing_for
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.look_ahead import Collation
@@ -80,10 +81,9 @@ class PolicyScorer:
         logprobs: dict[int, Tensor] = {}
         try:
             for share in shares:
-                part = share.to(self._ranks.device)
-                values = self._policy(part, plain=plain).logprobs.cpu()
-                for place, index in enumerate(part.sample_indices):
-                    logprobs[index] = values[part.sequence_index == place]
+                values = self._policy(share.to(self._ranks.device), plain=plain).logprobs.cpu()
+                own = values.split(share.sequence_index.bincount().tolist())  # copied, as a slice is sent as the whole
+                logprobs |= {index: part.clone() for index, part in zip(share.sample_indices, own, strict=False)}
         finally:
             self._policy.temperature = before
             if isinstance(self._policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes
@@ -100,9 +100,16 @@ class PolicyScorer:
 
 
 class ReferencePolicy:
-    """A frozen model on every rank."""
+    """A frozen model on every rank, as the reference or, under that ``name``, the teacher."""
 
-    def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext, vocabulary: int | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        recipe: TrainRecipe,
+        ranks: DistributedContext,
+        vocabulary: int | None,
+        name: str = "reference",
+    ) -> None:
         model = load_model(folder, dtype=recipe.compute.dtype, device=ranks.loading_device).requires_grad_(False)
         config: Any = model.config
         if vocabulary is not None and config.vocab_size != vocabulary:
@@ -111,15 +118,11 @@ class ReferencePolicy:
                 "take one of the policy's family, or leave `reference` out"
             )
         self.revision = folder_revision(folder) if ranks.is_rank_zero else ""
+        packing, _ = packing_for(model, recipe.packing)
         self.policy = PackedPolicy(model, recipe.temperature)
+        self.scorer = PolicyScorer(self.policy, ranks, packing, recipe.temperature, name)
         if ranks.sharded:
             shard(self.policy, ranks, getattr(torch, recipe.compute.dtype), keep_ends=False, received=True)
-
-    @torch.no_grad()
-    def logprobs(self, micro_batch: MicroBatch) -> Tensor:
-        """Return [targets] fp32 log-probabilities; all ranks call it together."""
-        scored: Tensor = self.policy(micro_batch).logprobs
-        return scored
 
 
 def with_teacher_scores(samples: Sequence[TrainingSample], teacher: PolicyScorer) -> list[TrainingSample]:

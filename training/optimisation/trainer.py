@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
 from curation.config import LiveModel
@@ -29,17 +28,15 @@ from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM, ObjectiveSettin
 from training.objectives.base import GroupWeights, ObjectiveInputs, ScoredGroups, Statistic
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import joined, measured_over_ranks, policy_statistics
-from training.optimisation.checkpoint_names import to_checkpoint_names
+from training.optimisation.attention import packing_for
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.look_ahead import Collation
 from training.optimisation.lora import Adapters, is_adapter, plain_name
-from training.optimisation.model import load_model
+from training.optimisation.model import active_parameters, load_model, to_checkpoint_names
 from training.optimisation.packing import MicroBatch, TrainingSample, model_tokens
-from training.optimisation.recurrent_layers import packing_for
 from training.optimisation.scoring import PolicyScorer, ReferencePolicy, with_teacher_scores
 from training.optimisation.sharding import shard
-from training.optimisation.text_part import active_parameters
 from training.recipe import TrainRecipe
 
 if TYPE_CHECKING:
@@ -73,8 +70,8 @@ class Trainer:
     ) -> None:
         self.ranks, self._recipe = ranks, recipe
         self.steps_taken = 0  # optimiser steps
-        self.reference: ReferencePolicy | None = None  # set where the objective needs one
-        self.teacher: ReferencePolicy | None = None  # the same, by `ask`
+        self.reference: ReferencePolicy | None = None
+        self.teacher: ReferencePolicy | None = None
         self._saving: Future[Any] = Future()  # of the checkpoint that is being written, or the last one
         self._saving.set_result(None)
         dtype, loaded = getattr(torch, recipe.compute.dtype), model is None
@@ -106,7 +103,6 @@ class Trainer:
             "adapters": lambda *_: adapter_state(self.model),
             "save": self._save,
             "load": self._load,
-            "sequence_sums": self._sequence_sums,
             **self.scorer.tasks,
         }
 
@@ -115,13 +111,11 @@ class Trainer:
         """Return the trained model's table."""
         return self._recipe.trained
 
-    def ask(self, teacher: ReferencePolicy) -> None:
-        """Set the teacher; every rank calls this before `follow`."""
-        self.teacher = teacher
-        self.teacher_scorer = PolicyScorer(
-            teacher.policy, self.ranks, self.packing, self._recipe.temperature, "teacher"
-        )
-        self._work |= self.teacher_scorer.tasks
+    def ask(self, reference: ReferencePolicy | None = None, teacher: ReferencePolicy | None = None) -> None:
+        """Set the frozen policies that score each step's samples; every rank calls this before `follow`."""
+        self.reference, self.teacher = reference, teacher
+        for policy in filter(None, (reference, teacher)):
+            self._work |= policy.scorer.tasks
 
     def follow(self) -> None:
         """Run rank 0's tasks until it closes."""
@@ -136,9 +130,12 @@ class Trainer:
             PackingError: a sample does not fit into a micro-batch.
         """
         begun = time.perf_counter()
+        if self.reference is not None:
+            scored = zip(samples, self.reference.scorer.logprobs(samples), strict=True)
+            samples = [replace(one, reference_logprobs=own.tolist()) for one, own in scored]
         samples, estimates = self._with_second_pass(samples, settings)
         if self.teacher is not None:
-            samples = with_teacher_scores(samples, self.teacher_scorer)
+            samples = with_teacher_scores(samples, self.teacher.scorer)
         collation = Collation(samples, self.packing, self.ranks.world_size)
         dealt = [part for share in collation.shares for part in share]
         read = sum(model_tokens(samples, part) for part in dealt)
@@ -157,11 +154,11 @@ class Trainer:
         needs, second_pass = objective.needs(settings), objective.second_pass
         if second_pass is None or not (needs.second_pass or any(one.max_distance is not None for one in samples)):
             return samples, {}
-        collation = Collation(samples, self.packing, self.ranks.world_size)
-        sums = self.ranks.run_on_all_ranks("sequence_sums", self._work, collation, needs.scores_answers)
+        scores = zip(samples, self.scorer.logprobs(samples), strict=True)
+        sums = [sequence_sum(one, own, of_answers=needs.scores_answers) for one, own in scores]
         scored = ScoredGroups(
             torch.tensor([one.advantage for one in samples], dtype=torch.float64),
-            torch.tensor([sums[place] for place in range(len(samples))], dtype=torch.float64),
+            torch.tensor(sums, dtype=torch.float64),
             torch.tensor([one.group for one in samples]),
             torch.tensor([math.nan if one.value is None else one.value for one in samples], dtype=torch.float64),
         )
@@ -232,33 +229,11 @@ class Trainer:
         self.steps_taken += 1
         return total, float(norm), measured
 
-    @torch.no_grad()
-    def _sequence_sums(self, shares: Iterator[MicroBatch], of_answers: bool) -> dict[int, float]:
-        if self.reference is None and not of_answers:
-            raise ValueError("the objective's second pass needs a reference policy, and the trainer has none")
-        sums: dict[int, float] = {}
-        for share in shares:
-            part = share.to(self.ranks.device)
-            logprobs: Tensor = self.policy(part).logprobs
-            if of_answers:
-                counts = part.mask & part.answer if part.answer is not None else torch.zeros_like(part.mask)
-                excess = torch.where(counts, logprobs, 0.0).double()
-            else:
-                assert self.reference is not None
-                excess = torch.where(part.mask, logprobs - self.reference.logprobs(part), 0.0).double()
-            zeros = torch.zeros(len(part.advantages), dtype=torch.float64, device=excess.device)
-            own = zeros.index_add(0, part.sequence_index, excess).tolist()
-            sums |= dict(zip(part.sample_indices, own, strict=False))  # an empty share has a dummy sequence
-        if isinstance(self.policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes
-            self.policy.reshard()
-        return {index: value for share in self.ranks.gather(sums) for index, value in share.items()}
-
     def _scored(self, part: MicroBatch, settings: ObjectiveSettings) -> tuple[Tensor, dict[str, Statistic]]:
         objective = objective_of(settings)
         scores = self.policy(part, "gradient" if objective.needs(settings).entropy_gradient else "value")
-        reference = self.reference.logprobs(part) if self.reference is not None else None
         given = {name: getattr(part, name) for name in _GIVEN}
-        inputs = ObjectiveInputs(scores.logprobs, entropy=scores.entropy, reference_logprobs=reference, **given)
+        inputs = ObjectiveInputs(scores.logprobs, entropy=scores.entropy, **given)
         loss, own = objective.loss(inputs, settings)
         return loss, joined(policy_statistics(inputs), own)
 
@@ -313,31 +288,39 @@ _FAR = math.exp(10)
 
 def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[str, Statistic]) -> str:
     """Return an error message with the likely cause; ``statistics`` must include `policy_statistics`."""
-    begin = f"optimiser step {step}: the gradient's norm is {norm}"
+    largest = statistics["ratio_max"].value
     if not math.isfinite(statistics["kl_generator"].value):
-        advice = "an earlier step broke the weights; resume from the last checkpoint with a lower optim.learning_rate"
-        if not step:
-            advice = "no step was taken yet; look for NaN in its weights, or set compute.dtype = float32"
-        return f"{begin}, because the model's own log-probabilities are no finite numbers: {advice}"
-    if (largest := statistics["ratio_max"].value) >= _FAR:
-        return (
-            f"{begin}, and a token is {largest:.1e} times as likely for the trainer as for the generator: they do not "
-            "compute the same model; look at policy/mismatch_max in metrics.jsonl, and resume from the last "
-            'checkpoint with objective.preset = "dual_clip", whose ratios are clamped at 3'
+        cause = "the model's own log-probabilities are no finite numbers: "
+        if step:
+            cause += "an earlier step broke the weights; resume with a lower optim.learning_rate"
+        else:
+            cause += "no step was taken yet; look for NaN in its weights, or set compute.dtype = float32"
+    elif largest >= _FAR:
+        cause = (
+            f"a token is {largest:.1e} times as likely for the trainer as for the generator: they do not compute the "
+            "same model; look at policy/mismatch_max in metrics.jsonl, and resume with objective.preset = "
+            '"dual_clip", whose ratios are clamped at 3'
         )
-    if not math.isfinite(loss):
-        return (
-            f"{begin}, because the loss is {loss}, while all log-probabilities are finite: an advantage, a weight or a "
-            "term of the objective is no number; look at policy/ and reward/ in metrics.jsonl, and at the objective's "
-            "settings"
-        )
-    return (
-        f"{begin}, while the log-probabilities are finite and close to the generator's: the backward pass overflows; "
-        "resume from the last checkpoint with compute.dtype = float32 or a lower optim.learning_rate"
-    )
+    elif not math.isfinite(loss):
+        cause = "an advantage, a weight or a term of the objective is no number; look at reward/ and the objective"
+    else:
+        cause = "the backward pass overflows; resume with compute.dtype = float32 or a lower optim.learning_rate"
+    return f"optimiser step {step}: the gradient's norm is {norm}, the loss {loss}: {cause}"
 
 
-def reweighed(samples: Sequence[TrainingSample], sums: Mapping[int, float], made: GroupWeights) -> list[TrainingSample]:
+def sequence_sum(sample: TrainingSample, logprobs: Tensor, *, of_answers: bool) -> float:
+    """Return the sum of a sample's log-probabilities of the reference text, or of its log-ratios to the reference."""
+    counts = torch.ones(len(logprobs), dtype=torch.bool) if sample.mask is None else torch.tensor(sample.mask)
+    if of_answers:
+        counts[: len(logprobs) - sample.answer_tokens] = False
+    elif sample.reference_logprobs is None:
+        raise ValueError("the objective's second pass needs a reference policy, and the trainer has none")
+    else:
+        logprobs = logprobs - torch.tensor(sample.reference_logprobs)
+    return float(torch.where(counts, logprobs, 0.0).double().sum())
+
+
+def reweighed(samples: Sequence[TrainingSample], sums: Sequence[float], made: GroupWeights) -> list[TrainingSample]:
     """Return the samples with new weights, 0 if too far from the reference."""
     texts = [0.0] * len(samples) if made.answer_weights is None else made.answer_weights.tolist()
     far = [

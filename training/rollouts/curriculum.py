@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from enum import StrEnum
-from statistics import fmean, linear_regression
+from statistics import correlation, fmean, linear_regression
 from typing import TYPE_CHECKING, Any
 
-from training.config import CollectorSettings, CurriculumSettings, ObjectiveSettings, RewardSettings, StageSettings
+from training.config import CollectorSettings, RewardSettings
 
 if TYPE_CHECKING:
     from training.optimisation.checkpoint import JsonlLog
@@ -38,9 +37,6 @@ HALF_LIFE = 50.0
 
 MIN_ROLLOUTS = 4.0
 """Weighted rollouts before a problem may move."""
-
-CURVE_STEPS = 512
-"""Steps of each curve that are kept."""
 
 PLATEAU_WINDOW = 20
 """Steps over which a curve is called flat."""
@@ -134,14 +130,14 @@ def pool_gate(problem: str, pool: Pool, now: PassWeights) -> Change | None:
 
 def flat_gain(values: Sequence[float], min_gain: float) -> float | None:
     """Return the gain over `PLATEAU_WINDOW` if it is flat."""
-    ys, n = values[-PLATEAU_WINDOW:], PLATEAU_WINDOW
-    if len(ys) < n:
+    window, steps = values[-PLATEAU_WINDOW:], range(PLATEAU_WINDOW)
+    if len(window) < PLATEAU_WINDOW:
         return None
-    slope, begin = linear_regression(range(n), ys)
-    residual = sum((y - begin - slope * x) ** 2 for x, y in enumerate(ys))
-    error = math.sqrt(residual / (n - 2) / (n * (n * n - 1) / 12))
-    gain = slope * (n - 1)
-    return gain if abs(gain) < min_gain and (abs(slope) < 2 * error or slope == 0) else None
+    slope, _ = linear_regression(steps, window)
+    gain = slope * (PLATEAU_WINDOW - 1)
+    # slope / its standard error = r sqrt((n - 2) / (1 - r^2)), which is 2 at r^2 = 4 / (n + 2)
+    is_sure = slope != 0 and correlation(steps, window) ** 2 >= 4 / (PLATEAU_WINDOW + 2)
+    return gain if abs(gain) < min_gain and not is_sure else None
 
 
 def reward_plateau(curve: Sequence[StepMeans]) -> str | None:
@@ -165,28 +161,15 @@ def length_plateau(curve: Sequence[StepMeans]) -> str | None:
 
 
 class CurriculumController:
-    """Pools, draws and gates of a run.
+    """Pools, draws and gates of a run; without a curriculum, pools never change.
 
-    Args:
-        settings: None: pools never change.
-        levels: of procedural problems; one with fewer than `MIN_ROLLOUTS` moves with its level.
+    A procedural problem with fewer than `MIN_ROLLOUTS` moves with its level.
     """
 
-    def __init__(
-        self,
-        problems: Iterable[str],
-        settings: CurriculumSettings | None,
-        rewards: RewardSettings,
-        objective: ObjectiveSettings,
-        seed: int,
-        collector: CollectorSettings | None = None,
-        deferred: Iterable[str] = (),
-        levels: Mapping[str, str] | None = None,
-    ) -> None:
-        self.pools = dict.fromkeys(problems, Pool.ACTIVE) | dict.fromkeys(deferred, Pool.DEFERRED)
-        self.rewards, self.objective = rewards, objective
-        self.collector = collector if collector is not None else CollectorSettings()
-        self._settings, self._seed, self._levels = settings, seed, levels or {}
+    def __init__(self, recipe: TrainRecipe, tasks: Mapping[str, TrainingTask]) -> None:
+        self.pools = {name: Pool.DEFERRED if task.deferred else Pool.ACTIVE for name, task in tasks.items()}
+        self._recipe, self._stages = recipe, recipe.stages
+        self._levels = {name: task.level for name, task in tasks.items() if task.level and not task.deferred}
         self._drawn = dict.fromkeys(Pool, 0)
         self._weights: dict[str, PassWeights] = {}
         self._judged: set[str] = set()
@@ -194,13 +177,28 @@ class CurriculumController:
         self._added_at: int | None = None
         self._members: Mapping[Pool, tuple[str, ...]] | None = None
         self._stage = self._stage_began = 0
-        if settings is not None and settings.stages:
+        if self._stages:
             self.begin_stage(0)
 
     @property
     def stage(self) -> tuple[int, int]:
         """Return the current stage, from 0, and the last step before it."""
         return self._stage, self._stage_began
+
+    @property
+    def collector(self) -> CollectorSettings:
+        """Return the collector's settings in this stage."""
+        return self._recipe.collectors[: self._stage + 1][-1]
+
+    @property
+    def rewards(self) -> RewardSettings:
+        """Return the rewards in this stage."""
+        rewards = self._recipe.rewards
+        lengths = [stage.lengths for stage in self._stages[: self._stage + 1] if stage.lengths is not None]
+        if not lengths:
+            return rewards
+        cache = rewards.effective_length_cache
+        return rewards.model_copy(update={"max_length": lengths[-1] + cache, "length_cache": cache})
 
     def pool_sizes(self) -> dict[str, int]:
         """Return the problems per pool."""
@@ -217,12 +215,12 @@ class CurriculumController:
             if members := self._members[pool]:
                 turn, position = divmod(self._drawn[pool], len(members))
                 self._drawn[pool] += 1
-                return _shuffled(members, f"{self._seed}:{pool}:{turn}")[position]
+                return _shuffled(members, f"{self._recipe.seed}:{pool}:{turn}")[position]
         raise ValueError("no problem in any pool")
 
     def record_group(self, problem: str, step: int, correct: int, judged: int) -> None:
         """Record a group's judged and correct rollouts."""
-        if self._settings is None or not judged:
+        if self._recipe.curriculum is None or not judged:
             return
         before = self._weights_of(problem, step)
         self._weights[problem] = PassWeights(before.correct + correct, before.wrong + judged - correct, step)
@@ -236,13 +234,13 @@ class CurriculumController:
         Args:
             may_end_stage: False if sizes change at checkpoints only.
         """
-        if self._settings is None:
+        if self._recipe.curriculum is None:
             return [], []
-        self._curve = [*self._curve, means][-CURVE_STEPS:]
+        self._curve = [*self._curve, means][-PLATEAU_WINDOW:]
         moves = self._due_moves(step)
         self._move((move.subject, move.new) for move in moves)
         self._judged.clear()
-        changes = self._next_stage(step, self._settings.stages) if may_end_stage else []
+        changes = self._next_stage(step) if may_end_stage else []
         return moves, changes + self._add_deferred(step)
 
     def follow(
@@ -260,20 +258,17 @@ class CurriculumController:
 
     def begin_stage(self, number: int, reason: str = "") -> list[Change]:
         """Apply a stage's settings; return the changes."""
-        assert self._settings is not None
-        stage, self._stage, before = self._settings.stages[number], number, self._sizes()
-        if stage.lengths is not None:
-            cache = self.rewards.effective_length_cache
-            self._limit(stage.lengths + cache, cache)
-        self._resize(stage.n_batch or self.collector.n_batch, stage.n_async or self.collector.n_async)
-        now = self._sizes()
+        before, self._stage = self._sizes(), number
         changes = [Change("stage", number, number + 1, reason)]
-        changes += [Change(name, old, now[name], reason) for name, old in before.items() if old != now[name]]
-        return changes + self._activate(self._in(Pool.DEFERRED) if stage.hard else [], reason)
+        changes += [
+            Change(name, before[name], new, reason) for name, new in self._sizes().items() if new != before[name]
+        ]
+        return changes + self._activate(self._in(Pool.DEFERRED) if self._stages[number].hard else [], reason)
 
     def _sizes(self) -> dict[str, int]:
-        length = self.rewards.max_length - self.rewards.effective_length_cache
-        return {"length": length, "n_batch": self.collector.n_batch, "n_async": self.collector.n_async}
+        rewards, collector = self.rewards, self.collector
+        length = rewards.max_length - rewards.effective_length_cache
+        return {"length": length, "n_batch": collector.n_batch, "n_async": collector.n_async}
 
     def state(self) -> dict[str, Any]:
         """Return the state as JSON."""
@@ -284,9 +279,7 @@ class CurriculumController:
             "judged": sorted(self._judged),
             "curve": [list(astuple(one)) for one in self._curve],
             "added_at": self._added_at,
-            "lengths": [self.rewards.max_length, self.rewards.length_cache],
             "stage": [self._stage, self._stage_began],
-            "sizes": [self.collector.n_batch, self.collector.n_async],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -298,14 +291,12 @@ class CurriculumController:
         self._curve = [StepMeans(*row) for row in state["curve"]]
         self._added_at, self._members = state["added_at"], None
         self._stage, self._stage_began = state["stage"]
-        self._resize(*state["sizes"])
-        self._limit(*state["lengths"])
 
-    def _next_stage(self, step: int, stages: Sequence[StageSettings]) -> list[Change]:
+    def _next_stage(self, step: int) -> list[Change]:
         """Begin the next stage if the present one ends; one with a longer limit waits until the limit binds."""
-        if self._stage + 1 >= len(stages):
+        if self._stage + 1 >= len(self._stages):
             return []
-        present, following = stages[self._stage : self._stage + 2]
+        present, following = self._stages[self._stage : self._stage + 2]
         taken = step - self._stage_began
         curve = self._curve[-taken:]
         grows = following.lengths is not None and following.lengths > self._sizes()["length"]
@@ -360,24 +351,7 @@ class CurriculumController:
         self.pools.update(pools)
         self._members = None
 
-    def _limit(self, max_length: int, length_cache: int | None) -> None:
-        self.rewards = self.rewards.model_copy(update={"max_length": max_length, "length_cache": length_cache})
-
-    def _resize(self, n_batch: int, n_async: int) -> None:
-        """Change the sizes; a changed batch has one minibatch."""
-        cut = {"n_minibatch": None} if n_batch != self.collector.n_batch else {}
-        self.collector = self.collector.model_copy(update={"n_batch": n_batch, "n_async": n_async, **cut})
-
 
 @functools.lru_cache(maxsize=8)
 def _shuffled(names: tuple[str, ...], seed: str) -> list[str]:
     return sorted(names, key=lambda name: hashlib.blake2b(f"{seed}:{name}".encode()).digest())
-
-
-def open_curriculum(recipe: TrainRecipe, tasks: Mapping[str, TrainingTask]) -> CurriculumController:
-    """Return the controller of a recipe's run."""
-    deferred = [task.id for task in tasks.values() if task.deferred]
-    levels = {task.id: task.level for task in tasks.values() if task.level is not None and not task.deferred}
-    return CurriculumController(
-        tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed, recipe.collector, deferred, levels
-    )

@@ -8,61 +8,25 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
-from training.config import CollectorSettings
+from training.config import CollectorSettings, StoredSettings
 from training.objectives.sft import SFT
 from training.recipe import TrainRecipe
 from training.rollouts.rollout_scheduler import RolloutBatch, RolloutGroup, RolloutRequest
 from training.rollouts.rollouts import Rollout, RolloutRunner
 from training.rollouts.tasks import TrainingTask
 from training.stored.general import GENERAL, SHARE, GeneralRows
-from training.stored.settings import StoredSettings
-from training.stored.supply import StoredSupply, licences, run_folders, stored_sources
+from training.stored.supply import StoredSupply, licences, stored_sources
 from training.stored.tokens import TokenWriter
 from training.stored.traces import publish_traces
 
 
-@dataclass(slots=True)
-class StoredPlan:
-    """The number of stored groups in each step.
+class StoredBatches:
+    """The stored groups of a run's batches.
 
     Example: with batches of 16 groups, 40 groups an epoch, 1 epoch and a share of .25, steps 1 to 3 train on 16 stored
     groups each, and all others on 4.
-    """
-
-    settings: StoredSettings
-    batch_groups: int
-    epoch_groups: int
-    most_steps: int
-
-    @property
-    def offline_steps(self) -> int:
-        """Return how many first steps train on stored attempts alone."""
-        return min(self.most_steps, math.ceil(self.settings.epochs * self.epoch_groups / self.batch_groups - 1e-9))
-
-    @property
-    def steps(self) -> int:
-        """Return the steps of the run."""
-        return self.offline_steps if self.settings.only else self.most_steps
-
-    def count(self, step: int) -> int:
-        """Return the stored groups of a step, from 1."""
-        later = step - self.offline_steps
-        if later <= 0:
-            return self.batch_groups
-        half_life = self.settings.half_life
-        share = self.settings.share * (0.5 ** ((later - 1) / half_life) if half_life is not None else 1.0)
-        return min(round(share * self.batch_groups), self.batch_groups - 1)
-
-    def before(self, step: int) -> int:
-        """Return the stored groups of all earlier steps."""
-        return sum(self.count(earlier) for earlier in range(1, step))
-
-
-class StoredBatches:
-    """The stored groups of a run's batches.
 
     Args:
         supply: None without stored attempts.
@@ -71,18 +35,33 @@ class StoredBatches:
 
     def __init__(self, recipe: TrainRecipe, supply: StoredSupply | None, general: GeneralRows | None = None) -> None:
         self._collector, self._supply, self._general = recipe.collector, supply, general
-        settings = recipe.stored or StoredSettings(epochs=0.0, share=0.0)
-        groups = recipe.collector.n_batch // recipe.collector.group_size
-        self.plan = StoredPlan(settings, groups, supply.epoch_groups if supply is not None else 0, recipe.steps)
-        self.steps = self.plan.steps
+        self._settings = recipe.stored or StoredSettings(epochs=0.0, share=0.0)
+        self._batch_groups = recipe.collector.n_batch // recipe.collector.group_size
+        epoch = supply.epoch_groups if supply is not None else 0
+        epochs = math.ceil(self._settings.epochs * epoch / self._batch_groups - 1e-9)
+        self.offline_steps = min(recipe.steps, epochs)
+        self.steps = self.offline_steps if self._settings.only else recipe.steps
+
+    def count(self, step: int) -> int:
+        """Return the stored groups of a step, from 1."""
+        later = step - self.offline_steps
+        if later <= 0:
+            return self._batch_groups
+        half_life = self._settings.half_life
+        share = self._settings.share * (0.5 ** ((later - 1) / half_life) if half_life is not None else 1.0)
+        return min(round(share * self._batch_groups), self._batch_groups - 1)
+
+    def before(self, step: int) -> int:
+        """Return the stored groups of all earlier steps."""
+        return sum(self.count(earlier) for earlier in range(1, step))
 
     def is_offline(self, step: int) -> bool:
         """Return whether a step trains on stored attempts alone."""
-        return step <= self.plan.offline_steps
+        return step <= self.offline_steps
 
     def collector(self, step: int, present: CollectorSettings) -> CollectorSettings:
         """Return the collector's settings for sampling in a step."""
-        stored = 0 if self.is_offline(step) else self.plan.count(step)
+        stored = 0 if self.is_offline(step) else self.count(step)
         size = present.n_batch - stored * present.group_size
         return present.model_copy(update={"n_batch": size}) if stored else present
 
@@ -91,20 +70,20 @@ class StoredBatches:
         if self._supply is None:
             return batch
         if self.is_offline(step) and self._general is not None:
-            groups = self._with_general(self._supply, self._general, step, self.plan.batch_groups, batch.number)
+            groups = self._with_general(self._supply, self._general, step, batch.number)
             return RolloutBatch(batch.number, tuple(groups))
-        stored = self._supply.groups(self.plan.before(step), self.plan.count(step), batch.number)
+        stored = self._supply.groups(self.before(step), self.count(step), batch.number)
         parts = [
             [((place + 0.5) / len(part), group) for place, group in enumerate(part)] for part in (batch.groups, stored)
         ]
         return RolloutBatch(batch.number, tuple(group for _, group in heapq.merge(*parts, key=lambda one: one[0])))
 
     def _with_general(
-        self, supply: StoredSupply, general: GeneralRows, step: int, count: int, version: int
+        self, supply: StoredSupply, general: GeneralRows, step: int, version: int
     ) -> list[RolloutGroup[Rollout]]:
-        """Return a step's ``count`` groups, whose minibatches end with instruction data."""
+        """Return a step's groups, whose minibatches end with instruction data."""
         parts = self._collector.n_batch // self._collector.minibatch_size
-        size = max(count // parts - 1, 1)  # groups of traces in a minibatch
+        size = max(self._batch_groups // parts - 1, 1)  # groups of traces in a minibatch
         odds = SHARE / (1 - SHARE)
         most = math.ceil(odds * size * self._collector.group_size)
         groups: list[RolloutGroup[Rollout]] = []
@@ -132,13 +111,13 @@ async def open_stored(
     settings = recipe.stored
     if settings is None:
         return StoredBatches(recipe, None)
-    sources = stored_sources(run_folders(settings.runs, recipe.data, recipe_folder))
+    sources = stored_sources(settings.runs, recipe.data, recipe_folder)
     size = recipe.collector.group_size
     supply = StoredSupply(sources, tasks, rollouts, writer, settings, recipe.objective, size, recipe.seed)
     await supply.load()
     file = recipe_folder / Path(settings.general).expanduser() if settings.general is not None else None
     batches = StoredBatches(recipe, supply, GeneralRows(file, writer, recipe.seed) if file is not None else None)
-    say(f"{supply.counts}; steps 1 to {batches.plan.offline_steps} of {batches.steps} train on them alone")
+    say(f"{supply.counts}; steps 1 to {batches.offline_steps} of {batches.steps} train on them alone")
     if recipe.objective.kind == SFT.kind:
         publish_traces(out, recipe.name, supply, tasks, settings, licences(recipe.data, recipe_folder))
     return batches

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from curation.records import ConfigError
 from curation.thinking import split_response
+from training.config import StoredSettings
 from training.objectives.registry import needs_of
 from training.objectives.sft import SftSettings
 from training.recipe import TrainRecipe
 from training.rollouts.batches import TeacherPrompt, student_prompt
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask
-from training.stored.settings import StoredSettings
-from training.stored.supply import StoredSource, StoredSupply, run_folders, stored_sources
+from training.stored.supply import StoredSource, StoredSupply, stored_sources
 from training.stored.tokens import TokenWriter
 
 SHOWN = "{statement}\n\nA correct solution of this problem, to learn from:\n\n{solution}\n\nNow solve it yourself."
@@ -33,7 +33,7 @@ async def open_shown(
     """Return the teacher's prompts; the student's own unless the teacher is shown attempts."""
     if needs_of(recipe.objective).teacher != "attempts":
         return student_prompt
-    sources = stored_sources(run_folders((), recipe.data, recipe_folder))
+    sources = stored_sources((), recipe.data, recipe_folder)
     prompts = await shown_prompts(sources, tasks, rollouts, writer, recipe.seed)
     say(f"the teacher reads a correct attempt at {len(prompts):,} of {len(tasks):,} problems and scores those only")
     return lambda problem, _: prompts.get(problem)

@@ -23,14 +23,13 @@ from curation.policies.completions import TokenCompletion
 from curation.prompts.solving import asks_to_solve
 from curation.records import SourceError
 from curation.storage.attempts import AttemptStore
-from training.config import ObjectiveSettings
+from training.config import ObjectiveSettings, StoredSettings
 from training.objectives.registry import needs_of, objective_of
 from training.recipe import CuratedData, DataSettings
 from training.rollouts.attempt_log import ATTEMPTS, KIND, TRAINING_ATTEMPTS, key_of
 from training.rollouts.rollout_scheduler import GroupDecision, RolloutGroup, RolloutRequest
 from training.rollouts.rollouts import Rollout, RolloutRunner
 from training.rollouts.tasks import TrainingTask
-from training.stored.settings import StoredSettings
 from training.stored.tokens import TokenWriter
 
 COLUMNS = ("problem", "index", "text", "finish", "token_ids", "logprobs", "step")
@@ -45,32 +44,27 @@ class StoredSource:
     trained: bool
 
 
-def run_folders(runs: Sequence[str], data: DataSettings, folder: Path) -> list[Path]:
-    """Return the folders of ``runs``, or of those that made the sets of ``data``."""
+def stored_sources(runs: Sequence[str], data: DataSettings, folder: Path) -> list[StoredSource]:
+    """Return the stores of attempts at solving in ``runs``, or in the runs that made the sets of ``data``."""
     if runs:
         named = [folder / Path(name).expanduser() for name in runs]
     elif isinstance(data, CuratedData):
         named = list(dict.fromkeys((folder / Path(name).expanduser()).parent for name in data.folders))
     else:
         raise SourceError(f"stored.runs is empty, and data of kind {data.kind} come from no run; name runs")
+    sources = []
     for run in named:
         if not (run / ATTEMPTS).is_dir():
             raise SourceError(f"{run} keeps no attempts (no {ATTEMPTS}/ in it); name the runs in stored.runs")
-    return named
-
-
-def stored_sources(runs: Sequence[Path]) -> list[StoredSource]:
-    """Return the stores of attempts at solving, by run and name."""
-    sources = []
-    for path in (path for run in runs for path in sorted((run / ATTEMPTS).glob("*/key.json"))):
-        content = json.loads(path.read_text(encoding="utf-8"))
-        trained = content.get("kind") == KIND
-        if asks_to_solve(content["prompt"]) and (not trained or content["purpose"] == TRAINING_ATTEMPTS):
-            folder = path.parents[1]
-            sources.append(StoredSource(folder.parent, AttemptStore(folder, key_of(content), create=False), trained))
+        for path in sorted((run / ATTEMPTS).glob("*/key.json")):
+            content = json.loads(path.read_text(encoding="utf-8"))
+            trained = content.get("kind") == KIND
+            if asks_to_solve(content["prompt"]) and (not trained or content["purpose"] == TRAINING_ATTEMPTS):
+                store = AttemptStore(run / ATTEMPTS, key_of(content), create=False)
+                sources.append(StoredSource(run, store, trained))
     if not sources:
         raise SourceError(
-            f"{', '.join(map(str, runs))}: no attempts at solving problems are stored there; name other runs"
+            f"{', '.join(map(str, named))}: no attempts at solving problems are stored there; name other runs"
         )
     return sources
 
@@ -213,7 +207,7 @@ class StoredSupply:
     async def _judge(self, place: int, row: Mapping[str, Any]) -> StoredAttempt | str:
         """Return a row's attempt, or why it is unused."""
         task = self._tasks[row["problem"]]
-        completion = self._completion(task, row)
+        completion = self._writer.completion(self._rollouts.prompt_ids(task), row)
         if isinstance(completion, str):
             return completion
         if not completion.logprobs and needs_of(self._objective).generator_logprobs:
@@ -223,9 +217,6 @@ class StoredSupply:
         digest = hashlib.blake2b(row["text"].encode(), digest_size=8).digest()
         bare = replace(rollout, completion=TokenCompletion((), (), (), (), "", completion.finish))
         return StoredAttempt(place, row["index"], digest, bare)
-
-    def _completion(self, task: TrainingTask, row: Mapping[str, Any]) -> TokenCompletion | str:
-        return self._writer.completion(self._rollouts.prompt_ids(task), row)
 
     def _choose(self, problem: str, attempts: Sequence[StoredAttempt]) -> StoredProblem | None:
         judged = [attempt for attempt in attempts if not attempt.rollout.reward.excluded]
@@ -296,6 +287,7 @@ class StoredSupply:
             rows |= {(place, row["problem"], row["index"]): row for row in table.iter_rows(named=True)}
         for one in attempts:
             row = rows[one.source, one.rollout.problem, one.index]
-            completion = self._completion(self._tasks[one.rollout.problem], row)
+            task = self._tasks[one.rollout.problem]
+            completion = self._writer.completion(self._rollouts.prompt_ids(task), row)
             assert not isinstance(completion, str)  # it was one when it was judged
             yield replace(one.rollout, completion=completion)

@@ -13,8 +13,8 @@ import polars as pl
 
 from curation.publish.pages import Table, data_files, page
 from curation.storage.stages import atomic_write, write_parquet
+from training.config import StoredSettings
 from training.rollouts.tasks import TrainingTask
-from training.stored.settings import StoredSettings
 from training.stored.supply import StoredSupply
 
 TRACES = "traces"

@@ -19,10 +19,10 @@ from training.evaluation.estimators import (
     crossed_interval,
     majority_at_k,
     mean_interval,
-    paired_difference,
     pass_at_k,
 )
-from training.evaluation.evaluate import summarise_evaluation
+from training.evaluation.metrics import summarise_evaluation
+from training.evaluation.scores import paired_difference
 from training.rewards import Reward
 from training.rollouts.rollouts import Rollout
 
@@ -64,7 +64,7 @@ def test_k_beyond_the_attempts_is_refused() -> None:
 
 
 def test_a_paired_interval_is_that_of_the_differences() -> None:
-    first, second = [0.0, 0.5, None, 1.0, 0.25], [0.5, 0.5, 1.0, 1.0, 0.5]
+    first, second = {"a": 0.0, "b": 0.5, "d": 1.0, "e": 0.25}, {"a": 0.5, "b": 0.5, "c": 1.0, "d": 1.0, "e": 0.5}
     estimate = paired_difference(first, second)
     assert estimate.count == 4
     assert estimate.mean == pytest.approx(0.1875)
@@ -75,7 +75,7 @@ def test_a_paired_interval_is_that_of_the_differences() -> None:
 
 def test_values_that_are_all_the_same_tell_no_interval_and_no_verdict() -> None:
     """Two problems of which each got better by a half do not prove that a policy did."""
-    estimate = paired_difference([0.0, 0.5], [0.5, 1.0])
+    estimate = mean_interval([0.5, 0.5], -1, 1)
     assert (estimate.mean, estimate.count) == (0.5, 2)
     assert math.isnan(estimate.low)
     assert not estimate.excludes_zero
@@ -83,7 +83,7 @@ def test_values_that_are_all_the_same_tell_no_interval_and_no_verdict() -> None:
     assert mean_interval([]).count == 0
     assert not crossed_interval([[0.5, 0.5], [0.5, 0.5]]).excludes_zero
     assert crossed_interval([[0.1, 0.3]]) == mean_interval([0.1, 0.3], -1, 1)
-    assert not paired_difference([0.0, 0.25], [0.5, 1.0]).excludes_zero  # two that differ hardly more
+    assert not mean_interval([0.5, 0.75], -1, 1).excludes_zero  # two that differ hardly more
 
 
 def test_none_of_few_is_not_surely_none() -> None:

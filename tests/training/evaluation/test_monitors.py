@@ -12,8 +12,7 @@ import pytest
 
 from curation.config.schedule import MonitorSettings
 from curation.records import ConfigError
-from training.evaluation.metrics import MetricsLogger
-from training.evaluation.monitors import open_monitors
+from training.evaluation.metrics import MetricsLogger, open_monitors
 from training.optimisation.checkpoint import JsonlLog
 
 

@@ -22,9 +22,8 @@ from tests.training.vllm_running import Running, running
 from tests.vllm_servers import skip_without_vllm
 from training.config import PackingSettings
 from training.generation.checkpoint_tensors import read_tensors
-from training.optimisation.checkpoint_names import to_checkpoint_names
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.model import load_model, load_tokenizer, save_model
+from training.optimisation.model import load_model, load_tokenizer, save_model, to_checkpoint_names
 from training.optimisation.packing import TrainingSample
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]

@@ -37,7 +37,7 @@ def step(kind: str, ranks: DistributedContext, room: int) -> dict[str, Any] | No
     made = recipe(objective=TABLES[kind], packing={"micro_batch_tokens": room}, optim=optim)
     trainer = Trainer(WEIGHTS, made, ranks)
     if kind == "soft":
-        trainer.reference = ReferencePolicy(WEIGHTS, made, ranks, trainer.model.config.vocab_size)
+        trainer.ask(ReferencePolicy(WEIGHTS, made, ranks, trainer.model.config.vocab_size))
     trainer._work["gradient"] = lambda *_: gradient(trainer)
     parts = [replace(one, token_weight=1 / 12, group=place % 3) for place, one in enumerate(samples(12))]
     with mock.patch.object(trainer_module, "MAX_GRAD_NORM", 1e9):

@@ -116,11 +116,12 @@ def test_a_teacher_is_asked_about_the_samples_that_name_a_prompt() -> None:
     made = recipe(packing={"micro_batch_tokens": 64}, objective={"kind": "distil"}, **taught_by("embedded"))
     ranks = DistributedContext(ComputeSettings())
     trainer = Trainer(WEIGHTS, made, ranks)
-    trainer.ask(ReferencePolicy(WEIGHTS, made, ranks, None))
+    teacher = ReferencePolicy(WEIGHTS, made, ranks, None, "teacher")
+    trainer.ask(teacher=teacher)
     first, second, third = samples(3)
     other = [*first.prompt_ids, *first.prompt_ids]
     asked = [replace(first, teacher_prompt_ids=other), second, replace(third, teacher_prompt_ids=third.prompt_ids)]
-    scored = with_teacher_scores(asked, trainer.teacher_scorer)
+    scored = with_teacher_scores(asked, teacher.scorer)
     direct = trainer.scorer.logprobs([replace(first, prompt_ids=other), third])
     assert scored[1].teacher_logprobs is None
     for one, wanted in zip((scored[0], scored[2]), direct, strict=True):
@@ -163,12 +164,13 @@ def test_the_model_as_its_own_teacher_reads_a_correct_attempt(teacher: Path) -> 
     with Verifiers(tuple(tasks.values()), 1, made.rewards) as verifiers:
         rollouts = RolloutRunner(tokenizer, made.solving_prompt, verifiers, made.rewards, 0, made.tags)
         writer = TokenWriter(tokenizer, folder_stop_tokens(WEIGHTS, tokenizer), made.tags)
+        sources = stored_sources((str(teacher),), made.data, Path())
         with pytest.raises(ConfigError, match="the chat template drops what follows"):  # the shipped model's does
-            asyncio.run(shown_prompts(stored_sources([teacher]), tasks, rollouts, writer, 0))
+            asyncio.run(shown_prompts(sources, tasks, rollouts, writer, 0))
         assert isinstance(tokenizer.chat_template, str)
         tokenizer.chat_template = tokenizer.chat_template.replace(".split('\\n\\n')[0]", "")
         rollouts = RolloutRunner(tokenizer, made.solving_prompt, verifiers, made.rewards, 0, made.tags)
-        prompts = asyncio.run(shown_prompts(stored_sources([teacher]), tasks, rollouts, writer, 0))
+        prompts = asyncio.run(shown_prompts(sources, tasks, rollouts, writer, 0))
     assert 0 < len(prompts) <= len(tasks)
     for name, prompt in prompts.items():
         statement, _, solution = tokenizer.decode(prompt).partition("A correct solution of this problem")

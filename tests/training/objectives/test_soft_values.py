@@ -33,8 +33,8 @@ from training.objectives.soft import (
     soft_loss,
     soft_values,
 )
+from training.optimisation import trainer
 from training.optimisation.checkpoint import PendingCheckpoint
-from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import Reward
 from training.rollouts.tasks import TrainingTask
@@ -132,7 +132,7 @@ def test_a_recipe_trains_with_known_values_and_no_second_pass(tmp_path: Path, mo
     ]
     (tmp_path / "set" / "data").mkdir(parents=True)
     pl.DataFrame(table).write_parquet(tmp_path / "set" / "data" / "train-0.parquet")
-    monkeypatch.setattr(Trainer, "_sequence_sums", None)
+    monkeypatch.setattr(trainer, "sequence_sum", None)
     made = small(steps=1, collector=SIZES, evaluation={"data": None}, checks=False).model_dump(mode="python")
     made |= {"objective": {"kind": "soft", "value": "prior"}}
     made |= {"data": {"kind": "curated", "folders": (str(tmp_path / "set"),)}}

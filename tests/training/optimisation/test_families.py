@@ -26,9 +26,8 @@ from training.generation.checkpoint_tensors import fitting, tensor_shapes
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.model import load_model, load_tokenizer, save_model
+from training.optimisation.model import active_parameters, load_model, load_tokenizer, save_model
 from training.optimisation.packing import TrainingSample
-from training.optimisation.text_part import active_parameters
 from training.optimisation.trainer import Trainer
 
 QUICK = ("mistral3", "qwen3_moe", "gemma3", "lfm2")

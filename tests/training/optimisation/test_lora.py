@@ -20,9 +20,8 @@ from tests.training.optimisation.test_trainer import recipe, samples
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.checkpoint import PendingCheckpoint, last_checkpoint, restore_trainer
-from training.optimisation.checkpoint_names import to_model_names
 from training.optimisation.distributed import DistributedContext
-from training.optimisation.model import load_model, load_tokenizer
+from training.optimisation.model import load_model, load_tokenizer, to_model_names
 from training.optimisation.trainer import Trainer
 
 needs_peft = pytest.mark.skipif(

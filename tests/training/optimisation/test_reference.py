@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from curation.records import ConfigError, StoreError
-from tests.training.optimisation.packed import pack_samples
 from tests.training.optimisation.test_trainer import recipe, samples, solo
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
@@ -25,8 +24,9 @@ def held(folder: Path = WEIGHTS, **objective: Any) -> tuple[Trainer, ReferencePo
     trainer = solo(objective=objective, optim={"warmup_steps": 0, "learning_rate": 1e-4})
     made, words = recipe(), trainer.model.config.vocab_size
     ranks = DistributedContext(made.compute)
-    trainer.reference = ReferencePolicy(folder, made, ranks, words)
-    return trainer, trainer.reference
+    reference = ReferencePolicy(folder, made, ranks, words)
+    trainer.ask(reference)
+    return trainer, reference
 
 
 def weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
@@ -35,10 +35,8 @@ def weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 def test_the_reference_says_what_the_policy_says_until_the_first_step() -> None:
     trainer, reference = held(kl_coef=0.5)
-    for part in pack_samples(samples(), recipe().packing):
-        with torch.no_grad():
-            own = trainer.policy(part).logprobs
-        assert torch.equal(reference.logprobs(part), own)
+    own, scored = trainer.scorer.logprobs(samples()), reference.scorer.logprobs(samples())
+    assert all(torch.equal(first, second) for first, second in zip(own, scored, strict=True))
     before = weights(reference.policy)
     settings = GrpoSettings(kl_coef=0.5)
     kept = [trainer.step(samples(), settings).statistics["kl_reference"].value for _ in range(2)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -134,14 +133,14 @@ def test_a_broken_model(steps: int, said: str) -> None:
 def test_an_advantage_that_is_no_number_and_an_overflow_in_the_backward_pass() -> None:
     trainer = solo()
     broken = [replace(one, advantage=math.nan) for one in samples()]
-    with pytest.raises(TrainingError, match=r"the loss is nan, while all log-probabilities are finite: an advantage"):
+    with pytest.raises(TrainingError, match="the loss nan: an advantage, a weight or a term"):
         trainer.step(broken, GrpoSettings())
     own = [one.tolist() for one in trainer.scorer.logprobs(samples())]
     made = [
         replace(one, generator_logprobs=logprobs, token_weight=1e30)
         for one, logprobs in zip(samples(), own, strict=True)
     ]
-    with pytest.raises(TrainingError, match="close to the generator's: the backward pass overflows"):
+    with pytest.raises(TrainingError, match=": the backward pass overflows"):
         trainer.step(made, GrpoSettings())
 
 
@@ -151,7 +150,7 @@ def stored(tokens: int, max_distance: float | None) -> TrainingSample:
 
 def test_a_stored_sample_weighs_nothing_where_its_ratio_is_too_far_either_way() -> None:
     made = [stored(4, 0.5), stored(4, 0.5), stored(4, 0.5), stored(2, 0.5), stored(4, None)]
-    sums: Mapping[int, float] = {0: 1.9, 1: 2.1, 2: -2.1, 3: 1.9, 4: 50.0}  # half a nat for each of its tokens
+    sums = [1.9, 2.1, -2.1, 1.9, 50.0]  # half a nat for each of its tokens
     weighed = reweighed(made, sums, GroupWeights(torch.zeros(5, dtype=torch.float64)))
     assert [one.token_weight for one in weighed] == [0.25, 0.0, 0.0, 0.0, 0.25]
     share = far_share(weighed)

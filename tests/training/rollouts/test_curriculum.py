@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,9 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from curation.records import Domain
+from curation.records import Domain, PromptRequest
 from tests.training.optimisation.test_trainer import recipe
-from training.config import CollectorSettings, CurriculumSettings, RewardSettings
 from training.embedded_model.problems import Split
-from training.objectives.grpo import GrpoSettings
 from training.recipe import CuratedData
 from training.rollouts import curriculum
 from training.rollouts.curriculum import (
@@ -29,14 +28,13 @@ from training.rollouts.curriculum import (
     pool_gate,
     reward_plateau,
 )
-from training.rollouts.tasks import load_tasks
+from training.rollouts.tasks import TrainingTask, load_tasks
 
 PAPER: list[dict[str, Any]] = [
     {"until": "reward", "lengths": 16384, "n_batch": 8192, "n_async": 8192},
     {"until": "length", "lengths": 24576, "n_batch": 4096, "steps": 50},
     {"lengths": 32768, "n_batch": 2048, "n_async": 4096, "hard": True},
 ]
-REWARDS = RewardSettings(max_length=12384, length_cache=4000)
 
 
 @pytest.fixture
@@ -46,11 +44,29 @@ def short_window(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(curriculum, "LENGTH_MIN_GAIN", 0.02)
 
 
-def controller(table: dict[str, Any], problems: int | list[str] = 4, **more: Any) -> CurriculumController:
-    settings = CurriculumSettings.model_validate(table)
+def controller(
+    table: dict[str, Any],
+    problems: int | list[str] = 4,
+    deferred: Collection[str] = (),
+    levels: Mapping[str, str] | None = None,
+) -> CurriculumController:
     names = problems if isinstance(problems, list) else [f"p{number}" for number in range(problems)]
-    sizes = CollectorSettings(group_size=16, n_async=2048, n_batch=2048)
-    return CurriculumController(names, settings, REWARDS, GrpoSettings(), 1, sizes, **more)
+    made = recipe(
+        seed=1,
+        curriculum=table,
+        rewards={"max_length": 12384, "length_cache": 4000},
+        collector={"group_size": 16, "n_async": 2048, "n_batch": 2048},
+    )
+    tasks = {
+        name: TrainingTask(
+            PromptRequest(name, "1 + 1", Domain.MATH, "en"),
+            "2",
+            deferred=name in deferred,
+            level=(levels or {}).get(name),
+        )
+        for name in names
+    }
+    return CurriculumController(made, tasks)
 
 
 def after(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,18 +13,22 @@ import pytest
 from curation.policies.completions import TokenCompletion
 from curation.records import AttemptKey, Completion, Domain, Outcome, PromptRequest
 from curation.storage.attempts import AttemptStore
-from training.config import ObjectiveSettings
+from tests.training.optimisation.test_trainer import recipe
+from training.config import ObjectiveSettings, StoredSettings
 from training.objectives.sft import SftSettings
 from training.objectives.soft import SoftSettings
+from training.recipe import CuratedData, EmbeddedData
 from training.rewards import Reward
 from training.rollouts.rollouts import Rollout
 from training.rollouts.tasks import TrainingTask
-from training.stored.batches import StoredPlan
-from training.stored.settings import StoredSettings
-from training.stored.supply import StoredSupply, run_folders, stored_sources
+from training.stored.batches import StoredBatches
+from training.stored.supply import StoredSupply, stored_sources
 
 SOLVED = {"always": 8, "half": 4, "seldom": 1, "never": 0}
 """Correct attempts of 8, by problem."""
+
+
+NO_SETS = EmbeddedData(kind="embedded")
 
 
 class Judge:
@@ -72,7 +77,16 @@ def supply(
     tasks = {name: TrainingTask(PromptRequest(name, name, Domain.MATH, "en"), "1") for name in SOLVED}
     judge: Any = Judge()
     writer: Any = Writer()
-    made = StoredSupply(stored_sources([run]), tasks, judge, writer, settings, objective or SftSettings(), size, seed)
+    made = StoredSupply(
+        stored_sources((str(run),), NO_SETS, Path()),
+        tasks,
+        judge,
+        writer,
+        settings,
+        objective or SftSettings(),
+        size,
+        seed,
+    )
     asyncio.run(made.load())
     return made
 
@@ -129,11 +143,16 @@ def test_soft_takes_wrong_attempts_too_and_leaves_single_ones_out(run: Path) -> 
 
 
 def test_runs_are_those_that_the_sets_were_made_by(run: Path) -> None:
-    from training.recipe import CuratedData
-
     data = CuratedData(kind="curated", folders=(str(run / "curated"),))
-    assert run_folders((), data, Path()) == [run]
-    assert run_folders((run.name,), data, run.parent) == [run]
+    for runs, folder in (((), Path()), ((run.name,), run.parent)):
+        assert {source.run for source in stored_sources(runs, data, folder)} == {run}
+
+
+def plan_of(steps: int, **settings: Any) -> StoredBatches:
+    """Plan batches of 16 groups on 40 stored ones."""
+    found: Any = SimpleNamespace(epoch_groups=40)
+    sizes = {"group_size": 4, "n_batch": 64}
+    return StoredBatches(recipe(steps=steps, stored=settings, objective={"kind": "sft"}, collector=sizes), found)
 
 
 @pytest.mark.parametrize(
@@ -146,9 +165,9 @@ def test_runs_are_those_that_the_sets_were_made_by(run: Path) -> None:
     ],
 )
 def test_the_plan_says_how_many_groups_of_a_step_are_stored(settings: dict[str, Any], counts: list[int]) -> None:
-    plan = StoredPlan(StoredSettings(**settings), batch_groups=16, epoch_groups=40, most_steps=6)
+    plan = plan_of(6, **settings)
     assert [plan.count(step) for step in range(1, 7)] == counts
     assert [plan.before(step) for step in range(1, 8)] == [sum(counts[:step]) for step in range(7)]
     assert plan.steps == 6
-    only = StoredPlan(StoredSettings(only=True, epochs=2.0), batch_groups=16, epoch_groups=40, most_steps=100)
+    only = plan_of(100, only=True, epochs=2.0)
     assert only.steps == only.offline_steps == 5

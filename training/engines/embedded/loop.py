@@ -28,14 +28,16 @@ from curation.storage.stages import atomic_write
 from training.config import ObjectiveSettings
 from training.engines.embedded.heartbeat import COLLECTING, EVALUATING, SAVING, TRAINING, UPDATING, Heartbeat
 from training.engines.mirroring import RunMirror
-from training.evaluation.evaluate import (
+from training.evaluation.metrics import (
     EvaluationResult,
+    MetricsLogger,
+    SampledGroupStats,
     TextEvaluation,
+    Timer,
     summarise_evaluation,
     summarise_texts,
     text_samples,
 )
-from training.evaluation.metrics import MetricsLogger, SampledGroupStats, Timer
 from training.generation.generators import Generator
 from training.objectives.registry import objective_of
 from training.objectives.soft import learn_values
@@ -166,7 +168,7 @@ class TrainingLoop:
         impossible, sentence = impossible_tokens(batch.groups)
         if impossible:
             self.logger.log_message(f"step {self.step + 1}: {sentence}; they are left out")
-        objective = self.curriculum.objective
+        objective = recipe.objective
         started_at = monotonic()
         minibatches = await self._on_thread(self._minibatches, batch, objective)
         self._timer.add_trainer_time(monotonic() - started_at)

@@ -54,8 +54,7 @@ from training.engines.embedded.preflight import Preflight, context_of
 from training.engines.embedded.servers import generator_servers, served
 from training.engines.mirroring import RunMirror, claim_folder
 from training.engines.processes import PATIENCE_S
-from training.evaluation.metrics import MetricsLogger
-from training.evaluation.monitors import open_monitors
+from training.evaluation.metrics import MetricsLogger, open_monitors
 from training.generation.generators import Generator, TorchGenerator
 from training.generation.weight_transfer import Way
 from training.objectives.registry import needs_of
@@ -67,7 +66,7 @@ from training.optimisation.scoring import ReferencePolicy, require_same_tokens
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog
-from training.rollouts.curriculum import open_curriculum
+from training.rollouts.curriculum import CurriculumController
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import MAX_QUESTIONS, DoubtfulVerdicts, Verifiers, verifier_workers
@@ -113,13 +112,15 @@ def train(
 def _open_trainer(recipe: TrainRecipe, recipe_folder: Path, folder: Path, context: DistributedContext) -> Trainer:
     """Return the trainer with the reference policy and the teacher that its objective needs."""
     trainer, needs = Trainer(folder, recipe, context), needs_of(recipe.objective)
+    reference = teacher = None
     if needs.uses_reference:
-        reference = resolve_model(recipe.reference_model, recipe_folder)
-        trainer.reference = ReferencePolicy(reference, recipe, context, trainer.model.config.vocab_size)
+        place = resolve_model(recipe.reference_model, recipe_folder)
+        reference = ReferencePolicy(place, recipe, context, trainer.model.config.vocab_size)
     if needs.teacher is not None:
-        teacher = resolve_model(recipe.teacher_model, recipe_folder)
-        require_same_tokens(teacher, folder)
-        trainer.ask(ReferencePolicy(teacher, recipe, context, None))
+        place = resolve_model(recipe.teacher_model, recipe_folder)
+        require_same_tokens(place, folder)
+        teacher = ReferencePolicy(place, recipe, context, None, "teacher")
+    trainer.ask(reference, teacher)
     return trainer
 
 
@@ -193,7 +194,7 @@ def _run_rank_zero(
     preflight = Preflight(recipe, stops, trainer, prompts, tasks) if recipe.checks else None
     if preflight is not None:
         require_passed(preflight.before_generation(), recipe.trained.model)
-    curriculum = open_curriculum(recipe, tasks)
+    curriculum = CurriculumController(recipe, tasks)
     values: dict[str, float] = {}
     if isinstance(recipe.objective, SoftSettings) and trainer.reference is not None:
         reference = f"{recipe.reference_model}@{trainer.reference.revision}"

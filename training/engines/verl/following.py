@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from training.engines.verl.configuration import NAME, steps_file
-from training.evaluation.metrics import MetricsLogger
-from training.evaluation.monitors import Monitor
+from training.evaluation.metrics import MetricsLogger, Monitor
 from training.optimisation.checkpoint import JsonlLog
 
 NAMES: Mapping[str, str] = {

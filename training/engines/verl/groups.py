@@ -23,7 +23,7 @@ from training.objectives.registry import objective_of
 from training.optimisation.checkpoint import JsonlLog
 from training.recipe import TrainRecipe
 from training.rewards import COMPONENTS, Reward
-from training.rollouts.curriculum import open_curriculum
+from training.rollouts.curriculum import CurriculumController
 from training.rollouts.rollout_scheduler import GroupDecision
 from training.rollouts.tasks import TrainingTask, load_tasks
 
@@ -62,7 +62,7 @@ class GroupLedger:
 
     def __init__(self, recipe: TrainRecipe, tasks: Mapping[str, TrainingTask], out: Path) -> None:
         self._recipe = recipe
-        self.curriculum = open_curriculum(recipe, tasks)
+        self.curriculum = CurriculumController(recipe, tasks)
         self._places = {problem: place for place, problem in enumerate(tasks)}
         self._logs = {name: JsonlLog(out / f"{name}.jsonl") for name in ("attempts", "changes")}
         self._decided: dict[str, GroupDecision] = {}

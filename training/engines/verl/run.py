@@ -44,7 +44,7 @@ from training.engines.verl.differences import refuse_what_differs, replacements
 from training.engines.verl.environment import RAY_TOKENS, process_environment, require_interpreter
 from training.engines.verl.following import MetricsFollower
 from training.engines.verl.stages import VerlStage, last_step, present_stage
-from training.evaluation.monitors import open_monitors
+from training.evaluation.metrics import open_monitors
 from training.optimisation.model import MARK, replaced, require_model
 from training.recipe import TrainRecipe
 from training.rollouts.tasks import load_tasks

@@ -15,7 +15,7 @@ from typing import Any
 
 from curation.storage.stages import atomic_write
 from training.recipe import TrainRecipe
-from training.rollouts.curriculum import CurriculumController, open_curriculum
+from training.rollouts.curriculum import CurriculumController
 
 STATE = "goldilocks.json"
 """Our state in a checkpoint of verl."""
@@ -52,7 +52,7 @@ def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
         if other > step:
             _remove(folder)
     remove_old(checkpoints, max(recipe.checkpoints.keep - 1, 1))
-    state, curriculum = saved_state(checkpoints), open_curriculum(recipe, {})
+    state, curriculum = saved_state(checkpoints), CurriculumController(recipe, {})
     if state is not None:
         curriculum.restore(state["curriculum"])
     stage = _stage_of(recipe, curriculum, step)
@@ -64,7 +64,7 @@ def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
 
 def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
     """Yield a recipe's stages in order, as known before a run."""
-    curriculum, began = open_curriculum(recipe, {}), 0
+    curriculum, began = CurriculumController(recipe, {}), 0
     for number in range(max(len(recipe.stages), 1)):
         if number:
             curriculum.begin_stage(number)
@@ -102,7 +102,7 @@ def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, 
     steps = recipe.stages[number].steps if number + 1 < len(recipe.stages) else None
     began = own if began is None else began
     ends_at = recipe.steps if steps is None else min(began + steps, recipe.steps)
-    changes = {"rewards": curriculum.rewards, "objective": curriculum.objective, "collector": curriculum.collector}
+    changes = {"rewards": curriculum.rewards, "collector": curriculum.collector}
     return VerlStage(recipe.model_copy(update=changes), number, step, ends_at)
 
 

@@ -60,7 +60,7 @@ def _decide_twice(ledger: GroupLedger) -> None:
 def test_problems_come_in_the_curriculums_order_and_easy_ones_retire(tmp_path: Path) -> None:
     made = recipe(curriculum={})
     with closing(GroupLedger(made, TASKS, tmp_path)) as ledger:
-        alone = CurriculumController(TASKS, made.curriculum, made.rewards, made.objective, made.seed)
+        alone = CurriculumController(made, TASKS)
         names = list(TASKS)
         assert [names[ledger.draw()] for _ in range(8)] == [alone.draw_problem() for _ in range(8)]
         for number in range(8):

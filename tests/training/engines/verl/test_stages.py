@@ -126,7 +126,7 @@ def test_a_folder_tells_its_stage_and_an_unfinished_checkpoint_is_none(
 ) -> None:
     monkeypatch.setattr(rules, "PLATEAU_WINDOW", 4)
     made, out = recipe(tmp_path, checkpoints={"every": 2, "keep": 3}), tmp_path / "run"
-    curriculum = CurriculumController((), made.curriculum, made.rewards, made.objective, made.seed, made.collector)
+    curriculum = CurriculumController(made, {})
     first = checkpoint(out, 2, curriculum)
     for step in range(1, 5):
         curriculum.after_step(step, StepMeans(0.5, 25.0))
@@ -148,7 +148,7 @@ def test_a_folder_tells_its_stage_and_an_unfinished_checkpoint_is_none(
 
 def test_as_many_checkpoints_stay_as_the_recipe_keeps_and_none_that_a_resume_may_need(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    curriculum = CurriculumController((), None, recipe(tmp_path).rewards, recipe(tmp_path).objective, 0)
+    curriculum = CurriculumController(recipe(tmp_path, curriculum=None), {})
     folders = {step: checkpoint(out, step, curriculum) for step in (2, 4, 6, 8, 10)}
     shutil.rmtree(folders[2] / "actor")  # what verl removes of an old one
     (folders[10] / STATE).unlink()  # killed before our state was written
