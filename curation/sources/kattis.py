@@ -47,6 +47,7 @@ _VERDICTS = {
     "run_time_error": frozenset({CodeVerdict.RTE}),
     "rejected": frozenset(CodeVerdict) - {CodeVerdict.AC, CodeVerdict.NA, CodeVerdict.BROKEN},
 }
+_KINDS = {"interactive": "interactive", "multi-pass": "multi_pass", "scor": "scoring", "submit-answer": "scoring"}
 _UNJUDGED = ("interactive", "multi_pass", "scoring", "checker")
 _WORDS = {
     **{"CORRECT": CodeVerdict.AC, "ACCEPTED": CodeVerdict.AC, "WRONG_ANSWER": CodeVerdict.WA},
@@ -121,7 +122,8 @@ def read_package(path: Path) -> Package:
         reasons["image"] = "the statement shows a picture"
     if not tests:
         reasons["no_tests"] = "data/sample and data/secret hold no input with its answer"
-    reasons |= _kinds(metadata)
+    kind = f"{metadata.get('validation', '')} {metadata.get('type', '')}".lower()
+    reasons |= {word: f"problem.yaml: it is {keyword}" for keyword, word in _KINDS.items() if keyword in kind}
     comparison, checker, refused = _judging(path, metadata)
     if refused is not None:
         reasons["checker"] = refused
@@ -188,12 +190,6 @@ def _title(metadata: Mapping[str, Any], raw: str, name: str) -> str:
     match = re.search(r"\\problemname\{((?:[^{}]|\{[^{}]*\})+)\}", raw)
     title = _words(metadata.get("name"))
     return title or (match[1] if match and "\\problemyamlname" not in match[1] else name)
-
-
-def _kinds(metadata: Mapping[str, Any]) -> dict[str, str]:
-    description = f"{metadata.get('validation', '')} {metadata.get('type', '')}".lower()
-    words = {"interactive": "interactive", "multi-pass": "multi_pass", "scor": "scoring", "submit-answer": "scoring"}
-    return {word: f"problem.yaml: it is {keyword}" for keyword, word in words.items() if keyword in description}
 
 
 def _own_time_limit(path: Path, limits: Mapping[str, Any]) -> float | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from curation.options import split_options
 from curation.public_urls import public_text
 from curation.records import SourceError
 
@@ -141,22 +142,21 @@ def parse_options(value: Any, path: str) -> list[str] | None:
 
 
 def _lettered(value: Any) -> list[str] | None:
-    """Return the options of a text like "a ) 38 , b ) 27.675" or "(a) 38 (b) 27.675", from a without gaps, or None."""
+    """Return the options of a text like "a ) 38 , b ) 27.675" or "(a) 38 (b) 27.675", or None."""
     if not isinstance(value, str):
         return None
     text = value.strip()
     if text.startswith("[") and text.endswith("]"):
         return _listed(text)
     if _APART.match(text):
-        text = _THOUSANDS.sub(r"\1,\2", text)
-    return next((options for mark, gap in _LETTERINGS if (options := _parted(text, mark, gap)) is not None), None)
+        text = _THOUSANDS.sub(r"\1,\2", text.replace("( ", "("))
+    split = split_options(text)
+    return None if split is None or split.question else [option.rstrip(" ,;\n") for option in split.options]
 
 
 _APART = re.compile(r"[a-jA-J]\s+\)")
 """A letter apart from its bracket, as in MathQA."""
 _THOUSANDS = re.compile(r"(?<!\d)(\d{1,3}) , (\d{3})(?!\d)")
-_LETTERINGS = ((r"\(\s*{}\s*\)", r"[,;]?\s*"), (r"{}\s*\)", r"[,;\n]\s*"), (r"{}\s*[.:]", r"[,;\n]\s*"))
-"""How an option's letter is marked, and what precedes the next."""
 
 
 def _listed(text: str) -> list[str] | None:
@@ -164,25 +164,8 @@ def _listed(text: str) -> list[str] | None:
     try:
         items = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return _lettered(text[1:-1].strip())
+        return _lettered(text[1:-1])
     if not isinstance(items, list) or not items or not all(isinstance(item, str | int | float) for item in items):
         return None
     options = [str(item) for item in items]
     return _lettered(", ".join(options)) or (options if len(options) > 1 else None)
-
-
-def _parted(text: str, mark: str, gap: str) -> list[str] | None:
-    options: list[str] = []
-    rest = text
-    while (label := chr(97 + len(options))) <= "j":
-        first = re.match(mark.format(label), rest, re.IGNORECASE)
-        if first is None:
-            return None
-        rest = rest[first.end() :]
-        following = re.search(rf"{gap}(?={mark.format(chr(ord(label) + 1))})", rest, re.IGNORECASE)
-        if following is None:
-            options.append(rest.strip())
-            break
-        options.append(rest[: following.start()].strip())
-        rest = rest[following.end() :]
-    return options if len(options) >= 2 and all(options) else None
