@@ -270,23 +270,14 @@ def _call_of(text: str) -> tuple[str, str, str] | None:
     try:
         match ast.parse(text.strip()).body:
             case [ast.Assert(ast.Compare(ast.Call(ast.Name(name), args, []), [ast.Eq()], [right]), None)]:
-                values = [ast.literal_eval(arg) for arg in args]
-                expected = ast.literal_eval(right)
+                values = [ast.literal_eval(value) for value in (*args, right)]
+                *given, expected = map(json.dumps, values)
             case _:
                 return None
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         return None
-    if not all(_is_json(value) for value in (*values, expected)):
-        return None
-    return name, "\n".join(map(json.dumps, values)), json.dumps(expected)
-
-
-def _is_json(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(map(_is_json, value))
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
-    return value is None or isinstance(value, str | int | float)
+    is_json = [json.loads(text) for text in (*given, expected)] == values  # no tuples, and no keys but texts
+    return (name, "\n".join(given), expected) if is_json else None
 
 
 def _first_call(text: str) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.filters.statements import apply_rules, filter_statements
+from curation.filters.statements.filtering import apply_rules, filter_statements
 from curation.records import PROBLEM
 from tests.benchmarks.labelled_rows import KEEP, LABELS, load_elsewhere, row_hash
 from tests.places import SHARED_DATA

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 import flows.demo
-from curation.filters.statements import filter_statements
+from curation.filters.statements.filtering import filter_statements
 from curation.questions.doubtful_rows import DOUBTFUL_ROWS
 from curation.records import PROBLEM, PromptRequest
 from curation.translation.invariants import ProblemText, broken

@@ -15,7 +15,7 @@ import polars as pl
 
 from curation.filters.decontamination.overlap import OVERLAP, TEMPLATE, BenchmarkIndex, OverlapSettings, classify_hits
 from curation.filters.dedup import near
-from curation.filters.statements import apply_rules, filter_statements
+from curation.filters.statements.filtering import apply_rules, filter_statements
 from curation.questions.doubtful_rows import DOUBTFUL_ROWS, uncertain_rows
 from curation.questions.overlaps import ASK_FROM, NEAREST, OVERLAPS, near_pairs
 from curation.records import PROBLEM

@@ -23,6 +23,8 @@ from curation.filters.statements.expressions import STATEMENT, StatementRule
 from curation.filters.statements.rules import rules_for
 from curation.records import DROPPED, PROBLEM, DropReason
 
+VERSION = "statements@16"
+"""Changed whenever a decision could change."""
 STAGE = "statements"
 MULTIPLE_CHOICE = "multiple_choice"
 """The rule that finds multiple choice."""

@@ -6,7 +6,8 @@ import json
 
 import polars as pl
 
-from curation.filters.statements import classify, figures, filter_statements
+from curation.filters.statements import figures
+from curation.filters.statements.filtering import classify, filter_statements
 from curation.records import PROBLEM
 
 ASY = '[asy]\ndraw((0,0)--(3,0)--(3,4)--cycle);\nlabel("$(A)$ find also?", (1,1), S);\n[/asy]'

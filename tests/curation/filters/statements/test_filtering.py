@@ -6,7 +6,8 @@ import random
 
 import polars as pl
 
-from curation.filters.statements import StatementSettings, classify, filter_statements
+from curation.config import StatementSettings
+from curation.filters.statements.filtering import classify, filter_statements
 from curation.records import DROPPED, PROBLEM, DropReason
 
 
