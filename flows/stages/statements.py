@@ -28,8 +28,8 @@ def filter_statements(job: StageRun) -> StageResult:
         judged = own_rules.apply_own_rules(judged, rows, rules)
         shards, start = [], 0
         for frame in frames:
-            parts = filtering.split_rows(frame, judged.slice(start, frame.height))
-            shards.append(Shard(frame.height, {"kept": parts.kept, "dropped": parts.dropped}))
+            kept, dropped = filtering.split_rows(frame, judged.slice(start, frame.height))
+            shards.append(Shard(frame.height, {"kept": kept, "dropped": dropped}))
             start += frame.height
         return shards
 

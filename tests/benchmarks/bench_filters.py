@@ -80,8 +80,8 @@ def speed(problems: pl.DataFrame, count: int) -> tuple[float, float]:
     rows = problems.select(PROBLEM.names())
     many = pl.concat([rows] * (count // rows.height + 1)).head(count).rechunk()
     start, busy = time.perf_counter(), sum(os.times()[:4])
-    out = filter_statements(many)
-    assert out.kept.height + out.dropped.height == count
+    kept, dropped = filter_statements(many)
+    assert kept.height + dropped.height == count
     return count / (time.perf_counter() - start), count / (sum(os.times()[:4]) - busy)
 
 

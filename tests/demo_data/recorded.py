@@ -134,7 +134,7 @@ def recorded_votes() -> Iterator[dict[str, Any]]:
         ],
         schema=PROBLEM,
     )
-    kept = filter_statements(problems).kept
+    kept, _ = filter_statements(problems)
     asked, requests = DOUBTFUL_ROWS.select(kept)
     seen: set[str] = set()
     for at, request in zip(asked["at"], requests, strict=True):
