@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -179,21 +179,7 @@ class CodeColumns(Settings):
 REASONING_GYM = "reasoning_gym"
 """Package whose tasks are generators."""
 
-ROWS_PER_LEVEL = 100
-"""Default rows of each level of a procedural source."""
-
 _MADE_COLUMNS = ("level", "seed", "judged_by", "scorer", "reserved")
-
-
-class Made(NamedTuple):
-    """What makes a procedural source's rows."""
-
-    generator: str
-    parameters: tuple[Mapping[str, Any], ...]
-    """Of each level, from 1."""
-    rows_per_level: int
-    reserve_per_level: int
-    first_seed: int
 
 
 def _require_files(kind: str, path: str) -> None:
@@ -220,15 +206,14 @@ class Source(Settings):
     generator: str | None = Field(None, pattern=r"^.+:[A-Za-z_][A-Za-z0-9_]*$")
     """Generator of a procedural source, which runs with your rights: `reasoning_gym:TASK`, or `my_file.py:make`
     (docs/how-to/sources.md)."""
-    levels: Annotated[int, Field(ge=1)] | tuple[dict[str, Any], ...] | None = None
-    """Number of levels, or a list of the generator's parameters, as `[{ min_terms = 2 }, { min_terms = 4 }]`; 1 if
-    missing."""
-    rows_per_level: int | None = Field(None, ge=1)
-    """Rows per level; 100 if missing."""
-    reserve_per_level: int | None = Field(None, ge=0)
-    """Further rows per level (`reserved`), which refreshes draw; 0 if missing."""
-    first_seed: int | None = Field(None, ge=0)
-    """Seed of the first row of each level; the next rows count on. From 0 if missing."""
+    levels: Annotated[int, Field(ge=1)] | tuple[dict[str, Any], ...] = 1
+    """Number of levels, or a list of the generator's parameters, as `[{ min_terms = 2 }, { min_terms = 4 }]`."""
+    rows_per_level: int = Field(100, ge=1)
+    """Rows per level."""
+    reserve_per_level: int = Field(0, ge=0)
+    """Further rows per level (`reserved`), which refreshes draw."""
+    first_seed: int = Field(0, ge=0)
+    """Seed of the first row of each level; the next rows count on."""
     subset: Names | None = None
     """Configurations of a hub data set."""
     split: Names = "train"
@@ -281,14 +266,14 @@ class Source(Settings):
         return {**table, "name": stem or "source"}
 
     @property
-    def made(self) -> Made | None:
-        """Return what makes a procedural source's rows; else None."""
-        if self.kind != "procedural":
-            return None
-        levels = 1 if self.levels is None else self.levels
-        parameters = ({},) * levels if isinstance(levels, int) else levels
-        sizes = (self.rows_per_level or ROWS_PER_LEVEL, self.reserve_per_level or 0, self.first_seed or 0)
-        return Made(self.generator or "", parameters, *sizes)
+    def is_made(self) -> bool:
+        """Return whether a generator makes the rows."""
+        return self.kind == "procedural"
+
+    @property
+    def parameters(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the generator's parameters by level, from 1."""
+        return ({},) * self.levels if isinstance(self.levels, int) else self.levels
 
     @property
     def joined(self) -> Source | None:
@@ -321,7 +306,7 @@ class Source(Settings):
         if self.files is not None and (self.kind != "dataset" or self.subset is not None):
             raise ValueError("`files` belongs to the kind `dataset`, without a `subset`; elsewhere `path` names them")
         _require_files(self.kind, self.path)
-        made = _MADE_COLUMNS if self.made is not None else ()
+        made = _MADE_COLUMNS if self.is_made else ()
         stated = (path for prior in self.prior_attempts for path in prior.paths)
         paths = dict.fromkeys((*self.columns.meta, *made, *stated))
         if len(paths) > len(self.columns.meta):  # set despite the frozen model, as the rows must keep them
@@ -329,10 +314,10 @@ class Source(Settings):
         return self
 
     def _require_levels(self) -> None:
-        if self.kind != "procedural":
+        if not self.is_made:
             names = ("generator", "levels", "rows_per_level", "reserve_per_level", "first_seed")
-            own = next((name for name in names if getattr(self, name) is not None), None)
-            if own is not None:
+            fields = type(self).model_fields
+            if own := next((name for name in names if getattr(self, name) != fields[name].default), None):
                 raise ValueError(f'`{own}` belongs to a source of `kind = "procedural"`')
             return
         if self.generator is None or self.path != self.generator:

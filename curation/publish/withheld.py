@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from curation.filters import statements
-from curation.filters.statements import StatementSettings
+from curation.config import StatementSettings
+from curation.filters.statements import filtering as statements
 from curation.licenses import UNKNOWN
 from curation.programs.language_variants import FUNCTION_LINE, LINES, variant_meta, variant_statement
 

@@ -15,8 +15,8 @@ from typing import Any
 import polars as pl
 
 from curation.config import StatementSettings
-from curation.filters import statements
 from curation.filters.multiple_choice import sound_option, strip_markup
+from curation.filters.statements import filtering as statements
 from curation.languages.vocabulary import one_of
 from curation.options import split_options
 from curation.prompts.base import stored_prompt

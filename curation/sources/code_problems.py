@@ -69,22 +69,17 @@ class CodeTables:
 
 
 def package_row(package: Package) -> Row:
-    """Return a package as a row, with ``not_usable``: reasons or null."""
+    """Return a package as a row; its statement ends in the sample tests."""
+    samples = package.problem.tests[: package.samples]
+    pairs = [(test.input.decode("utf-8", "replace"), test.output.decode("utf-8", "replace")) for test in samples]
+    statement = "\n\n".join((f"# {package.title}", package.statement, *_examples(pairs)))
     return {
-        "statement": f"# {package.title}\n\n{package.statement}" if package.statement else None,
+        "statement": statement if package.statement else None,
         "name": package.name,
         "title": package.title,
         "license": package.license,
         "source": package.source,
-        "not_usable": dict(package.reasons) or None,
     }
-
-
-def format_samples(package: Package) -> str:
-    """Return the package's sample tests under Markdown headings."""
-    samples = package.problem.tests[: package.samples]
-    pairs = [(test.input.decode("utf-8", "replace"), test.output.decode("utf-8", "replace")) for test in samples]
-    return "\n\n".join(_examples(pairs))
 
 
 def package_tables(ids: Sequence[str], packages: Sequence[Package], processes: bool = False) -> CodeTables:
@@ -212,25 +207,30 @@ def parse_tests(row: Row, part: TestColumns, function: str | None = None) -> lis
     packed = _unpacked(row, part.path) if part.path is not None else row
     if packed is None or packed == "":
         return []
-    if isinstance(packed, Mapping):
-        inputs, outputs = packed.get(part.inputs), packed.get(part.outputs)
-        if inputs is None and outputs is None:
-            return []
-        if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
-            raise BadRowError(
-                f"`{part.path}` should hold as many `{part.inputs}` as `{part.outputs}`, but holds "
-                f"{_shape(inputs)} and {_shape(outputs)}."
-            )
-        pairs = list(zip(inputs, outputs, strict=True))
-    elif isinstance(packed, list) and all(isinstance(item, Mapping) for item in packed):
-        pairs = [(item.get(part.inputs), item.get(part.outputs)) for item in packed]
-    elif _is_asserts(packed):
+    if _is_asserts(packed):
         return [(call[1], call[2]) for call in map(_call_of, packed) if call is not None]
-    else:
+    tests = _objects(packed, part.path, {"input": part.inputs, "output": part.outputs})
+    if tests is None:
         raise BadRowError(
             f"`{part.path}` is neither a list of objects, nor an object of lists, nor asserts: {packed!r:.80}."
         )
-    return [(_as_input(test_input, function), _as_output(expected)) for test_input, expected in pairs]
+    return [(_as_input(test["input"], function), _as_output(test["output"])) for test in tests]
+
+
+def _objects(packed: Any, path: str | None, names: Mapping[str, str]) -> list[dict[str, Any]] | None:
+    """Return the objects of a list, or of an object of lists, under other names; None if it is neither."""
+    if isinstance(packed, list) and all(isinstance(item, Mapping) for item in packed):
+        return [{key: item.get(name) for key, name in names.items()} for item in packed]
+    if not isinstance(packed, Mapping):
+        return None
+    lists = [packed.get(name) for name in names.values()]
+    sizes = [len(values) if isinstance(values, list) else type(values).__name__ for values in lists]
+    if all(values is None for values in lists):
+        return []
+    if type(sizes[0]) is not int or len(set(sizes)) > 1:
+        wanted, found = " as ".join(f"`{name}`" for name in names.values()), " and ".join(map(str, sizes))
+        raise BadRowError(f"`{path}` should hold as many {wanted}, but holds {found}.")
+    return [dict(zip(names, values, strict=True)) for values in zip(*lists, strict=True)]
 
 
 def _first_assert(row: Row, columns: CodeColumns) -> str | None:
@@ -270,23 +270,14 @@ def _call_of(text: str) -> tuple[str, str, str] | None:
     try:
         match ast.parse(text.strip()).body:
             case [ast.Assert(ast.Compare(ast.Call(ast.Name(name), args, []), [ast.Eq()], [right]), None)]:
-                values = [ast.literal_eval(arg) for arg in args]
-                expected = ast.literal_eval(right)
+                values = [ast.literal_eval(value) for value in (*args, right)]
+                *given, expected = map(json.dumps, values)
             case _:
                 return None
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         return None
-    if not all(_is_json(value) for value in (*values, expected)):
-        return None
-    return name, "\n".join(map(json.dumps, values)), json.dumps(expected)
-
-
-def _is_json(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(map(_is_json, value))
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
-    return value is None or isinstance(value, str | int | float)
+    is_json = [json.loads(text) for text in (*given, expected)] == values  # no tuples, and no keys but texts
+    return (name, "\n".join(given), expected) if is_json else None
 
 
 def _first_call(text: str) -> str:
@@ -337,30 +328,27 @@ def _solutions_of(
     return solutions[: part.limit]
 
 
-def _programs(row: Row, part: SolutionColumns) -> list[Mapping[str, Any]]:
+def _programs(row: Row, part: SolutionColumns) -> Sequence[Mapping[str, Any]]:
     packed = value_at(row, part.path)
     if isinstance(packed, str) and packed.strip() and packed.lstrip()[0] not in "[{":
         return [{"code": packed}]
     packed = _unpacked(row, part.path)
-    names = {"code": part.code, "language": part.language, "verdict": part.verdict}
     if packed is None or packed == "":
         return []
     if isinstance(packed, list) and part.code is None:
         return [{"code": item} for item in packed]
-    if isinstance(packed, list) and all(isinstance(item, Mapping) for item in packed):
-        return [{key: item.get(name) for key, name in names.items() if name is not None} for item in packed]
-    if isinstance(packed, Mapping) and part.code is not None:
-        lists: dict[str, Any] = {key: packed.get(name) for key, name in names.items() if name is not None}
-        if all(isinstance(values, list) and len(values) == len(lists["code"]) for values in lists.values()):
-            return [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
-    raise BadRowError(f"`{part.path}` does not hold programs in the recipe's form: {packed!r:.80}.")
+    names = {"code": part.code, "language": part.language, "verdict": part.verdict}
+    found = _objects(packed, part.path, {key: name for key, name in names.items() if name is not None})
+    if found is None or part.code is None:
+        raise BadRowError(f"`{part.path}` does not hold programs in the recipe's form: {packed!r:.80}.")
+    return found
 
 
 def _judging_of(row: Row, columns: CodeColumns) -> dict[str, Any]:
-    checker = _text(row, columns.checker)
+    checker, memory = _text(row, columns.checker), _limit(row, columns.memory_limit, _MEGABYTES, columns.memory_unit)
     return {
-        "time_limit_s": _seconds(row, columns.time_limit),
-        "memory_mb": _megabytes(row, columns),
+        "time_limit_s": _limit(row, columns.time_limit, _SECONDS),
+        "memory_mb": None if memory is None else max(1, round(memory)),
         "checker": checker,
         "checker_lang": "python" if checker else None,
         "checker_kind": "script" if checker else None,
@@ -429,26 +417,15 @@ def unpack_text(packed: str, limit: int = MAX_UNPACKED) -> str:
     return texts[0]
 
 
-def _seconds(row: Row, path: str | None) -> float | None:
+def _limit(row: Row, path: str | None, units: Mapping[str, float], unit: str = "") -> float | None:
+    """Return a limit by the unit in its text, or else ``unit``; None if it is missing or 0."""
     value = value_at(row, path) if path is not None else None
     if isinstance(value, Mapping):
         value = (value.get("seconds") or 0) + (value.get("nanos") or 0) / 1e9
-    return None if value in (None, "", 0) else _quantity(value, _SECONDS, "", f"`{path}`")
-
-
-def _megabytes(row: Row, columns: CodeColumns) -> int | None:
-    value = value_at(row, columns.memory_limit) if columns.memory_limit is not None else None
     if value in (None, "", 0):
         return None
-    return max(1, round(_quantity(value, _MEGABYTES, columns.memory_unit, f"`{columns.memory_limit}`")))
-
-
-def _quantity(value: Any, units: Mapping[str, float], unit: str, where: str) -> float:
     match = _QUANTITY.match(str(value))
-    if match is None or (match[2].lower() or unit) not in units:
-        raise BadRowError(f"{where} is not a number with a unit of {', '.join(filter(None, units))}: {value!r:.60}.")
-    return float(match[1]) * units[match[2].lower() or unit]
-
-
-def _shape(value: Any) -> str:
-    return f"{len(value)}" if isinstance(value, list) else type(value).__name__
+    factor = units.get(match[2].lower() or unit) if match is not None else None
+    if match is None or factor is None:
+        raise BadRowError(f"`{path}` is not a number with a unit of {', '.join(filter(None, units))}: {value!r:.60}.")
+    return float(match[1]) * factor

@@ -46,14 +46,15 @@ def raw_rows(path: Path, kind: str, batch_rows: int = 10_000, url: str = "") -> 
     name = url or path
     try:
         if kind == "parquet":
-            yield from _parquet_rows(path, name, batch_rows)
-        else:
-            with _opened(path) as file:
-                yield from (
-                    _csv_rows(name, file)
-                    if kind == "csv"
-                    else _json_rows(name, file, is_json=_JSON.search(path.name) is not None)
-                )
+            from pyarrow.parquet import ParquetFile
+
+            with ParquetFile(path) as table:
+                yield from arrow_rows(name, table.iter_batches(batch_size=batch_rows))
+            return
+        is_xz = path.suffix == ".xz"
+        with lzma.open(path) if is_xz else io.BufferedReader(pyarrow.input_stream(str(path)), 1 << 20) as file:
+            is_json = _JSON.search(path.name) is not None
+            yield from _csv_rows(name, file) if kind == "csv" else _json_rows(name, file, is_json=is_json)
     except FileNotFoundError as error:
         raise SourceError(f"{name}: there is no such file.") from error
     except PermissionError as error:
@@ -85,12 +86,6 @@ def kind_of(path: Path) -> Literal["jsonl", "csv", "parquet"]:
     if kind != "dataset":
         return kind
     raise SourceError(f"{path}: not a .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv file.")
-
-
-def _opened(path: Path) -> IO[bytes]:
-    import pyarrow
-
-    return lzma.open(path) if path.suffix == ".xz" else io.BufferedReader(pyarrow.input_stream(str(path)), 1 << 20)
 
 
 def _json_rows(name: Path | str, file: IO[bytes], *, is_json: bool) -> Iterator[RawRow]:
@@ -160,13 +155,6 @@ def _csv_rows(name: Path | str, file: IO[bytes]) -> Iterator[RawRow]:
                     yield RawRow(name, reader.line_num, orjson.dumps(fields), None, reason)
         except (csv.Error, UnicodeDecodeError) as error:
             raise SourceError(f"{name}, line {reader.line_num}: not readable as CSV ({error}); mend it.") from error
-
-
-def _parquet_rows(path: Path, name: Path | str, batch_rows: int) -> Iterator[RawRow]:
-    import pyarrow.parquet
-
-    with pyarrow.parquet.ParquetFile(path) as file:
-        yield from arrow_rows(name, file.iter_batches(batch_size=batch_rows))
 
 
 def arrow_rows(name: Path | str, tables: Iterable[Any]) -> Iterator[RawRow]:

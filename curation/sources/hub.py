@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -115,13 +114,12 @@ def _cached(note: Path) -> Any:
     import datasets
 
     try:
-        files = [(Path(name), int(size)) for name, size in json.loads(note.read_text(encoding="utf-8"))]
+        files = json.loads(note.read_text(encoding="utf-8"))
+        if not files or any(Path(file).stat().st_size != size for file, size in files):
+            return None
     except (OSError, ValueError, TypeError):
         return None
-    if not files or any(not file.is_file() or file.stat().st_size != size for file, size in files):
-        return None
-    parts = [datasets.Dataset.from_file(str(file)) for file, _ in files]
-    return parts[0] if len(parts) == 1 else datasets.concatenate_datasets(parts)
+    return datasets.concatenate_datasets([datasets.Dataset.from_file(file) for file, _ in files])
 
 
 def _loaded(source: Source, load: Any) -> Any:
@@ -136,7 +134,11 @@ def _what_to_do(source: Source, error: BaseException) -> str:
     import huggingface_hub.errors as hub_errors
     from datasets.exceptions import DatasetGenerationError
 
-    chain = list(_causes(error))
+    chain = list[BaseException]()
+    cause: BaseException | None = error
+    while cause is not None:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
     page = f"https://huggingface.co/datasets/{source.path}"
     if any(isinstance(cause, hub_errors.GatedRepoError) or "gated dataset" in str(cause) for cause in chain):
         return (
@@ -156,12 +158,6 @@ def _what_to_do(source: Source, error: BaseException) -> str:
         error = error.__cause__  # the error itself only states that there was one
     text = first_line(error)
     return f"cannot be loaded: {type(error).__name__}: {text}{'' if text.endswith('.') else '.'}"
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _named(source: Source) -> str:

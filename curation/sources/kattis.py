@@ -7,7 +7,7 @@ reason (``refused``, ``skipped``).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ MEMORY_MB = 2048
 """Default limit, not in the paper: BAPCtools' 2048, not problemtools' 1024, since much Python was written for PyPy,
 whose lists of numbers are a third of CPython's.
 """
+_STATEMENTS = ("problem.en.tex", "problem.tex", "problem.en.md", "problem.md")
 _CPP = frozenset({".cpp", ".cc", ".cxx", ".c++"})
 _PYTHON = frozenset({".py", ".py3"})
 _GRAMMAR = ".ctd"
@@ -47,6 +48,7 @@ _VERDICTS = {
     "run_time_error": frozenset({CodeVerdict.RTE}),
     "rejected": frozenset(CodeVerdict) - {CodeVerdict.AC, CodeVerdict.NA, CodeVerdict.BROKEN},
 }
+_KINDS = {"interactive": "interactive", "multi-pass": "multi_pass", "scor": "scoring", "submit-answer": "scoring"}
 _UNJUDGED = ("interactive", "multi_pass", "scoring", "checker")
 _WORDS = {
     **{"CORRECT": CodeVerdict.AC, "ACCEPTED": CodeVerdict.AC, "WRONG_ANSWER": CodeVerdict.WA},
@@ -111,7 +113,8 @@ def read_package(path: Path) -> Package:
         SourceError: the folder is no package.
     """
     metadata = _yaml(path / "problem.yaml")
-    statement_file = _statement(path)
+    places = (path / folder / name for folder in ("problem_statement", "statement") for name in _STATEMENTS)
+    statement_file = next((place for place in places if place.is_file()), None)
     raw = _text(statement_file) if statement_file is not None else ""
     tests, samples = _tests(path)
     reasons: dict[str, str] = {}
@@ -121,7 +124,8 @@ def read_package(path: Path) -> Package:
         reasons["image"] = "the statement shows a picture"
     if not tests:
         reasons["no_tests"] = "data/sample and data/secret hold no input with its answer"
-    reasons |= _kinds(metadata)
+    kind = f"{metadata.get('validation', '')} {metadata.get('type', '')}".lower()
+    reasons |= {word: f"problem.yaml: it is {keyword}" for keyword, word in _KINDS.items() if keyword in kind}
     comparison, checker, refused = _judging(path, metadata)
     if refused is not None:
         reasons["checker"] = refused
@@ -147,7 +151,7 @@ def read_package(path: Path) -> Package:
         problem=problem,
         validators=tuple(_validators(path)),
         samples=samples,
-        submissions=tuple(_submissions(path)),
+        submissions=tuple(_submission(file) for file in sorted((path / "submissions").glob("*/[!.]*"))),
         has_time_limit=time_limit is not None,
         reasons=reasons,
     )
@@ -190,12 +194,6 @@ def _title(metadata: Mapping[str, Any], raw: str, name: str) -> str:
     return title or (match[1] if match and "\\problemyamlname" not in match[1] else name)
 
 
-def _kinds(metadata: Mapping[str, Any]) -> dict[str, str]:
-    description = f"{metadata.get('validation', '')} {metadata.get('type', '')}".lower()
-    words = {"interactive": "interactive", "multi-pass": "multi_pass", "scor": "scoring", "submit-answer": "scoring"}
-    return {word: f"problem.yaml: it is {keyword}" for keyword, word in words.items() if keyword in description}
-
-
 def _own_time_limit(path: Path, limits: Mapping[str, Any]) -> float | None:
     own = _number(limits.get("time_limit"))
     if own is None and (path / ".timelimit").is_file():
@@ -205,12 +203,6 @@ def _own_time_limit(path: Path, limits: Mapping[str, Any]) -> float | None:
         match = re.search(r"^\s*timelimit\s*=\s*['\"]?([\d.]+)", _text(ini), re.MULTILINE)
         own = _number(match[1]) if match else None
     return own if own is not None and own > 0 else None
-
-
-def _statement(path: Path) -> Path | None:
-    names = ("problem.en.tex", "problem.tex", "problem.en.md", "problem.md")
-    places = (path / folder / name for folder in ("problem_statement", "statement") for name in names)
-    return next((place for place in places if place.is_file()), None)
 
 
 def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int]:
@@ -270,19 +262,13 @@ def _validators(path: Path) -> Iterator[Validator]:
 
 
 def _program(path: Path, flags: tuple[str, ...]) -> Checker | str:
-    if path.is_file():
-        return _of_files([path], flags)
-    entries = [entry for entry in sorted(path.iterdir()) if not entry.name.startswith(".")]
-    folders = [entry for entry in entries if entry.is_dir()]
-    files = [entry for entry in entries if entry.is_file()]
+    """Return a file's, a folder's or its only folder's checker, or why it cannot be used."""
+    entries = [path] if path.is_file() else sorted(path.glob("[!.]*"))
+    folders, files = [one for one in entries if one.is_dir()], [one for one in entries if one.is_file()]
     if folders and not any(file.suffix in _CPP | _PYTHON for file in files):
         if len(folders) > 1:
             return f"it has {len(folders)} checkers"
         files = [entry for entry in sorted(folders[0].iterdir()) if entry.is_file()]
-    return _of_files(files, flags)
-
-
-def _of_files(files: Sequence[Path], flags: tuple[str, ...]) -> Checker | str:
     if any(file.name in {"build", "run"} for file in files):
         return "its checker is built by a script of its own"
     cpp = [file.name for file in files if file.suffix in _CPP]
@@ -296,17 +282,9 @@ def _of_files(files: Sequence[Path], flags: tuple[str, ...]) -> Checker | str:
     return "its checker is neither C++ nor Python"
 
 
-def _submissions(path: Path) -> Iterator[PackagedSubmission]:
-    submissions = path / "submissions"
-    for folder in sorted(entry for entry in submissions.iterdir() if entry.is_dir()) if submissions.is_dir() else ():
-        for file in sorted(folder.iterdir()):
-            if not file.name.startswith("."):
-                yield _submission(file, folder.name)
-
-
-def _submission(file: Path, folder: str) -> PackagedSubmission:
-    name = f"{folder}/{file.name}"
-    expected = _VERDICTS.get(folder, frozenset())
+def _submission(file: Path) -> PackagedSubmission:
+    folder = file.parent.name
+    name, expected = f"{folder}/{file.name}", _VERDICTS.get(folder, frozenset())
     if not file.is_file():
         return PackagedSubmission(name, None, "", expected, "it consists of several files")
     code = _text(file)

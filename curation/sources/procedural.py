@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from curation.config.sources import REASONING_GYM, Made
+from curation.config.sources import REASONING_GYM, Source
 from curation.extras import require_extra
 from curation.plugins import load_plugin
 from curation.records import ConfigError, SourceError
@@ -49,57 +49,59 @@ def made_meta(made: Sequence[str]) -> pl.Expr:
     return own.str.json_decode(fields).alias("made")
 
 
-def made_rows(made: Made, folder: Path, source: str) -> Iterator[RawRow]:
+def made_rows(source: Source, folder: Path) -> Iterator[RawRow]:
     """Yield all levels' rows with `level`, `seed`, `judged_by` and, if the generator judges, `scorer`.
 
     Raises:
         SourceError: the generator fails, or is not deterministic.
     """
-    make, scorer = _maker(made, folder)[0], scorer_name(made, folder)
-    for level, parameters in enumerate(made.parameters, 1):
-        for number in range(rows := made.rows_per_level + made.reserve_per_level):
-            seed = made.first_seed + number
-            row = _made(make, parameters, level, seed, f"source {source}: {made.generator}")
-            if number == 0 and row != _made(make, parameters, level, seed, made.generator):
+    make, scorer = _maker(source.path, folder)[0], scorer_name(source.path, folder)
+    where = f"source {source.name}: {source.path}"
+    for level, parameters in enumerate(source.parameters, 1):
+        for number in range(rows := source.rows_per_level + source.reserve_per_level):
+            seed = source.first_seed + number
+            row = _made(make, parameters, level, seed, where)
+            if number == 0 and row != _made(make, parameters, level, seed, where):
                 raise SourceError(
-                    f"source {source}: {made.generator} makes two different rows of level {level} and seed {seed}; "
-                    "draw only from random.Random(seed)."
+                    f"{where} makes two different rows of level {level} and seed {seed}; draw only from "
+                    "random.Random(seed)."
                 )
             if scorer is not None and row["judged_by"] == BY_GENERATOR:
                 row["scorer"] = scorer.rpartition("/")[2]
-            row = {**row, "reserved": number >= made.rows_per_level}
+            row = {**row, "reserved": number >= source.rows_per_level}
             line = (level - 1) * rows + number + 1
             wrong = next((name for name in ("statement", "answer") if not isinstance(row.get(name), str)), None)
             reason = f"level {level}, seed {seed}: `{wrong}` is not text" if wrong else ""
-            yield RawRow(made.generator, line, None, None if wrong else row, reason)
+            yield RawRow(source.path, line, None, None if wrong else row, reason)
 
 
-def generator_digest(made: Made, folder: Path) -> str:
+def generator_digest(source: Source, folder: Path) -> str:
     """Return a hash of the generator's file or version, and its levels."""
-    levels = json.dumps([*made[1:]], sort_keys=True, default=list)
-    text = f"{VERSION} {_maker(made, folder)[1]} {made.generator} {levels}"
+    levels = [source.parameters, source.rows_per_level, source.reserve_per_level, source.first_seed]
+    text = f"{VERSION} {_maker(source.path, folder)[1]} {source.path} {json.dumps(levels, sort_keys=True)}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def scorer_name(made: Made, folder: Path) -> str | None:
+def scorer_name(generator: str, folder: Path) -> str | None:
     """Return the scorer in a generator's file (`my_file.py:score`), or None."""
-    place = made.generator.rpartition(":")[0]
+    place = generator.rpartition(":")[0]
     if not place.endswith(".py"):
         return None
     name = f"{place}:{SCORE}"
-    make = load_plugin(made.generator, folder).value
+    make = load_plugin(generator, folder).value
     return name if is_scorer(getattr(make, "__globals__", {}).get(SCORE)) else None
 
 
-def _maker(made: Made, folder: Path) -> tuple[Make, str]:
-    package, _, task = made.generator.rpartition(":")
+def _maker(generator: str, folder: Path) -> tuple[Make, str]:
+    package, _, task = generator.rpartition(":")
     if package == REASONING_GYM:
-        require_extra("procedural", f"generator = {made.generator!r}")
+        require_extra("procedural", f"generator = {generator!r}")
         return partial(_of_reasoning_gym, task), package_version("reasoning-gym")
-    plugin = load_plugin(made.generator, folder)
-    if not callable(plugin.value):
-        raise ConfigError(f"{made.generator} is not a function; write make(level, seed).")
-    return partial(_of_function, plugin.value), plugin.digest
+    plugin = load_plugin(generator, folder)
+    function = plugin.value
+    if not callable(function):
+        raise ConfigError(f"{generator} is not a function; write make(level, seed).")
+    return lambda parameters, level, seed: function(level=level, seed=seed, **parameters), plugin.digest
 
 
 def _made(make: Make, parameters: Mapping[str, Any], level: int, seed: int, where: str) -> dict[str, Any]:
@@ -113,10 +115,6 @@ def _made(make: Make, parameters: Mapping[str, Any], level: int, seed: int, wher
     if not isinstance(row, Mapping):
         raise SourceError(f"{where}, level {level}, seed {seed}: returned {type(row).__name__}, not a dictionary.")
     return {"judged_by": BY_VERIFIER, "scorer": None, **row, "level": level, "seed": seed}
-
-
-def _of_function(function: Callable[..., Row], parameters: Mapping[str, Any], level: int, seed: int) -> Row:
-    return function(level=level, seed=seed, **parameters)
 
 
 def _of_reasoning_gym(task: str, parameters: Mapping[str, Any], _level: int, seed: int) -> Row:

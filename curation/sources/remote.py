@@ -19,13 +19,12 @@ from curation.sources.rows import MissingSourceError
 from curation.storage.remote import file_system, is_url, local_path, remote_errors
 from curation.storage.stages import atomic_replace
 
-CONTENT = (
-    *("ETag", "etag", "version_id", "VersionId", "generation", "blob_id", "sha256", "md5Hash", "md5", "Content-MD5"),
-    *("Digest", "crc32c", "CRC"),
+CONTENT = tuple(
+    "ETag etag version_id VersionId generation blob_id sha256 md5Hash md5 Content-MD5 Digest crc32c CRC".split()
 )
 """File systems' names of values that change with a file's content."""
 
-TIMES = ("mtime", "LastModified", "last_modified", "Last-Modified", "updated", "last_commit", "created", "date_time")
+TIMES = tuple("mtime LastModified last_modified Last-Modified updated last_commit created date_time".split())
 """Names of the time of writing, used if `CONTENT` is missing."""
 
 

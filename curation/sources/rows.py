@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -121,68 +120,15 @@ def parse_options(value: Any, path: str) -> list[str] | None:
     """Return options of a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``."""
     if value is None or value == []:
         return None
-    lettered = _lettered(value[0] if isinstance(value, list) and len(value) == 1 else value)
-    if lettered is not None:
-        return lettered
     if isinstance(value, Mapping):
         labels: Any = value.get("label")
         texts: Any = value.get("text")
         is_listed = isinstance(labels, list) and isinstance(texts, list) and len(labels) == len(texts)
         pairs = zip(labels, texts, strict=True) if is_listed else value.items()
         value = [f"{label}) {text}" for label, text in pairs if is_listed or text is not None]
-    if isinstance(value, list) and value and all(isinstance(option, str) and _APART.match(option) for option in value):
-        value = _lettered(", ".join(value)) or value
     if not isinstance(value, list) or not all(isinstance(option, str | int | float) for option in value):
         raise BadRowError(f"`{path}` should be a list of options, but is {str(value)[:80]!r}.")
     options = [str(option) for option in value]
     if any(_SURROGATE.search(option) for option in options):
         raise BadRowError(f"`{path}` holds half of a surrogate pair: {str(options)[:80]!r}.")
     return options or None
-
-
-def _lettered(value: Any) -> list[str] | None:
-    """Return the options of a text like "a ) 38 , b ) 27.675" or "(a) 38 (b) 27.675", from a without gaps, or None."""
-    if not isinstance(value, str):
-        return None
-    text = value.strip()
-    if text.startswith("[") and text.endswith("]"):
-        return _listed(text)
-    if _APART.match(text):
-        text = _THOUSANDS.sub(r"\1,\2", text)
-    return next((options for mark, gap in _LETTERINGS if (options := _parted(text, mark, gap)) is not None), None)
-
-
-_APART = re.compile(r"[a-jA-J]\s+\)")
-"""A letter apart from its bracket, as in MathQA."""
-_THOUSANDS = re.compile(r"(?<!\d)(\d{1,3}) , (\d{3})(?!\d)")
-_LETTERINGS = ((r"\(\s*{}\s*\)", r"[,;]?\s*"), (r"{}\s*\)", r"[,;\n]\s*"), (r"{}\s*[.:]", r"[,;\n]\s*"))
-"""How an option's letter is marked, and what precedes the next."""
-
-
-def _listed(text: str) -> list[str] | None:
-    """Return items of a Python list, or options of another bracketed text."""
-    try:
-        items = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return _lettered(text[1:-1].strip())
-    if not isinstance(items, list) or not items or not all(isinstance(item, str | int | float) for item in items):
-        return None
-    options = [str(item) for item in items]
-    return _lettered(", ".join(options)) or (options if len(options) > 1 else None)
-
-
-def _parted(text: str, mark: str, gap: str) -> list[str] | None:
-    options: list[str] = []
-    rest = text
-    while (label := chr(97 + len(options))) <= "j":
-        first = re.match(mark.format(label), rest, re.IGNORECASE)
-        if first is None:
-            return None
-        rest = rest[first.end() :]
-        following = re.search(rf"{gap}(?={mark.format(chr(ord(label) + 1))})", rest, re.IGNORECASE)
-        if following is None:
-            options.append(rest.strip())
-            break
-        options.append(rest[: following.start()].strip())
-        rest = rest[following.end() :]
-    return options if len(options) >= 2 and all(options) else None

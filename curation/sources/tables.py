@@ -1,24 +1,47 @@
-"""Rows of files, data sets, Kattis packages or functions."""
+"""Rows of files, data sets, Kattis packages, generators, or a user's function (`kind = "python"`).
+
+A function runs with the user's rights; calls must yield equal rows in order, and only its file's digest identifies it.
+"""
 
 from __future__ import annotations
 
 import glob
 import hashlib
-from collections.abc import Iterator, Sequence
-from itertools import chain
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 from curation.config.sources import Source
+from curation.plugins import Plugin, PluginRef, find_plugin
 from curation.records import SourceError
 from curation.sources.files import arrow_rows, raw_rows
 from curation.sources.hub import dataset_state, load_dataset
 from curation.sources.kattis import find_packages
-from curation.sources.own_rows import find_rows, own_rows
 from curation.sources.procedural import generator_digest, made_rows
 from curation.sources.remote import fetched_files
 from curation.sources.rows import MissingSourceError, RawRow, TableState
 from curation.storage.remote import is_url, local_path
 from curation.storage.stages import file_digest
+
+
+@runtime_checkable
+class RowSource(Protocol):
+    """A function that yields rows, whose columns the source's column map names.
+
+    Example, in `rows.py` next to the recipe::
+
+        from pathlib import Path
+
+        def rows():
+            for line in (Path(__file__).parent / "sums.txt").open():
+                question, _, total = line.partition("=")
+                yield {"question": f"What is {question.strip()}?", "total": total.strip()}
+    """
+
+    def __call__(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the rows in order."""
+        ...
 
 
 def source_state(source: Source, folder: Path) -> TableState:
@@ -39,9 +62,9 @@ def _table_state(source: Source, folder: Path) -> TableState:
         listed = "\n".join(f"{file.relative_to(root)} {file_digest(file)}" for file in files)
         return TableState(hashlib.blake2b(listed.encode(), digest_size=16).hexdigest())
     if source.kind == "python":
-        return TableState(find_rows(source.path, folder, source.name).digest)
-    if source.made is not None:
-        return TableState(generator_digest(source.made, folder))
+        return TableState(_function(source, folder).digest)
+    if source.is_made:
+        return TableState(generator_digest(source, folder))
     return TableState("-".join(file_digest(file) for file in table_files(source, folder)))
 
 
@@ -52,12 +75,12 @@ def table_rows(source: Source, folder: Path, batch_rows: int, columns: Sequence[
     elif source.kind == "kattis":
         rows = _package_rows(source, folder)
     elif source.kind == "python":
-        rows = own_rows(source.path, folder, source.name)
-    elif source.made is not None:
-        rows = made_rows(source.made, folder, source.name)
+        rows = _own_rows(source, _function(source, folder).load())
+    elif source.is_made:
+        rows = made_rows(source, folder)
     else:
         files = table_files(source, folder).items()
-        rows = chain.from_iterable(raw_rows(file, source.kind, batch_rows, url) for file, url in files)
+        rows = itertools.chain.from_iterable(raw_rows(file, source.kind, batch_rows, url) for file, url in files)
     for position, raw in enumerate(rows):
         raw.position = position
         yield raw
@@ -91,6 +114,23 @@ def _package_rows(source: Source, folder: Path) -> Iterator[RawRow]:
         size = sum(file.stat().st_size for file in (package / "data").rglob("*") if file.is_file())
         content = (package / "problem.yaml").read_bytes()
         yield RawRow(package / "problem.yaml", 1, content, {"package": package}, size=size)
+
+
+def _function(source: Source, folder: Path) -> PluginRef:
+    return find_plugin(source.path, folder, f"source {source.name}", RowSource, "a function that yields rows")
+
+
+def _own_rows(source: Source, plugin: Plugin) -> Iterator[RawRow]:
+    """Yield a function's rows, counted from 1; an error of its own is a sentence."""
+    number = 0
+    try:
+        for number, row in enumerate(plugin.value(), 1):
+            is_row = isinstance(row, Mapping) and all(isinstance(column, str) for column in row)
+            reason = "" if is_row else f"{str(row)[:80]!r} is no dictionary with names of columns"
+            raw, given = (None, dict(row)) if is_row else (repr(row).encode(), None)
+            yield RawRow(plugin.path, number, raw, given, reason)
+    except Exception as error:
+        raise SourceError(f"source {source.name}: {plugin.failure(error)} (making row {number + 1}).") from error
 
 
 def _packages_folder(source: Source, folder: Path) -> Path:

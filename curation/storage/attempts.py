@@ -43,7 +43,6 @@ PART_BYTES = 64 * 1024 * 1024
 SYNC_S = 1.0
 """Seconds until added attempts outlast a power cut; they outlast any kill."""
 
-
 _REASON_LETTERS = 400
 
 
@@ -85,7 +84,7 @@ class KeyedStore:
             raise StoreError(f"{self.folder}: the attempts of {key.policy} are not there; run the recipe again.")
         self._journal = Journal(self.folder / "journal.jsonl", writable=create)
         self._part_of_problem = self._index(sorted(self.folder.glob("part-*.parquet")))
-        problems = pl.DataFrame({"problem": [problem for problem, _ in self._journal.names()]}, {"problem": pl.String})
+        problems = pl.DataFrame({"problem": [problem for problem, _ in self._journal.places]}, {"problem": pl.String})
         self._journal.drop(set(self._read_parts(problems.unique(), ["problem", "index"]).iter_rows()))
         self._synced = time.monotonic()
         self._same_in_all = {**asdict(key), **same_in_all}
@@ -93,7 +92,7 @@ class KeyedStore:
     @property
     def height(self) -> int:
         """Return the number of attempts."""
-        return int(self._part_of_problem["attempts"].sum()) + len(self._journal)
+        return int(self._part_of_problem["attempts"].sum()) + len(self._journal.places)
 
     @property
     def journal_bytes(self) -> int:
@@ -110,7 +109,7 @@ class KeyedStore:
     def compact(self, groups: Iterable[Sequence[str]] | None = None) -> None:
         """Move the journal's attempts into parts: all, or those of these groups of problems, by group."""
         names_of: dict[str, list[Name]] = {}
-        for name in self._journal.names():
+        for name in self._journal.places:
             names_of.setdefault(name[0], []).append(name)
         moved: set[Name] = set()
         for problems in [sorted(names_of)] if groups is None else groups:
@@ -153,11 +152,9 @@ class KeyedStore:
         columns = columns or self.schema.names()
         problem_frame = pl.DataFrame({"problem": problems}, schema={"problem": pl.String})
         attempts = self._read_parts(problem_frame, columns)
-        if len(self._journal):
-            requested = set(problems)
-            names = [name for name in self._journal.names() if name[0] in requested]
-            attempts = pl.concat([attempts, self._frame(names).select(columns)])
-        return attempts.sort("problem", "index")
+        requested = set(problems)
+        names = [name for name in self._journal.places if name[0] in requested]
+        return pl.concat([attempts, self._frame(names).select(columns)]).sort("problem", "index")
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
         """Yield all attempts in tables.
@@ -183,14 +180,14 @@ class KeyedStore:
         return {problem: indices for problem, indices in missing.items() if indices}
 
     def _batches(self, names: Sequence[Name]) -> Iterator[list[Name]]:
-        batch: list[Name] = []
-        size = 0
+        batch, size = list[Name](), 0
         for name in names:
-            if batch and size + self._journal.size(name) > PART_BYTES:
+            _, own = self._journal.places[name]
+            if batch and size + own > PART_BYTES:
                 yield batch
                 batch, size = [], 0
             batch.append(name)
-            size += self._journal.size(name)
+            size += own
         if batch:
             yield batch
 
@@ -243,11 +240,9 @@ class AttemptStore(KeyedStore):
 
     def add_refusals(self, refusals: Iterable[tuple[str, int, RequestRefused]]) -> None:
         """Record refused attempts."""
-        lines = [
-            [problem, index, refused.kind, refused.reason[:_REASON_LETTERS]] for problem, index, refused in refusals
-        ]
+        rows = ((problem, index, one.kind, one.reason[:_REASON_LETTERS]) for problem, index, one in refusals)
         with (self.folder / "refused.jsonl").open("a") as out:
-            out.write("".join(json.dumps(line) + "\n" for line in lines))
+            out.write("".join(json.dumps(row) + "\n" for row in rows))
 
 
 class VerdictStore(KeyedStore):

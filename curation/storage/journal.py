@@ -28,22 +28,12 @@ class Journal:
         self.path = path
         self._writable = writable
         self._handle: BinaryIO | None = None
-        self._places = {name: place for name, place, _ in self._lines()}
-        self.bytes = sum(size for _, size in self._places.values())
+        self.places = {name: place for name, place, _ in self._lines()}
+        """Start and size of each line, oldest first."""
+        self.bytes = sum(size for _, size in self.places.values())
         """The size of all whole lines."""
         if writable and path.exists() and self.bytes < path.stat().st_size:
             os.truncate(path, self.bytes)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def names(self) -> Iterator[Name]:
-        """Return the names, oldest first."""
-        return iter(self._places)
-
-    def size(self, name: Name) -> int:
-        """Return a line's bytes."""
-        return self._places[name][1]
 
     def add(self, lines: Iterable[tuple[Name, dict[str, Any]]]) -> None:
         """Write lines; raise `StoreError` for existing names, or if it was opened for reading."""
@@ -52,7 +42,7 @@ class Journal:
         content = bytearray()
         places: dict[Name, tuple[int, int]] = {}
         for name, line in lines:
-            if name in self._places or name in places:
+            if name in self.places or name in places:
                 raise StoreError(f"attempt {name} would be twice in {self.path}.")
             text = json.dumps([*name, line]).encode() + b"\n"
             places[name] = (self.bytes + len(content), len(text))
@@ -62,7 +52,7 @@ class Journal:
             self._handle = self.path.open("r+b", buffering=0)
         self._handle.seek(self.bytes)  # over what a full disk has torn
         self._handle.write(content)
-        self._places |= places
+        self.places |= places
         self.bytes += len(content)
 
     def sync(self) -> None:
@@ -72,11 +62,11 @@ class Journal:
 
     def read(self, names: Iterable[Name]) -> Iterator[dict[str, Any]]:
         """Read these lines."""
-        if not self._places:
+        if not self.places:
             return
         with self.path.open("rb") as handle:
             for name in names:
-                start, size = self._places[name]
+                start, size = self.places[name]
                 handle.seek(start)
                 yield json.loads(handle.read(size))[2]
 
@@ -86,19 +76,18 @@ class Journal:
 
     def drop(self, names: Container[Name]) -> None:
         """Remove these lines; a journal that is open for reading only forgets them."""
-        remaining = [name for name in self._places if name not in names]
-        if len(remaining) == len(self._places):
+        remaining = {name: place for name, place in self.places.items() if name not in names}
+        if len(remaining) == len(self.places):
             return
         if not self._writable:
-            self._places = {name: self._places[name] for name in remaining}
+            self.places = remaining
             return
         self.close()
         aside = self.path.with_name(f".aside-{self.path.name}")
         places: dict[Name, tuple[int, int]] = {}
         end = 0
         with self.path.open("rb") as old, aside.open("wb") as new:
-            for name in remaining:
-                start, size = self._places[name]
+            for name, (start, size) in remaining.items():
                 old.seek(start)
                 new.write(old.read(size))
                 places[name] = (end, size)
@@ -106,7 +95,7 @@ class Journal:
             new.flush()
             os.fsync(new.fileno())
         aside.replace(self.path)
-        self._places, self.bytes = places, end
+        self.places, self.bytes = places, end
         if not places:
             self.path.unlink()
 

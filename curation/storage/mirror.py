@@ -12,8 +12,7 @@ Invariants: a mark exists only while its files are complete; obsolete folders ar
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,14 +24,6 @@ from curation.storage.stages import file_digest
 OWNER = "mirror.json"
 BUCKETS = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "hf"))
 """Schemes without folders; making one would create even a misspelt bucket."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """A finished folder, and its unique name."""
-
-    name: str
-    folder: Path
 
 
 class Mirror:
@@ -69,15 +60,19 @@ class Mirror:
                     self._write(name, file.read_bytes())
                     self._logs[file] = digest
 
-    def copy_folders(self, kind: str, folders: Sequence[Finished]) -> None:
-        """Copy a kind's missing folders, oldest first; remove all others."""
+    def copy_folders(self, kind: str, folders: Mapping[str, Path]) -> None:
+        """Copy a kind's missing folders, by unique names, oldest first; remove all others."""
         with self._errors():
-            for finished in folders:
-                self._copy(f"{kind}/{finished.name}", finished.folder)
-            wanted = [one.name for one in folders if self._read(f"{kind}/{one.name}.json") is not None]
-            if wanted and (self._read(f"{kind}.json") or {}).get("newest") != wanted[-1]:
-                self._write(f"{kind}.json", json.dumps({"newest": wanted[-1]}).encode())
-            for name in self._names(kind) - {one.name for one in folders} if wanted else ():
+            for name, folder in folders.items():
+                self._copy(f"{kind}/{name}", folder)
+            copied = [name for name in folders if self._read(f"{kind}/{name}.json") is not None]
+            if not copied:
+                return
+            if (self._read(f"{kind}.json") or {}).get("newest") != copied[-1]:
+                self._write(f"{kind}.json", json.dumps({"newest": copied[-1]}).encode())
+            self._fs.invalidate_cache()
+            there = {str(path).rstrip("/").rpartition("/")[2] for path in self._fs.ls(self._at(kind), detail=False)}
+            for name in {name.removesuffix(".json") for name in there} - folders.keys():
                 self._remove(f"{kind}/{name}")
 
     def _copy(self, place: str, folder: Path) -> None:
@@ -105,13 +100,6 @@ class Mirror:
         for path in (f"{place}.json", place):
             if self._fs.exists(self._at(path)):
                 self._fs.rm(self._at(path), recursive=path == place)
-
-    def _names(self, kind: str) -> set[str]:
-        if not self._fs.exists(self._at(kind)):
-            return set()
-        self._fs.invalidate_cache()
-        found = {str(path).rstrip("/").rpartition("/")[2] for path in self._fs.ls(self._at(kind), detail=False)}
-        return {name.removesuffix(".json") for name in found}
 
     def _write(self, name: str, content: bytes) -> None:
         """Write a small file in one request."""

@@ -15,7 +15,7 @@ from curation.config import Source
 from curation.embeddings import require_embeddings
 from curation.filters.decontamination.files import contamination_file
 from curation.filters.decontamination.overlap import METHODS, OverlapSettings
-from curation.filters.statements import classify
+from curation.filters.statements.filtering import classify
 from curation.languages.identification import UNDETERMINED, identify_many
 from curation.publish.export_formats import FORMATS, export_set
 from curation.publish.export_formats.writing import failing_rows, require_format

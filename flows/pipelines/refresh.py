@@ -283,7 +283,7 @@ class LevelChoice:
 
 def drawn_levels(parts: RefreshParts, anchor: AnchorResult | None, band: Band) -> pl.DataFrame:
     """Return the rows drawn of sources with a reserve as `REFRESH_CHOICE`, and write the levels' choices."""
-    made = {source.name: source.made for source in parts.run.recipe.read_sources if source.made is not None}
+    made = {source.name: source for source in parts.run.recipe.read_sources if source.is_made}
     names = [name for name, how in made.items() if how.reserve_per_level]
     if not names:
         return REFRESH_CHOICE.to_frame()

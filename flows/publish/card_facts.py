@@ -9,7 +9,6 @@ from typing import Any
 import polars as pl
 
 from curation.config import Recipe, Source
-from curation.config.sources import Made
 from curation.filters.decontamination.overlap import OVERLAP
 from curation.filters.statements.rules import MEASURED
 from curation.public_urls import public_url
@@ -106,8 +105,8 @@ def _origins(run: Run, results: Results, curated: pl.LazyFrame) -> Iterator[Bloc
         if steps := _selection(source, held):
             seen = f", {count_phrase(held['rows'], 'row')} seen" if held.get("rows") else ""
             notes.append(f"Of {source.name}{seen}: {', '.join(steps)}.")
-        if source.made is not None:
-            notes.append(f"**Made, not collected.** {source.name}: {_made_words(source.made, source.name, curated)}.")
+        if source.is_made:
+            notes.append(f"**Made, not collected.** {source.name}: {_made_words(source, curated)}.")
     yield Table(("Source", "Licence", "State", "Rows read", "In the set", "Merged copies"), rows, "lllrrr")
     yield from notes
     if missing := [source.name for source in recipe.sources if source.name in recipe.left_out]:
@@ -129,14 +128,14 @@ def _selection(source: Source, held: Mapping[str, Any]) -> list[str]:
     return [*steps, f"at most {source.limit:,}"] if source.limit is not None else steps
 
 
-def _made_words(made: Made, name: str, curated: pl.LazyFrame) -> str:
+def _made_words(source: Source, curated: pl.LazyFrame) -> str:
     level = pl.col("meta").str.json_path_match("$.level").cast(pl.Int64).alias("level")
     is_variant = pl.col("meta").str.json_path_match("$.variant_of").is_not_null()
-    is_own = (pl.col("source") == name) & pl.col("translation_of").is_null() & ~is_variant
+    is_own = (pl.col("source") == source.name) & pl.col("translation_of").is_null() & ~is_variant
     own = curated.filter(is_own).select(level)
     counts = own.group_by("level").len().sort("level").collect(engine="streaming").iter_rows()
     inside = ", ".join(f"level {number}: {count:,}" for number, count in counts) or "none"
-    return f"{made_phrase(made)}; in the set {inside}"
+    return f"{made_phrase(source)}; in the set {inside}"
 
 
 def _with_published(decided: StageResult, exported: StageResult) -> Iterator[tuple[pl.DataFrame, pl.Series]]:

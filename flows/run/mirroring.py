@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 from curation.records import StoreError
-from curation.storage.mirror import Finished, Mirror
+from curation.storage.mirror import Mirror
 from flows.run.progress import METRICS, print_line
 from flows.run.run_folder import Run
 
@@ -52,4 +52,4 @@ def _copy(run: Run) -> None:
     mark = run.folder / CURATED / MARK
     if mark.is_file():
         name = hashlib.blake2b(mark.read_bytes(), digest_size=8).hexdigest()
-        mirror.copy_folders(CURATED, [Finished(name, run.folder / CURATED)])
+        mirror.copy_folders(CURATED, {name: run.folder / CURATED})

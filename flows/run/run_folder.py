@@ -50,11 +50,11 @@ class Run:
     @property
     def made_sources(self) -> list[str]:
         """Return the names of the procedural sources."""
-        return [source.name for source in self.recipe.read_sources if source.made is not None]
+        return [source.name for source in self.recipe.read_sources if source.is_made]
 
     def without_reserve(self, problems: pl.DataFrame) -> pl.DataFrame:
         """Return `PROBLEM` rows without the reserve; in a refresh all."""
-        has_reserve = any(made.reserve_per_level for one in self.recipe.read_sources if (made := one.made) is not None)
+        has_reserve = any(source.reserve_per_level for source in self.recipe.read_sources)
         if not has_reserve or self.version_folder is not None:
             return problems
         return problems.filter(~made_meta(self.made_sources).struct.field("reserved").fill_null(False))

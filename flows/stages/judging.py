@@ -41,7 +41,7 @@ def own_judges(run: Run) -> list[PluginRef]:
         ConfigError: a judge cannot be loaded.
     """
     home = code_folder(run)
-    made = [source.made for source in run.recipe.read_sources if source.made is not None]
+    made = [source.path for source in run.recipe.read_sources if source.is_made]
     scorers = [name for one in made if (name := scorer_name(one, home)) is not None]
     names = dict.fromkeys([*run.recipe.verify.judges, *scorers])
     return [find_judge(name, home) for name in names]

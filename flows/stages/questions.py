@@ -10,8 +10,8 @@ from functools import cache
 import polars as pl
 
 from curation.config import Recipe
-from curation.filters import statements
 from curation.filters.decontamination.overlap import HIT
+from curation.filters.statements import filtering as statements
 from curation.questions import QUESTIONS, overlaps
 from curation.questions.rewriting import ambiguous_ids
 from curation.questions.variants import STAGE, VariantChecks

@@ -32,7 +32,7 @@ def check_references(job: StageRun) -> StageResult:
     Later runs check again where the verifier failed.
     """
     problems = job.problems.folder
-    made = [source.name for source in job.recipe.read_sources if source.made is not None]
+    made = [source.name for source in job.recipe.read_sources if source.is_made]
     with open_judge(job.run) as judge:
         folder = job.open(f"{VERSION} {judge.version}", job.recipe.verify.digest(), job.problems)
 

@@ -13,7 +13,6 @@ from typing import Any
 import polars as pl
 
 from curation.config import Recipe, Source
-from curation.config.sources import Made
 from curation.licenses import UNKNOWN, conflict
 from curation.publish.withheld import is_withheld
 from curation.records import SourceError
@@ -150,14 +149,9 @@ def _problems_of_packages(source: Source, rows: Sequence[Row], positions: Sequen
     except SourceError as error:
         raise BadRowError(str(error)) from error
     described = [code_problems.package_row(package) for package in packages]
-    statements = []
-    for package, row in zip(packages, described, strict=True):
-        samples = code_problems.format_samples(package)
-        statements.append(f"{row['statement']}\n\n{samples}".rstrip() if row["statement"] is not None else None)
-    mapped = source.model_copy(
-        update={"columns": source.columns.model_copy(update={"meta": ("name", "title", "source"), "answer": None})}
-    )
-    frame = problems.problem_rows(mapped, described, positions, statements)
+    own = {"statement": "statement", "meta": ("name", "title", "source"), "answer": None}
+    mapped = source.model_copy(update={"columns": source.columns.model_copy(update=own)})
+    frame = problems.problem_rows(mapped, described, positions)
     licenses = pl.Series("license", [row["license"] or source.license for row in described], pl.String)
     code = code_problems.package_tables(frame["id"].to_list(), packages, source.processes)
     return _with_tables(frame.with_columns(licenses), code)
@@ -183,7 +177,7 @@ def require_not_written(run: Run, source: Source, home: Path) -> None:
     Raises:
         SourceError: it is there, or missing.
     """
-    if is_url(source.path) or source.made is not None or source.kind == "python":
+    if is_url(source.path) or source.is_made or source.kind == "python":
         return
     is_folder = source.kind in ("dataset", "kattis")
     for path in [home / source.path] if is_folder else tables.table_files(source, home):
@@ -191,21 +185,21 @@ def require_not_written(run: Run, source: Source, home: Path) -> None:
             raise SourceError(f"{path} is written by this run and cannot be its source too; give another --out.")
 
 
-def made_phrase(made: Made) -> str:
+def made_phrase(source: Source) -> str:
     """Return a procedural source's generator, levels and rows, in words."""
-    levels = len(made.parameters)
-    reserve = f" and {made.reserve_per_level:,} in reserve" if made.reserve_per_level else ""
-    each = f"{made.rows_per_level:,} rows{reserve}"
-    return f"`{made.generator}`, {levels:,} {'level' if levels == 1 else 'levels'} of {each}"
+    levels = len(source.parameters)
+    reserve = f" and {source.reserve_per_level:,} in reserve" if source.reserve_per_level else ""
+    each = f"{source.rows_per_level:,} rows{reserve}"
+    return f"`{source.generator}`, {levels:,} {'level' if levels == 1 else 'levels'} of {each}"
 
 
 def made_lines(run: Run) -> list[str]:
     """Return a sentence on each procedural source that was read."""
     states = read_states(SOURCES.folder_in(run))
     return [
-        f"made, not collected: {states[source.name]['joined']:,} rows of {source.name}, by {made_phrase(source.made)}"
+        f"made, not collected: {states[source.name]['joined']:,} rows of {source.name}, by {made_phrase(source)}"
         for source in run.recipe.read_sources
-        if source.made is not None and source.name in states
+        if source.is_made and source.name in states
     ]
 
 
@@ -218,7 +212,7 @@ def _describe(run: Run) -> Iterator[str]:
         joined = f", joined with {source.join.kind} {source.join.path}" if source.join else ""
         drawn = ", drawn by its quota" if source.quota else ""
         limit = f", at most {source.limit:,} rows" if source.limit else ""
-        made = f" ({made_phrase(source.made)})" if source.made else ""
+        made = f" ({made_phrase(source)})" if source.is_made else ""
         which = f"{made}{of_which}{joined}{drawn}{limit}"
         yield f"source {source.name}: {source.kind}{'' if made else f' {source.path}'}{which}, licence {source.license}"
 

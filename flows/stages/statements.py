@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from curation.filters import statements
+from curation.filters.statements import filtering, own_rules
 from curation.programs import filters
 from curation.storage.stages import Shard, read_shard
 from curation.verify.generator_scores import scorer_of
@@ -19,21 +19,21 @@ GROUP_ROWS = 40_000  # rows judged together, as each call compiles the rules ane
 def filter_statements(job: StageRun) -> StageResult:
     """Keep complete open problems with one answer, and drop others with reason and evidence."""
     settings, problems = job.recipe.statements, job.problems.folder
-    rules = [statements.find_rule(name, job.run.recipe_folder) for name in settings.rules]
+    rules = [own_rules.find_rule(name, job.run.recipe_folder) for name in settings.rules]
 
     def work(indices: Sequence[int]) -> list[Shard]:
         frames = [read_shard(problems, "kept", index) for index in indices]
         rows = pl.concat(frames)
-        judged = _of_the_verifier(statements.apply_rules(rows, settings), rows)
-        judged = statements.apply_own_rules(judged, rows, rules)
+        judged = _of_the_verifier(filtering.apply_rules(rows, settings), rows)
+        judged = own_rules.apply_own_rules(judged, rows, rules)
         shards, start = [], 0
         for frame in frames:
-            parts = statements.split_rows(frame, judged.slice(start, frame.height))
-            shards.append(Shard(frame.height, {"kept": parts.kept, "dropped": parts.dropped}))
+            kept, dropped = filtering.split_rows(frame, judged.slice(start, frame.height))
+            shards.append(Shard(frame.height, {"kept": kept, "dropped": dropped}))
             start += frame.height
         return shards
 
-    version = " ".join([statements.VERSION, *(rule.label for rule in rules)])
+    version = " ".join([filtering.VERSION, *(rule.label for rule in rules)])
     return job.by_groups(job.open(version, settings.digest(), job.problems), work, GROUP_ROWS)
 
 

@@ -30,7 +30,7 @@ import polars as pl
 
 from curation.programs.filters import clean_statement
 from curation.programs.language_variants import LINES
-from curation.sources.code_problems import format_samples, package_row
+from curation.sources.code_problems import package_row
 from curation.sources.kattis import Package, read_package
 from curation.storage.stages import read_manifest, read_table
 from curation.verify.programs.checkers import ReadyValidator, check_outputs, prepare_validator
@@ -54,8 +54,7 @@ def attempts(copies: list[Path]) -> list[dict[str, str]]:
     rows = []
     for path in copies:
         package = read_package(path)
-        row = package_row(package)
-        statement = clean_statement(f"{row['statement']}\n\n{format_samples(package)}".rstrip())
+        statement = clean_statement(package_row(package)["statement"])
         for language, line in LINES.items():
             own = [sub for sub in package.submissions if sub.lang is not None and sub.lang.value == language]
             drawn = [sub for sub in own if sub.accepted][:2] + [sub for sub in own if sub.rejected][:2]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.filters.statements import apply_rules, filter_statements
+from curation.filters.statements.filtering import apply_rules, filter_statements
 from curation.records import PROBLEM
 from tests.benchmarks.labelled_rows import KEEP, LABELS, load_elsewhere, row_hash
 from tests.places import SHARED_DATA
@@ -80,8 +80,8 @@ def speed(problems: pl.DataFrame, count: int) -> tuple[float, float]:
     rows = problems.select(PROBLEM.names())
     many = pl.concat([rows] * (count // rows.height + 1)).head(count).rechunk()
     start, busy = time.perf_counter(), sum(os.times()[:4])
-    out = filter_statements(many)
-    assert out.kept.height + out.dropped.height == count
+    kept, dropped = filter_statements(many)
+    assert kept.height + dropped.height == count
     return count / (time.perf_counter() - start), count / (sum(os.times()[:4]) - busy)
 
 

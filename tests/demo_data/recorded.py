@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 import flows.demo
-from curation.filters.statements import filter_statements
+from curation.filters.statements.filtering import filter_statements
 from curation.questions.doubtful_rows import DOUBTFUL_ROWS
 from curation.records import PROBLEM, PromptRequest
 from curation.translation.invariants import ProblemText, broken
@@ -134,7 +134,7 @@ def recorded_votes() -> Iterator[dict[str, Any]]:
         ],
         schema=PROBLEM,
     )
-    kept = filter_statements(problems).kept
+    kept, _ = filter_statements(problems)
     asked, requests = DOUBTFUL_ROWS.select(kept)
     seen: set[str] = set()
     for at, request in zip(asked["at"], requests, strict=True):

@@ -15,7 +15,7 @@ import polars as pl
 
 from curation.filters.decontamination.overlap import OVERLAP, TEMPLATE, BenchmarkIndex, OverlapSettings, classify_hits
 from curation.filters.dedup import near
-from curation.filters.statements import apply_rules, filter_statements
+from curation.filters.statements.filtering import apply_rules, filter_statements
 from curation.questions.doubtful_rows import DOUBTFUL_ROWS, uncertain_rows
 from curation.questions.overlaps import ASK_FROM, NEAREST, OVERLAPS, near_pairs
 from curation.records import PROBLEM
@@ -79,7 +79,7 @@ def uncertain() -> pl.DataFrame:
     problems = bench_filters.load(shared())
     labels = bench_filters.labelled(problems).select("id", bad=pl.col("label") != bench_filters.KEEP)
     labelled = problems.join(labels, on="id", how="inner")
-    kept = filter_statements(labelled.select(PROBLEM.names())).kept  # as the question finds them: choices opened
+    kept, _ = filter_statements(labelled.select(PROBLEM.names()))  # as the question finds them: choices opened
     known, requests = uncertain_rows(kept)
     place = kept.select("source", "row").with_row_index("at")
     asked = known.with_columns(request=pl.Series(requests, dtype=pl.Object)).join(place, on="at", maintain_order="left")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from curation.records import StoreError
-from curation.storage.mirror import Finished, Mirror
+from curation.storage.mirror import Mirror
 from curation.storage.stages import atomic_write
 from training.optimisation.checkpoint import whole_checkpoints
 from training.recipe import TrainRecipe
@@ -57,11 +57,11 @@ class RunMirror:
     def _copy(self) -> None:
         assert self._mirror is not None
         self._mirror.copy_logs(self._out, LOGS)
-        checkpoints = [Finished(folder.name, folder) for folder in whole_checkpoints(self._out)]
+        checkpoints = {folder.name: folder for folder in whole_checkpoints(self._out)}
         if checkpoints:
             self._mirror.copy_folders("checkpoints", checkpoints)
         if (self._out / "summary.json").exists() and (self._out / MODEL).is_dir():
-            self._mirror.copy_folders(MODEL, [Finished("last", self._out / MODEL)])
+            self._mirror.copy_folders(MODEL, {"last": self._out / MODEL})
 
 
 def claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool) -> None:

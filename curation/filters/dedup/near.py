@@ -80,12 +80,9 @@ def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold
     """
     verified = problems.filter(pl.col("verified"))["id"].to_list() if "verified" in problems.columns else []
     shards = _OneShard(problems if "lang" in problems.columns else problems.with_columns(lang=pl.lit(None, pl.String)))
-    scratch = ScratchFolder("near-dedup")
-    try:
-        ranks = source_ranks(shards, sources, verified)
-        pairs = similar_pairs(shards, ranks, Path(scratch.path), threshold)
-    finally:
-        scratch.remove()
+    ranks = source_ranks(shards, sources, verified)
+    with ScratchFolder("near-dedup") as scratch:
+        pairs = similar_pairs(shards, ranks, scratch, threshold)
     return cluster_members(shards, ranks, pairs, threshold)
 
 

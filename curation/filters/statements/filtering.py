@@ -10,7 +10,6 @@ Invariants:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from dataclasses import replace as with_changes
 
 import polars as pl
@@ -23,6 +22,8 @@ from curation.filters.statements.expressions import STATEMENT, StatementRule
 from curation.filters.statements.rules import rules_for
 from curation.records import DROPPED, PROBLEM, DropReason
 
+VERSION = "statements@16"
+"""Changed whenever a decision could change."""
 STAGE = "statements"
 MULTIPLE_CHOICE = "multiple_choice"
 """The rule that finds multiple choice."""
@@ -34,21 +35,15 @@ _VERDICT = pl.Schema({"_at": pl.UInt32, "rule": pl.String, "reason": pl.String, 
 _OPENED = pl.Schema({"_at": pl.UInt32(), **{name: PROBLEM[name] for name in ("statement", "answer", "choices")}})
 
 
-@dataclass(frozen=True, slots=True)
-class FilterResult:
-    """Kept rows (`PROBLEM`) and dropped ones (`DROPPED`)."""
-
-    kept: pl.DataFrame
-    dropped: pl.DataFrame
-
-
-def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None = None) -> FilterResult:
+def filter_statements(
+    problems: pl.DataFrame, settings: StatementSettings | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Apply the rules to math rows, and split them."""
     return split_rows(problems, apply_rules(problems, settings))
 
 
-def split_rows(problems: pl.DataFrame, judged: pl.DataFrame) -> FilterResult:
-    """Split rows by the result of `apply_rules`."""
+def split_rows(problems: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Split rows by the result of `apply_rules` into `PROBLEM` rows and `DROPPED` ones."""
     new = judged.select(pl.col(name).alias(f"_{name}") for name in _TEXTS)
     rows = problems.hstack(new).with_columns(
         judged["reason"],
@@ -60,7 +55,7 @@ def split_rows(problems: pl.DataFrame, judged: pl.DataFrame) -> FilterResult:
         *(_raw(name) for name in ("statement", "answer")), *(pl.col(f"_{name}").alias(name) for name in _TEXTS)
     )
     dropped = rows.filter(~is_kept).select(DROPPED.names()).cast(DROPPED)
-    return FilterResult(kept.select(PROBLEM.names()).cast(PROBLEM), dropped)
+    return kept.select(PROBLEM.names()).cast(PROBLEM), dropped
 
 
 def _raw(name: str) -> pl.Expr:

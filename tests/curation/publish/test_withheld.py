@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from curation.filters.statements import StatementSettings
+from curation.config import StatementSettings
 from curation.publish.withheld import is_withheld, restore_texts, source_texts, withhold_texts
 from curation.records import JUDGING, PROBLEM, TEST
 

@@ -13,7 +13,7 @@ from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
 from curation.records import StoreError
-from curation.storage.mirror import Finished, Mirror
+from curation.storage.mirror import Mirror
 from curation.storage.stages import file_digest
 
 
@@ -27,12 +27,12 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     fsspec.filesystem("memory").rm("/mirror", recursive=True)
 
 
-def folder(place: Path, **files: str) -> Finished:
+def folder(place: Path, **files: str) -> dict[str, Path]:
     for name, text in files.items():
         file = place / name.replace("__", "/")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    return Finished(place.name, place)
+    return {place.name: place}
 
 
 def whole(url: str, kind: str) -> dict[str, dict[str, str]]:
@@ -59,22 +59,22 @@ def test_finished_folders_are_there_with_their_marks_and_what_is_not_kept_goes(u
     first = folder(tmp_path / "step-1", state="one", weights__a="aaaa")
     mirror = Mirror(url, "r")
     mirror.claim()
-    mirror.copy_folders("checkpoints", [first])
+    mirror.copy_folders("checkpoints", first)
     assert whole(url, "checkpoints") == {"step-1": {"state": "one", "weights/a": "aaaa"}}
     second = folder(tmp_path / "step-2", state="two")
-    mirror.copy_folders("checkpoints", [second])
+    mirror.copy_folders("checkpoints", second)
     assert whole(url, "checkpoints") == {"step-2": {"state": "two"}}
     assert newest(url, "checkpoints") == "step-2"
     fs, root = fsspec.core.url_to_fs(url)
     mark = json.loads(fs.cat_file(f"{root}/checkpoints/step-2.json"))
-    assert mark["digests"] == {"state": file_digest(second.folder / "state")}
+    assert mark["digests"] == {"state": file_digest(tmp_path / "step-2" / "state")}
 
 
 def test_a_folder_is_copied_once_and_again_when_it_was_made_anew(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = folder(tmp_path / "step-1", state="one")
-    Mirror(url, "r").copy_folders("checkpoints", [one])
+    Mirror(url, "r").copy_folders("checkpoints", one)
     put: list[str] = []
     for kind in (LocalFileSystem, MemoryFileSystem):
         own = kind.put_file
@@ -83,10 +83,10 @@ def test_a_folder_is_copied_once_and_again_when_it_was_made_anew(
             "put_file",
             lambda fs, here, there, _own=own, **more: (put.append(here), _own(fs, here, there, **more)),
         )
-    Mirror(url, "r").copy_folders("checkpoints", [one])
+    Mirror(url, "r").copy_folders("checkpoints", one)
     assert put == []
     folder(tmp_path / "step-1", state="ONE")  # as long as before
-    Mirror(url, "r").copy_folders("checkpoints", [one])
+    Mirror(url, "r").copy_folders("checkpoints", one)
     assert whole(url, "checkpoints") == {"step-1": {"state": "ONE"}}
 
 
@@ -99,7 +99,7 @@ def test_wherever_it_is_killed_nothing_half_written_counts_and_the_next_copy_com
     url: str, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = folder(tmp_path / "a" / "step-1", state="one", weights="old")
-    Mirror(url, "r").copy_folders("checkpoints", [old])
+    Mirror(url, "r").copy_folders("checkpoints", old)
     new = folder(tmp_path / "a" / "step-2", state="two", weights="new", more="more")
     calls = 0
 
@@ -120,13 +120,13 @@ def test_wherever_it_is_killed_nothing_half_written_counts_and_the_next_copy_com
             for name in ("put_file", "rm"):
                 patch.setattr(kind, name, counted(getattr(kind, name), name == "put_file"))
         try:
-            Mirror(url, "r").copy_folders("checkpoints", [new])
+            Mirror(url, "r").copy_folders("checkpoints", new)
         except Killed:
             found = whole(url, "checkpoints")
             assert found.get("step-1", {"state": "one", "weights": "old"}) == {"state": "one", "weights": "old"}
             assert found.get("step-2", {}) in ({}, {"state": "two", "weights": "new", "more": "more"})
             assert found
-    Mirror(url, "r").copy_folders("checkpoints", [new])
+    Mirror(url, "r").copy_folders("checkpoints", new)
     assert whole(url, "checkpoints") == {"step-2": {"state": "two", "weights": "new", "more": "more"}}
     assert newest(url, "checkpoints") == "step-2"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from curation.config.sources import Made
+from curation.config import Source
 from curation.records import Outcome
 from curation.sources.procedural import made_rows, scorer_name
 from curation.verify.generator_scores import TaskScorer, scored_by_task
@@ -40,8 +40,13 @@ def task(reference: str, *found: str, scorer: str | None = None) -> JudgeTask:
     return JudgeTask("p", reference, "en", answers, statement="Draw.", scorer=scorer)
 
 
+def made(generator: str, parameters: dict[str, Any]) -> Source:
+    table = {"kind": "procedural", "generator": generator, "levels": (parameters,)}
+    return Source.model_validate({**table, "rows_per_level": 1, "first_seed": 3})
+
+
 def made_row(generator: str, folder: Path = Path(), **parameters: Any) -> dict[str, Any]:
-    (row,) = made_rows(Made(generator, (parameters,), 1, 0, 3), folder, "made")
+    (row,) = made_rows(made(generator, parameters), folder)
     assert row.row is not None
     return dict(row.row)
 
@@ -101,7 +106,7 @@ def test_a_task_that_makes_another_row_or_is_missing_fails_and_is_not_wrong() ->
 @pytest.mark.slow
 def test_the_scorer_judges_what_the_verifier_cannot_read_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "cells.py").write_text(GENERATOR)
-    assert scorer_name(Made("cells.py:make", ({},), 1, 0, 0), tmp_path) == "cells.py:score"
+    assert scorer_name("cells.py:make", tmp_path) == "cells.py:score"
     judges = [find_judge("cells.py:score", tmp_path)]
     with MathJudge(workers=1, judges=judges) as judge:
         unreadable, readable = judge.judge([task("#.|.#", ".##|.", "##", "#?"), task("12", "12", "21")])
@@ -117,5 +122,5 @@ def test_the_scorer_judges_what_the_verifier_cannot_read_and_nothing_else(tmp_pa
 
 def test_a_file_without_a_scorer_names_none(tmp_path: Path) -> None:
     (tmp_path / "cells.py").write_text(GENERATOR.replace("def score(row,", "def score(line,"))
-    assert scorer_name(Made("cells.py:make", ({},), 1, 0, 0), tmp_path) is None
-    assert scorer_name(Made("reasoning_gym:gcd", ({},), 1, 0, 0), tmp_path) is None
+    assert scorer_name("cells.py:make", tmp_path) is None
+    assert scorer_name("reasoning_gym:gcd", tmp_path) is None

@@ -94,8 +94,8 @@ def test_a_run_reads_from_and_copies_to_an_object_store_wherever_it_is_killed(
 COPY = """
 import sys
 from pathlib import Path
-from curation.storage.mirror import Finished, Mirror
-Mirror(sys.argv[1], "big").copy_folders("checkpoints", [Finished("step-1", Path(sys.argv[2]))])
+from curation.storage.mirror import Mirror
+Mirror(sys.argv[1], "big").copy_folders("checkpoints", {"step-1": Path(sys.argv[2])})
 """
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from curation.filters.statements import find_rule
+from curation.filters.statements.own_rules import find_rule
 from curation.publish.export_formats import export_set
 from curation.records import ConfigError, SourceError, problem_id
 from curation.scoring.scorer import Scorer, ScoringSettings

@@ -6,8 +6,8 @@ import random
 
 import polars as pl
 
-from curation.filters.statements import classify
 from curation.filters.statements.cleaning import clean_text, has_debris
+from curation.filters.statements.filtering import classify
 
 CLUTTER = {
     "12. Compute $x + 1$.": "Compute $x + 1$.",

@@ -6,7 +6,8 @@ import json
 
 import polars as pl
 
-from curation.filters.statements import classify, figures, filter_statements
+from curation.filters.statements import figures
+from curation.filters.statements.filtering import classify, filter_statements
 from curation.records import PROBLEM
 
 ASY = '[asy]\ndraw((0,0)--(3,0)--(3,4)--cycle);\nlabel("$(A)$ find also?", (1,1), S);\n[/asy]'
@@ -36,7 +37,7 @@ def problems(*statements: str, answer: str = "6", meta: str | None = None) -> pl
 
 def test_code_of_a_figure_is_the_figure_and_is_marked() -> None:
     texts = [f"{code}\n{QUESTION} {code}" for code in CODE.values()]
-    kept = filter_statements(problems(*texts, meta='{"level": 3}')).kept
+    kept, _ = filter_statements(problems(*texts, meta='{"level": 3}'))
     assert kept["statement"].to_list() == texts
     assert kept["raw_statement"].null_count() == len(texts)
     marks = [{"level": 3, "figure_code": [kind.partition(" ")[0]]} for kind in CODE]
@@ -53,9 +54,9 @@ def test_a_picture_that_is_not_there_is_missed() -> None:
         "[asy] draw((0,0)--(3,0)--(3,4)--cycle);",
         '[asy] label(graphic("figure.png"), (0,0)); [/asy]',
     )
-    found = filter_statements(problems(*(f"{QUESTION} {picture}" for picture in pictures), meta='{"level": 3}'))
-    assert found.dropped["reason"].to_list() == ["missing_figure"] * len(pictures)
-    assert set(found.dropped["meta"]) == {'{"level": 3}'}
+    _, dropped = filter_statements(problems(*(f"{QUESTION} {picture}" for picture in pictures), meta='{"level": 3}'))
+    assert dropped["reason"].to_list() == ["missing_figure"] * len(pictures)
+    assert set(dropped["meta"]) == {'{"level": 3}'}
 
 
 def test_a_question_is_opened_around_its_figure() -> None:

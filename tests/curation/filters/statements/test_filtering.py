@@ -6,7 +6,8 @@ import random
 
 import polars as pl
 
-from curation.filters.statements import StatementSettings, classify, filter_statements
+from curation.config import StatementSettings
+from curation.filters.statements.filtering import classify, filter_statements
 from curation.records import DROPPED, PROBLEM, DropReason
 
 
@@ -26,18 +27,18 @@ DIRTY = {"statement": "Compute $7 \\cdot 8$.\n\\end{problem}\n\\noindent", "answ
 
 def test_kept_and_dropped_in_their_schemas_and_in_order() -> None:
     frame = problems(OPEN, PROOF, CHOICE, WHICH, DIRTY)
-    out = filter_statements(frame)
-    assert out.kept.schema == PROBLEM
-    assert out.dropped.schema == DROPPED
-    assert out.kept["id"].to_list() == ["0", "2", "4"]
-    assert out.dropped["id"].to_list() == ["1", "3"]
-    assert out.dropped["reason"].to_list() == [DropReason.PROOF, DropReason.MULTIPLE_CHOICE]
-    assert out.dropped["stage"].unique().to_list() == ["statements"]
-    assert out.dropped["evidence"].to_list() == ["proof: Prove that", "multiple_choice: 7"]
+    kept, dropped = filter_statements(frame)
+    assert kept.schema == PROBLEM
+    assert dropped.schema == DROPPED
+    assert kept["id"].to_list() == ["0", "2", "4"]
+    assert dropped["id"].to_list() == ["1", "3"]
+    assert dropped["reason"].to_list() == [DropReason.PROOF, DropReason.MULTIPLE_CHOICE]
+    assert dropped["stage"].unique().to_list() == ["statements"]
+    assert dropped["evidence"].to_list() == ["proof: Prove that", "multiple_choice: 7"]
 
 
 def test_originals_are_kept_only_where_something_was_rewritten() -> None:
-    kept = filter_statements(problems(OPEN, CHOICE, DIRTY)).kept
+    kept, _ = filter_statements(problems(OPEN, CHOICE, DIRTY))
     assert kept["statement"].to_list() == ["What is $2 + 2$?", "What is $2 + 2$?", "Compute $7 \\cdot 8$."]
     assert kept["answer"].to_list() == ["4", "4", "56"]
     assert kept["raw_statement"].to_list() == [None, None, DIRTY["statement"]]
@@ -48,12 +49,12 @@ def test_originals_are_kept_only_where_something_was_rewritten() -> None:
 def test_a_dropped_row_is_handed_on_as_it_came() -> None:
     row = {"statement": "Prove that $7$ is prime.\n\\end{problem}", "answer": "QED\\\\", "choices": ["A. 1", "B. 2"]}
     frame = problems(row)
-    out = filter_statements(frame, StatementSettings(disabled=("multiple_choice",)))
-    assert out.dropped.select(PROBLEM.names()).equals(frame)
+    _, dropped = filter_statements(frame, StatementSettings(disabled=("multiple_choice",)))
+    assert dropped.select(PROBLEM.names()).equals(frame)
 
 
 def test_what_an_earlier_stage_kept_as_the_original_stays() -> None:
-    kept = filter_statements(problems({**DIRTY, "raw_statement": "the first", "raw_answer": None})).kept
+    kept, _ = filter_statements(problems({**DIRTY, "raw_statement": "the first", "raw_answer": None}))
     assert kept["raw_statement"].to_list() == ["the first"]
     assert kept["raw_answer"].to_list() == [DIRTY["answer"]]
 
@@ -67,15 +68,15 @@ WORDS = (
 
 def test_whatever_comes_in_is_kept_or_dropped() -> None:
     frame = problems(*drawn_rows(500))
-    out, again = filter_statements(frame), filter_statements(frame)
-    assert out.kept.equals(again.kept)
-    assert out.dropped.equals(again.dropped)
-    assert sorted([*out.kept["row"], *out.dropped["row"]]) == list(range(frame.height))
-    assert out.kept["row"].is_sorted()
-    assert out.dropped["row"].is_sorted()
-    assert out.dropped["reason"].null_count() == out.dropped["evidence"].null_count() == 0
-    assert set(out.dropped["reason"]) <= set(DropReason)
-    assert out.kept["choices"].null_count() + sum(c == [] for c in out.kept["choices"].to_list()) == out.kept.height
+    (kept, dropped), again = filter_statements(frame), filter_statements(frame)
+    assert kept.equals(again[0])
+    assert dropped.equals(again[1])
+    assert sorted([*kept["row"], *dropped["row"]]) == list(range(frame.height))
+    assert kept["row"].is_sorted()
+    assert dropped["row"].is_sorted()
+    assert dropped["reason"].null_count() == dropped["evidence"].null_count() == 0
+    assert set(dropped["reason"]) <= set(DropReason)
+    assert kept["choices"].null_count() + sum(c == [] for c in kept["choices"].to_list()) == kept.height
 
 
 OPTIONS = (

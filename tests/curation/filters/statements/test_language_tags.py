@@ -7,7 +7,7 @@ import json
 import polars as pl
 import pytest
 
-from curation.filters.statements import classify
+from curation.filters.statements.filtering import classify
 from curation.filters.statements.rules import another_language
 from curation.records import DropReason
 from tests.places import SHARED_DATA

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.filters.statements import RULES, StatementSettings, classify
+from curation.config import StatementSettings
+from curation.filters.statements.filtering import classify
+from curation.filters.statements.rules import RULES
 from curation.records import PROBLEM, DropReason
 
 ROWS = Path(__file__).parent / "rows.jsonl"
