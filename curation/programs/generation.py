@@ -84,13 +84,8 @@ class GeneratedTests:
     caught: Counter[int] = field(default_factory=Counter)
     inputs: int = 0
     refused: int = 0
-    sound: int = 0
     rounds: int = 0
     reason: str = ""
-
-    def counts(self) -> tuple[int, int, int, int, int, str]:
-        """Return the last columns of `POWER`."""
-        return self.inputs, self.refused, self.sound, len(self.tests), self.rounds, self.reason
 
 
 def vouching_of(unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouching:
@@ -317,7 +312,7 @@ class _Maker:
             kinds={at: f"{one.shape} {at}" if one.shape == DESIGNED else one.shape for at, one in by_index.items()},
             answers={index: test.output for index, test in by_index.items()},
         )
-        generated.sound, generated.caught = len(sound), before.copy()
+        generated.caught = before.copy()
         for test in (by_index[index] for index in selected):
             row = (self.unit.name, test.index, unpacked(test.packed), unpacked(test.output), test.origin)
             generated.tests.append(row)

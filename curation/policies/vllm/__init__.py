@@ -25,9 +25,6 @@ from curation.prompts import Prompt, plain_text
 from curation.records import Completion, PolicyError, PromptRequest, RequestRefused
 from curation.storage.scratch import ScratchFolder
 
-_PROMPTS = 4096
-"""Prompts with cached tokens, since a problem's attempts share one."""
-
 
 class Vllm(LivePolicy):
     """vLLM's engine as a `Policy`.
@@ -66,10 +63,6 @@ class Vllm(LivePolicy):
             "max_model_len": self.settings.max_model_len,
             "engine": f"vllm {vllm_version() or 'not installed'}",
         }
-
-    def _ask_with(self, prompt: Prompt | None) -> None:
-        super()._ask_with(prompt)
-        self._prompts: dict[tuple[str, ...], list[int]] = {}
 
     async def __aenter__(self) -> Self:
         self._require_gpus()
@@ -148,14 +141,6 @@ class Vllm(LivePolicy):
         self._sockets.remove()
 
     def _tokens(self, problem: PromptRequest) -> list[int]:
-        name = (problem.id, problem.statement, *itertools.chain(*problem.details.items()))
-        if name not in self._prompts:
-            if len(self._prompts) >= _PROMPTS:
-                self._prompts.clear()
-            self._prompts[name] = self._tokenised(problem)
-        return self._prompts[name]
-
-    def _tokenised(self, problem: PromptRequest) -> list[int]:
         tokenizer, messages = self._tokenizer, self._prompt.messages(problem)
         if getattr(tokenizer, "chat_template", None) is None:
             return list(tokenizer.encode(plain_text(messages)))
