@@ -39,11 +39,6 @@ class Endpoint(LivePolicy):
         self.servers = self._client.servers
 
     @property
-    def about(self) -> Mapping[str, Any]:
-        """Return what the store notes."""
-        return {**super().about, "revision": self.settings.revision}
-
-    @property
     def health(self) -> Mapping[str, float]:
         """Return `ServerClient.health`."""
         return self._client.health
