@@ -94,7 +94,7 @@ class Hunt:
             changed.code, changed.lang.value, count, f"{self._seed} {self._problem.id} {self._renewals}"
         )
         written = [Submission(CodeLang.PYTHON, code) for code in (self._written if self._mutants is None else ())]
-        submissions = [*written, *(Submission(changed.lang, code) for code in mutants)]
+        submissions = [*written, *(Submission(changed.lang, one.code) for one in mutants)]
         drawn = [  # numbers below 0 are no solution's
             Candidate(-1 - len(self._drawn) - at, submission, right=False)
             for at, submission in enumerate(submissions)

@@ -7,57 +7,207 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import io
 import itertools
 import random
 import re
-import tokenize
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 
-Token = tuple[int, int, str]
-"""Where it begins and ends, and its text."""
-
-Change = tuple[str, tuple[Token, ...]]
-"""A kind (``compare``, ``constant``, ``branch`` …), and what is replaced by which texts."""
-
-_COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
-_LOGIC = {"&&": "||", "||": "&&", "and": "or", "or": "and"}
-_ARITHMETIC = {"+": "-", "-": "+"}
-_TURNED = {"min": "max", "max": "min"}
-_CALLS = {"sorted": "list", "set": "list", "abs": "int"}
-_WHOLE = re.compile(r"\d{1,18}")
-_WIDTH = 1 << 31
-_CPP_TOKEN = re.compile(
-    r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:[^\n\\]|\\.|\\\n)*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
-    r"|[A-Za-z_]\w*|\.?\d(?:[\w.']|[eE][+-])*|<<=|>>=|<=>|->|\+\+|--|[-+*/%&|^=!<>]=|&&|\|\||<<|>>|::|\S",
-    re.DOTALL | re.MULTILINE,
-)
-_CPP_TYPES = frozenset(
-    "int long short char double float bool auto unsigned signed string void const size_t ll pii pair vector set map "
-    "queue deque stack array tuple multiset unordered_map unordered_set priority_queue greater less function template "
-    "numeric_limits static_cast reinterpret_cast bitset typename struct class hash complex optional".split()
-)
+Change = tuple[str, Callable[[], str]]
+"""A kind, and a function that makes the program."""
 
 
-def mutants_of(code: str, lang: str, count: int, seed: str) -> dict[str, str]:
-    """Return up to ``count`` mutants with the kinds of their changes; none for unreadable programs."""
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A changed program; ``kind`` is ``compare``, ``constant``, ``branch`` …"""
+
+    code: str
+    kind: str
+
+
+def mutants_of(code: str, lang: str, count: int, seed: str) -> list[Mutant]:
+    """Return up to ``count`` mutants; none for unreadable programs."""
     draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
-    by_kind: dict[str, list[tuple[Token, ...]]] = {}
-    for kind, places in _python_changes(code) if lang == "python" else _cpp_changes(code):
-        by_kind.setdefault(kind, []).append(places)
+    by_kind: dict[str, list[Callable[[], str]]] = {}
+    for kind, change in (python_changes if lang == "python" else cpp_changes)(code):
+        by_kind.setdefault(kind, []).append(change)
     for changes in by_kind.values():
         draw.shuffle(changes)
     kinds = sorted(by_kind)
     draw.shuffle(kinds)
-    mutants: dict[str, str] = {}
+    seen = {code}
+    mutants: list[Mutant] = []
     while len(mutants) < count and any(by_kind.values()):
         for kind in kinds:
             if by_kind[kind] and len(mutants) < count:
-                changed = _replaced(code, by_kind[kind].pop())
-                if changed != code and (lang != "python" or _is_python(changed)):
-                    mutants.setdefault(changed, kind)
+                changed = by_kind[kind].pop()()
+                if changed not in seen:
+                    seen.add(changed)
+                    mutants.append(Mutant(changed, kind))
     return mutants
+
+
+_PYTHON_COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+}
+_WIDTH = 1 << 31
+
+
+def python_changes(code: str) -> list[Change]:
+    """Return the program's possible changes (`Change`)."""
+    tree = _parsed(code)
+    if tree is None:
+        return []
+    return [
+        (kind, partial(_changed, code, place, number))
+        for place, node in enumerate(ast.walk(tree))
+        for number, (kind, _) in enumerate(_node_changes(node))
+    ]
+
+
+def _parsed(code: str) -> ast.Module | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(code)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+
+def _changed(code: str, place: int, number: int) -> str:
+    """Return the changed program, or the original if unwritable."""
+    tree = ast.parse(code)
+    node = next(node for at, node in enumerate(ast.walk(tree)) if at == place)
+    list(_node_changes(node))[number][1]()
+    try:
+        return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+    except (RecursionError, ValueError):
+        return code
+
+
+def _node_changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield the changes that a node allows, each made in place."""
+    if isinstance(node, ast.Compare):
+        for at, operator in enumerate(node.ops):
+            if type(operator) in _PYTHON_COMPARISONS:
+                yield "compare", partial(node.ops.__setitem__, at, _PYTHON_COMPARISONS[type(operator)]())
+    elif isinstance(node, ast.Constant) and type(node.value) is int:
+        yield "constant", partial(setattr, node, "value", node.value + 1)
+        yield "constant", partial(setattr, node, "value", node.value - 1)
+    elif isinstance(node, ast.BoolOp):
+        yield "logic", partial(setattr, node, "op", ast.And() if isinstance(node.op, ast.Or) else ast.Or())
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        yield "arithmetic", partial(setattr, node, "op", ast.Sub() if isinstance(node.op, ast.Add) else ast.Add())
+    elif isinstance(node, ast.Name) and node.id in _TURNED:
+        yield "extreme", partial(setattr, node, "id", _TURNED[node.id])
+    elif isinstance(node, ast.If | ast.IfExp):
+        yield "branch", partial(setattr, node, "test", ast.Constant(False))
+        yield "branch", partial(setattr, node, "test", ast.Constant(True))
+    elif isinstance(node, ast.Call):
+        yield from _call_changes(node)
+    for name in ("body", "orelse"):
+        block: list[ast.stmt] = body if isinstance(body := getattr(node, name, None), list) else []
+        for at, statement in enumerate(block):
+            if isinstance(statement, ast.Expr | ast.AugAssign | ast.Break | ast.Continue):
+                yield "statement", partial(block.__setitem__, at, ast.Pass())
+            if isinstance(statement, ast.AugAssign):
+                yield "overflow", partial(setattr, statement, "value", _wrapped(statement.value))
+
+
+def _call_changes(node: ast.Call) -> Iterator[tuple[str, Callable[[], None]]]:
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    if name == "range" and node.args:
+        end = min(1, len(node.args) - 1)
+        yield "range", partial(node.args.__setitem__, end, ast.BinOp(node.args[end], ast.Sub(), ast.Constant(1)))
+        if end:
+            yield "range", partial(node.args.__setitem__, 0, ast.BinOp(node.args[0], ast.Add(), ast.Constant(1)))
+    if name in ("sorted", "set", "abs") and len(node.args) == 1:
+        yield "call", partial(setattr, node, "func", ast.Name("list" if name != "abs" else "int", ast.Load()))
+
+
+def _wrapped(value: ast.expr) -> ast.expr:
+    """Return an expression that wraps at 32 bits."""
+    shifted = ast.BinOp(value, ast.Add(), ast.Constant(_WIDTH))
+    return ast.BinOp(
+        ast.BinOp(shifted, ast.Mod(), ast.Constant(2 * _WIDTH)), ast.Sub(), ast.Constant(_WIDTH)
+    )  # fmt: skip
+
+
+_TOKEN = re.compile(
+    r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:[^\n\\]|\\.|\\\n)*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
+    r"|[A-Za-z_]\w*|\.?\d(?:[\w.']|[eE][+-])*|<<=|>>=|<=>|->|\+\+|--|[-+*/%&|^=!<>]=|&&|\|\||<<|>>|::|\S",
+    re.DOTALL | re.MULTILINE,
+)
+_CPP_COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
+_LOGIC = {"&&": "||", "||": "&&"}
+_ARITHMETIC = {"+": "-", "-": "+"}
+_TURNED = {"min": "max", "max": "min"}
+_TYPES = frozenset(
+    "int long short char double float bool auto unsigned signed string void const size_t ll pii pair vector set map "
+    "queue deque stack array tuple multiset unordered_map unordered_set priority_queue greater less function template "
+    "numeric_limits static_cast reinterpret_cast bitset typename struct class hash complex optional".split()
+)
+_WHOLE = re.compile(r"\d{1,18}")
+
+Token = tuple[int, int, str]
+"""Where it begins and ends, and its text."""
+
+
+def cpp_changes(code: str) -> list[Change]:
+    """Return the program's possible changes (`Change`)."""
+    tokens = [(m.start(), m.end(), m[0]) for m in _TOKEN.finditer(code) if not m[0].lstrip().startswith(("//", "/*"))]
+    found: list[Change] = []
+
+    def offer(kind: str, begin: int, end: int, text: str) -> None:
+        found.append((kind, partial(_replaced, code, ((begin, end, text),))))
+
+    for at in range(1, len(tokens) - 1):
+        begin, end, text = tokens[at]
+        before, after = tokens[at - 1][2], tokens[at + 1][2]
+        if text in _CPP_COMPARISONS and _between_values(before, after) and not _in_angles(tokens, at):
+            offer("compare", begin, end, _CPP_COMPARISONS[text])
+        elif text in _LOGIC:
+            offer("logic", begin, end, _LOGIC[text])
+        elif text in _ARITHMETIC and _between_values(before, after):
+            offer("arithmetic", begin, end, _ARITHMETIC[text])
+        elif text in _TURNED and after == "(":
+            offer("extreme", begin, end, _TURNED[text])
+        elif _WHOLE.fullmatch(text) and before not in "[<":
+            offer("constant", begin, end, str(int(text) + 1))
+            offer("constant", begin, end, str(max(0, int(text) - 1)))
+        elif text in ("break", "continue") and after == ";":
+            offer("statement", begin, end, "")
+        elif text in ("if", "sort") and after == "(" and (close := _closing(tokens, at + 1)) is not None:
+            if text == "if":
+                offer("branch", tokens[at + 1][0], tokens[close][1], "(false)")
+                offer("branch", tokens[at + 1][0], tokens[close][1], "(true)")
+            elif tokens[close + 1 : close + 2] and tokens[close + 1][2] == ";":
+                offer("call", begin, tokens[close][1], "")
+    found += _narrowed(code, tokens)
+    return found
+
+
+def _narrowed(code: str, tokens: Sequence[Token]) -> list[Change]:
+    """Return the changes to 32-bit integers and to single precision."""
+    wide = [(begin, end, "int") for begin, end, text in tokens if text in ("int64_t", "uint64_t")]
+    for (begin, _, text), (_, end, further) in itertools.pairwise(tokens):
+        if text == further == "long":
+            wide.append((begin, end, "int"))
+    for begin, end, text in tokens:
+        if text.lstrip().startswith("#") and re.search(r"define\s+int\s+(?:long long|int64_t|ll)\b", text):
+            wide.append((begin, end, ""))
+        elif text.lstrip().startswith("#") and "long long" in text:
+            wide.append((begin, end, text.replace("long long", "int")))
+    real = [(begin, end, "float") for begin, end, text in tokens if text == "double"]
+    kinds = (("overflow", wide), ("precision", real))
+    return [(kind, partial(_replaced, code, tuple(sorted(places)))) for kind, places in kinds if places]
 
 
 def _replaced(code: str, places: Sequence[Token]) -> str:
@@ -69,136 +219,25 @@ def _replaced(code: str, places: Sequence[Token]) -> str:
     return "".join([*parts, code[last:]])
 
 
-def _simple_changes(tokens: Sequence[Token], at: int) -> Iterator[Change]:
-    """Yield the changes to a token that both languages have."""
-    begin, end, text = tokens[at]
-    is_operator = _is_value_before(tokens[at - 1][2]) and _is_value_after(tokens[at + 1][2])
-    table = {**_COMPARISONS, **_ARITHMETIC} if is_operator else {}
-    if text in table:
-        yield "compare" if text in _COMPARISONS else "arithmetic", ((begin, end, table[text]),)
-    elif text in _LOGIC:
-        yield "logic", ((begin, end, _LOGIC[text]),)
-    elif text in _TURNED and tokens[at + 1][2] == "(":
-        yield "extreme", ((begin, end, _TURNED[text]),)
-    elif _WHOLE.fullmatch(text):
-        yield "constant", ((begin, end, str(int(text) + 1)),)
-        yield "constant", ((begin, end, str(max(0, int(text) - 1))),)
-
-
-def _is_value_before(text: str) -> bool:
-    return text in (")", "]") or (re.fullmatch(r"[\w.]+", text) is not None and text not in _CPP_TYPES | {"return"})
-
-
-def _is_value_after(text: str) -> bool:
-    return text in ("(", "-", "*", "!") or re.fullmatch(r"[\w.']+", text) is not None
-
-
-def _python_changes(code: str) -> Iterator[Change]:
-    """Yield the program's possible changes."""
-    if not _is_python(code):
-        return
-    starts = [0, *itertools.accumulate(map(len, code.splitlines(keepends=True)))]
-    tokens: list[Token] = [(0, 0, "\n")]
-    for kind, text, (row, column), (end_row, end_column), _ in tokenize.generate_tokens(io.StringIO(code).readline):
-        if kind in (tokenize.NAME, tokenize.NUMBER, tokenize.OP, tokenize.NEWLINE):
-            text = "\n" if kind == tokenize.NEWLINE else text
-            tokens.append((starts[row - 1] + column, starts[end_row - 1] + end_column, text))
-    for at in range(1, len(tokens) - 1):
-        begin, end, text = tokens[at]
-        yield from _simple_changes(tokens, at)
-        if tokens[at - 1][2] in ("\n", ":", ";"):
-            yield from _statement_changes(code, tokens, at)
-        if text in ("if", "elif"):
-            close = _closing(tokens, at + 1, (":", "else"))
-            condition = tokens[at + 1][0], tokens[close - 1][1]
-            yield "branch", ((*condition, " False"),)
-            yield "branch", ((*condition, " True"),)
-        elif text == "range" and tokens[at + 1][2] == "(":
-            comma = _closing(tokens, at + 2, (",",))
-            last = comma if tokens[comma][2] != "," else _closing(tokens, comma + 1, (",",))
-            yield "range", ((tokens[last][0], tokens[last][0], " - 1"),)
-            if last != comma:
-                yield "range", ((tokens[at + 2][0], tokens[at + 2][0], "1 + "),)
-        elif text in _CALLS and tokens[at + 1][2] == "(":
-            yield "call", ((begin, end, _CALLS[text]),)
-
-
-def _statement_changes(code: str, tokens: Sequence[Token], at: int) -> Iterator[Change]:
-    """Yield the changes to a statement as a whole: it is left out, or adds a number of 32 bits."""
-    line = tokens[at : _closing(tokens, at, ("\n", ";"))]
-    words = [text for _, _, text in line]
-    begin, end = tokens[at][0], line[-1][1] if line else tokens[at][1]
-    update = next((place for place, text in enumerate(words) if re.fullmatch(r"(?!==|<=|>=|!=).+=", text)), None)
-    if words in (["break"], ["continue"]) or update is not None or (words[1:2] in (["("], ["."]) and "=" not in words):
-        yield "statement", ((begin, end, "pass"),)
-    if update is not None:
-        value = line[update + 1][0]
-        wrapped = f"(({code[value:end]}) + {_WIDTH}) % {2 * _WIDTH} - {_WIDTH}"
-        yield "overflow", ((value, end, wrapped),)
-
-
-def _is_python(code: str) -> bool:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            ast.parse(code)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True
-
-
-def _cpp_changes(code: str) -> Iterator[Change]:
-    """Yield the program's possible changes."""
-    found = ((match.start(), match.end(), match[0]) for match in _CPP_TOKEN.finditer(code))
-    tokens = [token for token in found if not token[2].lstrip().startswith(("//", "/*"))]
-    for at in range(1, len(tokens) - 1):
-        begin, _, text = tokens[at]
-        before, after = tokens[at - 1][2], tokens[at + 1][2]
-        is_in_type = after in _CPP_TYPES or _in_angles(tokens, at) or (_WHOLE.match(text) and before in "[<")
-        if not is_in_type:
-            yield from _simple_changes(tokens, at)
-        if text in ("break", "continue") and after == ";":
-            yield "statement", ((begin, tokens[at][1], ""),)
-        elif text in ("if", "sort") and after == "(":
-            close = _closing(tokens, at + 2, (")",))
-            end = tokens[close][1]
-            if text == "if":
-                yield "branch", ((tokens[at + 1][0], end, "(false)"),)
-                yield "branch", ((tokens[at + 1][0], end, "(true)"),)
-            elif tokens[close + 1 : close + 2] and tokens[close + 1][2] == ";":
-                yield "call", ((begin, end, ""),)
-    yield from _narrowed(tokens)
-
-
-def _narrowed(tokens: Sequence[Token]) -> Iterator[Change]:
-    """Yield the changes to 32-bit integers and to single precision."""
-    wide = [(begin, end, "int") for begin, end, text in tokens if text in ("int64_t", "uint64_t")]
-    for (begin, _, text), (_, end, further) in itertools.pairwise(tokens):
-        if text == further == "long":
-            wide.append((begin, end, "int"))
-    for begin, end, text in tokens:
-        if text.lstrip().startswith("#") and re.search(r"define\s+int\s+(?:long long|int64_t|ll)\b", text):
-            wide.append((begin, end, ""))
-        elif text.lstrip().startswith("#") and "long long" in text:
-            wide.append((begin, end, text.replace("long long", "int")))
-    real = [(begin, end, "float") for begin, end, text in tokens if text == "double"]
-    for kind, places in (("overflow", wide), ("precision", real)):
-        if places:
-            yield kind, tuple(sorted(places))
+def _between_values(before: str, after: str) -> bool:
+    left = before in (")", "]") or (re.fullmatch(r"[\w.]+", before) is not None and before not in _TYPES | {"return"})
+    return (
+        left and (after in ("(", "-", "*", "!") or re.fullmatch(r"[\w.']+", after) is not None) and after not in _TYPES
+    )
 
 
 def _in_angles(tokens: Sequence[Token], at: int) -> bool:
-    begin, _, text = tokens[at]
-    near = tokens[max(0, at - 4) : at + 5] if text in "<>" else ()
-    return any(token[2] in _CPP_TYPES and abs(token[0] - begin) < 12 for token in near)
+    text, begin = tokens[at][2], tokens[at][0]
+    if text not in "<>":
+        return False
+    close = [token for token in tokens[max(0, at - 4) : at + 5] if token[2] in _TYPES]
+    return bool(close) and any(abs(token[0] - begin) < 12 for token in close)
 
 
-def _closing(tokens: Sequence[Token], at: int, ends: Sequence[str]) -> int:
-    """Return the next of ``ends`` outside brackets, or the bracket that closes before it."""
+def _closing(tokens: Sequence[Token], at: int) -> int | None:
     depth = 0
-    for number in range(at, len(tokens) - 1):
-        text = tokens[number][2]
-        if depth == 0 and (text in ends or text in (")", "]", "}")):
+    for number in range(at, len(tokens)):
+        depth += (tokens[number][2] == "(") - (tokens[number][2] == ")")
+        if depth == 0:
             return number
-        depth += (text in ("(", "[", "{")) - (text in (")", "]", "}"))
-    return len(tokens) - 1
+    return None

@@ -8,6 +8,7 @@ no score; a speech cannot forge the mark of its lines.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +30,8 @@ SPEECH_LETTERS = 4000
 
 SIDES = ("reference", "rival")
 
+IN_PROBLEM, NOT_IN_PROBLEM = "[in the problem]", "[not in the problem]"
+
 SPEECH = stored_prompt("debates")
 
 JUDGE = Vote(name="debates", title="Debates", prompt=stored_prompt("debate_judge"), words=("a", "b"), votes=1)
@@ -47,6 +50,10 @@ DEBATE = pl.Schema(
         "transcript": pl.List(pl.Struct({"round": pl.Int32(), "side": pl.String(), "text": pl.String()})),
     }
 )
+
+_MARK = re.compile(r"\[\s*(?:not\s+)?in\s+the\s+problem\s*\]", re.IGNORECASE)
+_QUOTE = re.compile(r"<quote>(.*?)</quote>", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"</?quote>", re.IGNORECASE)
 
 
 class Speech(NamedTuple):
@@ -90,7 +97,7 @@ class Debate:
 
     def after(self, texts: Sequence[str | None]) -> Debate | None:
         """Return the debate after these responses; None without two speeches."""
-        cleaned = map(clean_speech, texts)
+        cleaned = [clean_speech(text, self.statement) for text in texts]
         number = len(self.speeches) // 2 + 1
         speeches = tuple(Speech(number, side, text) for side, text in enumerate(cleaned) if text)
         return replace(self, speeches=(*self.speeches, *speeches)) if len(speeches) == 2 else None
@@ -132,11 +139,20 @@ class Debate:
         }
 
 
-def clean_speech(text: str | None) -> str | None:
-    """Return a speech without thoughts and control characters, or None."""
+def clean_speech(text: str | None, statement: str) -> str | None:
+    """Return a speech without thoughts and forged marks, its quotes checked, or None."""
     answer = split_response(text).answer if text is not None else None
-    kept = (letter for letter in answer or "" if letter == "\n" or unicodedata.category(letter)[0] != "C")
-    return "".join(kept)[:SPEECH_LETTERS].strip() or None
+    if answer is None:
+        return None
+    kept = "".join(letter for letter in answer if letter == "\n" or unicodedata.category(letter)[0] != "C")
+    while _MARK.search(kept):
+        kept = _MARK.sub("", kept)
+
+    def mark(match: re.Match[str]) -> str:
+        quote = _flat(_TAG.sub("", match[1]))
+        return f'"{quote}" {IN_PROBLEM if quote and quote in _flat(statement) else NOT_IN_PROBLEM}'
+
+    return _TAG.sub("", _QUOTE.sub(mark, kept[:SPEECH_LETTERS])).strip() or None
 
 
 def _flat(text: str) -> str:

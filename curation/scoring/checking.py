@@ -95,5 +95,5 @@ def _program_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool
     code = found.code if isinstance(found, Submission) else given or None
     if code is None:
         return [], [nothing], True
-    mutants = list(mutants_of(code, str(lang), MUTANTS, problem.row["id"]))
+    mutants = [one.code for one in mutants_of(code, str(lang), MUTANTS, problem.row["id"])]
     return [fenced(lang, code)], [fenced(lang, one) for one in mutants] or [nothing], False

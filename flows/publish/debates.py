@@ -114,7 +114,7 @@ def _held(run: Run, judge: str, debater: str, debates: Sequence[Debate]) -> list
     budget = FailureBudget(1.0, ROUNDS * sides + len(VIEWS) * len(debates))  # refused: its pair gets no score
 
     def is_speech(text: str) -> bool:
-        return clean_speech(text) is not None
+        return clean_speech(text, "") is not None
 
     with (
         PolicySession(run, COMMAND, debater, budget, SPEECH, is_speech) as session,

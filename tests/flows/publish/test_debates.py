@@ -36,7 +36,7 @@ DEBATE = ("--debate", "judge", "--debater", "speaker")
 
 def speaker(request: PromptRequest) -> str | None:
     mine = request.statement.split("Your answer:\n\n> ")[1].split("\n")[0]
-    return f"<think>which?</think>It is {mine}." + ("" if mine in RIGHT else f"\n{HOSTILE}")
+    return f"<think>which?</think>It is {mine}. <quote>What is</quote>" + ("" if mine in RIGHT else f"\n{HOSTILE}")
 
 
 def judge(request: PromptRequest) -> str | None:
@@ -99,7 +99,7 @@ def test_disputes_are_judged_and_shown_and_nothing_is_decided(finished: Tiny, tm
     shown = goldilocks("review", debated_run.folder).out
     assert "debate on 91 against 90: the reference is right with probability 0.00" in shown
     assert "\x1b" not in shown
-    assert "round 1, for the reference: It is 56." in shown
+    assert 'round 1, for the reference: It is 56. "What is" [in the problem]' in shown
     assert "round 2, for the rival: It is 54." in shown
     assert "2 disputed" in shown, "evidence settles nothing"
     assert not (debated_run.folder / "review.jsonl").exists()
