@@ -298,21 +298,18 @@ class StoppingRule:
                 return more
         return remaining
 
-    def decided_after(self, outcomes: Iterable[AttemptOutcome]) -> int | None:
-        """Return the attempts until the stop, or None."""
-        tally = OutcomeTally()
-        for outcome, answer_class in outcomes:
-            if self.should_stop(tally.add(outcome, answer_class)):
-                return tally.counts.requested
-        return None
-
-    def ending(self, outcomes: Sequence[AttemptOutcome]) -> tuple[str | None, int]:
-        """Return the decision, and the attempts it took."""
+    def counts_at_stop(self, outcomes: Iterable[AttemptOutcome]) -> OutcomeCounts:
+        """Return the counts at the stop, or of all attempts before."""
         tally = OutcomeTally()
         for outcome, answer_class in outcomes:
             if self.should_stop(tally.add(outcome, answer_class)):
                 break
-        return self.decision(tally.counts), tally.counts.requested
+        return tally.counts
+
+    def ending(self, outcomes: Sequence[AttemptOutcome]) -> tuple[str | None, int]:
+        """Return the decision, and the attempts it took."""
+        counts = self.counts_at_stop(outcomes)
+        return self.decision(counts), counts.requested
 
     def decision(self, counts: OutcomeCounts) -> str | None:
         """Return the decision at a stop, foreseen or counted."""
@@ -325,9 +322,9 @@ class StoppingRule:
         key = tuple(outcomes)
         point = self._points.get(key)
         if point is None:
-            length = self.decided_after(key)
-            prefix = key if length is None else key[:length]
-            point = self._points[key] = StoppingPoint(len(prefix), length is not None, self.unbiased_pass_rate(prefix))
+            counts = self.counts_at_stop(key)
+            is_decided, rate = bool(key) and self.should_stop(counts), self.unbiased_pass_rate(key[: counts.requested])
+            point = self._points[key] = StoppingPoint(counts.requested, is_decided, rate)
             if len(self._points) > 200_000:
                 self._points.clear()
         return point

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, log
+from math import copysign, inf, log
 
 import numpy as np
 import polars as pl
@@ -250,8 +250,8 @@ _BLOCK = 20_000
 _TOLERANCE, _STEP = 1e-4, 1e-3
 """EM ends below this gain per problem (nats), a search below this step (logits)."""
 
-_WIDTH, _MOST_STEPS = 0.01, 6
-"""Step of finite differences, and max Newton steps before golden sections."""
+_WIDTH, _MOST_STEPS = 0.01, 60
+"""Width of finite differences, and max steps of a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -553,33 +553,13 @@ def _best_concentration(model: ItemResponseModel, tallies: Mapping[str, _Tally])
 
 
 def _maximum(value: Callable[[float], float], low: float, high: float, start: float) -> float:
-    """Return the argument of a function's only peak."""
+    """Return the argument of a function's only peak, by Newton's steps of at most 1."""
     at = min(max(start, low + _WIDTH), high - _WIDTH)
     for _ in range(_MOST_STEPS):
         left, here, right = value(at - _WIDTH), value(at), value(at + _WIDTH)
-        curvature = (left - 2 * here + right) / _WIDTH**2
-        if curvature >= 0:
+        slope, curvature = (right - left) / (2 * _WIDTH), (left - 2 * here + right) / _WIDTH**2
+        step = min(max(-slope / curvature, -1.0), 1.0) if curvature < 0 else copysign(1.0, slope)
+        before, at = at, min(max(at + step, low + _WIDTH), high - _WIDTH)
+        if abs(at - before) < _STEP:
             break
-        step = (left - right) / (2 * _WIDTH * curvature)
-        if abs(step) > 1 or not low + _WIDTH < at + step < high - _WIDTH:
-            break
-        at += step
-        if abs(step) < _STEP:
-            return at
-    return _golden_maximum(value, low, high)
-
-
-def _golden_maximum(value: Callable[[float], float], low: float, high: float) -> float:
-    golden = (5**0.5 - 1) / 2
-    left, right = high - golden * (high - low), low + golden * (high - low)
-    at_left, at_right = value(left), value(right)
-    while high - low > _STEP / 10:
-        if at_left >= at_right:
-            high, right, at_right = right, left, at_left
-            left = high - golden * (high - low)
-            at_left = value(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + golden * (high - low)
-            at_right = value(right)
-    return (low + high) / 2
+    return at

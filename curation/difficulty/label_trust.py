@@ -225,20 +225,13 @@ def _normalised(found: _Likelihoods, model: LabelModel, seen: VotePatterns) -> t
     starts = np.flatnonzero(np.diff(found.pattern, prepend=-1))
     right = np.log(model.share) - np.log(1 - model.share)
     with np.errstate(divide="ignore"):
-        lure = np.stack(
-            [np.logaddexp.reduceat(column, starts) for column in (logs + found.lured[:, None] - right).T], 1
-        )
+        lure = np.logaddexp.reduceat(logs + found.lured[:, None] - right, starts, axis=0)
     logs[starts] = np.logaddexp(logs[starts], lure)
     logs[~is_reference & (seen.is_settled[found.pattern] > 0)] = -np.inf
     top = np.maximum.reduceat(logs.max(axis=1), starts)
     shares = np.exp(logs - top[found.pattern][:, None])
     totals = np.add.reduceat(shares.sum(axis=1), starts)
     return shares / totals[found.pattern][:, None], np.log(totals) + top
-
-
-def _log_sums(logs: Array) -> Array:
-    top = logs.max(axis=-1, keepdims=True)
-    return np.asarray(np.log(np.exp(logs - top).sum(axis=-1)) + top[..., 0])
 
 
 def _likelihoods(seen: VotePatterns, items: ItemResponseModel) -> _Likelihoods:
@@ -265,7 +258,7 @@ def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell
     logs = base[pattern] + np.log(items.weights) + _summed(of_cells, cell, len(pattern))
     below = np.cumsum(items.weights.reshape(-1, len(items.slopes)).sum(axis=1))
     level = np.repeat(np.minimum((below * _LEVELS).astype(np.int64), _LEVELS - 1), len(items.slopes))
-    return np.stack([_log_sums(logs[:, level == number]) for number in range(_LEVELS)], axis=1)
+    return np.stack([np.logaddexp.reduce(logs[:, level == number], axis=1) for number in range(_LEVELS)], axis=1)
 
 
 def _summed(table: Array, places: Indices, size: int) -> Array:

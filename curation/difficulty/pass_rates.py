@@ -50,13 +50,16 @@ def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
         .group_by("problem", "reference", "answer", "outcome", "method", maintain_order=True)
         .agg("index")
     )
-    named: dict[str, list[str]] = {}
+    rows = []
     for problem, reference, answer, outcome, method, indices in comparisons.iter_rows():
         against = f"against {excerpt(reference, SHOWN_CHARACTERS)}" if reference else "on the tests"
         shown, why = excerpt(answer or "", SHOWN_CHARACTERS), shortened(method, SHOWN_CHARACTERS)
-        named.setdefault(problem, []).append(f"{_ranges(indices)} answered {shown} {against}: {outcome} ({why})")
-    rows = [(problem, _joined(texts)) for problem, texts in named.items()]
-    return pl.DataFrame(rows, schema={"problem": pl.String, "failures": pl.String}, orient="row")
+        numbers = ", ".join(map(str, indices))
+        rows.append((problem, f"attempts {numbers} answered {shown} {against}: {outcome} ({why})"))
+    table = pl.DataFrame(rows, schema={"problem": pl.String, "failures": pl.String}, orient="row")
+    more = pl.when(pl.len() > SHOWN_ANSWERS).then(pl.lit("; …")).otherwise(pl.lit(""))
+    texts = pl.col("failures").head(SHOWN_ANSWERS).str.join("; ") + more
+    return table.group_by("problem", maintain_order=True).agg(texts)
 
 
 def replace_failed(verdicts: pl.DataFrame, again: Sequence[Verdict]) -> pl.DataFrame:
@@ -70,23 +73,6 @@ def replace_failed(verdicts: pl.DataFrame, again: Sequence[Verdict]) -> pl.DataF
     ]
     replaced = pl.DataFrame(rows, schema={name: verdicts.schema[name] for name in columns}, orient="row")
     return verdicts.with_columns(replaced)
-
-
-def _joined(texts: Sequence[str]) -> str:
-    more = f"; and {len(texts) - SHOWN_ANSWERS} more" if len(texts) > SHOWN_ANSWERS else ""
-    return "; ".join(texts[:SHOWN_ANSWERS]) + more
-
-
-def _ranges(indices: Sequence[int]) -> str:
-    """Return ascending indices in words: attempts 1, 4-6."""
-    runs: list[list[int]] = []
-    for index in indices:
-        if runs and index == runs[-1][1] + 1:
-            runs[-1][1] = index
-        else:
-            runs.append([index, index])
-    text = ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)
-    return f"attempt {text}" if len(indices) == 1 else f"attempts {text}"
 
 
 def overrule(decisions: pl.DataFrame, where: pl.Expr, reason: DropReason, evidence: pl.Expr) -> pl.DataFrame:

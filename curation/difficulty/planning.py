@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,13 +46,9 @@ class StagePlan:
     hours: CostEstimate | None
     price: CostEstimate | None
 
-    def row(self) -> dict[str, Any]:
-        """Return the plan as a JSON object."""
-        return asdict(self)
-
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> StagePlan:
-        """Return a plan from its JSON object."""
+        """Return a plan from its `asdict`."""
         return cls(**{**row, **{name: CostEstimate(**row[name]) for name in ESTIMATES if row[name] is not None}})
 
 

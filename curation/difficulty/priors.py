@@ -72,14 +72,6 @@ class Calibration:
             f"{worst['expected']:.2f} was expected and {worst['seen']:.2f} seen)"
         )
 
-    @property
-    def lines(self) -> list[str]:
-        """Return the tenths as lines of text."""
-        return [
-            f"tenth {tenth + 1:2}: expected {expected:.3f}, seen {seen:.3f} of {attempts:,} attempts (z {z:+.1f})"
-            for tenth, expected, seen, attempts, z in self.tenths.iter_rows()
-        ]
-
 
 def calibration(model: ItemResponseModel, counts: pl.DataFrame, policy: str) -> Calibration:
     """Compare a policy's attempts with expectations without them."""

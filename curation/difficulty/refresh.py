@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from math import ceil
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -122,45 +123,31 @@ def uncertain_of_part(
         policy: the new judge; its own decisions stay.
         sides: `SIDES` rows by the anchor.
     """
-    rows = []
-    judged_before = decisions.filter(pl.col("policy") != policy).select(
-        "problem", "keep", "reason", "correct", "judged"
-    )
     known = sides if sides is not None else SIDES.to_frame()
-    expected = judged_before.join(known, on="problem", how="left", maintain_order="left")
-    for problem, keep, reason, correct, judged, *chances in expected.iter_rows():
-        rollouts = trained.get(problem, (0.0, 0.0))
-        old = float(correct), float(judged)
-        chance = chances[1 + expected_side(reason)]
-        change = None if chance is None else 1 - chance
-        cause = _refresh_cause(problem, keep, reason, old, rollouts, change, band, threshold, version)
-        if cause is not None:
-            rows.append((problem, cause.value))
-    return pl.DataFrame(rows, schema=REFRESH_CHOICE, orient="row")
+    others = decisions.filter(pl.col("policy") != policy).join(known, on="problem", how="left", maintain_order="left")
+    causes = [
+        _refresh_cause(row, trained.get(row["problem"], (0.0, 0.0)), band, threshold, version)
+        for row in others.iter_rows(named=True)
+    ]
+    return others.select("problem", why=pl.Series(causes, dtype=pl.String)).drop_nulls("why")
 
 
 def _refresh_cause(
-    problem: str,
-    keep: bool,
-    reason: str | None,
-    old: tuple[float, float],
-    rollouts: tuple[float, float],
-    change: float | None,
-    band: Band,
-    threshold: float,
-    version: int,
+    row: Mapping[str, Any], rollouts: tuple[float, float], band: Band, threshold: float, version: int
 ) -> RefreshCause | None:
+    problem, reason, old = row["problem"], row["reason"], (float(row["correct"]), float(row["judged"]))
     if reason == DropReason.RESERVED:  # drawn by level
         return None
     if reason in _UNDECIDED:
         return RefreshCause.UNSETTLED
-    if change is not None:  # rollouts of training have their part in it
-        return RefreshCause.SHIFTED if change >= threshold else None
+    stays = row[("below", "inside", "above")[1 + expected_side(reason)]]
+    if stays is not None:  # rollouts of training have their part in it
+        return RefreshCause.SHIFTED if 1 - stays >= threshold else None
     is_trained = rollouts[1] >= MIN_ATTEMPTS
     if is_trained and reason in (None, DropReason.TOO_EASY, DropReason.NEVER_SOLVED):
         if change_probability(*rollouts, band_side(reason), band) >= threshold:
             return RefreshCause.MOVED
-        if keep:
+        if row["keep"]:
             return None
     if not is_trained and (
         reason in (None, DropReason.TOO_EASY) and change_probability(*old, band_side(reason), band) >= threshold

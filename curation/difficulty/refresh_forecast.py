@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from curation.config import Band
-from curation.difficulty.early_stopping import AttemptOutcome, ProblemPrior, StoppingRule
+from curation.difficulty.early_stopping import AttemptOutcome, Prior, ProblemPrior, StoppingRule
 from curation.difficulty.item_response import Array, ItemResponseModel, fit
 from curation.difficulty.priors import (
     PRIOR,
@@ -72,7 +71,7 @@ def anchor_lines(anchor: Anchor | None) -> list[str]:
     if not anchor.calibration.holds:
         refused = anchor.calibration.worst_tenth(anchor.policy)
         lines.append(f"anchor: {refused}, so little is concluded from others")
-    return [*lines, *(f"  {line}" for line in anchor.calibration.lines)]
+    return lines
 
 
 _SHIFT_SD, _SLOPE_SD, _SIZE_SD = 0.5, 0.3, 0.7
@@ -184,6 +183,8 @@ THRESHOLDS = tuple(float(value) for value in np.round(np.arange(0.005, 0.3001, 0
 _SHARED = ("correct", "other", "agree", "differ")
 """Columns of `PRIOR` that make a prior."""
 
+_SIDES = tuple(SIDES.names()[1:])
+
 
 @dataclass(frozen=True, slots=True)
 class ForecastPart:
@@ -194,51 +195,29 @@ class ForecastPart:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedPriors:
-    """`PRIOR` rows by chunk; ``prior`` is the index of their ``distinct`` prior.
-
-    Args:
-        sides: [priors, 3] probabilities of the sides.
-    """
-
-    of_part: tuple[pl.DataFrame, ...]
-    distinct: pl.DataFrame
-    sides: Array
-
-    def sides_of(self, part: int, problems: pl.Series) -> pl.DataFrame:
-        """Return the `SIDES` rows of a chunk."""
-        found = pl.DataFrame(self.sides[self.of_part[part]["prior"].to_numpy()], SIDES.names()[1:], orient="row")
-        return found.with_columns(problems.alias("problem")).select(SIDES.names()).cast(SIDES)
-
-    def priors_of(self, part: int, problems: pl.Series, error_rate: float) -> pl.DataFrame:
-        """Return the `PRIOR` rows of a chunk."""
-        found = self.of_part[part].with_columns(problems.alias("problem"), error_rate=error_rate)
-        return found.select(PRIOR.names()).cast(PRIOR)
-
-
-def share_priors(tables: Sequence[pl.DataFrame], band: Band) -> SharedPriors:
-    """Return the chunks' priors, stored once each."""
-    distinct = pl.concat(tables).select(_SHARED).unique(maintain_order=True).with_row_index("prior")
-    sides = beta_sides(distinct["correct"].to_numpy(), distinct["other"].to_numpy(), band)
-    indexed = (table.join(distinct, on=_SHARED, how="left", maintain_order="left") for table in tables)
-    return SharedPriors(tuple(indexed), distinct, sides)
-
-
-@dataclass(frozen=True, slots=True)
 class RefreshForecast:
     """A refresh's threshold and expected outcome.
 
     Args:
+        tables: each chunk's `PRIOR` and `SIDES` columns, in the order of its problems.
         lost: share of decisions that a full judgement would change.
         share: share of its attempts, including the anchor's.
     """
 
     threshold: float
-    shared: SharedPriors
+    tables: tuple[pl.DataFrame, ...]
     lost: float
     share: float
     replay: Replay
     correction: Recalibration
+
+    def sides_of(self, part: int) -> pl.DataFrame:
+        """Return the `SIDES` rows of a chunk."""
+        return self.tables[part].select(SIDES.names())
+
+    def priors_of(self, part: int) -> pl.DataFrame:
+        """Return the `PRIOR` rows of a chunk, which stop at the threshold."""
+        return self.tables[part].with_columns(error_rate=pl.lit(self.threshold)).select(PRIOR.names())
 
     @property
     def sentence(self) -> str:
@@ -280,42 +259,43 @@ def foresee_refresh(
         where = pl.Series("where", [expected_side(reason) for reason in reasons], pl.Int8)
         is_decided = reasons.ne_missing(DropReason.RESERVED.value).alias("is_decided")
         is_anchor = names.is_in(list(attempts)).alias("is_anchor")
-        tables.append(correction.applied(table).with_columns(where, is_decided, is_anchor))
-    shared = share_priors(tables, rule.band)
-    outcome = _Outcomes(shared, rule)
+        table = correction.applied(table)
+        sides = beta_sides(table["correct"].to_numpy(), table["other"].to_numpy(), rule.band)
+        tables.append(
+            table.hstack(pl.DataFrame(sides, _SIDES, orient="row")).with_columns(where, is_decided, is_anchor)
+        )
+    outcome = _Outcomes(tables, rule)
     place = bisect_right(THRESHOLDS, error_rate, lo=1, key=lambda threshold: outcome.of(threshold)[0]) - 1
     threshold = THRESHOLDS[place]
     known = as_priors(pl.concat(tables).filter("is_anchor").with_columns(error_rate=pl.lit(threshold)))
     replayed = replay(rule.given(known), rule, attempts, threshold)
-    return RefreshForecast(threshold, shared, *outcome.of(threshold), replayed, correction)
+    return RefreshForecast(threshold, tuple(tables), *outcome.of(threshold), replayed, correction)
 
 
 class _Outcomes:
-    def __init__(self, shared: SharedPriors, rule: StoppingRule) -> None:
-        named = shared.distinct.with_columns(
-            problem=pl.col("prior").cast(pl.String), error_rate=0.0, informed_by=pl.lit("")
-        )
-        self._priors, self._rule = list(as_priors(named).values()), rule
-        decided = pl.concat(shared.of_part).filter("is_decided")
-        classes = decided.group_by("prior", "where", "is_anchor").len("problems").sort("prior", "where", "is_anchor")
-        self._key, self._is_anchor = classes["prior"].to_numpy(), classes["is_anchor"].to_numpy()
+    def __init__(self, tables: Sequence[pl.DataFrame], rule: StoppingRule) -> None:
+        keys = (*_SHARED, "where", "is_anchor")
+        decided = pl.concat(tables).filter("is_decided").group_by(keys)
+        classes = decided.agg(pl.len().alias("problems"), pl.col(_SIDES).first()).sort(keys)
+        self._rule, self._priors = rule, [Prior(*row) for row in classes.select(_SHARED).iter_rows()]
+        self._is_anchor = classes["is_anchor"].to_numpy()
         self._problems = classes["problems"].to_numpy().astype(np.float64)
-        self._change = 1 - shared.sides[self._key, 1 + classes["where"].to_numpy()]
-        self._full = _expected(rule, self._priors, 0.0)[0][self._key]
+        sides = classes.select(_SIDES).to_numpy()
+        self._change = 1 - sides[np.arange(len(sides)), 1 + classes["where"].to_numpy()]
+        self._full = self._expected(0.0)[0]
 
     def of(self, threshold: float) -> tuple[float, float]:
         """Return the shares of lost decisions and of attempts."""
-        needed, lost = _expected(self._rule, self._priors, threshold)
+        needed, lost = self._expected(threshold)
         is_asked = ~self._is_anchor & (self._change >= threshold)
-        losses = np.where(is_asked, lost[self._key], np.where(self._is_anchor, 0.0, self._change))
-        made = np.where(is_asked, needed[self._key], np.where(self._is_anchor, self._full, 0.0))
+        losses = np.where(is_asked, lost, np.where(self._is_anchor, 0.0, self._change))
+        made = np.where(is_asked, needed, np.where(self._is_anchor, self._full, 0.0))
         weights, full = self._problems, float(self._problems @ self._full)
         return float(weights @ losses / weights.sum()), float(weights @ made) / full
 
-
-def _expected(rule: StoppingRule, priors: list[ProblemPrior], error_rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return [priors] expected attempts and lost decisions."""
-    known = {str(place): ProblemPrior(prior.prior, error_rate) for place, prior in enumerate(priors)}
-    rules = rule.given(known)
-    found = [rules.of(name).expectation() for name in known]
-    return np.array([item.attempts for item in found]), np.array([item.lost for item in found])
+    def _expected(self, error_rate: float) -> tuple[Array, Array]:
+        """Return the expected attempts and lost decisions."""
+        known = {str(place): ProblemPrior(prior, error_rate) for place, prior in enumerate(self._priors)}
+        rules = self._rule.given(known)
+        found = [rules.of(name).expectation() for name in known]
+        return np.array([item.attempts for item in found]), np.array([item.lost for item in found])

@@ -25,7 +25,7 @@ class ResponseTally:
     problems: set[str] = field(default_factory=set)  # the first of them, up to MIN_PROBLEMS
 
     def add(self, problem: str, index: int, *, has_answer: bool, is_cut_off: bool) -> str | None:
-        """Count one response and return how it is useless."""
+        """Count one response, and return how it is useless."""
         self.judged += 1
         if len(self.problems) < MIN_PROBLEMS:
             self.problems.add(problem)
@@ -52,12 +52,6 @@ class ResponseTally:
         if self.judged < MIN_RESPONSES or len(self.problems) < MIN_PROBLEMS:
             return False
         return self.share - sqrt(log(1 / ERROR_RATE) / (2 * self.judged)) > 0.5
-
-    def is_likely(self, expected: float | None) -> bool:
-        """Return whether most responses are useless once a tenth is judged."""
-        if expected is None or self.judged < max(MIN_RESPONSES, expected / 10) or len(self.problems) < MIN_PROBLEMS:
-            return False
-        return self.most_are_useless
 
     @property
     def main_kind(self) -> str:

@@ -39,11 +39,6 @@ class Endpoint(LivePolicy):
         self.servers = self._client.servers
 
     @property
-    def about(self) -> Mapping[str, Any]:
-        """Return what the store notes."""
-        return {**super().about, "revision": self.settings.revision}
-
-    @property
     def health(self) -> Mapping[str, float]:
         """Return `ServerClient.health`."""
         return self._client.health
@@ -52,10 +47,6 @@ class Endpoint(LivePolicy):
     def prompt_tokens(self) -> float | None:
         """Return the mean tokens of prompts."""
         return self._prompt_tokens / self._prompts if self._prompts else None
-
-    def _ask_with(self, prompt: Prompt | None) -> None:
-        super()._ask_with(prompt)
-        self._no_room: dict[str, str] = {}
 
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()
@@ -71,16 +62,8 @@ class Endpoint(LivePolicy):
             RequestRefused: living servers refuse it.
             PolicyError: no server is usable.
         """
-        if (why := self._no_room.get(problem.id)) is not None:
-            raise RequestRefused("too_long", why)
-        try:
-            name = f"problem {problem.id}, attempt {index}"
-            body = partial(self._body, problem, index)
-            return await self._client.ask(_PATH, body, self._read, name)
-        except RequestRefused as refused:
-            if refused.kind == "too_long":
-                self._no_room[problem.id] = refused.reason
-            raise
+        name = f"problem {problem.id}, attempt {index}"
+        return await self._client.ask(_PATH, partial(self._body, problem, index), self._read, name)
 
     def _read(self, server: Server, response: ServerResponse) -> Completion:
         """Return a response's attempt.

@@ -53,7 +53,6 @@ class Recorded:
             sampling=hashlib.blake2b(content.encode(), digest_size=6).hexdigest(),
         )
         self._rows: sqlite3.Connection | None = None
-        self._last_problem, self._last_rows = "", list[tuple[Any, ...]]()
 
     def check(self) -> None:
         """Refuse a missing file or column."""
@@ -81,9 +80,7 @@ class Recorded:
 
     def models_at(self, problem: str) -> list[str | None]:
         """Return the models of a problem's attempts, if the file names them."""
-        if self._settings.columns.model is None:
-            return []
-        return [model for (model,) in self._rows_of(problem, "model")]
+        return [] if self._settings.columns.model is None else [row[4] for row in self._rows_of(problem)]
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -99,7 +96,7 @@ class Recorded:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._last_problem, self._last_rows = "", []
+        """Keep the attempts, since other stages ask for them too."""
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         """Return a recorded attempt, if any.
@@ -107,18 +104,18 @@ class Recorded:
         Raises:
             RequestRefused: its text cannot be read.
         """
-        if self._last_problem != problem.id:
-            self._last_problem, self._last_rows = problem.id, self._rows_of(problem.id)
-        if not 0 <= index < len(self._last_rows):
+        found = self._rows_of(problem.id, 1, index)
+        if not found:
             return None
-        text, answer, label, refused = self._last_rows[index]
+        ((text, answer, label, refused, _),) = found
         if refused is not None:
             raise RequestRefused("unusable", refused)
         return Completion(text, None, None, answer, None if label is None else bool(label))
 
-    def _rows_of(self, problem: str, columns: str = "text, answer, label, refused") -> list[tuple[Any, ...]]:
-        query = f"SELECT {columns} FROM attempts WHERE problem = ? ORDER BY rowid"
-        return self._loaded().execute(query, (problem,)).fetchall()
+    def _rows_of(self, problem: str, limit: int = -1, first: int = 0) -> list[tuple[Any, ...]]:
+        columns = "SELECT text, answer, label, refused, model FROM attempts"
+        query = f"{columns} WHERE problem = ? ORDER BY rowid LIMIT ? OFFSET ?"
+        return self._loaded().execute(query, (problem, limit, first)).fetchall()
 
     def _loaded(self) -> sqlite3.Connection:
         if self._rows is None:

@@ -16,6 +16,9 @@ from curation.prompts.solving import prompt_of
 from curation.records import AttemptKey, PolicyError, RequestRefused
 from curation.thinking import THINK, ThinkingTags
 
+_NOTED = {"kind", "model", "revision", "thinking", "examples", "dtype", "max_model_len"}
+"""Settings that the store notes: no addresses, and no names of keys."""
+
 
 def seed_of(problem: str, index: int) -> int:
     """Return an attempt's 31-bit seed."""
@@ -39,16 +42,9 @@ class LivePolicy:
     @property
     def about(self) -> Mapping[str, Any]:
         """Return what the store notes."""
-        settings, prompt = self._live, self._prompt
-        return {
-            "kind": settings.model_dump()["kind"],
-            "model": settings.model,
-            "prompt": prompt.version,
-            "system": prompt.system,
-            **({"thinking": settings.thinking} if self._tags != THINK else {}),
-            **({"examples": [list(example) for example in prompt.examples]} if prompt.examples else {}),
-            **settings.decoding.model_dump(mode="json"),
-        }
+        noted = self._live.model_dump(mode="json", include=_NOTED)
+        prompt = {"prompt": self._prompt.version, "system": self._prompt.system}
+        return {**noted, **prompt, **self._live.decoding.model_dump(mode="json")}
 
     def _require_context(self, where: str, context: int | None, setting: str) -> None:
         """Raise `PolicyError` if an answer leaves no room for a prompt in the context that ``setting`` sets."""

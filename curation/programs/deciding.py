@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
 from curation.config import CodeSettings
 from curation.programs import execution_matrix, tests_agreement
-from curation.programs.generation import MODEL_ORIGIN, GeneratedTests, generate_tests, vouching_of
+from curation.programs.generation import generate_tests, vouching_of
 from curation.programs.mutation import keeps_counts
 from curation.programs.sound_tests import failing_solutions
 from curation.programs.unit import Unit
@@ -27,37 +26,27 @@ POWER = pl.Schema(
         "caught_given": pl.Int32(),  # of these, by the source's tests that stay
         "caught": pl.Int32(),  # … and by generated ones too
         "tried": pl.Int32(),  # inputs made
-        "refused": pl.Int32(),  # of these, by the package's input validator, and so not run
-        "sound": pl.Int32(),  # of these, all voting solutions agreed
+        "refused": pl.Int32(),  # of these, by a trusted validator, and so not run
         "made": pl.Int32(),  # of these, kept
-        "rounds": pl.Int32(),
         "reason": pl.String(),  # why nothing was made; empty where tests were
-    }
-)
-"""How many wrong solutions a problem's tests catch, without and with generated ones."""
-
-VALIDATION = pl.Schema(
-    {
-        "problem": pl.String(),
-        "by": pl.String(),  # whose validator is trusted with its inputs: package, model, or empty
-        "refused": pl.Int32(),  # given inputs that are not allowed
+        "by": pl.String(),  # whose validator is trusted with the inputs: package, model, or empty
+        "refused_given": pl.Int32(),  # given inputs that are not allowed
         "aside": pl.String(),  # why validators are not believed; null where all are
     }
 )
-"""Which validator is trusted with a problem's inputs."""
+"""How many wrong solutions a problem's tests catch, without and with generated ones, and which validator is trusted."""
 
+_MADE = pl.Schema({"problem": pl.String(), "test": pl.Int32()})
 
-@dataclass(frozen=True, slots=True)
-class DecidedProblem:
-    """A problem's tests and runs, given and generated, with the decisions on them."""
-
-    tests: pl.DataFrame
-    made: pl.DataFrame
-    runs: pl.DataFrame
-    decisions: pl.DataFrame
-    power: tuple[object, ...]
-    validation: tuple[object, ...]
-    judging: dict[str, object]
+TABLES = {
+    "tests": TEST,
+    "judging": JUDGING,
+    "runs": execution_matrix.MEASURED,
+    "decisions": tests_agreement.TEST_DECISION,
+    "power": POWER,
+    "made": _MADE,
+}
+"""A problem's tests and runs, given and generated, with the decisions on them."""
 
 
 def decide_tests(
@@ -69,8 +58,8 @@ def decide_tests(
     outputs: pl.DataFrame,
     limit: float,
     responses: Sequence[str],
-) -> DecidedProblem:
-    """Decide on a problem's tests, and make missing ones.
+) -> dict[str, pl.DataFrame]:
+    """Decide on a problem's tests, and make missing ones; return its rows of `TABLES`.
 
     Args:
         runs, outputs, limit: of its execution matrix.
@@ -84,16 +73,30 @@ def decide_tests(
     generated = generate_tests(code, seed, unit, runner, runs, decisions, tests, limit, responses, vouching)
     new = pl.DataFrame(generated.tests, schema=TEST, orient="row")
     every = pl.concat([runs, *generated.runs])
-    refused = inputs.filter(~pl.col("allowed")).height
-    return DecidedProblem(
-        pl.concat([tests, new]),
-        _test_ids(new),
-        every,
-        tests_agreement.decide_tests(every, given, inputs),
-        _power(unit.name, every, decisions, generated),
-        (unit.name, vouching.by, refused, "; ".join(vouching.aside) or None),
-        {**{name: unit.judging[name] for name in JUDGING}, "time_limit_s": limit},
-    )
+    before = failing_solutions(runs, decisions.filter(pl.col("decision") != "discard"))
+    caught = frozenset[int]().union(*before.values())
+    power = {
+        "problem": unit.name,
+        "wrong": runs.filter(~pl.col("right").fill_null(True))["solution"].n_unique(),
+        "caught_given": len(caught),
+        "caught": len(caught.union(solution for solution, tests in generated.caught.items() if tests)),
+        "tried": generated.inputs,
+        "refused": generated.refused,
+        "made": new.height,
+        "reason": generated.reason,
+        "by": vouching.by,
+        "refused_given": inputs.filter(~pl.col("allowed")).height,
+        "aside": "; ".join(vouching.aside) or None,
+    }
+    judging = {**{name: unit.judging[name] for name in JUDGING}, "time_limit_s": limit}
+    return {
+        "tests": pl.concat([tests, new]),
+        "judging": pl.DataFrame([judging], schema=JUDGING),
+        "runs": every,
+        "decisions": tests_agreement.decide_tests(every, given, inputs),
+        "power": pl.DataFrame([power], schema=POWER),
+        "made": _test_ids(new),
+    }
 
 
 def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.DataFrame:
@@ -120,47 +123,29 @@ def _test_ids(tests: pl.DataFrame) -> pl.DataFrame:
     return tests.select("problem", test="index")
 
 
-def _power(name: str, runs: pl.DataFrame, decisions: pl.DataFrame, generated: GeneratedTests) -> tuple[object, ...]:
-    wrong = runs.filter(~pl.col("right").fill_null(True))["solution"].n_unique()
-    before = failing_solutions(runs, decisions.filter(pl.col("decision") != "discard"))
-    caught = frozenset[int]().union(*before.values())
-    every = {solution for solution, tests in generated.caught.items() if tests}
-    return name, wrong, len(caught), len(caught | every), *generated.counts()
-
-
 def decide_problems(
-    frame: pl.DataFrame, decided: Sequence[DecidedProblem], whys: Mapping[str, str], code: CodeSettings, stage: str
+    frame: pl.DataFrame,
+    decided: Sequence[Mapping[str, pl.DataFrame]],
+    whys: Mapping[str, str],
+    code: CodeSettings,
+    stage: str,
 ) -> tuple[dict[str, pl.DataFrame], dict[str, int]]:
     """Return the tables and notes of decided problems.
 
     Args:
         frame: `PROBLEM` rows.
+        decided: each problem's `TABLES`.
         whys: why runs of a problem failed; without any run, the verifier failed on it.
         stage: that drops problems.
     """
-    runs = pl.concat([execution_matrix.MEASURED.to_frame(), *(one.runs for one in decided)])
-    decisions = pl.concat([tests_agreement.TEST_DECISION.to_frame(), *(one.decisions for one in decided)])
-    judging = pl.DataFrame([one.judging for one in decided], schema=JUDGING)
-    checked = judging.filter(pl.col("checker").is_not_null())["problem"]
-    made = pl.concat([_test_ids(TEST.to_frame()), *(one.made for one in decided)])
-    problems = tests_agreement.decide_problems(runs, decisions, code, checked, made)
-    power = pl.DataFrame([one.power for one in decided], schema=POWER, orient="row")
-    validation = pl.DataFrame([one.validation for one in decided], schema=VALIDATION, orient="row")
-    kept, dropped = _split(frame, problems, power, whys, stage)
-    tests = pl.concat([TEST.to_frame(), *(one.tests for one in decided)])
-    tests = tests.filter(pl.col("problem").is_in(kept["id"].to_list()))
-    tables = {
-        "kept": kept,
-        "dropped": dropped,
-        "tests": tests,
-        "judging": judging,
-        "runs": runs,
-        "decisions": decisions,
-        "problems": problems,
-        "power": power,
-        "validation": validation,
-    }
-    return tables, _notes(problems, tests, power, validation)
+    tables = {name: pl.concat([schema.to_frame(), *(one[name] for one in decided)]) for name, schema in TABLES.items()}
+    checked = tables["judging"].filter(pl.col("checker").is_not_null())["problem"]
+    made = tables.pop("made")
+    problems = tests_agreement.decide_problems(tables["runs"], tables["decisions"], code, checked, made)
+    kept, dropped = _split(frame, problems, tables["power"], whys, stage)
+    tables["tests"] = tables["tests"].filter(pl.col("problem").is_in(kept["id"].to_list()))
+    notes = _notes(problems, tables["power"])
+    return {"kept": kept, "dropped": dropped, "problems": problems, **tables}, notes
 
 
 def _split(
@@ -188,23 +173,17 @@ def _split(
     return joined.filter(pl.col("reason").is_null()).select(frame.columns), dropped
 
 
-def _notes(
-    problems: pl.DataFrame, tests: pl.DataFrame, power: pl.DataFrame, validation: pl.DataFrame
-) -> dict[str, int]:
+def _notes(problems: pl.DataFrame, power: pl.DataFrame) -> dict[str, int]:
     kept = problems.filter("keep")
     kept_power = power.join(kept, on="problem", how="semi")
-    kept_validation = validation.join(kept, on="problem", how="semi")
-    unvouched = kept_validation.filter(by="")
-    written = tests.filter(origin=MODEL_ORIGIN).join(unvouched, on="problem", how="semi")
     counts = (GIVEN_TESTS, "tests_kept", "tests_corrected", "tests_discarded")
-    of_power = [name for name in POWER.names() if name not in ("problem", "rounds", "reason")]
+    of_power = ("wrong", "caught_given", "caught", "tried", "refused", "made")
     return {
         **{name: int(problems[name].sum()) for name in counts},
         "weakly_tested": int(kept["weakly_tested"].sum()),
-        **{f"vouched_{by or 'none'}": kept_validation.filter(by=by).height for by in ("package", "model", "")},
-        "refused_given": int(validation["refused"].sum()),
-        "validators_aside": validation["aside"].drop_nulls().len(),
-        "made_unvouched": int(kept_power.join(unvouched, on="problem", how="semi")["made"].sum()),
-        "written_unvouched": written.height,
+        **{f"vouched_{by or 'none'}": kept_power.filter(by=by).height for by in ("package", "model", "")},
+        "refused_given": int(power["refused_given"].sum()),
+        "validators_aside": power["aside"].drop_nulls().len(),
+        "made_unvouched": int(kept_power.filter(by="")["made"].sum()),
         **{f"power_{name}": int(kept_power[name].sum()) for name in of_power},
     }

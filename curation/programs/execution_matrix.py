@@ -9,7 +9,9 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import wait
+from contextlib import closing
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
@@ -85,13 +87,6 @@ class ExecutionMatrix:
     why: str
 
 
-@dataclass(slots=True)
-class _Run:
-    ended: str
-    cpu_s: float | None
-    digest: str | None = None
-
-
 def draw_candidates(solutions: Iterable[tuple[int, str, str, bool | None]]) -> list[Candidate]:
     """Return the first distinct (index, lang, code, right) per language and label."""
     counts: dict[tuple[str, bool], int] = {}
@@ -110,14 +105,14 @@ def draw_candidates(solutions: Iterable[tuple[int, str, str, bool | None]]) -> l
 
 @dataclass(slots=True)
 class _Bench:
+    """A problem's runs, as `MEASURED` rows with the digests of their outputs and the tests' positions."""
+
     runner: Runner
     problem: CodeProblem
-    indices: Sequence[int]  # the tests' own numbers
     give_up: int
     spill: Spill
     expected_digests: list[str | None]  # digests of the expected outputs
-    runs: dict[int, list[_Run | None]] = field(default_factory=dict)
-    standards: dict[int, str] = field(default_factory=dict)
+    rows: list[dict[str, Any]] = field(default_factory=list)
     broken: int = 0
     why: str = ""
 
@@ -126,55 +121,89 @@ class _Bench:
         return self.problem.checker is None and not self.problem.comparison.tolerant
 
     def run(self, candidates: Sequence[Candidate], cpu_s: float) -> None:
-        futures = {self.runner.threads.submit(self._solution, candidate, cpu_s): candidate for candidate in candidates}
+        futures = [self.runner.threads.submit(self._solution, candidate, cpu_s) for candidate in candidates]
         try:
             wait(futures)
         finally:
             for future in futures:
                 future.cancel()
-        for future, candidate in futures.items():
-            self.runs[candidate.index] = future.result()
+        for future in futures:
+            self.rows += future.result()
 
-    def _solution(self, candidate: Candidate, cpu_s: float) -> list[_Run | None]:
-        count = len(self.problem.tests)
-        program = self.runner.prepare(candidate.submission)
+    def _solution(self, candidate: Candidate, cpu_s: float) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = []
+        program, tests = self.runner.prepare(candidate.submission), self.problem.tests
+
+        def add(place: int, ended: str, seconds: float | None = None, digest: str | None = None) -> None:
+            about = {"solution": candidate.index, "right": candidate.right, "lang": candidate.submission.lang.value}
+            standard = program.standard if isinstance(program, Program) else None
+            run = {"valid": ended == "ok", "output": digest, "cpu_s": seconds, "ended": ended}
+            rows.append({**about, "standard": standard or None, "test": place, **run})
+
         if not isinstance(program, Program):
             if program.verdict is CodeVerdict.BROKEN:
-                return self._broke(count, program.how)
-            return [_Run(program.verdict.value, None) for _ in range(count)]
-        if program.standard:
-            self.standards[candidate.index] = program.standard
-        expected = max((len(test.output) for test in self.problem.tests), default=0)
+                self._broke(len(tests), program.how)
+            else:
+                for place in range(len(tests)):
+                    add(place, program.verdict.value)
+            return rows
+        expected = max((len(test.output) for test in tests), default=0)
         limits = Limits(
             cpu_s, memory_mb=self.problem.memory_mb, output_bytes=min(_OUTPUT_BYTES, (16 << 20) + 4 * expected)
         )
-        runs: list[_Run | None] = []
-        exceeded = 0
-        stdins = [test.input for test in self.problem.tests]
-        results = self.runner.run(program, stdins, limits, processes=self.problem.processes)
-        try:
+        done = exceeded = 0
+        stdins = [test.input for test in tests]
+        with closing(self.runner.run(program, stdins, limits, processes=self.problem.processes)) as results:
             for place, result in enumerate(results):
-                failure = failure_of(result)
+                failure, done = failure_of(result), place + 1
                 if failure is None:
                     digest = canonical(result.stdout, self.problem.comparison)
                     if digest != self.expected_digests[place] and (candidate.right is not False or not self.exact):
                         self.spill.put(digest, result.stdout)
-                    runs.append(_Run("ok", result.cpu_s, digest))
+                    add(place, "ok", result.cpu_s, digest)
                 elif failure[0] is CodeVerdict.BROKEN:
-                    runs += self._broke(1, failure[1])
+                    self._broke(1, failure[1])
                 else:
-                    runs.append(_Run(failure[0].value, result.cpu_s))
+                    add(place, failure[0].value, result.cpu_s)
                     exceeded += failure[0] in (CodeVerdict.TLE, CodeVerdict.MLE, CodeVerdict.OLE)
                     if exceeded >= self.give_up:
                         break
-        finally:
-            results.close()
-        return runs + [_Run("skipped", None) for _ in range(count - len(runs))]
+        for skipped in range(done, len(tests)):
+            add(skipped, "skipped")
+        return rows
 
-    def _broke(self, count: int, why: str) -> list[_Run | None]:
+    def _broke(self, count: int, why: str) -> None:
         self.broken += count
         self.why = why
-        return [None] * count
+
+    def limit_s(self, fallback: float) -> float:
+        """Return the slowest right solution's limit, else a voter's, else ``fallback``."""
+        ended_early = {row["solution"] for row in self.rows if row["ended"] in ("TLE", "skipped", "CE")}
+        right = {row["solution"] for row in self.rows if row["right"]} or {row["solution"] for row in self.rows}
+        timed = [row for row in self.rows if row["cpu_s"] is not None and row["solution"] in right - ended_early]
+        return float(max(1, math.ceil(max(row["cpu_s"] for row in timed) * MULTIPLIER))) if timed else fallback
+
+    def classify(self) -> None:
+        """Put the outputs' classes in place of their digests; leave out runs on which the checker failed."""
+        classes = Classes(self.runner, self.problem, self.spill, self.expected_digests)
+        if not self.exact:
+            ordered = sorted(self.rows, key=lambda row: (row["right"] is False, row["solution"]))
+            classes.find(self._digests(ordered), self._digests(row for row in ordered if row["right"] is not False))
+            self.broken += classes.broken
+            self.why = classes.why or self.why
+        for row in self.rows:
+            if row["output"] is not None:
+                row["output"] = classes.of(row["test"], row["output"])
+            row["expected"] = row["output"] is not None and row["output"] == self.expected_digests[row["test"]]
+        self.rows = [row for row in self.rows if row["output"] is not None or not row["valid"]]
+
+    def _digests(self, rows: Iterable[dict[str, Any]]) -> list[list[str]]:
+        """Return each test's distinct digests."""
+        digests = [dict[str, None]() for _ in self.problem.tests]
+        for row in rows:
+            if row["output"] is not None:
+                digests[row["test"]][row["output"]] = None
+        return list(map(list, digests))
 
 
 def run_execution_matrix(
@@ -205,20 +234,19 @@ def run_execution_matrix(
         canonical(test.output, problem.comparison) if has_expected else None
         for test, has_expected in zip(problem.tests, has_output, strict=True)
     ]
-    spill = Spill()
-    bench = _Bench(runner, problem, indices or range(len(problem.tests)), give_up or GIVE_UP, spill, expected_digests)
-    try:
+    numbers = list(indices or range(len(problem.tests)))
+    with closing(Spill()) as spill:
+        bench = _Bench(runner, problem, give_up or GIVE_UP, spill, expected_digests)
         voters = [candidate for candidate in candidates if candidate.right is not False]
         bench.run(voters, problem.cpu_s * SLACK if time_given else MEASURE_S)
-        limit = problem.cpu_s if time_given else _derived_limit_s(bench, voters, problem.cpu_s)
+        limit = problem.cpu_s if time_given else bench.limit_s(problem.cpu_s)
         bench.run([candidate for candidate in candidates if candidate.right is False], limit)
-        classes = _classes(bench, candidates)
-        runs = _rows(name, bench, candidates, classes)
-        outputs = _modal_outputs(name, bench, runs)
-    finally:
-        spill.close()
-    judged = sum(run is not None and run.cpu_s is not None for row in bench.runs.values() for run in row)
-    return ExecutionMatrix(runs, outputs, limit, judged, bench.broken, bench.why)
+        judged = sum(row["cpu_s"] is not None for row in bench.rows)
+        bench.classify()
+        order = {candidate.index: place for place, candidate in enumerate(candidates)}
+        rows = sorted(bench.rows, key=lambda row: order[row["solution"]])
+        runs = pl.DataFrame([{**row, "problem": name, "test": numbers[row["test"]]} for row in rows], MEASURED)
+        return ExecutionMatrix(runs, _modal_outputs(name, spill, runs), limit, judged, bench.broken, bench.why)
 
 
 def _function_matrix(
@@ -251,71 +279,13 @@ def _function_matrix(
     return ExecutionMatrix(runs, OUTPUT.to_frame(), limit, runs["cpu_s"].count(), broken, why)
 
 
-def _derived_limit_s(bench: _Bench, voters: Sequence[Candidate], fallback: float) -> float:
-    """Return the slowest right solution's limit, else a voter's, else ``fallback``."""
-    right = [candidate for candidate in voters if candidate.right] or list(voters)
-    times = [
-        run.cpu_s
-        for candidate in right
-        if not any(run is not None and run.ended in ("TLE", "skipped", "CE") for run in bench.runs[candidate.index])
-        for run in bench.runs[candidate.index]
-        if run is not None and run.cpu_s is not None
-    ]
-    return float(max(1, math.ceil(max(times) * MULTIPLIER))) if times else fallback
-
-
-def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
-    classes = Classes(bench.runner, bench.problem, bench.spill, bench.expected_digests)
-    if not bench.exact:
-        ordered = sorted(candidates, key=lambda candidate: (candidate.right is False, candidate.index))
-        voters = [candidate for candidate in ordered if candidate.right is not False]
-        classes.find(_digests(bench, ordered), _digests(bench, voters))
-        bench.broken += classes.broken
-        bench.why = classes.why or bench.why
-    return classes
-
-
-def _digests(bench: _Bench, candidates: Sequence[Candidate]) -> list[list[str]]:
-    rows = [bench.runs[candidate.index] for candidate in candidates]
-    places = range(len(bench.problem.tests))
-    digests = [[run.digest for row in rows if (run := row[place]) is not None] for place in places]
-    return [list(dict.fromkeys(digest for digest in outputs if digest is not None)) for outputs in digests]
-
-
-def _rows(name: str, bench: _Bench, candidates: Sequence[Candidate], classes: Classes) -> pl.DataFrame:
-    rows = []
-    for candidate in candidates:
-        for place, run in enumerate(bench.runs[candidate.index]):
-            if run is None:
-                continue
-            group = None if run.digest is None else classes.of(place, run.digest)
-            if run.digest is not None and group is None:
-                continue  # the checker failed
-            rows.append(
-                (
-                    name,
-                    candidate.index,
-                    candidate.right,
-                    bench.indices[place],
-                    run.ended == "ok",
-                    group,
-                    group is not None and group == bench.expected_digests[place],
-                    candidate.submission.lang.value,
-                    run.cpu_s,
-                    run.ended,
-                    bench.standards.get(candidate.index),
-                )
-            )
-    return pl.DataFrame(rows, schema=MEASURED, orient="row")
-
-
-def _modal_outputs(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame:
+def _modal_outputs(name: str, spill: Spill, runs: pl.DataFrame) -> pl.DataFrame:
     """Return the voters' two most frequent unexpected outputs per test."""
     votes = runs.filter(pl.col("valid") & pl.col("right").fill_null(True) & ~pl.col("expected"))
     counted = votes.group_by("test", "output").len().sort("test", "len", "output", descending=[False, True, False])
     rows = []
     for test, group, _ in counted.group_by("test", maintain_order=True).head(2).iter_rows():
-        text = bench.spill.get(group).decode("utf-8", "replace")
+        text = spill.get(group).decode("utf-8", "replace")
         rows.append((name, test, group, text))
     return pl.DataFrame(rows, schema=OUTPUT, orient="row")
 

@@ -15,12 +15,13 @@ import polars as pl
 
 from curation.config import CodeSettings
 from curation.programs import execution_matrix, tests_agreement
-from curation.programs.hunting import DESIGNED, HUNTED, HUNTED_BYTES, Hunt
+from curation.programs.hunting import HUNTED, HUNTED_BYTES, Hunt
 from curation.programs.language_variants import TIME_FACTORS
 from curation.programs.model_inputs import DESIGNED_INPUTS, MAX_INPUT_KB, WRITTEN, ModelInputs, inputs_from_model
 from curation.programs.mutation import mutate_input, stated_bounds
 from curation.programs.selecting import TIMES, select_tests
 from curation.programs.sound_tests import (
+    DESIGNED,
     LARGE_BYTES,
     NewInput,
     SoundTest,
@@ -84,13 +85,8 @@ class GeneratedTests:
     caught: Counter[int] = field(default_factory=Counter)
     inputs: int = 0
     refused: int = 0
-    sound: int = 0
     rounds: int = 0
     reason: str = ""
-
-    def counts(self) -> tuple[int, int, int, int, int, str]:
-        """Return the last columns of `POWER`."""
-        return self.inputs, self.refused, self.sound, len(self.tests), self.rounds, self.reason
 
 
 def vouching_of(unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouching:
@@ -306,19 +302,9 @@ class _Maker:
         generated, sound = self.generated, self._without_doubts()
         large = sorted((test for test in sound if test.size > LARGE_BYTES), key=lambda t: (-len(t.failing), t.index))
         left_out = {test.index for test in large[KEEP_LARGE:]}
-        by_index = {test.index: test for test in sound if test.index not in left_out}
         room = max(KEEP, ENOUGH_TESTS - have)
-        selected = select_tests(
-            list(by_index),
-            {index: test.failing | test.killed for index, test in by_index.items()},
-            before,
-            room,
-            room - have,
-            kinds={at: f"{one.shape} {at}" if one.shape == DESIGNED else one.shape for at, one in by_index.items()},
-            answers={index: test.output for index, test in by_index.items()},
-        )
-        generated.sound, generated.caught = len(sound), before.copy()
-        for test in (by_index[index] for index in selected):
+        generated.caught = before.copy()
+        for test in select_tests([one for one in sound if one.index not in left_out], before, room, room - have):
             row = (self.unit.name, test.index, unpacked(test.packed), unpacked(test.output), test.origin)
             generated.tests.append(row)
             generated.runs.append(test.runs)

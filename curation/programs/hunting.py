@@ -26,8 +26,6 @@ from curation.verify.sandbox import Limits
 
 HUNTED, HUNTED_BYTES = 6, 2048
 """Inputs tried per hunted one, and their max bytes."""
-DESIGNED = "designed"
-"""Shape of inputs that a model designed, each its own kind."""
 MUTANTS = 8
 """Max mutants of a draw that pass the given tests."""
 _DRAWN = 3

@@ -12,7 +12,7 @@ import polars as pl
 
 from curation.records import DROPPED, PROBLEM, Domain, DropReason, problem_id
 
-VERSION = "language_variants@3"
+VERSION = "language_variants@4"
 
 STAGE = "language_variants"
 
@@ -82,12 +82,13 @@ def make_variants(
     languages: dict[str, list[tuple[str, bool]]] = {}
     for name, language, passed in supported.select("problem", "language", "passed").iter_rows():
         languages.setdefault(name, []).append((language, passed))
-    rows = []
+    rows, asked = [], set[str]()
     for row in problems.iter_rows(named=True):
         is_function = row["id"] in functions
         for language, passed in languages.get(row["id"], ()):
             if is_function and language != "python":
                 continue
+            asked.add(row["id"])
             statement = variant_statement(row["statement"], FUNCTION_LINE if is_function else LINES[language])
             variant = {
                 "id": problem_id(statement, None, Domain.CODE),
@@ -96,7 +97,7 @@ def make_variants(
                 "meta": variant_meta(row["meta"], language, passed=passed),
             }
             rows.append({**row, **variant})
-    dropped = problems.filter(~pl.col("id").is_in(list(languages))).with_columns(
+    dropped = problems.filter(~pl.col("id").is_in(list(asked))).with_columns(
         pl.lit(STAGE).alias("stage"),
         pl.lit(DropReason.NO_SOLUTION.value).alias("reason"),
         pl.lit("no solution passes every test within the limit of a language asked for").alias("evidence"),

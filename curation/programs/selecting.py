@@ -7,69 +7,48 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-VERSION = "test_generation@16"
+from curation.programs.sound_tests import SoundTest
+
+VERSION = "test_generation@17"
 
 TIMES = 3
 """Tests that should fail each known wrong solution."""
 
 
-def select_tests(
-    sound: Sequence[int],
-    failing: Mapping[int, frozenset[int]],
-    caught: Mapping[int, int],
-    room: int,
-    fill: int,
-    *,
-    kinds: Mapping[int, str] | None = None,
-    answers: Mapping[int, bytes] | None = None,
-) -> list[int]:
+def select_tests(sound: Sequence[SoundTest], caught: Mapping[int, int], room: int, fill: int) -> list[SoundTest]:
     """Return up to ``room`` tests to keep, in order.
 
     First come tests that catch new solutions (real before mutants), then tests that catch rarely caught ones, then more
     up to ``fill``.
 
     Args:
-        sound: tests on which all voters agree.
-        failing: test → failing wrong solutions; negative numbers are mutants.
         caught: failures per solution on earlier tests.
     """
-    nobody: frozenset[int] = frozenset()
-    selected: list[int] = []
-    times = dict(caught)
-    remaining = list(sound)
+    times, selected, remaining = Counter(caught), list[SoundTest](), list(sound)
 
-    def gain(test: int) -> tuple[int, int, float, int]:
-        fails = failing.get(test, nobody)
-        new = [s for s in fails if not times.get(s, 0)]
-        more = sum(1 / (1 + times.get(s, 0)) for s in fails if times.get(s, 0) < TIMES)
-        return sum(s >= 0 for s in new), len(new), more, -test
+    def gain(test: SoundTest) -> tuple[int, int, float, int]:
+        new = [one for one in test.fails if not times[one]]
+        more = sum(1 / (1 + times[one]) for one in test.fails if times[one] < TIMES)
+        return sum(one >= 0 for one in new), len(new), more, -test.index
 
-    def take(test: int) -> None:
+    def take(test: SoundTest) -> None:
         selected.append(test)
         remaining.remove(test)
-        for solution in failing.get(test, nobody):
-            times[solution] = times.get(solution, 0) + 1
+        times.update(test.fails)
 
-    while remaining and len(selected) < room:
-        best = max(remaining, key=gain)
-        if not gain(best)[2]:
-            break
+    while remaining and len(selected) < room and gain(best := max(remaining, key=gain))[2]:
         take(best)
-    used: dict[str, int] = {}
-    kind_of, answer_of = kinds or {}, answers or {}
-    answered = {answer_of.get(test) for test in selected}
+    used, answered = Counter[str](), {test.output for test in selected}
 
-    def turn(test: int) -> tuple[int, int, int]:
-        turns = used.get(kind_of.get(test, ""), 0) + (answer_of.get(test) in answered)
-        return turns, -len(failing.get(test, nobody)), test
+    def turn(test: SoundTest) -> tuple[int, int, int]:
+        return used[test.kind] + (test.output in answered), -len(test.fails), test.index
 
     while remaining and len(selected) < min(room, fill):
         best = min(remaining, key=turn)
-        answered.add(answer_of.get(best))
-        kind = kind_of.get(best, "")
-        used[kind] = used.get(kind, 0) + 1
+        answered.add(best.output)
+        used[best.kind] += 1
         take(best)
-    return sorted(selected)
+    return sorted(selected, key=lambda test: test.index)
 
 
 _NUMBER = re.compile(r"-?\d{1,40}(?:\.\d*)?")

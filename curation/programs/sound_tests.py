@@ -12,8 +12,11 @@ import polars as pl
 LARGE_BYTES = 256 << 10
 """Larger inputs test speed; few are kept."""
 
+DESIGNED = "designed"
+"""Shape of inputs that a model designed, each its own kind."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SoundTest:
     """A made input and output on which all voting solutions agree, both zlib-compressed.
 
@@ -29,6 +32,16 @@ class SoundTest:
     failing: frozenset[int]
     killed: frozenset[int]
     runs: pl.DataFrame
+
+    @property
+    def fails(self) -> frozenset[int]:
+        """Return the wrong solutions and, as negative numbers, mutants that fail on it."""
+        return self.failing | self.killed
+
+    @property
+    def kind(self) -> str:
+        """Return the shape; each designed input is a kind of its own."""
+        return f"{self.shape} {self.index}" if self.shape == DESIGNED else self.shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from curation.verify.programs.checkers import InputVerdict, ReadyValidator, chec
 from curation.verify.programs.problem import Validator
 from curation.verify.programs.tools import Runner
 
-VERSION = "validation@6"
+VERSION = "validation@7"
 
 MAX_REFUSED = 0.4
 """Max share of given inputs that a validator may refuse or fail on."""

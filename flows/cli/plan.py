@@ -42,7 +42,7 @@ def show_plan(
     """Print the plan of a curation recipe."""
     plans = stated_plan(path, overrides) if stated else plan_recipe(path, out, overrides, pilot)
     if as_json:
-        print_json({"stages": [plan.row() for plan in plans]})
+        print_json({"stages": [asdict(plan) for plan in plans]})
         return
     run = new_run(path, overrides, out)
     rows = [
@@ -83,7 +83,7 @@ def plan_recipe(
         piloted = run.parts if run.recipe.grader is None else run.parts[:1]
         plans = [asyncio.run(_by_pilot(run, part, problems.folder, pilot)) for part in piloted]
         plans += [_as_piloted(run, part, plans[0]) for part in run.parts[len(piloted) :]]
-        atomic_write(run.folder / PLAN, json.dumps([plan.row() for plan in plans], indent=1) + "\n")
+        atomic_write(run.folder / PLAN, json.dumps([asdict(plan) for plan in plans], indent=1) + "\n")
     return plans
 
 

@@ -248,10 +248,6 @@ class AnchorResult:
         """Return it in words."""
         return [*anchor_lines(self.anchor), self.forecast.correction.sentence, self.forecast.sentence]
 
-    def priors(self, shard: int, problems: pl.Series) -> pl.DataFrame:
-        """Return the stopping priors of a shard's problems."""
-        return self.forecast.shared.priors_of(shard, problems, self.forecast.threshold)
-
 
 def _met_counts(parts: RefreshParts) -> pl.DataFrame:
     """Return counts on problems that the policy tried; on all if fewer than `FEW`."""
@@ -314,7 +310,7 @@ def _rows_of_levels(parts: RefreshParts, index: int, made: list[str], anchor: An
     measured, expected = decided, pl.DataFrame(schema={"problem": pl.String, "expected": pl.Float64})
     if anchor is not None:
         mean = pl.col("correct") / (pl.col("correct") + pl.col("other"))
-        expected = anchor.priors(index, problems["id"]).select("problem", expected=mean)
+        expected = anchor.forecast.priors_of(index).select("problem", expected=mean)
         measured = anchor.anchor.counts.filter(pl.col("policy") == anchor.anchor.policy)
     rate = pl.col("correct") / pl.col("judged")
     measured = measured.filter(pl.col("judged") > 0).select("problem", rate=rate)
@@ -489,7 +485,7 @@ def _choose_problems(
     exact, counted = exact_priors(judged["problem"].to_list()), trained_counts(parts.all_trained)
 
     def chosen(shard: int, names: pl.Series) -> pl.DataFrame:
-        sides = anchor.forecast.shared.sides_of(shard, names) if anchor is not None else None
+        sides = anchor.forecast.sides_of(shard) if anchor is not None else None
         decisions = parts.decisions(shard)
         uncertain = uncertain_of_part(decisions, counted, stage.band, threshold, number, parts.policy, sides)
         return pl.concat([judged, uncertain.join(judged, on="problem", how="anti"), _on(names, from_levels)])
@@ -497,7 +493,7 @@ def _choose_problems(
     def priors(shard: int, names: pl.Series) -> pl.DataFrame:
         if anchor is None or not holds:
             return _on(names, exact)
-        return pl.concat([_on(names, exact), anchor.priors(shard, names).join(exact, on="problem", how="anti")])
+        return pl.concat([_on(names, exact), anchor.forecast.priors_of(shard).join(exact, on="problem", how="anti")])
 
     has_priors = anchor is not None and (holds or stopping_rule(stage).foresees)
     return _select(parts.run, parts, attempts, chosen, priors if has_priors else None)

@@ -128,7 +128,7 @@ def verifier_of(run: Run) -> str:
     return published_verifier(run) or verifier_version(run)
 
 
-PLAN = "plan.json"  # in the run folder: each stage's `StagePlan.row`
+PLAN = "plan.json"  # in the run folder: each stage's `StagePlan`
 
 
 def stored_plan(run: Run) -> dict[str, StagePlan]:

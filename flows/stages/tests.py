@@ -217,7 +217,7 @@ def make_tests(job: StageRun) -> StageResult:
                 answered = read_shard(programs.folder, "proposals", index).filter("accepted")
                 responses = dict(answered.group_by("id", maintain_order=True).agg("text").iter_rows())
 
-            def decide(unit: Unit) -> deciding.DecidedProblem:
+            def decide(unit: Unit) -> dict[str, pl.DataFrame]:
                 own, limit = runs.filter(pl.col("problem") == unit.name), limits[unit.name]["time_limit_s"]
                 written = responses.get(unit.name, ())
                 return deciding.decide_tests(code, run.recipe.seed, unit, runner, own, outputs, limit, written)
@@ -231,12 +231,12 @@ def make_tests(job: StageRun) -> StageResult:
 
 
 def _in_threads(
-    decide: Callable[[Unit], deciding.DecidedProblem], problems: Iterable[Unit], workers: int
-) -> Iterator[deciding.DecidedProblem]:
+    decide: Callable[[Unit], dict[str, pl.DataFrame]], problems: Iterable[Unit], workers: int
+) -> Iterator[dict[str, pl.DataFrame]]:
     """Decide on problems in threads, in order, with at most twice ``workers`` in memory."""
     threads = ThreadPoolExecutor(workers, "problems")
     try:
-        begun: deque[Future[deciding.DecidedProblem]] = deque()
+        begun: deque[Future[dict[str, pl.DataFrame]]] = deque()
         for problem in problems:
             begun.append(threads.submit(decide, problem))
             if len(begun) == 2 * workers:

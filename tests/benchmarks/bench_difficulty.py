@@ -247,15 +247,14 @@ def refreshed(
     settings, of_anchor = RefreshSettings(), {name: by_name[name][: full[name][2]] for name in anchor}
     whole = [ForecastPart(decisions, told.counts)]
     forecast = foresee_refresh(told, whole, of_anchor, exact, settings.error_rate)
-    ids = decisions["problem"]
     made_full = sum(row[2] for row in new)
 
     def outcome(expected: RefreshForecast | None, first: list[str]) -> Refreshed:
-        sides = expected.shared.sides_of(0, ids) if expected is not None else None
+        sides = expected.sides_of(0) if expected is not None else None
         chosen, rule = settings.change_probability, exact
         if expected is not None and expected.replay.holds:
             chosen = expected.threshold
-            rule = exact.given(as_priors(expected.shared.priors_of(0, ids, expected.threshold)))
+            rule = exact.given(as_priors(expected.priors_of(0)))
         asked = {*uncertain_of_part(decisions, {}, band, chosen, 2, "new", sides)["problem"], *first}
         ends = {name: (rule if name not in of_anchor else exact).of(name).ending(by_name[name]) for name in asked}
         made = {name: ends[name][0] if name in asked else row[0] for name, row in zip(names, old, strict=True)}

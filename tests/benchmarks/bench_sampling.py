@@ -93,8 +93,7 @@ def measure(rule: StoppingRule, sequences: Sequence[Sequence[AttemptOutcome]]) -
     full = StoppingRule(rule.band, early_stopping=False)
     attempts = differ = keep = 0
     for outcomes in sequences:
-        at = rule.decided_after(outcomes)
-        assert at is not None
+        at = rule.counts_at_stop(outcomes).requested
         attempts += at
         early, late = decision(rule, outcomes[:at]), decision(full, outcomes)
         differ += early != late

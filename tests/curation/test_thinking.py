@@ -65,7 +65,6 @@ def test_a_closing_tag_alone_says_that_the_template_opened_it() -> None:
 
 def test_attempts_of_other_tags_have_other_keys() -> None:
     plain = TorchModel(model="m")
-    assert "thinking" not in LivePolicy(plain, "m@1", None).about
     own = TorchModel(model="m", prompt="plain", thinking="[THINK]")
     assert own.model_dump(mode="json")["thinking"] == LivePolicy(own, "m@1", None).about["thinking"] == "[THINK]"
     keys = {LivePolicy(one, "m@1", None).key for one in (plain, own, own.model_copy(update={"thinking": "<think>"}))}

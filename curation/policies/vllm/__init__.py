@@ -9,7 +9,6 @@ import asyncio
 import itertools
 import os
 import sys
-from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -19,14 +18,11 @@ from curation.policies.chat_templates import apply_chat_template, stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.policies.completions import FINISHED, ResponseReader
 from curation.policies.seeds import LivePolicy, seed_of
-from curation.policies.vllm.engine import first_line, start_engine, vllm_version
+from curation.policies.vllm.engine import first_line, start_engine
 from curation.policies.vllm.placement import visible_gpus
 from curation.prompts import Prompt, plain_text
 from curation.records import Completion, PolicyError, PromptRequest, RequestRefused
 from curation.storage.scratch import ScratchFolder
-
-_PROMPTS = 4096
-"""Prompts with cached tokens, since a problem's attempts share one."""
 
 
 class Vllm(LivePolicy):
@@ -56,20 +52,6 @@ class Vllm(LivePolicy):
         super().__init__(settings, name, prompt)
         self._numbers = itertools.count()
         self._engine: Any = None
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        """Return what the store notes."""
-        return {
-            **super().about,
-            "dtype": self.settings.dtype,
-            "max_model_len": self.settings.max_model_len,
-            "engine": f"vllm {vllm_version() or 'not installed'}",
-        }
-
-    def _ask_with(self, prompt: Prompt | None) -> None:
-        super()._ask_with(prompt)
-        self._prompts: dict[tuple[str, ...], list[int]] = {}
 
     async def __aenter__(self) -> Self:
         self._require_gpus()
@@ -148,14 +130,6 @@ class Vllm(LivePolicy):
         self._sockets.remove()
 
     def _tokens(self, problem: PromptRequest) -> list[int]:
-        name = (problem.id, problem.statement, *itertools.chain(*problem.details.items()))
-        if name not in self._prompts:
-            if len(self._prompts) >= _PROMPTS:
-                self._prompts.clear()
-            self._prompts[name] = self._tokenised(problem)
-        return self._prompts[name]
-
-    def _tokenised(self, problem: PromptRequest) -> list[int]:
         tokenizer, messages = self._tokenizer, self._prompt.messages(problem)
         if getattr(tokenizer, "chat_template", None) is None:
             return list(tokenizer.encode(plain_text(messages)))

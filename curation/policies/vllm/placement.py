@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 
 from curation.config import TorchModel, VllmModel
@@ -17,9 +17,9 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 _LIST_S = 60.0
 
 
-def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
+def visible_gpus() -> tuple[str, ...]:
     """Return the GPUs for this process."""
-    visible = (os.environ if environment is None else environment).get(VISIBLE)
+    visible = os.environ.get(VISIBLE)
     if visible is not None:
         named = (name.strip() for name in visible.split(","))
         return tuple(takewhile(lambda name: name not in ("", "-1"), named))  # "-1" hides those after it

@@ -53,9 +53,9 @@ def foreseen(told: Anchor, old: pl.DataFrame, judged: pl.DataFrame, cut: int | N
 
 def sides_of(forecast: RefreshForecast, old: pl.DataFrame) -> pl.DataFrame:
     """The chances of the sides of all problems, which came in two halves."""
-    names = old["problem"]
-    halves = names[: len(names) // 2], names[len(names) // 2 :]
-    return pl.concat([forecast.shared.sides_of(number, half) for number, half in enumerate(halves)])
+    sides = pl.concat([forecast.sides_of(0), forecast.sides_of(1)])
+    assert sides["problem"].to_list() == old["problem"].to_list()
+    return sides
 
 
 def test_a_forecast_and_an_anchor_in_parts_are_those_of_the_whole() -> None:
@@ -71,9 +71,7 @@ def test_a_forecast_and_an_anchor_in_parts_are_those_of_the_whole() -> None:
     one, other = (foreseen(told, old, judged, at) for at in (0, len(names) // 2))
     assert one.threshold == other.threshold
     assert (one.lost, one.share) == pytest.approx((other.lost, other.share))
-    cut = len(names) // 2
-    parts = [other.shared.priors_of(0, names[:cut], 0.1), other.shared.priors_of(1, names[cut:], 0.1)]
-    assert pl.concat(parts).equals(one.shared.priors_of(1, names, 0.1))
+    assert pl.concat([other.priors_of(0), other.priors_of(1)]).equals(one.priors_of(1))
 
 
 def test_a_policy_with_other_strengths_is_said_and_nothing_follows_from_its_anchor() -> None:

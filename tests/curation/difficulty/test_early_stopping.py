@@ -91,8 +91,7 @@ def test_failed_verdicts_that_are_judged_later_need_no_further_attempt(name: str
 
     @cache
     def stop(letters: tuple[str, ...]) -> tuple[int, str | None]:
-        at = rule.decided_after(seen("".join(letters)))
-        assert at is not None, letters
+        at = rule.counts_at_stop(seen("".join(letters))).requested
         end = counted(letters[:at])
         return at, rule.reason(end.correct, end.top_wrong, end.judged, end.attempts)
 
@@ -118,7 +117,8 @@ def test_failed_verdicts_that_are_judged_later_need_no_further_attempt(name: str
     ],
 )
 def test_where_problems_stop_at_the_default_band(letters: str, at: int | None) -> None:
-    assert StoppingRule(Band(attempts=16)).decided_after(seen(letters)) == at
+    point = StoppingRule(Band(attempts=16)).stopping_point(seen(letters))
+    assert (point.requested if point.is_decided else None) == at
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_without_a_stop_the_estimate_is_the_share_of_correct() -> None:
         correct, judged = letters.count("c"), sum(letter != "b" for letter in letters)
         assert rule.unbiased_pass_rate(seen(letters)) == pytest.approx(correct / judged)
     assert rule.unbiased_pass_rate(seen("bb")) is None
-    assert rule.decided_after(seen("c" * 15)) is None
+    assert not rule.stopping_point(seen("c" * 15)).is_decided
     # orders that cannot stop early either: two attempts settle nothing at the default band
     assert StoppingRule(Band(attempts=16)).unbiased_pass_rate(seen("cbn1")) == pytest.approx(1 / 3)
 
@@ -164,7 +164,7 @@ def test_the_forecast_stops_earlier_and_waits_for_failed_verdicts() -> None:
     reason, chance = rule.likely_decision(counted("cccccccc"))
     assert reason == "too_easy"
     assert 0.9 < chance < 1
-    assert rule.decided_after(seen("c" * 16)) == 6  # without a forecast 13
+    assert rule.counts_at_stop(seen("c" * 16)).requested == 6  # without a forecast 13
     waiting = StoppingRule(Band(attempts=16), error_rate=0.2)
     assert waiting.should_stop(counted("ccccccc"))
     assert not waiting.should_stop(counted("cccccccb"))

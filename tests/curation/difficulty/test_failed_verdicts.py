@@ -62,7 +62,8 @@ def test_six_that_timed_out_are_named() -> None:
     assert row["reason"] == "verifier_failed"
     assert row["evidence"] == (
         "the verifier failed on 6 of 16 attempts, which could decide; of 10 judged 0 are correct, 2 agree on another: "
-        f'attempts 10-15 answered "x^2 + [31m{"1" * 20} … {"1" * 30}" against "ref": timeout (killed at its limit)'
+        f'attempts 10, 11, 12, 13, 14, 15 answered "x^2 + [31m{"1" * 20} … {"1" * 30}" against "ref": '
+        "timeout (killed at its limit)"
     )
 
 

@@ -54,9 +54,9 @@ def test_a_rule_given_priors_stops_each_problem_by_its_own() -> None:
     given = rule.given({"hard": hard, "sure": sure})
     none_correct = [(Outcome.WRONG, place + 1) for place in range(16)]
     assert given.of("other") is given
-    assert [given.of(name).decided_after(none_correct) for name in ("hard", "other", "sure")] == [2, 13, 16]
+    assert [given.of(name).counts_at_stop(none_correct).requested for name in ("hard", "other", "sure")] == [2, 13, 16]
     assert given.of("hard") is given.of("hard")
     assert given.foresees
     assert not StoppingRule(Band(attempts=16)).given({"sure": sure}).foresees
     never_early = StoppingRule(Band(attempts=16), early_stopping=False).given({"hard": hard})
-    assert never_early.of("hard").decided_after(none_correct) == 16
+    assert never_early.of("hard").counts_at_stop(none_correct).requested == 16

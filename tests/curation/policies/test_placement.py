@@ -28,10 +28,12 @@ def test_the_machines_gpus_are_shared_out_among_neighbours() -> None:
     assert policy_gpus(tiny_settings("m", data_parallel=3, tensor_parallel=2), 8) == 6
 
 
-def test_gpus_that_are_hidden_from_the_run_are_nobodys() -> None:
-    assert visible_gpus({"CUDA_VISIBLE_DEVICES": "4,GPU-ab, 6"}) == ("4", "GPU-ab", "6")
-    assert visible_gpus({"CUDA_VISIBLE_DEVICES": ""}) == ()
-    assert visible_gpus({"CUDA_VISIBLE_DEVICES": "1,-1,2"}) == ("1",)
+@pytest.mark.parametrize(("visible", "gpus"), [("4,GPU-ab, 6", ("4", "GPU-ab", "6")), ("", ()), ("1,-1,2", ("1",))])
+def test_gpus_that_are_hidden_from_the_run_are_nobodys(
+    visible: str, gpus: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert visible_gpus() == gpus
 
 
 def test_a_policy_has_as_many_copies_as_it_says_or_as_there_are_gpus_for(

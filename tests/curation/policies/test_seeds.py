@@ -17,4 +17,4 @@ def test_worked_examples_change_the_key_and_are_noted() -> None:
     keys = [LivePolicy(settings, "m@1", None).key for settings in (plain, shown, other)]
     assert len({key.prompt for key in keys}) == 3
     assert len({key.sampling for key in keys}) == 1
-    assert LivePolicy(shown, "m@1", None).about["examples"] == [["What is 1 + 1?", "2"]]
+    assert LivePolicy(shown, "m@1", None).about["examples"] == [{"statement": "What is 1 + 1?", "response": "2"}]

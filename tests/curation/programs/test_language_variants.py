@@ -53,3 +53,5 @@ def test_twins_share_their_group_and_name_their_language() -> None:
     assert LANGUAGE == FENCE
     assert dropped.schema == DROPPED
     assert dropped.select("id", "reason").rows() == [("q", "no_solution")]
+    only_cpp = languages_of(runs(("cpp", "y", 0.1)), WANTED, LIMITS, ["cpp"])
+    assert [table["id"].to_list() for table in make_variants(frame, only_cpp, {"p"})] == [[], ["p", "q"]]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
 from curation.programs.selecting import OutputClasses, output_kind, select_tests
+from curation.programs.sound_tests import SoundTest
 
 
 def test_kinds_of_outputs_name_words_and_small_numbers_and_sizes_of_others() -> None:
@@ -25,23 +30,43 @@ def test_rare_answers_are_chosen_first_and_kept_to_be_changed() -> None:
     assert len(classes.rare) <= 2
 
 
+def selected(
+    failing: Mapping[int, Sequence[int]],
+    room: int,
+    fill: int,
+    caught: Mapping[int, int] | None = None,
+    shapes: Mapping[int, str] | None = None,
+    answers: Mapping[int, bytes] | None = None,
+) -> list[int]:
+    """The kept ones of these tests: which solutions fail on them, with their shapes and answers."""
+    sound = [
+        SoundTest(
+            at, b"", (answers or {}).get(at, b"same"), "", (shapes or {}).get(at, "any"), 1, frozenset(fails),
+            frozenset(), pl.DataFrame()
+        )
+        for at, fails in failing.items()
+    ]  # fmt: skip
+    return [test.index for test in select_tests(sound, caught or {}, room, fill)]
+
+
 def test_tests_that_catch_something_new_come_first_and_others_fill_up() -> None:
-    failing = {1: frozenset({7}), 2: frozenset({7, 8}), 4: frozenset({9})}
-    assert select_tests([0, 1, 2, 3, 4], failing, {9: 3}, 1, 1) == [2]  # it catches two, and 9 is caught often enough
-    assert select_tests([0, 1, 2, 3, 4], failing, {}, 10, 0) == [1, 2, 4]
-    assert select_tests([0, 1, 2, 3, 4], failing, {}, 10, 4) == [0, 1, 2, 4]
-    assert select_tests([0, 3], failing, {}, 0, 10) == []
+    failing: dict[int, list[int]] = {0: [], 1: [7], 2: [7, 8], 3: [], 4: [9]}
+    assert selected(failing, 1, 1, caught={9: 3}) == [2]  # it catches two, and 9 is caught often enough
+    assert selected(failing, 10, 0) == [1, 2, 4]
+    assert selected(failing, 10, 4) == [0, 1, 2, 4]
+    assert selected({0: [], 3: []}, 0, 10) == []
+
+
+NOTHING: dict[int, list[int]] = {at: [] for at in range(4)}
 
 
 def test_a_wrong_solution_is_caught_by_more_than_one_test_and_others_are_of_every_kind() -> None:
-    failing = dict.fromkeys(range(6), frozenset({7}))
-    assert len(select_tests(list(range(6)), failing, {}, 10, 0)) == 3
-    kinds = {0: "small", 1: "small", 2: "small", 3: "large"}
-    assert select_tests([0, 1, 2, 3], {}, {}, 2, 2, kinds=kinds) == [0, 3]
+    assert len(selected({at: [7] for at in range(6)}, 10, 0)) == 3
+    assert selected(NOTHING, 2, 2, shapes={0: "small", 1: "small", 2: "small", 3: "large"}) == [0, 3]
 
 
 def test_a_test_with_another_answer_is_kept_a_turn_earlier() -> None:
-    kinds = {0: "small", 1: "large", 2: "small", 3: "small"}
-    answers = {0: b"no", 1: b"no", 2: b"no", 3: b"yes"}
-    assert select_tests([0, 1, 2, 3], {}, {}, 3, 3, kinds=kinds, answers=answers) == [0, 1, 3]
-    assert select_tests([0, 1, 2, 3], {}, {}, 3, 3, kinds=kinds) == [0, 1, 2]
+    shapes = {0: "small", 1: "large", 2: "small", 3: "small"}
+    assert selected(NOTHING, 3, 3, shapes=shapes, answers={3: b"yes"}) == [0, 1, 3]
+    assert selected(NOTHING, 3, 3, shapes=shapes) == [0, 1, 2]
+    assert selected(NOTHING, 3, 3, shapes=dict.fromkeys(range(4), "designed")) == [0, 1, 2]

@@ -188,7 +188,9 @@ def test_who_speaks_for_the_inputs_is_kept(finished: Path) -> None:
     sources = dict(read_table(finished / "stages" / "01-sources", "kept").select("id", "source").iter_rows())
     said = [
         (sources[problem] == "packages", by, refused, aside)
-        for problem, by, refused, aside in read_table(folder, "validation").iter_rows()
+        for problem, by, refused, aside in read_table(folder, "power")
+        .select("problem", "by", "refused_given", "aside")
+        .iter_rows()
     ]
     assert sorted(said) == [(False, "model", 0, None), (False, "model", 0, None), (True, "package", 1, None)]
     programs = read_manifest(finished / "stages" / "09-test-programs")
