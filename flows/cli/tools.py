@@ -162,9 +162,9 @@ def diff(
     json: Json = False,
 ) -> None:
     """Compare two curated sets, or two versions of one. Shows problems, pass rates, contents and verdicts."""
-    from flows.cli.diff import diff_folders, print_diff
+    from flows.cli.diff import show_diff
 
-    print_diff(diff_folders(old, new, out=out), out, as_json=json)
+    show_diff(old, new, out, as_json=json)
 
 
 @tools.command(epilog="Example: goldilocks publish runs/my-set --to me/my-set --push")
