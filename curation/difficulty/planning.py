@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,15 +45,6 @@ class StagePlan:
     tokens: CostEstimate
     hours: CostEstimate | None
     price: CostEstimate | None
-
-    def row(self) -> dict[str, Any]:
-        """Return the plan as a JSON object."""
-        return asdict(self)
-
-    @classmethod
-    def read(cls, row: Mapping[str, Any]) -> StagePlan:
-        """Return a plan from its JSON object."""
-        return cls(**{**row, **{name: CostEstimate(**row[name]) for name in ESTIMATES if row[name] is not None}})
 
 
 def plan_stage(
