@@ -108,12 +108,12 @@ def _open_set(place: str) -> tuple[Path, PublishedTables]:
         if number not in known:
             there = f"versions there: {', '.join(map(str, known))}" if known else "no version is kept there"
             raise SourceError(f"{place}: no such version; {there}.")
-        rows = versions.scan_decisions(folder, number).rename({"problem": "id"}).collect()
-        measures = [name for name in set_diff.READ if name in rows.columns]
+        decisions = versions.scan_decisions(folder, number).rename({"problem": "id"}).collect()
+        measures = [name for name in set_diff.READ if name in decisions.columns]
         over = pl.when("keep").then(pl.lit(DropReason.OVER_QUOTA.value)).otherwise("reason")
-        left = rows.filter(~pl.col("published")).with_columns(reason=over)
-        kept = rows.filter("published")
-        return folder / versions.FOLDER, PublishedTables(kept.select(measures), left.select("reason", *measures))
+        others = decisions.filter(~pl.col("published")).with_columns(reason=over)
+        kept = decisions.filter("published")
+        return folder / versions.FOLDER, PublishedTables(kept.select(measures), others.select("reason", *measures))
     home = published_folder(Path(place))
     data, dropped = (sorted((home / name).glob("*.parquet")) for name in ("data", "dropped"))
     if not data:

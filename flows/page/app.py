@@ -6,7 +6,6 @@ import os
 import secrets
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -21,23 +20,9 @@ from curation.http_server import address_of, listen, server_of
 from curation.records import ConfigError, GoldilocksError, StoreError
 from curation.server_guard import LOCAL, is_same
 from flows.page import problem_page, review_tab, run_tab
-from flows.page.open_runs import OpenRuns, ShownRun, find_runs
+from flows.page.open_runs import OpenRuns, find_runs
 from flows.page.rendering import STATIC, show
 from flows.page.security import ENTRY, Guard, entry_of
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What a page shows; without a token, only to this machine."""
-
-    root: Path
-    token: str | None = None
-    only: tuple[str, ...] = ()
-    runs: OpenRuns = field(default_factory=OpenRuns)
-
-    def find_runs(self) -> list[ShownRun]:
-        """Return the runs on disk now."""
-        return find_runs(self.root, self.only)
 
 
 def make_app(root: Path, token: str | None = None, prefix: str = "", only: Sequence[str] = ()) -> ASGIApp:
@@ -57,8 +42,8 @@ def make_app(root: Path, token: str | None = None, prefix: str = "", only: Seque
         *review_tab.ROUTES,
     ]
     inner = Starlette(routes=routes, exception_handlers={GoldilocksError: _sentence, 404: _not_found})
-    inner.state.page = page = Page(root.resolve(), token, tuple(only))
-    weakref.finalize(inner, page.runs.close)
+    inner.state.page = runs = OpenRuns(root.resolve(), token, only)
+    weakref.finalize(inner, runs.close)
     guarded = Guard(inner, token)
     return Starlette(routes=[Mount(prefix, guarded)]) if prefix else guarded
 

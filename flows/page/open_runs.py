@@ -5,16 +5,16 @@ Safety: a run's name in an address is looked up among these, and never becomes a
 
 from __future__ import annotations
 
-import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, cast
 
 import polars as pl
 from starlette.exceptions import HTTPException
@@ -36,9 +36,10 @@ DEPTH = 3
 ITSELF = "run"
 """The name of the folder itself."""
 
-_NO_RUNS = frozenset(
-    "attempts chosen checkpoints curated decisions model plots service stages tensorboard verdicts versions".split()
-)
+MOST_RUNS, MOST_EVIDENCE = 3, 16
+"""States of runs whose rows and disputes are in memory, and problems whose evidence is."""
+
+LEASE_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,42 +59,18 @@ class ShownRun:
 
 
 def find_runs(root: Path, only: Sequence[str] = ()) -> list[ShownRun]:
-    """Return the curation runs in a folder and below it.
+    """Return the curation runs in a folder, with links resolved, and below it, not through links.
 
     Args:
         only: shown folders; empty for all.
     """
-    if not root.is_dir():
-        return []
-    return [
-        ShownRun("~".join(folder.relative_to(root).parts) or ITSELF, folder)
-        for folder in _folders(root, DEPTH)
-        if not is_training(folder) and (not only or folder.relative_to(root).parts[:1] in [(name,) for name in only])
-    ]
-
-
-def _folders(folder: Path, depth: int) -> Iterator[Path]:
-    if (folder / "run.json").is_file():
-        yield folder
-    if depth == 0:
-        return
-    with os.scandir(folder) as entries:
-        inner = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-    for name in inner:
-        if name not in _NO_RUNS and not name.startswith("."):
-            yield from _folders(folder / name, depth - 1)
-
-
-MOST_INDEXES = 4
-"""Runs with rows in memory."""
-
-MOST_EVIDENCE = 16
-"""Problems with evidence in memory."""
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-
-LEASE_S = 300.0
+    runs = []
+    for file in sorted(file for depth in range(DEPTH + 1) for file in root.glob("*/" * depth + "run.json")):
+        folder, parts = file.parent, file.parent.relative_to(root).parts
+        is_hidden = any(part.startswith(".") for part in parts) or folder.resolve() != folder
+        if not is_hidden and not is_training(folder) and (not only or parts[:1] in [(name,) for name in only]):
+            runs.append(ShownRun("~".join(parts) or ITSELF, folder))
+    return runs
 
 
 @dataclass(slots=True)
@@ -153,6 +130,7 @@ class Leases:
         return {problem for other, (problem, until) in self._held.items() if other != session and until > now}
 
 
+Gathered = dict[str, Any]
 Disputes = dict[str, dict[str, Any]]
 """By problem: its texts, its references, disputed first, and ``wrong``, the probability that this one is wrong.
 
@@ -182,55 +160,44 @@ def disputes_of(run: Run) -> Disputes:
     return {row["id"]: row for row in grouped.iter_rows(named=True)}
 
 
-class _Kept(Generic[Key, Value]):
-    """The last values used, each until what it was made from has another state. Thread-safe."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit, self._lock = limit, Lock()
-        self._making: dict[Key, Lock] = defaultdict(Lock)
-        self._values: dict[Key, tuple[object, Value]] = {}
-
-    def get(self, key: Key, state: object, make: Callable[[], Value]) -> Value:
-        """Return the value, made if there is none of this state; other callers of this key wait for it."""
-        with self._lock:
-            making = self._making[key]
-        with making:
-            with self._lock:
-                known = self._values.pop(key, None)
-            if known is None or known[0] != state:
-                known = (state, make())
-            with self._lock:
-                self._values[key] = known
-                if len(self._values) > self._limit:
-                    del self._values[next(iter(self._values))]
-            return known[1]
-
-
 class OpenRuns:
-    """Rows, disputes, leases and verifiers by run folder. Thread-safe."""
+    """The runs that a page shows, with their rows, disputes, leases and verifiers. Thread-safe.
 
-    def __init__(self) -> None:
+    Args:
+        token: what visitors must show; None if no other machine can reach the page.
+        only: shown folders; empty for all.
+    """
+
+    def __init__(self, root: Path, token: str | None = None, only: Sequence[str] = ()) -> None:
+        self.root, self.token, self._only = root, token, tuple(only)
         self.leases: dict[Path, Leases] = defaultdict(Leases)
-        self._judging = Lock()
+        self._reading, self._judging = Lock(), Lock()
         self._judges: dict[Path, Judge] = {}
-        self._rows = _Kept[Path, RowIndex](MOST_INDEXES)
-        self._disputes = _Kept[Path, Disputes](MOST_INDEXES)
-        self._evidence = _Kept[tuple[Path, str], Future[dict[str, Any]]](MOST_EVIDENCE)
         self._ahead = ThreadPoolExecutor(1, "ahead")
         self._stack = ExitStack()
+        # the last argument is the state of what is read: another state is read again
+        self._rows = lru_cache(MOST_RUNS)(lambda folder, _state: RowIndex(newest_run(folder)))
+        self._disputes = lru_cache(MOST_RUNS)(lambda folder, _state: disputes_of(newest_run(folder)))
+        self._evidence = lru_cache(MOST_EVIDENCE)(lambda work, *about: self._ahead.submit(work, *about[:-1]))
+
+    def find_runs(self) -> list[ShownRun]:
+        """Return the runs on disk now."""
+        return find_runs(self.root, self._only)
 
     def rows(self, run: Run) -> RowIndex:
         """Return a run's current rows."""
-        return self._rows.get(run.folder, made_from(run), lambda: RowIndex(run))
+        with self._reading:
+            return self._rows(run.folder, made_from(run))
 
     def disputes(self, run: Run) -> Disputes:
         """Return the published set's current disputes."""
         files = sorted((run.folder / "curated" / "disputed").glob("*.parquet"))
-        return self._disputes.get(run.folder, [file.stat().st_mtime_ns for file in files], lambda: disputes_of(run))
+        with self._reading:
+            return self._disputes(run.folder, tuple(file.stat().st_mtime_ns for file in files))
 
-    def evidence(self, run: Run, problem: str, gather: Callable[[], dict[str, Any]]) -> Future[dict[str, Any]]:
+    def evidence(self, run: Run, problem: str, gather: Callable[[Path, str], Gathered]) -> Future[Gathered]:
         """Return the future evidence on a problem, gathered in the background."""
-        return self._evidence.get((run.folder, problem), made_from(run), lambda: self._ahead.submit(gather))
+        return self._evidence(gather, run.folder, problem, made_from(run))
 
     @contextmanager
     def judge(self, run: Run) -> Iterator[Judge]:

@@ -11,7 +11,6 @@ from starlette.routing import Route
 
 from curation.publish import receipts
 from curation.storage.locks import is_locked
-from flows.page.formulas import deciding_words
 from flows.page.open_runs import ShownRun, curation_run, inside, shown_run
 from flows.page.rendering import show
 from flows.page.row_index import CURATED, GOING, SORTS, read_query
@@ -104,15 +103,13 @@ ROWS_A_PAGE = 50
 
 def _rows(request: Request) -> Response:
     shown, run = curation_run(request)
-    index = request.app.state.page.runs.rows(run)
+    index = request.app.state.page.rows(run)
     query = read_query(request.query_params)
     found = index.find(query)
     count, text = found.places.len(), request.query_params.get("page", "0")
     pages = max(1, -(-count // ROWS_A_PAGE))
     page = min(int(text), pages - 1) if text.isdecimal() and len(text) < 8 else 0
     rows = index.rows(found, page * ROWS_A_PAGE, ROWS_A_PAGE)
-    for row in rows:
-        row["marked"] = [*query.words.split(), *deciding_words(row["evidence"], row["statement"])]
     return show(
         request,
         "rows.html",
