@@ -44,7 +44,7 @@ def show_diff(old: str, new: str, out: Path | None, *, as_json: bool) -> None:
     """
     if out is not None and out.suffix not in (".parquet", ".jsonl"):
         raise SourceError(f"--out {out}: the name must end in .parquet or .jsonl.")
-    (old_home, was), (new_home, now) = _open_set(old), _open_set(new)
+    (old_home, was, old_version), (new_home, now, new_version) = _open_set(old), _open_set(new)
     if out is not None:
         require_outside(out, old_home, new_home)
     table = set_diff.compare(was, now)
@@ -70,9 +70,12 @@ def show_diff(old: str, new: str, out: Path | None, *, as_json: bool) -> None:
     console.print(f"in both {both:,}{contents if has_contents else ''}")
     if shift is not None:
         console.print(f"mean pass rate of {measured:,} problems that both measured: {shift:+.3f}")
-    judged = _judged_versions(old, new)
-    if judged:
-        console.print("verifier " + " → ".join(version.verifier for _, version in judged))
+    judged = list[JudgedVersion]()
+    versions_of = [version for version in (old_version, new_version) if version is not None]
+    if old_home == new_home and len({version.verifier for version in versions_of}) == 2:
+        run = open_run(old_home.parent)
+        judged = [(refreshed_run(run, one) if one.origin == "refresh" else run, one) for one in versions_of]
+        console.print("verifier " + " → ".join(version.verifier for version in versions_of))
     for name, count in counts.items():
         if count and name not in (VersionChange.KEPT, VersionChange.LEFT_OUT):
             console.print(f"{name.replace('_', ' ')} {count:,}")
@@ -96,24 +99,26 @@ def _print_examples(console: Console, rows: pl.DataFrame, judged: Sequence[Judge
         console.print(f"  and {rows.height - EXAMPLES:,} more")
 
 
-def _open_set(place: str) -> tuple[Path, PublishedTables]:
-    """Return a set's folder and tables, with hashes in place of contents; a version has no contents.
+def _open_set(place: str) -> tuple[Path, PublishedTables, Version | None]:
+    """Return a set's folder, its tables with hashes in place of contents, and the version, which has no contents.
 
     Raises:
         SourceError: there is no set, or no such version.
     """
-    if (named := _named_version(place)) is not None:
-        folder, number = named
-        known = [version.number for version in stored_versions(folder)]
-        if number not in known:
+    name, at, number = place.rpartition("@")
+    if at and number.isdigit() and not Path(place).exists():
+        folder = Path(name).absolute()
+        known = {version.number: version for version in stored_versions(folder)}
+        if int(number) not in known:
             there = f"versions there: {', '.join(map(str, known))}" if known else "no version is kept there"
             raise SourceError(f"{place}: no such version; {there}.")
-        decisions = versions.scan_decisions(folder, number).rename({"problem": "id"}).collect()
+        decisions = versions.scan_decisions(folder, int(number)).rename({"problem": "id"}).collect()
         measures = [name for name in set_diff.READ if name in decisions.columns]
         over = pl.when("keep").then(pl.lit(DropReason.OVER_QUOTA.value)).otherwise("reason")
         others = decisions.filter(~pl.col("published")).with_columns(reason=over)
         kept = decisions.filter("published")
-        return folder / versions.FOLDER, PublishedTables(kept.select(measures), others.select("reason", *measures))
+        tables = PublishedTables(kept.select(measures), others.select("reason", *measures))
+        return folder / versions.FOLDER, tables, known[int(number)]
     home = published_folder(Path(place))
     data, dropped = (sorted((home / name).glob("*.parquet")) for name in ("data", "dropped"))
     if not data:
@@ -125,7 +130,8 @@ def _open_set(place: str) -> tuple[Path, PublishedTables]:
         none = pl.LazyFrame(schema={"id": pl.String, "reason": pl.String})
         left = pl.scan_parquet(dropped, glob=False).select("id", "reason") if dropped else none
         further = {name: _digests(home / name, row) for name, row in _FURTHER.items() if (home / name).is_dir()}
-        return home, PublishedTables(rows.with_columns(hashes).collect(engine="streaming"), left.collect(), further)
+        hashed = rows.with_columns(hashes).collect(engine="streaming")
+        return home, PublishedTables(hashed, left.collect(), further), None
     except (pl.exceptions.PolarsError, FileNotFoundError) as error:
         if (failed := system_error(error)) is not None:  # such as a full disk
             raise failed from error
@@ -139,21 +145,6 @@ def _digests(folder: Path, row: pl.Expr) -> pl.DataFrame:
     hashed = pl.concat([none, *(file.select("problem", digest=pl.struct(row).hash(0)) for file in files)])
     digest = pl.col("digest").sort().implode().hash(0)
     return hashed.collect(engine="streaming").group_by("problem").agg(digest)
-
-
-def _named_version(place: str) -> tuple[Path, int] | None:
-    folder, at, number = place.rpartition("@")
-    return (Path(folder), int(number)) if at and number.isdigit() and not Path(place).exists() else None
-
-
-def _judged_versions(old: str, new: str) -> tuple[JudgedVersion, ...]:
-    """Return two versions of one run if different verifiers judged them."""
-    named = [one for one in map(_named_version, (old, new)) if one is not None]
-    found = [(folder.absolute(), v) for folder, number in named for v in stored_versions(folder) if v.number == number]
-    if len({folder for folder, _ in found}) != 1 or len({version.verifier for _, version in found}) != 2:
-        return ()
-    runs = [(open_run(folder), version) for folder, version in found]
-    return tuple((refreshed_run(run, v) if v.origin == "refresh" else run, v) for run, v in runs)
 
 
 def _changed_verdicts(problem: str, judged: Sequence[JudgedVersion]) -> Iterator[str]:

@@ -164,8 +164,7 @@ def _stated_lines(run: Run, plans: Sequence[StagePlan]) -> Iterator[str]:
     for plan in plans:
         if plan.price is not None:
             yield f"{plan.stage}: its prompts are not priced: their tokens are not stated."
-    for line in recipe_warnings(run.recipe, run.recipe_folder):
-        yield f"warning: {line}"
+    yield from (f"warning: {line}" for line in recipe_warnings(run.recipe, run.recipe_folder))
 
 
 def show_training_plan(path: Path, overrides: Sequence[str], *, stated: bool, as_json: bool) -> None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -36,10 +36,11 @@ DEPTH = 3
 ITSELF = "run"
 """The name of the folder itself."""
 
-MOST_RUNS, MOST_EVIDENCE = 3, 16
+MOST_RUNS, MOST_EVIDENCE = 2, 16
 """States of runs whose rows and disputes are in memory, and problems whose evidence is."""
 
-LEASE_S = 300.0
+LEASE_S = 900.0
+"""Seconds for which a problem that a browser shows is not given to another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,78 +57,6 @@ class ShownRun:
     def title(self) -> str:
         """Return the name for people."""
         return self.folder.name if self.name == ITSELF else self.name.replace("~", "/")
-
-
-def find_runs(root: Path, only: Sequence[str] = ()) -> list[ShownRun]:
-    """Return the curation runs in a folder, with links resolved, and below it, not through links.
-
-    Args:
-        only: shown folders; empty for all.
-    """
-    runs = []
-    for file in sorted(file for depth in range(DEPTH + 1) for file in root.glob("*/" * depth + "run.json")):
-        folder, parts = file.parent, file.parent.relative_to(root).parts
-        is_hidden = any(part.startswith(".") for part in parts) or folder.resolve() != folder
-        if not is_hidden and not is_training(folder) and (not only or parts[:1] in [(name,) for name in only]):
-            runs.append(ShownRun("~".join(parts) or ITSELF, folder))
-    return runs
-
-
-@dataclass(slots=True)
-class Leases:
-    """A run's leases by session: problem and end. Thread-safe.
-
-    Args:
-        clock: in seconds.
-    """
-
-    clock: Callable[[], float] = time.monotonic
-    _held: dict[str, tuple[str, float]] = field(default_factory=dict)
-    _skipped: dict[str, set[str]] = field(default_factory=dict)
-    _lock: Lock = field(default_factory=Lock)
-
-    def take(self, problems: Sequence[str], session: str, wanted: str | None = None) -> str | None:
-        """Lease the first free problem, or return None.
-
-        Args:
-            problems: in order.
-            wanted: preferred, if free.
-        """
-        with self._lock:
-            mine = self._held.pop(session, ("", 0.0))[0]
-            others = self._others(session)
-            free = [name for name in problems if name not in others]
-            fresh = [name for name in free if name not in self._skipped.get(session, ())]
-            if not fresh:
-                self._skipped.pop(session, None)
-            open_to_it = fresh or free
-            choice = next((name for name in (wanted, mine) if name in open_to_it), None) or next(iter(open_to_it), None)
-            if choice is not None:
-                self._held[session] = (choice, self.clock() + LEASE_S)
-            return choice
-
-    def renew(self, problem: str, session: str) -> bool:
-        """Prolong a lease; return False if another session has it."""
-        with self._lock:
-            if problem in self._others(session):
-                return False
-            self._held[session] = (problem, self.clock() + LEASE_S)
-            return True
-
-    def skip(self, problem: str, session: str) -> None:
-        """Return a problem, not to be offered while others wait."""
-        with self._lock:
-            self._held.pop(session, None)
-            self._skipped.setdefault(session, set()).add(problem)
-
-    def release(self, session: str) -> None:
-        """End a session's lease."""
-        with self._lock:
-            self._held.pop(session, None)
-
-    def _others(self, session: str) -> set[str]:
-        now = self.clock()
-        return {problem for other, (problem, until) in self._held.items() if other != session and until > now}
 
 
 Gathered = dict[str, Any]
@@ -150,7 +79,6 @@ def disputes_of(run: Run) -> Disputes:
         raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
     grouped = queue.group_by("id", maintain_order=True).agg(
         pl.col("statement").first().fill_null(""),
-        pl.col("lang").first(),
         pl.col("references", "rows").explode().drop_nulls().unique(maintain_order=True),
         reasons=pl.concat_list(pl.col("kind").replace(review.KINDS), "evidence"),
         wrong=pl.col("wrong_label").drop_nulls().last(),
@@ -170,8 +98,8 @@ class OpenRuns:
 
     def __init__(self, root: Path, token: str | None = None, only: Sequence[str] = ()) -> None:
         self.root, self.token, self._only = root, token, tuple(only)
-        self.leases: dict[Path, Leases] = defaultdict(Leases)
-        self._reading, self._judging = Lock(), Lock()
+        self._leases: dict[Path, dict[str, tuple[str, float]]] = defaultdict(dict)  # by session: problem and end
+        self._leasing, self._reading, self._judging = Lock(), Lock(), Lock()
         self._judges: dict[Path, Judge] = {}
         self._ahead = ThreadPoolExecutor(1, "ahead")
         self._stack = ExitStack()
@@ -181,8 +109,37 @@ class OpenRuns:
         self._evidence = lru_cache(MOST_EVIDENCE)(lambda work, *about: self._ahead.submit(work, *about[:-1]))
 
     def find_runs(self) -> list[ShownRun]:
-        """Return the runs on disk now."""
-        return find_runs(self.root, self._only)
+        """Return the curation runs now in the folder, whose links are resolved, and below it, not through links."""
+        runs = []
+        files = (file for depth in range(DEPTH + 1) for file in self.root.glob("*/" * depth + "run.json"))
+        for folder in sorted(file.parent for file in files):
+            parts = folder.relative_to(self.root).parts
+            is_shown = not self._only or (parts and parts[0] in self._only)
+            is_hidden = any(part.startswith(".") for part in parts) or folder.resolve() != folder
+            if is_shown and not is_hidden and not is_training(folder):
+                runs.append(ShownRun("~".join(parts) or ITSELF, folder))
+        return runs
+
+    def lease(
+        self, run: Run, problems: Iterable[str], session: str, wanted: str | None = None, skipped: Sequence[str] = ()
+    ) -> str | None:
+        """Return a problem that no other session has, until `LEASE_S` have passed, or None.
+
+        Args:
+            problems: in order, but ``skipped`` ones come last.
+            wanted: preferred, then the one that the session has.
+        """
+        last = {name: number for number, name in enumerate(skipped, 1)}
+        with self._leasing:
+            held, now = self._leases[run.folder], time.monotonic()
+            mine, _ = held.pop(session, ("", 0.0))
+            others = {problem for problem, until in held.values() if until > now}
+            free = sorted((name for name in problems if name not in others), key=lambda name: last.get(name, 0))
+            first = [name for name in (wanted, "" if mine in last else mine) if name in free]
+            chosen = next(iter([*first, *free]), None)
+            if chosen is not None:
+                held[session] = (chosen, now + LEASE_S)
+            return chosen
 
     def rows(self, run: Run) -> RowIndex:
         """Return a run's current rows."""
@@ -232,15 +189,3 @@ def curation_run(request: Request) -> tuple[ShownRun, Run]:
     """Return an address's run, in its newest version."""
     shown = shown_run(request)
     return shown, newest_run(shown.folder)
-
-
-def inside(folder: Path, name: str) -> Path:
-    """Return a file directly in a folder.
-
-    Raises:
-        HTTPException: 404, there is none, or it is elsewhere.
-    """
-    path = folder / name
-    if "/" in name or name.startswith(".") or not path.is_file() or path.resolve().parent != folder.resolve():
-        raise HTTPException(404)
-    return path

@@ -51,10 +51,11 @@ def _next(request: Request) -> Response:
     done = settled.keys() | mine
     waiting = {name: dispute for name, dispute in disputes.items() if name not in done}
     progress = {"total": len(disputes), "settled": len(settled.keys() & disputes.keys()), "mine": len(mine)}
-    chosen = runs.leases[run.folder].take(list(waiting), request.state.session, wanted)
+    skipped = request.query_params.get("skipped", "").split(",")
+    chosen = runs.lease(run, waiting, request.state.session, wanted, skipped)
     if chosen is None:
         return show(request, "review_empty.html", run=shown, progress=progress, held=len(waiting))
-    following = next((name for name in waiting if name != chosen), None)
+    following = next((name for name in waiting if name not in (chosen, *skipped)), None)
     names = [name for name in (chosen, following) if name is not None]  # the next one is gathered ahead
     gathered, *_ = [runs.evidence(run, name, _gather) for name in names]
     dispute = waiting[chosen]
@@ -107,7 +108,6 @@ def _verdict(request: Request, run: Run, message: Message) -> Message:
     if not (mine and mine[-1] == verdict):
         with _runs(request).judge(run) as judge:
             settle(run, verdict, judge if verdict.answer is not None else None)
-    _runs(request).leases[run.folder].release(request.state.session)
     return {}
 
 
@@ -115,15 +115,6 @@ def _undo(_request: Request, run: Run, message: Message) -> Message:
     reviewer = _short(message.get("reviewer"), LONGEST_NAME)
     if _said_by(run, message["problem"], reviewer):
         take_back(run, message["problem"], reviewer)
-    return {}
-
-
-def _hold(request: Request, run: Run, message: Message) -> Message:
-    return {"held": _runs(request).leases[run.folder].renew(message["problem"], request.state.session)}
-
-
-def _skip(request: Request, run: Run, message: Message) -> Message:
-    _runs(request).leases[run.folder].skip(message["problem"], request.state.session)
     return {}
 
 
@@ -157,6 +148,4 @@ ROUTES = [
     Route("/r/{run}/review/next", _next),
     Route("/r/{run}/review/verdict", _posted(_verdict), methods=["POST"]),
     Route("/r/{run}/review/undo", _posted(_undo), methods=["POST"]),
-    Route("/r/{run}/review/hold", _posted(_hold), methods=["POST"]),
-    Route("/r/{run}/review/skip", _posted(_skip), methods=["POST"]),
 ]
