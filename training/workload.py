@@ -63,36 +63,28 @@ def workload(recipe: TrainRecipe, costs: TrainingCosts, subject: str) -> Workloa
         sampled, trained = round(sampling * n_batch * share), steps * n_batch
         hours = sampled * length / speed / 3600, trained * length / trained_speed / 3600
         stages.append(StageWork(steps, n_batch, sampled, trained, sampled * length, trained * length, *hours))
-    evaluated = _evaluated(recipe, sum(stage.steps for stage in stages))  # at the last stage's length and speed
-    tokens = evaluated * length if evaluated is not None else None
+    held_out = recipe.evaluation
+    tokens: float | None = None
+    problems: int | None = held_out.problems or getattr(held_out.data, "problems", None)
+    if held_out.data is None:
+        tokens = 0.0
+    elif problems is not None:  # at the last stage's length and speed
+        rounds = 1 + -(-sum(stage.steps for stage in stages) // held_out.every)
+        tokens = rounds * problems * held_out.attempts * length
     return Workload(tuple(stages), tokens, (tokens or 0.0) / speed / 3600)
 
 
 def _sizes(recipe: TrainRecipe, costs: TrainingCosts, subject: str) -> list[tuple[int, int]]:
     if recipe.stored is not None:
         if costs.stored_steps is None:
-            raise ConfigError(
-                f"{subject}: how many steps train on stored attempts alone depends on the store; state "
-                "costs.stored_steps."
-            )
-        return [
-            (min(recipe.steps, costs.stored_steps) if recipe.stored.only else recipe.steps, recipe.collector.n_batch)
-        ]
+            raise ConfigError(f"{subject}: state costs.stored_steps, the steps that train on stored attempts alone.")
+        steps = min(recipe.steps, costs.stored_steps) if recipe.stored.only else recipe.steps
+        return [(steps, recipe.collector.n_batch)]
     left, steps_of = recipe.steps, []
     for number, stage in enumerate(recipe.stages[:-1]):
         if stage.steps is None:
-            raise ConfigError(
-                f"{subject}: curriculum.stages.{number} has no fixed length, as it ends when a curve is flat; state "
-                "its `steps`, which it takes at most."
-            )
+            stage_name = f"{subject}: curriculum.stages.{number}"
+            raise ConfigError(f"{stage_name} has no fixed length; state its `steps`, which it takes at most.")
         steps_of.append(min(stage.steps, left))
         left -= steps_of[-1]
     return list(zip([*steps_of, left], (collector.n_batch for collector in recipe.collectors), strict=True))
-
-
-def _evaluated(recipe: TrainRecipe, steps: int) -> int | None:
-    settings = recipe.evaluation
-    if settings.data is None:
-        return 0
-    problems: int | None = settings.problems or getattr(settings.data, "problems", None)
-    return None if problems is None else (1 + -(-steps // settings.every)) * problems * settings.attempts

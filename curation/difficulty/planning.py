@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,11 +45,6 @@ class StagePlan:
     tokens: CostEstimate
     hours: CostEstimate | None
     price: CostEstimate | None
-
-    @classmethod
-    def read(cls, row: Mapping[str, Any]) -> StagePlan:
-        """Return a plan from its `asdict`."""
-        return cls(**{**row, **{name: CostEstimate(**row[name]) for name in ESTIMATES if row[name] is not None}})
 
 
 def plan_stage(

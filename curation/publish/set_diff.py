@@ -25,23 +25,17 @@ CHANGES = pl.Schema(
 )
 """One row a problem of either set."""
 
-EXAMPLES = 3
-"""Problems of each class that are shown."""
-
-MEASURED = frozenset(
-    "policy attempts judged correct pass_rate pass_rate_low pass_rate_high decided_by measured_on first_policy "
-    "first_pass_rate".split()
-)
-"""Columns of difficulty; others are content or location."""
-
-_PLACE = ("source", "row")
-_WHERE_FOUND = frozenset({"id", "also_from", *_PLACE, "at"})
+_ROW = ("source", "row")
 _MEASURES = {"policy": pl.String(), "pass_rate": pl.Float64(), "judged": pl.Int32()}
-READ = frozenset({"id", *_PLACE, *_MEASURES})
-"""Columns that are read as they are."""
 
-PASSED_OVER = (MEASURED | _WHERE_FOUND) - READ
-"""Columns that are only compared, so hashes may replace them."""
+NO_CONTENT = frozenset(
+    "id also_from source row policy attempts judged correct pass_rate pass_rate_low pass_rate_high decided_by "
+    "measured_on first_policy first_pass_rate".split()
+)
+"""Columns of identity, origin and difficulty; others are contents, which are only compared: their hashes do as well."""
+
+READ = ("id", *_ROW, *_MEASURES)
+"""The columns of `NO_CONTENT` that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,54 +47,21 @@ class PublishedTables:
     further: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
 
-def part_changes(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
-    """Return `CHANGES` rows without rewordings, with positions ``now`` and ``was``.
-
-    Args:
-        old, new: all rows of some problems, with position ``at``.
-    """
-    sides = _outcomes(old), _outcomes(new)
-    table = versions.changes(*sides).join(_differing(old, new), on="problem", how="left", maintain_order="left")
-    for name, side in zip(("was", "now"), sides, strict=True):
-        places = side.select("problem", pl.col("at").alias(name))
-        table = table.join(places, on="problem", how="left", maintain_order="left")
-    return table
-
-
-def moved_rows(tables: PublishedTables, table: pl.DataFrame, change: VersionChange) -> pl.DataFrame | None:
-    """Return a class's ids, positions, source rows and texts, if it has texts."""
-    text = _source_text(tables.data)
-    if text is None:
-        return None
-    names = table.filter(pl.col("change") == change.value)["problem"]
-    return tables.data.filter(pl.col("id").is_in(names.implode())).select("id", "at", *_PLACE, text=text)
-
-
-def reworded_pairs(came: pl.DataFrame | None, left: pl.DataFrame | None) -> pl.DataFrame:
-    """Return ``problem``, ``old_problem`` of rows whose id changed."""
-    if came is None or left is None:
-        return pl.DataFrame(schema={"problem": pl.String, "old_problem": pl.String})
-    now = came.sort("at").select(*_PLACE, "text", problem="id")
-    was = left.sort("at").select(*_PLACE, "text", old_problem="id")
-    pairs = now.join(was, on=[*_PLACE, "text"], maintain_order="left")
-    return pairs.unique("problem", keep="first", maintain_order=True).unique(
-        "old_problem", keep="first", maintain_order=True
-    )["problem", "old_problem"]
-
-
-def with_reworded(table: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return sorted `CHANGES` rows with ``gone`` and position ``at``."""
-    joined = table.join(pairs, on="problem", how="left", maintain_order="left")
+def compare(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
+    """Return a `CHANGES` row per problem of either set, in the order of the new one, then those that are gone."""
+    table = versions.changes(_outcomes(old), _outcomes(new))
+    pairs = _reworded(old, new, table)
+    for found in (_differing(old, new), pairs):
+        table = table.join(found, on="problem", how="left", maintain_order="left")
+    is_reworded = pl.col("old_problem").is_not_null()
     return (
-        joined.filter(~pl.col("problem").is_in(pairs["old_problem"].implode()))
+        table.filter(~pl.col("problem").is_in(pairs["old_problem"].implode()))
         .with_columns(
-            change=pl.when(pl.col("old_problem").is_not_null()).then(pl.lit(REWORDED)).otherwise("change"),
+            change=pl.when(is_reworded).then(pl.lit(REWORDED)).otherwise("change"),
             differs=pl.col("differs").fill_null([]),
-            gone=pl.col("now").is_null(),
-            at=pl.coalesce("now", "was"),
         )
-        .select(*(pl.col(name).cast(dtype) for name, dtype in CHANGES.items()), "gone", "at")
-        .sort("gone", "at")
+        .select(CHANGES.names())
+        .cast(CHANGES)
     )
 
 
@@ -115,46 +76,59 @@ def count_differing(table: pl.DataFrame) -> dict[str, int]:
     return dict(counts.sort(["len", "differs"], descending=[True, False]).iter_rows())
 
 
-def rate_shift(moves: pl.Series) -> tuple[int, float | None]:
-    """Return how many problems both sets measured, and their mean change."""
+def rate_shift(table: pl.DataFrame) -> tuple[int, float | None]:
+    """Return how many problems both sets measured, and the mean change of their pass rates."""
+    both = table.filter(pl.col("change").is_in([VersionChange.KEPT.value, REWORDED]))
+    moves = (both["new_pass_rate"] - both["old_pass_rate"]).drop_nulls()
     shift = moves.mean()
     return len(moves), float(shift) if isinstance(shift, float) else None
 
 
-def rate_move() -> pl.Expr:
-    """Return a row's change of pass rate, null unless measured twice."""
-    in_both = pl.col("change").is_in([VersionChange.KEPT.value, REWORDED])
-    return pl.when(in_both).then(pl.col("new_pass_rate") - pl.col("old_pass_rate"))
-
-
 def _outcomes(tables: PublishedTables) -> pl.DataFrame:
     """Return each problem's outcome, what of `DECISION` is compared; a kept row, else the last dropped one."""
-    kept = tables.data.select("at", problem="id", keep=True, reason=pl.lit(None, pl.String), **_measures(tables.data))
-    left = tables.dropped.select("at", problem="id", keep=False, reason="reason", **_measures(tables.dropped))
+    sides = []
+    for frame, keep in ((tables.data, True), (tables.dropped, False)):
+        missing = [pl.lit(None, dtype).alias(name) for name, dtype in _MEASURES.items() if name not in frame.columns]
+        reason = pl.lit(None, pl.String) if keep else pl.col("reason")
+        sides.append(
+            frame.with_columns(missing).select(
+                pl.col("id").alias("problem"),
+                pl.lit(keep).alias("keep"),
+                reason.alias("reason"),
+                *(pl.col(name).cast(dtype) for name, dtype in _MEASURES.items()),
+            )
+        )
+    kept, left = sides
     furthest = left.unique("problem", keep="last", maintain_order=True)
     return pl.concat([kept, furthest]).unique("problem", keep="first", maintain_order=True)
 
 
-def _measures(frame: pl.DataFrame) -> dict[str, pl.Expr]:
-    return {
-        name: pl.col(name).cast(dtype) if name in frame.columns else pl.lit(None, dtype)
-        for name, dtype in _MEASURES.items()
-    }
+def _reworded(old: PublishedTables, new: PublishedTables, table: pl.DataFrame) -> pl.DataFrame:
+    """Return ``problem``, ``old_problem`` of source rows with the same text and another id."""
+    sides = []
+    for tables, change, name in ((new, VersionChange.ADDED, "problem"), (old, VersionChange.REMOVED, "old_problem")):
+        texts = [text for text in ("raw_statement", "statement") if text in tables.data.columns]
+        if not texts:
+            return pl.DataFrame(schema={"problem": pl.String, "old_problem": pl.String})
+        moved = table.filter(pl.col("change") == change.value)["problem"]
+        rows = tables.data.filter(pl.col("id").is_in(moved.implode()))
+        sides.append(rows.select(*_ROW, pl.coalesce(*texts).alias("text"), pl.col("id").alias(name)))
+    now, was = sides
+    pairs = now.join(was, on=[*_ROW, "text"], maintain_order="left")["problem", "old_problem"]
+    for name in pairs.columns:
+        pairs = pairs.unique(name, keep="first", maintain_order=True)
+    return pairs
 
 
 def _differing(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
-    names = [name for name in new.data.columns if name in {*old.data.columns} - MEASURED - _WHERE_FOUND]
+    """Return the names of differing contents of common problems in which any differ."""
+    names = [name for name in new.data.columns if name in {*old.data.columns} - NO_CONTENT]
     both = new.data.select("id", *names).join(old.data.select("id", *names), on="id", suffix="_old")
-    found = [pl.when(pl.col(name).ne_missing(pl.col(f"{name}_old"))).then(pl.lit(name)) for name in names]
     for name in old.further.keys() & new.further.keys():
-        for tables, side in ((old, "was"), (new, "is")):
-            digests = tables.further[name].rename({"problem": "id", "digest": f"{name}_{side}"})
+        names.append(name)
+        for tables, suffix in ((new, ""), (old, "_old")):
+            digests = tables.further[name].rename({"problem": "id", "digest": f"{name}{suffix}"})
             both = both.join(digests, on="id", how="left")
-        found.append(pl.when(pl.col(f"{name}_was").ne_missing(pl.col(f"{name}_is"))).then(pl.lit(name)))
+    found = [pl.when(pl.col(name).ne_missing(pl.col(f"{name}_old"))).then(pl.lit(name)) for name in names]
     listed = pl.concat_list(found).list.drop_nulls() if found else pl.lit([], pl.List(pl.String))
     return both.select(problem="id", differs=listed).filter(pl.col("differs").list.len() > 0)
-
-
-def _source_text(frame: pl.DataFrame) -> pl.Expr | None:
-    columns = [name for name in ("raw_statement", "statement") if name in frame.columns]
-    return pl.coalesce(*columns) if columns else None

@@ -1,5 +1,7 @@
 """The `goldilocks` command and its commands of a run; see also `flows.cli.tools`."""
 
+import os
+import secrets
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -8,12 +10,12 @@ import typer
 from typer import Argument, Option
 
 from flows.cli import errors
-from flows.cli.help import GroupedCommands
+from flows.cli.help import Commands
 from flows.cli.tools import Json, tools
 
 app = typer.Typer(
     name="goldilocks",
-    cls=GroupedCommands,
+    cls=Commands,
     help="Turn raw math and code problems into RL training sets that are neither too easy nor too hard.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -55,7 +57,7 @@ def goldilocks(
 
     level = progress.Verbosity.QUIET if quiet else progress.Verbosity.VERBOSE if verbose else progress.Verbosity.NORMAL
     progress.set_verbosity(level)
-    errors.print_traces(debug)
+    errors.debug = debug
 
 
 @app.command(epilog="Example: goldilocks init problems.jsonl")
@@ -103,9 +105,10 @@ def run(
         typer.echo(batch_file(batch, recipe, changes, out, gpus, None), nl=False)
         return
     if gpus is not None:
-        from flows.cli.gpus import copies_on
+        from flows.cli.gpus import copies_overrides, take_gpus
+        from flows.run.recipe import load_recipe
 
-        changes = [*changes, *copies_on(gpus, recipe, changes)]
+        changes = [*changes, *copies_overrides(load_recipe(recipe, changes), len(take_gpus(gpus)))]
     if rehearse is not None:
         from flows.cli.rehearse import show_rehearsal
 
@@ -161,7 +164,7 @@ def review(
     answer: Annotated[str | None, Option(metavar="X", help="The right reference.")] = None,
     reject: Annotated[str | None, Option(metavar="ID", help="Drop this problem.")] = None,
     audit: Annotated[
-        int | None, Option(metavar="N", help="Draw N rows of the set, and estimate its wrong labels.")
+        int | None, Option(metavar="N", min=1, help="Draw N rows of the set, and estimate its wrong labels.")
     ] = None,
     debate: Annotated[str | None, Option(metavar="MODEL", help="Have this model judge a debate on each label.")] = None,
     debater: Annotated[str | None, Option(metavar="MODEL", help="The model that argues; the judge if missing.")] = None,
@@ -177,13 +180,16 @@ def review(
     from curation.records import ConfigError
     from flows.cli.review import debate_labels, review_run
 
-    is_about_one = any(value is not None for value in (accept, answer, reject, audit))
-    if (debate is None and any((debater, decide_at, limit, overrides))) or (debate is not None and is_about_one):
-        raise ConfigError("--debate MODEL is a command of its own; --debater, --decide-at, --limit, --set need it.")
+    if sum(value is not None for value in (accept, reject, audit, debate)) > 1:
+        raise ConfigError("--accept, --reject, --audit and --debate: give one of them; each is a command of its own.")
+    if (accept is None) != (answer is None):
+        raise ConfigError("--accept ID and --answer X belong together: which problem, and its right reference.")
     if debate is not None:
         debate_labels(folder, debate, debater or debate, decide_at, limit, overrides or [])
-        return
-    review_run(folder, accept, reject, answer, audit)
+    elif any((debater, decide_at, limit, overrides)):
+        raise ConfigError("--debater, --decide-at, --limit and --set need --debate MODEL.")
+    else:
+        review_run(folder, accept if accept is not None else reject, answer, audit)
 
 
 @app.command(epilog="Example: goldilocks page runs")
@@ -235,7 +241,7 @@ def train(
         typer.echo(batch_file(batch, recipe, changes, resume or out, gpus, trainer_gpus), nl=False)
         return
     folder = resume or out or training.default_folder(recipe, changes)
-    errors.resumes(folder)
+    errors.training = folder
     if gpus is not None or trainer_gpus is not None:
         from flows.cli.gpus import take_gpus
 
@@ -271,17 +277,23 @@ def evaluate_command(
     trained_on: Annotated[
         list[Path] | None, Option(metavar="DIR", help="A set or training run that the policy was trained on.")
     ] = None,
-    json: Json = False,
 ) -> None:
     """Evaluate a policy on a benchmark. Pass rates, lengths, format and languages have intervals."""
-    from flows.cli.evaluate import evaluate_bench, list_benches
+    from flows.cli.evaluate import chosen_policy, list_benches
+    from flows.pipelines.evaluate import FOLDER, default_folder, evaluate
+    from flows.run.benches import load_bench
+    from flows.run.terminal import echo
+    from training.evaluation.report import report_lines
 
     if bench == "list":
         list_benches()
         return
-    evaluate_bench(
-        bench, policy, attempts, columns or [], out, overrides or [], against, trained_on or [], as_json=json
-    )
+    settings, home = load_bench(bench, overrides or [])
+    model, model_home = chosen_policy(settings, home, policy, attempts, columns or [])
+    folder = out or default_folder(settings, model)
+    result = evaluate(settings, model, folder, home, model_home, against=against, trained_on=trained_on or [])
+    echo("\n".join(report_lines(result.heading, result.evaluation, result.compared)))
+    echo(f"\nthe page: {result.folder / FOLDER / 'report.html'}")
 
 
 @app.command("ablate", epilog="Example: goldilocks ablate staleness")
@@ -293,18 +305,30 @@ def ablate_command(
     grid: Annotated[int, Option(min=3, help="With --analyse: points per direction.")] = 9,
     problems: Annotated[int, Option(min=1, help="With --analyse: problems per point.")] = 512,
     attempts: Annotated[int, Option(min=1, help="With --analyse: attempts per problem.")] = 16,
-    json: Json = False,
 ) -> None:
     """Train and evaluate the arms of an ablation. Every seed is compared with the base."""
     from curation.records import ConfigError
-    from flows.cli.evaluate import analyse_run, run_ablation
 
     if (ablation is None) == (analyse is None):
         raise ConfigError("Give an ablation to run, or --analyse RUN.")
+    from flows.pipelines import ablate  # imports torch
+    from flows.run.terminal import echo
+
     if analyse is not None:
-        analyse_run(analyse, grid, problems, attempts, as_json=json)
+        analysis = ablate.analyse(analyse, grid, problems, attempts)
+        states, (first, second) = len(analysis.directions.states), analysis.directions.explained
+        echo(f"{states} states; two directions explain {first:.1%} and {second:.1%} of the path")
+        if (fit := analysis.fit) is not None:
+            slope = f"slope {fit.low:.3f} to {fit.high:.3f} (95 %), R2 {fit.explained:.2f}"
+            echo(f"reward = {fit.slope:.3f} ln(length) {fit.intercept:+.3f}, {slope}")
+        echo("\n".join(str(path) for path in analysis.plots))
     elif ablation is not None:
-        run_ablation(ablation, overrides or [], out, as_json=json)
+        from flows.run.benches import find_file
+        from training.evaluation.ablations import ablation_lines
+
+        report = ablate.ablate(find_file("ablation", ablation).absolute(), out, overrides or [])
+        echo("\n".join(ablation_lines(report.ablation, report.results)))
+        echo(f"\nthe report: {report.folder / 'report.md'}")
 
 
 @app.command(epilog="Example: goldilocks refresh runs/my-set --policy runs/train/model")
@@ -343,13 +367,25 @@ def serve(
 
     if reward:
         from curation.extras import require_extra
-        from curation.scoring import ScoringSettings
 
         require_extra("page", "the reward service")
-        from flows.cli.reward_service import serve_rewards
+        from curation.http_server import address_of, listen, server_of
+        from curation.publish.export_formats import set_records
+        from curation.scoring import Scorer, ScoringSettings
+        from curation.scoring.service import KEY, reward_app
+        from curation.server_guard import LOCAL
+        from flows.publish.curated_set import published_folder
 
+        api_key = os.environ.get(KEY) or (None if host in LOCAL else secrets.token_urlsafe(18))
+        records: dict[str, str] = {}
+        for folder in places or ():
+            records |= set_records(published_folder(folder))
         settings = ScoringSettings(thinking=thinking, response_format=response_format, workers=workers)
-        serve_rewards(places or [], host, 8765 if port is None else port, settings)
+        with Scorer(settings) as scorer, listen(host, 8765 if port is None else port) as listening:
+            known = f"; {len(records):,} problems by their ids" if records else ""
+            address = address_of(listening, api_key)
+            typer.echo(f"judging at {address}/score and /get_reward{known}; Ctrl-C ends it")
+            server_of(reward_app(scorer, records, api_key)).run(sockets=[listening])
         return
     if not places:
         raise ConfigError("goldilocks serve needs a recipe with a schedule, or --reward.")
@@ -362,19 +398,12 @@ def serve(
 def settings(
     key: Annotated[str, Argument(metavar="KEY", help="Only settings with this key or word.")] = "",
     train: Annotated[bool, Option("--train", help="Settings of a training recipe.")] = False,
-    json: Json = False,
     schema: Annotated[bool, Option("--schema", help="Print the JSON Schema, for editors.")] = False,
 ) -> None:
     """List the settings of a recipe, with defaults and meanings."""
-    from flows.cli.as_json import print_json
-    from flows.cli.settings import print_settings, settings_schema, settings_table
+    from flows.cli.settings import show_settings
 
-    if schema:
-        print_json(settings_schema(train=train))
-    elif json:
-        print_json(settings_table(key, train=train))
-    else:
-        print_settings(key, train=train)
+    show_settings(key, train=train, schema=schema)
 
 
 app.add_typer(tools)

@@ -14,9 +14,6 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
-
-from typer.core import TyperGroup
 
 from curation.errors import GoldilocksError
 from curation.public_urls import public_text
@@ -25,26 +22,17 @@ from flows.run.safe_text import written_out
 INTERRUPTED, TERMINATED = 130, 143
 """Exit statuses after Ctrl-C and SIGTERM."""
 
-_debug = False
-_training: Path | None = None
+debug = False
+"""Whether errors print their traces; set by the command line."""
 
-
-def resumes(folder: Path) -> None:
-    """Note the training folder, for messages about ``--resume``."""
-    global _training
-    _training = folder
+training: Path | None = None
+"""The folder of the training run that a command works on, for messages about ``--resume``."""
 
 
 def _again() -> str:
-    if _training is not None and (_training / "run.json").exists():
-        return f"go on with `goldilocks train --resume {_training}`"
+    if training is not None and (training / "run.json").exists():
+        return f"go on with `goldilocks train --resume {training}`"
     return "run the same command again to go on"
-
-
-def print_traces(debug: bool) -> None:
-    """Print errors' traces from now on, or not."""
-    global _debug
-    _debug = debug
 
 
 def cache_folder() -> Path:
@@ -54,8 +42,8 @@ def cache_folder() -> Path:
 
 def ended(command: Callable[[], object]) -> int:
     """Run a command, print its error, and return its exit status."""
-    global _training
-    before, _training = signal.signal(signal.SIGTERM, _terminated), None
+    global training
+    before, training = signal.signal(signal.SIGTERM, _terminated), None
     try:
         command()
     except SystemExit as end:
@@ -65,25 +53,11 @@ def ended(command: Callable[[], object]) -> int:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
         return _say(f"interrupted; {_again()}.", INTERRUPTED)
-    except GoldilocksError as error:
-        _trace(error)
-        return _say(str(error), 1)
     except Exception as error:  # noqa: BLE001 - the boundary: a trace is for us, a sentence for the user
-        return _say(_sentence(error), 1)
+        return failed(error)
     finally:
         signal.signal(signal.SIGTERM, before)
     return 0
-
-
-class Commands(TyperGroup):
-    """All commands, with errors instead of click's "Aborted!"."""
-
-    def invoke(self, ctx: Any) -> object:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except EOFError as error:
-            raise SystemExit(_say(_unexpected(error), 1)) from error
 
 
 def _terminated(_number: int, _frame: FrameType | None) -> None:
@@ -102,9 +76,11 @@ def _say(sentence: str, status: int) -> int:
     return status
 
 
-def _trace(error: BaseException) -> None:
-    if _debug:
+def failed(error: Exception) -> int:
+    """Print an error, and return its exit status."""
+    if debug:
         print(_trace_text(error), end="", file=sys.stderr)
+    return _say(_sentence(error), 1)
 
 
 def _trace_text(error: BaseException) -> str:
@@ -112,12 +88,18 @@ def _trace_text(error: BaseException) -> str:
 
 
 def _sentence(error: Exception) -> str:
+    if isinstance(error, GoldilocksError):
+        return str(error)
     from curation.storage.stages import system_error
 
     found = error if isinstance(error, OSError) and error.errno else system_error(error)
     if found is None:
-        return _unexpected(error)
-    _trace(error)
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        text = " ".join(str(error).split()) or "no message"
+        return (
+            f"an error that should not be, in {Path(frame.filename).name} line {frame.lineno}: "
+            f"{type(error).__name__}: {text}. {_logged(error)}"
+        )
     place, reason = found.filename or "a file", found.strerror or str(found)
     parents = Path(str(place)).absolute().parents
     if found.errno != errno.ENOENT and not parents[0].exists():  # a temporary folder is gone by now
@@ -130,18 +112,8 @@ def _sentence(error: Exception) -> str:
     return f"{place}: {reason}; {_again()}. {_logged(error)}"
 
 
-def _unexpected(error: Exception) -> str:
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    text = " ".join(str(error).split()) or "no message"
-    return (
-        f"an error that should not be, in {Path(frame.filename).name} line {frame.lineno}: "
-        f"{type(error).__name__}: {text}. {_logged(error)}"
-    )
-
-
 def _logged(error: Exception) -> str:
-    if _debug:
-        _trace(error)
+    if debug:
         return "The trace is above."
     log = cache_folder() / "errors.log"
     try:

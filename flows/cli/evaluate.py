@@ -1,4 +1,4 @@
-"""Implements `goldilocks evaluate`."""
+"""The models and benches of `goldilocks evaluate`."""
 
 from __future__ import annotations
 
@@ -10,41 +10,13 @@ from curation.config.policies import of_domain
 from curation.public_urls import public_url
 from curation.records import ConfigError
 from curation.sources.files import read_rows
-from flows.cli.as_json import print_json
-from flows.pipelines.evaluate import FOLDER, default_folder, evaluate
 from flows.pipelines.refresh import checkpoint_table
-from flows.run.benches import find_file, load_bench, ready_names
+from flows.run.benches import load_bench, ready_names
 from flows.run.policies import load_model, parse_model
 from flows.run.terminal import echo
-from training.evaluation.ablations import ablation_lines
-from training.evaluation.report import report_lines
 
 RECORDED_FIELDS = ("problem", "attempts", "text", "answer", "label", "model", "choices")
 """Columns of recorded attempts, by name or ``--map``."""
-
-
-def evaluate_bench(
-    name: str,
-    policy: Path | None,
-    attempts: Path | None,
-    columns: Sequence[str],
-    out: Path | None,
-    overrides: Sequence[str],
-    against: Path | None,
-    trained_on: Sequence[Path],
-    *,
-    as_json: bool = False,
-) -> None:
-    """Evaluate a policy or recorded attempts, and print the table."""
-    bench, bench_folder = load_bench(name, overrides)
-    settings, policy_folder = _policy(bench, bench_folder, policy, attempts, columns)
-    folder = out or default_folder(bench, settings)
-    result = evaluate(bench, settings, folder, bench_folder, policy_folder, against=against, trained_on=trained_on)
-    if as_json:
-        print_json(result.table())
-        return
-    echo("\n".join(report_lines(result.heading, result.evaluation, result.compared)))
-    echo(f"\nthe page: {result.folder / FOLDER / 'report.html'}")
 
 
 def list_benches() -> None:
@@ -56,9 +28,10 @@ def list_benches() -> None:
         echo(f"{name:<20} {bench.attempts} attempts a problem; {bench.description}\n{'':<20} {rows}")
 
 
-def _policy(
+def chosen_policy(
     bench: Bench, bench_folder: Path, policy: Path | None, attempts: Path | None, columns: Sequence[str]
 ) -> tuple[ModelSettings, Path]:
+    """Return the model that the options name, else the bench's, and the base of its paths."""
     if policy is not None and attempts is not None:
         raise ConfigError("give --policy or --attempts, not both")
     if attempts is not None:
@@ -94,41 +67,3 @@ def _recorded(path: Path, columns: Sequence[str]) -> RecordedModel:
     settings = parse_model({**about, "columns": there}, subject)
     assert isinstance(settings, RecordedModel)
     return settings
-
-
-def run_ablation(name: str, overrides: Sequence[str], out: Path | None, *, as_json: bool = False) -> None:
-    """Run or continue an ablation, and print its tables."""
-    from flows.pipelines.ablate import ablate  # imports torch
-
-    report = ablate(find_file("ablation", name).absolute(), out, overrides)
-    if as_json:
-        results = [result.table() for result in report.results]
-        print_json({"name": report.ablation.name, "folder": str(report.folder), "results": results})
-        return
-    echo("\n".join(ablation_lines(report.ablation, report.results)))
-    echo(f"\nthe report: {report.folder / 'report.md'}")
-
-
-def analyse_run(run: Path, size: int, problems: int, attempts: int, *, as_json: bool = False) -> None:
-    """Analyse the path of a training run's weights, and print the result."""
-    from flows.pipelines.ablate import analyse  # imports torch
-
-    analysis = analyse(run, size, problems, attempts)
-    if as_json:
-        print_json(analysis.table())
-        return
-    first, second = analysis.directions.explained
-    echo(f"{len(analysis.directions.states)} states; two directions explain {first:.1%} and {second:.1%} of the path")
-    best = max(analysis.points, key=lambda point: point.reward)
-    trained = next(point for point in analysis.points if point.first == 0 and point.second == 0)
-    echo(f"reward {trained.reward:.3f} and {trained.tokens:.0f} tokens at the trained model")
-    echo(
-        f"reward {best.reward:.3f} and {best.tokens:.0f} tokens at the best point ({best.first:.2f}, {best.second:.2f})"
-    )
-    if analysis.fit is not None:
-        fit = analysis.fit
-        echo(
-            f"reward = {fit.slope:.3f} ln(length) {fit.intercept:+.3f}, slope {fit.low:.3f} to {fit.high:.3f} (95 %), "
-            f"R2 {fit.explained:.2f}"
-        )
-    echo("\n".join(str(path) for path in analysis.plots))

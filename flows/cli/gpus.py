@@ -67,8 +67,6 @@ spec:
               resources:
                 limits:
                   nvidia.com/gpu: {gpus}
-                requests:
-                  nvidia.com/gpu: {gpus}
               volumeMounts:
               - name: work
                 mountPath: {mount}
@@ -132,11 +130,6 @@ def batch_file(
     return KUBERNETES.format(name=name, gpus=gpus, command=listed, mount=MOUNT)
 
 
-def copies_on(gpus: int | None, recipe: Path, overrides: Sequence[str]) -> list[str]:
-    """Return settings by which a recipe uses that many GPUs, by default all."""
-    return copies_overrides(load_recipe(recipe, overrides), len(take_gpus(gpus)))
-
-
 def copies_overrides(recipe: Recipe, gpus: int) -> list[str]:
     """Return settings by which each vLLM model uses all GPUs, as engines run in turn; a given `data_parallel` stays.
 
@@ -144,17 +137,15 @@ def copies_overrides(recipe: Recipe, gpus: int) -> list[str]:
         ConfigError: the GPUs are too few.
     """
     changes = []
-    for name, policy in recipe.models.items():
-        if not isinstance(policy, VllmModel):
+    for name, model in recipe.models.items():
+        if not isinstance(model, VllmModel):
             continue
-        copies = policy.copies(gpus)
-        if gpus and policy.tensor_parallel * copies > gpus:
-            wide = f"models.{name}.tensor_parallel = {policy.tensor_parallel}"
-            wide += f" times data_parallel = {copies}" if copies > 1 else ""
+        copies = model.copies(gpus)
+        if 0 < gpus < model.tensor_parallel * copies:
+            wide = f"models.{name}: tensor_parallel = {model.tensor_parallel} times data_parallel = {copies}"
             raise ConfigError(f"{wide} is more than the {gpus} GPUs that there are; lower it, or give more GPUs.")
-        count = gpus // policy.tensor_parallel
-        if policy.data_parallel == 1 and count > 1:
-            changes.append(f"models.{name}.data_parallel={count}")
+        if model.data_parallel == 1 and gpus >= 2 * model.tensor_parallel:
+            changes.append(f"models.{name}.data_parallel=auto")
     return changes
 
 

@@ -1,11 +1,13 @@
-"""Lists commands by group in `goldilocks --help`."""
+"""Runs commands, and lists them by group in `goldilocks --help`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flows.cli.errors import Commands
+from typer.core import TyperGroup
+
+from flows.cli.errors import failed
 
 GROUPS: Mapping[str, Sequence[str]] = {
     "Make a set": ("init", "plan", "run", "status"),
@@ -17,8 +19,15 @@ GROUPS: Mapping[str, Sequence[str]] = {
 """Every command is in one group."""
 
 
-class GroupedCommands(Commands):
-    """The commands of `goldilocks`, listed by group."""
+class Commands(TyperGroup):
+    """The commands of `goldilocks`, listed by group, with errors instead of click's "Aborted!"."""
+
+    def invoke(self, ctx: Any) -> object:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except EOFError as error:
+            raise SystemExit(failed(error)) from error
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write each group's commands."""

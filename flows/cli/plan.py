@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+
+from rich.table import Table
 
 from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.planning import ESTIMATES, StagePlan, plan_stage, short_number
@@ -27,9 +28,10 @@ from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.run_tables import PLAN, stored_plan
 from flows.run.pipeline import run_pipeline
 from flows.run.policies import open_policy, policy_name
-from flows.run.recipe import load_recipe, recipe_warnings
-from flows.run.run_folder import PARTS, Run, difficulty_stage, new_run, stage_model, with_grader
+from flows.run.recipe import recipe_warnings
+from flows.run.run_folder import PARTS, Run, difficulty_stage, new_run, stage_model
 from flows.run.sampling_session import sampling_requests
+from flows.run.terminal import SafeConsole
 from flows.run.training import load_train_recipe, training_warnings
 from flows.stages.judging import open_judge
 
@@ -68,10 +70,8 @@ def plan_recipe(
         pilot: problems, at even distances among those kept.
 
     Raises:
-        ConfigError: the filters keep no problem, or the pilot has none.
+        ConfigError: the filters keep no problem.
     """
-    if pilot < 1:
-        raise ConfigError(f"a pilot of {pilot} problems shows nothing; give at least 1.")
     run = new_run(recipe, list(overrides), out)
     run.check_owner()
     with lock_folder(run.folder):
@@ -80,9 +80,15 @@ def plan_recipe(
         problems = run_pipeline(run, stages).problems
         if not problems.manifest.kept:
             raise ConfigError(f"{recipe}: the filters keep no problem, so there is nothing to plan.")
-        piloted = run.parts if run.recipe.grader is None else run.parts[:1]
-        plans = [asyncio.run(_by_pilot(run, part, problems.folder, pilot)) for part in piloted]
-        plans += [_as_piloted(run, part, plans[0]) for part in run.parts[len(piloted) :]]
+        plans = list[StagePlan]()
+        for part in run.parts:
+            if plans and run.recipe.grader is not None:  # it has no policy yet: stage 1's figures for its band
+                first, attempts = plans[0], [difficulty_stage(run.recipe, name).band.attempts for name in run.parts]
+                costs = {name: getattr(first, name) for name in ESTIMATES}
+                scaled = {name: cost and cost.scaled(attempts[1] / attempts[0]) for name, cost in costs.items()}
+                plans.append(replace(first, stage=part, policy=f"grader, by the pilot of {first.stage}", **scaled))
+            else:
+                plans.append(asyncio.run(_by_pilot(run, part, problems.folder, pilot)))
         atomic_write(run.folder / PLAN, json.dumps([asdict(plan) for plan in plans], indent=1) + "\n")
     return plans
 
@@ -122,38 +128,28 @@ async def _by_pilot(run: Run, part: str, folder: Path, pilot: int) -> StagePlan:
     )
 
 
-def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
-    """Plan a stage without a policy yet, by stage 1's figures scaled to its band."""
-    share = difficulty_stage(run.recipe, part).band.attempts / difficulty_stage(run.recipe, first.stage).band.attempts
-    costs = {name: getattr(first, name) for name in ESTIMATES}
-    changes = {name: estimate.scaled(share) for name, estimate in costs.items() if estimate is not None}
-    return replace(first, stage=part, policy=f"grader, by the pilot of {first.stage}", **changes)
-
-
 def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
     """Plan each stage by ``[costs]``; empty if every policy is recorded attempts.
 
     Raises:
         ConfigError: the recipe states no costs, or not for each stage.
     """
-    recipe = load_recipe(path, overrides)
-    recipe = with_grader(recipe, Path("runs") / recipe.name)
-    parts, costs = PARTS if recipe.stage2 is not None else PARTS[:1], recipe.costs
+    run = new_run(path, overrides, None)
+    costs, count = run.recipe.costs, len(run.parts)
     if costs is None:
-        if all(stage_model(recipe, part).kind == "recorded" for part in parts):
+        if all(stage_model(run.recipe, part).kind == "recorded" for part in run.parts):
             return []
         raise ConfigError(f"recipe {path}: it states no costs; add a table [costs], or run a pilot.")
     plans = []
-    for number, part in enumerate(parts):
+    for number, part in enumerate(run.parts):
         names = ("tokens_per_s", "tokens_per_attempt", "attempts_share")
-        speed, tokens, share = (costs.of_stage(name, number, f"recipe {path}", len(parts)) for name in names)
-        settings, model = difficulty_stage(recipe, part), stage_model(recipe, part)
+        speed, tokens, share = (costs.of_stage(name, number, f"recipe {path}", count) for name in names)
+        settings, model = difficulty_stage(run.recipe, part), stage_model(run.recipe, part)
         gpus = policy_gpus(model, costs.gpus)
         attempts = settings.band.attempts * (share if settings.sampling.early_stopping else 1)
-        pilot, prices = [(attempts, attempts * tokens)], getattr(model, "prices", None)
-        about = part, policy_name(model), costs.problems, pilot
-        plan = plan_stage(*about, tokens_per_s=gpus * speed, devices=gpus, prices=prices)
-        plans.append(replace(plan, pilot=0))
+        about = part, policy_name(model), costs.problems, [(attempts, attempts * tokens)]
+        prices = getattr(model, "prices", None)
+        plans.append(replace(plan_stage(*about, tokens_per_s=gpus * speed, devices=gpus, prices=prices), pilot=0))
     return plans
 
 
@@ -166,68 +162,53 @@ def _stated_lines(run: Run, plans: Sequence[StagePlan]) -> Iterator[str]:
     gpus = " and ".join(f"{count} GPU{'s' if count > 1 else ''}" for count in dict.fromkeys(one for one, _ in hours))
     yield f"{_hours(sum(one for _, one in hours))} GPU hours: {_hours(clock)} hours on {gpus}, {STATED}"
     for plan in plans:
-        model, costs = difficulty_stage(run.recipe, plan.stage).model, run.recipe.costs
         if plan.price is not None:
-            yield f"{plan.stage}: prompts of models.{model} are not priced: their tokens are not stated."
-        if costs is not None and plan.devices < costs.gpus:
-            yield (
-                f"{plan.stage}: its model keeps {plan.devices} of the {costs.gpus} stated GPUs busy; set "
-                f"models.{model}.data_parallel."
-            )
-    for line in recipe_warnings(run.recipe, run.recipe_folder):
-        yield f"warning: {line}"
+            yield f"{plan.stage}: its prompts are not priced: their tokens are not stated."
+    yield from (f"warning: {line}" for line in recipe_warnings(run.recipe, run.recipe_folder))
 
 
 def show_training_plan(path: Path, overrides: Sequence[str], *, stated: bool, as_json: bool) -> None:
     """Print a training recipe's stages, GPU hours and tokens.
 
     Raises:
-        ConfigError: it is not ``stated``: training has no pilot.
-    """
-    if not stated:
-        raise ConfigError(f"recipe {path}: it trains, so there is no pilot to run; plan it with --stated.")
-    table, rows, lines = training_plan(path, overrides)
-    if as_json:
-        print_json(table)
-        return
-    warnings = [f"warning: {text}" for text in training_warnings(path, overrides)]
-    titles = ("stage", "steps", "n_batch", "sampled", "trained", "tokens", "hours")
-    _print(titles, rows, [*lines, STATED[0].upper() + STATED[1:], *warnings])
-
-
-def training_plan(path: Path, overrides: Sequence[str] = ()) -> tuple[dict[str, Any], list[list[str]], tuple[str, str]]:
-    """Return a training recipe's plan as JSON, a row per stage, and a sentence each on GPU hours and tokens.
-
-    Raises:
-        ConfigError: the recipe is invalid, or states no costs.
+        ConfigError: it is not ``stated``: training has no pilot; or the recipe is invalid, or states no costs.
     """
     from training.engines.placement import stated_gpus
     from training.workload import workload
 
+    if not stated:
+        raise ConfigError(f"recipe {path}: it trains, so there is no pilot to run; plan it with --stated.")
     recipe = load_train_recipe(path, overrides)
     if recipe.costs is None:
         raise ConfigError(f"recipe {path}: it states no costs; add a table [costs].")
     trainers, generators, in_turns = stated_gpus(recipe, path.parent.absolute())
     work, waits = workload(recipe, recipe.costs, f"recipe {path}"), in_turns or recipe.synchronous
-    hours, rows = work.hours(trainers, generators, waits=waits), []
+    hours = work.hours(trainers, generators, waits=waits)
+    if as_json:
+        placed = {"trainers": trainers, "generators": generators, "taking_turns": in_turns, "hours": hours}
+        print_json({**asdict(work), **placed})
+        return
+    rows = []
     for number, stage in enumerate(work.stages, 1):
         counts = [f"{count:,}" for count in (number, stage.steps, stage.n_batch, stage.sampled, stage.trained)]
         own = stage.hours(trainers, generators, waits=waits)
         rows.append([*counts, short_number(stage.sampled_tokens), f"{own:,.3g}"])
-    held = "evaluations not counted: state evaluation.problems"
-    if (evaluated := work.evaluated_tokens) is not None:
-        held = f"{short_number(evaluated)} of them in evaluations" if evaluated else "no evaluation"
-    tokens = sum(stage.sampled_tokens for stage in work.stages) + (evaluated or 0.0)
-    sampled, trained = (sum(getattr(stage, name) for stage in work.stages) for name in ("sampled", "trained"))
-    counted = f"{short_number(tokens)} tokens sampled, {held}; {sampled:,} rollouts, {trained:,} of them trained on"
     gpus = trainers if in_turns else trainers + generators
     shared = "in turns" if in_turns else f"{trainers} train, {generators} generate"
     clock = f"{_hours(gpus * hours)} GPU hours: {_hours(hours)} hours on {gpus} GPUs, {shared}"
     if not gpus:
         unit = "hours" if hours >= 1 else "minutes" if hours >= 1 / 60 else "s"
         clock = f"no GPU: {hours * {'hours': 1, 'minutes': 60, 's': 3600}[unit]:,.0f} {unit} on one machine"
-    placed = {"trainers": trainers, "generators": generators, "taking_turns": in_turns, "hours": hours}
-    return {**asdict(work), **placed}, rows, (clock, counted)
+    evaluated = work.evaluated_tokens
+    held = f"{short_number(evaluated)} of them in evaluations" if evaluated else "no evaluation"
+    if evaluated is None:
+        held = "evaluations not counted: state evaluation.problems"
+    tokens = sum(stage.sampled_tokens for stage in work.stages) + (evaluated or 0.0)
+    sampled, trained = (sum(getattr(stage, name) for stage in work.stages) for name in ("sampled", "trained"))
+    counted = f"{short_number(tokens)} tokens sampled, {held}; {sampled:,} rollouts, {trained:,} of them trained on"
+    warnings = [f"warning: {text}" for text in training_warnings(path, overrides)]
+    titles = ("stage", "steps", "n_batch", "sampled", "trained", "tokens", "hours")
+    _print(titles, rows, [clock, counted, STATED[0].upper() + STATED[1:], *warnings])
 
 
 def _hours(value: float) -> str:
@@ -235,11 +216,7 @@ def _hours(value: float) -> str:
 
 
 def _print(titles: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[str]) -> None:
-    from rich.table import Table
-
-    from flows.run.terminal import SafeConsole
-
-    console = SafeConsole(highlight=False)
+    console = SafeConsole()
     if rows:
         table = Table(box=None, pad_edge=False)
         for title in titles:

@@ -1,34 +1,31 @@
 """`goldilocks run --rehearse`: runs a recipe on few rows with small models, and reports failures.
 
-Sources, benchmarks, licences, servers and the grader's recipe are checked as named. Open bands let rows reach every
+Sources, benchmarks, licences, models and the grader's recipe are checked as named. Open bands let rows reach every
 stage; the set is not for training.
 """
 
 from __future__ import annotations
 
 import math
-import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import tomli_w
 
-from curation.config import LiveModel, Recipe, Source
+from curation.config import Recipe, Source
 from curation.config.loading import read_toml, set_value
-from curation.config.policies import ModelSettings
 from curation.licenses import OTHER
-from curation.policies.vllm.placement import visible_gpus
-from curation.public_urls import public_url
 from curation.records import ConfigError, GoldilocksError
 from curation.sources.reading import check_source
 from curation.storage.stages import atomic_write
 from flows.cli.status import show_status
 from flows.pipelines.by_recipe import open_curation, publish_set, run_stages
 from flows.run.benches import as_benchmarks
+from flows.run.policies import check_models
 from flows.run.recipe import load_recipe, parse_recipe
 from flows.run.run_folder import Run, with_grader
 from flows.run.terminal import echo
@@ -61,22 +58,13 @@ class Rehearsal:
     curated: Path | None
 
 
-class _Failures(list[str]):
-    """What would fail, so far."""
-
-    def tried(self, name: str, work: Callable[[], Any]) -> Any:
-        """Return the result, or note the failure and return None."""
-        try:
-            return work()
-        except GoldilocksError as error:
-            self.append(f"{name}: {error}")
-            return None
-
-    def can_read(self, benchmark: Source, home: Path) -> bool:
-        """Return whether a benchmark can be read, or note why not."""
-        before = len(self)
-        self.tried(f"benchmark {benchmark.name}", partial(check_source, benchmark, home))
-        return len(self) == before
+@contextmanager
+def _noting(failures: list[str], name: str = "") -> Iterator[None]:
+    """Note an error of the block under this name."""
+    try:
+        yield
+    except GoldilocksError as error:
+        failures.append(f"{name}: {error}" if name else str(error))
 
 
 def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path | None = None) -> Rehearsal:
@@ -90,21 +78,28 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
     """
     if not 0 < share <= 1:
         raise ConfigError(f"--rehearse {share}: give a share of the rows above 0 and at most 1, as in 0.01.")
-    recipe, home, failures = load_recipe(path, overrides), path.parent.absolute(), _Failures()
+    recipe, home, failures = load_recipe(path, overrides), path.parent.absolute(), list[str]()
     folder = (out or Path("runs") / f"{recipe.name}-rehearsal").absolute()
-    sources = [small for one in recipe.read_sources if (small := _small_source(one, share, home, failures)) is not None]
+    sources, against, benches = list[Source](), list[Source](), list[str]()
+    for source in recipe.read_sources:
+        with _noting(failures):
+            sources.append(_small_source(source, share, home))
     if not sources:
         raise ConfigError(f"{path}: no source can be read, so there is nothing to rehearse: {' '.join(failures)}")
-    against = [one for one in recipe.decontamination.against if failures.can_read(one, home)]
-    benches = []
+    for benchmark in recipe.decontamination.against:
+        with _noting(failures, f"benchmark {benchmark.name}"):
+            check_source(benchmark, home)
+            against.append(benchmark)
     for name in recipe.decontamination.benches:
-        named = failures.tried("decontamination.benches", partial(as_benchmarks, name, home)) or []
-        readable = [failures.can_read(benchmark, place) for benchmark, place in named]
-        if readable and all(readable):
+        with _noting(failures, "decontamination.benches"):
+            for benchmark, place in as_benchmarks(name, home):
+                check_source(benchmark, place)
             benches.append(name)
     for name in dict.fromkeys(recipe.asked.values()):
-        failures += _policy_failures(f"models.{name}", recipe.models[name])
-    failures.tried("grader", partial(_check_grader, recipe, home))
+        with _noting(failures):
+            check_models(Run(folder, recipe, home), [name])
+    with _noting(failures, "grader"):
+        _check_grader(recipe, home)
     grader = folder / "rehearsal_grader.toml"
     table = _small_recipe(recipe, sources, {"against": tuple(against), "benches": tuple(benches)}, grader)
     run = Run(folder, with_grader(parse_recipe(table, f"rehearsal of {path}"), folder), home)
@@ -114,16 +109,14 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
             set_value(trainer, change)
         folder.mkdir(parents=True, exist_ok=True)
         atomic_write(grader, tomli_w.dumps(trainer))
-
-    def curated_set() -> Path:
+    curated: Path | None = None
+    with _noting(failures, "the pipeline"):
         with open_curation(run):
             curated = publish_set(run, run_stages(run))
         show_status(run.folder)
-        return curated
-
-    curated = failures.tried("the pipeline", curated_set)
     if curated is not None:
-        failures.tried("licences", lambda: check_licenses(recipe, SOURCES.folder_in(run)))
+        with _noting(failures, "licences"):
+            check_licenses(recipe, SOURCES.folder_in(run))
     return Rehearsal(folder, tuple(failures), curated)
 
 
@@ -141,38 +134,20 @@ def show_rehearsal(path: Path, share: float, overrides: Sequence[str], out: Path
     return int(count > 0)
 
 
-def _small_source(source: Source, share: float, home: Path, failures: _Failures) -> Source | None:
-    """Return a share of the source, or note that it is unreadable."""
+def _small_source(source: Source, share: float, home: Path) -> Source:
+    """Return a share of the source, or `FEW` rows of a small one, after reading its first rows."""
     quota, limit = source.quota, None if source.limit is None else math.ceil(source.limit * share)
     scaled = math.ceil(quota * share) if isinstance(quota, int) else share * (quota or 1.0)
     changes = {"limit": limit or FEW} if source.kind == "kattis" else {"quota": scaled, "limit": limit}
-    few = source.model_copy(update={"quota": FEW})
-    for small in (source.model_copy(update=changes), few):
-        try:
-            require_source(small, home)
-            return small
-        except GoldilocksError as error:
-            if small is few or "holds no rows" not in str(error):
-                failures.append(str(error))
-                return None
-    return None
-
-
-def _policy_failures(name: str, policy: ModelSettings) -> Iterator[str]:
-    if not isinstance(policy, LiveModel):
-        return
-    for key in ("model", "revision"):
-        if str(getattr(policy, key, None) or "").startswith("your-"):
-            yield f"{name}.{key} = {getattr(policy, key)!r} is a placeholder; set the model that answers."
-    if policy.kind == "vllm" and not visible_gpus():
-        yield f"{name}: kind `vllm` wants a GPU, and none is to be seen on this machine."
-    for url in getattr(policy, "urls", ()):
-        place = urlsplit(url)
-        port = place.port or (443 if place.scheme == "https" else 80)
-        try:
-            socket.create_connection((place.hostname or "", port), timeout=3).close()
-        except OSError as error:
-            yield f"{name}: nobody listens at {public_url(url)} ({error}); start the server, or name another in `urls`."
+    small = source.model_copy(update=changes)
+    try:
+        require_source(small, home)
+    except GoldilocksError as error:
+        if "holds no rows" not in str(error):
+            raise
+        small = source.model_copy(update={"quota": FEW})
+        require_source(small, home)
+    return small
 
 
 def _check_grader(recipe: Recipe, home: Path) -> None:

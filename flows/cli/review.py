@@ -39,35 +39,22 @@ from flows.stages.judging import open_judge
 SHOWN = 20
 """Disputes or drawn rows that are printed; files have all."""
 
-SPEECH_SHOWN = 240
-"""Characters of a speech that are printed."""
 
-
-def review_run(
-    folder: Path, accept: str | None, reject: str | None, answer: str | None, audit: int | None = None
-) -> None:
-    """Print the queue or an audit, or record a person's verdict."""
+def review_run(folder: Path, beginning: str | None, answer: str | None, audit: int | None = None) -> None:
+    """Print the queue or an audit, or record a verdict on a problem: its right reference, or None to reject it."""
     if is_training(folder):
         raise StoreError(f"{folder} holds a training run; review the labels of the run that made its set.")
-    run = open_run(folder.absolute())
-    if accept is not None and reject is not None:
-        raise ConfigError("--accept and --reject: give one of them; each verdict is its own command.")
-    if (accept is None) != (answer is None):
-        raise ConfigError("--accept ID and --answer X belong together: which problem, and its right reference.")
-    if audit is not None and (accept is not None or reject is not None):
-        raise ConfigError("--audit shows rows; give --accept or --reject as a command of its own.")
-    console = SafeConsole()
+    run, console = open_run(folder.absolute()), SafeConsole()
     if audit is not None:
         audit_run(run, audit, console)
-        return
-    if accept is None and reject is None:
+    elif beginning is None:
         _print_queue(run, console)
-        return
-    name = find_id(run, accept or reject or "")
-    with open_judge(run) if answer is not None else nullcontext() as judge:
-        settle(run, review.ReviewVerdict(name, answer), judge)
-    decision = f"accepted with the reference {answer}" if answer is not None else "rejected"
-    console.print(f"{name}: {decision}; the next `goldilocks run` into {run.folder} applies it.")
+    else:
+        name = find_id(run, beginning)
+        with open_judge(run) if answer is not None else nullcontext() as judge:
+            settle(run, review.ReviewVerdict(name, answer), judge)
+        decision = f"accepted with the reference {answer}" if answer is not None else "rejected"
+        console.print(f"{name}: {decision}; the next `goldilocks run` into {run.folder} applies it.")
 
 
 def debate_labels(
@@ -108,10 +95,6 @@ def _print_queue(run: Run, console: Console) -> None:
         for debate in debated.get(row["id"], ()):
             by = f"judged by {debate['judge']}, argued by {debate['debater']}"
             console.print(f"  judged      {evidence(debate)}, {by}")
-            for speech in debate["transcript"]:
-                words = " ".join(speech["text"].split())
-                shown = words if len(words) <= SPEECH_SHOWN else f"{words[:SPEECH_SHOWN]} …"
-                console.print(f"    round {speech['round']}, for the {speech['side']}: {shown}")
     if waiting.height > SHOWN:
         console.print(
             f"… and {waiting.height - SHOWN:,} more: {run.folder / 'curated' / 'disputed' / 'disputed.jsonl'}"
@@ -129,8 +112,6 @@ def audit_run(run: Run, size: int, console: Console) -> None:
     """
     if run.recipe.flow != "curate-math":
         raise ConfigError("--audit: programs are judged by tests; only a set of `curate-math` has references.")
-    if size < 1:
-        raise ConfigError(f"--audit {size}: draw at least one row.")
     with lock_folder(run.folder):
         audit = read_audit(run.folder)
         if audit is None or (audit.size, audit.version) != (size, published_version(run)):

@@ -7,7 +7,7 @@ import re
 import textwrap
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
@@ -19,6 +19,7 @@ from curation.config.base import ByKind
 from curation.config.mistakes import kinds_of, tables_in
 from curation.publish.cards.words import reason_words
 from curation.records import ConfigError, DropReason
+from flows.cli.as_json import print_json
 from flows.run.terminal import SafeConsole
 
 COLUMN = "path or table"
@@ -77,17 +78,16 @@ def deciding_settings(reason: DropReason) -> list[Setting]:
     return [row for row in named if not row.key.startswith("decontamination.against")]  # benchmarks lose no rows
 
 
-def find_settings(key: str, *, train: bool = False) -> list[Setting]:
+def find_settings(recipe: type[BaseModel], key: str) -> list[Setting]:
     """Return the settings whose key begins with ``key``, or that decide for a drop reason of this name, else those that
     have it in their key or meaning.
 
     Raises:
         ConfigError: there are none.
     """
-    recipe = _model(train=train)
     rows = list(settings_of(recipe))
     found = [row for row in rows if row.key.startswith(key) or display_key(row.key).startswith(key)]
-    if not found and not train and key in {*DropReason}:
+    if not found and recipe is Recipe and key in {*DropReason}:
         found = deciding_settings(DropReason(key))
         if not found:
             raise ConfigError(f"no setting decides which rows leave as {key} ({reason_words(key)}).")
@@ -102,9 +102,15 @@ def find_settings(key: str, *, train: bool = False) -> list[Setting]:
     return found
 
 
-def print_settings(key: str, *, train: bool = False) -> None:
-    """Print the settings that `find_settings` finds: of a recipe, or of a trainer's. Two lines each, or more."""
-    rows = find_settings(key, train=train)
+def show_settings(key: str, *, train: bool, schema: bool) -> None:
+    """Print the settings of a recipe, or of a trainer's, that `find_settings` finds, or the JSON Schema of all."""
+    from training.recipe import TrainRecipe
+
+    recipe = TrainRecipe if train else Recipe
+    if schema:
+        print_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **recipe.model_json_schema()})
+        return
+    rows = find_settings(recipe, key)
     console = SafeConsole()
     wrapper = textwrap.TextWrapper(min(console.width, WIDEST), INDENT, INDENT, break_on_hyphens=False)
     for row in rows:
@@ -117,22 +123,6 @@ def print_settings(key: str, *, train: bool = False) -> None:
         console.print(f"\n{COLUMN}:")
         for name, field in Pick.model_fields.items():
             console.print(f"  {name:<6} {field.description}")
-
-
-def settings_table(key: str, *, train: bool = False) -> list[dict[str, str]]:
-    """Return the settings that `find_settings` finds, for programs."""
-    return [asdict(row) for row in find_settings(key, train=train)]
-
-
-def settings_schema(*, train: bool = False) -> dict[str, Any]:
-    """Return the JSON Schema of a recipe, by which editors complete and check TOML."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_model(train=train).model_json_schema()}
-
-
-def _model(*, train: bool) -> type[BaseModel]:
-    from training.recipe import TrainRecipe
-
-    return TrainRecipe if train else Recipe
 
 
 def _default(field: FieldInfo, name: str, defaults: BaseModel | None) -> str:

@@ -1,7 +1,11 @@
 """The commands on files: `verify`, `doctor`, `export`, `diff` and `publish`."""
 
+import itertools
+import json
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -16,6 +20,8 @@ Rows = Annotated[Path, Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst
 Thinking = Annotated[str, Option("--thinking", metavar="TAG", help="Tag of thoughts, as [THINK], or none.")]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 SetFolder = Annotated[Path, Argument(metavar="DIR", help="Folder of a run, or of a curated set.")]
+SHOWN = 40  # differences from a receipt that are printed; `--json` has all
+
 Workers = Annotated[int | None, Option(min=1, help="Verifier processes; one per core by default.")]
 
 
@@ -27,12 +33,22 @@ def statements(
         list[str] | None,
         Option("--map", metavar="FIELD=COLUMN", help="Column of a field, as statement=question."),
     ] = None,
-    bad_rows: Annotated[int, Option(min=0, help="Max unreadable rows, set aside in OUT.jsonl.quarantine.parquet.")] = 0,
 ) -> None:
     """Run the format filter alone, with the reason and evidence for each row."""
-    from flows.cli.files import classify_file
+    from curation.storage.stages import atomic_replace, require_outside
+    from flows.cli.files import classified
+    from flows.run.progress import bar
+    from flows.run.terminal import echo
 
-    classify_file(rows, out, columns or [], bad_rows)
+    require_outside(out, rows)
+    kept = total = 0
+    with atomic_replace(out) as handle, bar("classify", None) as advance:
+        for verdicts in classified(rows, columns or []):
+            verdicts.write_ndjson(handle)
+            kept += int(verdicts["keep"].sum())
+            total += verdicts.height
+            advance(verdicts.height)
+    echo(f"{total:,} rows, {kept:,} kept, {total - kept:,} dropped: {out}")
 
 
 @verify_app.command()
@@ -48,9 +64,26 @@ def overlap(
     benchmark_field: Annotated[str | None, Option(help="Column of the benchmarks' statement.")] = None,
 ) -> None:
     """Find rows that overlap with benchmarks, with row, method and score."""
-    from flows.cli.files import decontaminate_file
+    from curation.embeddings import require_embeddings
+    from curation.filters.decontamination.files import contamination_file
+    from curation.filters.decontamination.overlap import METHODS, OverlapSettings
+    from curation.records import ConfigError
+    from curation.storage.stages import require_outside
+    from flows.run.terminal import echo
 
-    decontaminate_file(rows, against, out, methods or [], field, benchmark_field)
+    unknown = [method for method in methods or () if method not in METHODS]
+    if unknown:
+        raise ConfigError(f"--method {unknown[0]}: the methods are {', '.join(METHODS)}.")
+    if "embedding" in (methods or ()):
+        require_embeddings()
+    settings = OverlapSettings(methods=tuple(methods)) if methods else OverlapSettings()
+    require_outside(out, rows, *against)
+    read, overlapping, templates, hits = contamination_file(
+        rows, against, out, settings, field=field, benchmark_field=benchmark_field
+    )
+    by_method = ", ".join(f"{method} {count:,}" for method, count in hits.items())
+    made = f", {templates:,} have a benchmark's template with other figures" if templates else ""
+    echo(f"{read:,} rows, {overlapping:,} overlap ({by_method}){made}: {out}")
 
 
 @verify_app.command()
@@ -73,9 +106,40 @@ def answers(
     ] = None,
 ) -> None:
     """Compare math answers with their references, as a run judges attempts."""
-    from flows.cli.files import verify_file
+    from curation.records import ConfigError
+    from curation.response_formats import checked_format
+    from curation.storage.stages import require_outside
+    from curation.verify.own_judges import judge_at
+    from curation.verify.pairs import verify_pairs
+    from flows.run.progress import bar
 
-    verify_file(pairs, out, workers, thinking, response_format, judges or [])
+    require_outside(out, pairs)
+    tags = _tags_of(thinking)
+    try:
+        checked_format(response_format)
+    except ValueError as error:
+        raise ConfigError(f"--format {error}.") from error
+    own = [judge_at(name) for name in judges or ()]
+    with bar("verify answers", None) as advance:
+        counts = verify_pairs(pairs, out, workers, advance, tags=tags, response_format=response_format, judges=own)
+    _print_counts("pairs", counts, out)
+
+
+def _tags_of(thinking: str) -> Any:
+    from curation.records import ConfigError
+    from curation.thinking import ThinkingTags
+
+    try:
+        return ThinkingTags.of(thinking)
+    except ValueError as error:
+        raise ConfigError(f"--thinking {error}.") from error
+
+
+def _print_counts(what: str, counts: Mapping[str, int], out: Path) -> None:
+    from flows.run.terminal import echo
+
+    counts_text = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
+    echo(f"{sum(counts.values()):,} {what}: {counts_text or 'none'}: {out}")
 
 
 @verify_app.command()
@@ -94,26 +158,45 @@ def code(
     thinking: Thinking = "<think>",
 ) -> None:
     """Run programs on tests in the sandbox, and write the verdict on each."""
-    from flows.cli.files import verify_code_file
+    from curation.storage.stages import require_outside
+    from curation.verify.programs.files import verify_programs
+    from curation.verify.programs.tools import Runner
+    from flows.run.progress import bar
+    from flows.run.terminal import echo
 
-    verify_code_file(
-        problems,
-        submissions,
-        out,
-        workers,
-        thinking=thinking,
-        every=every,
-        rung=isolation,
-        allow_none=no_isolation,
-    )
+    require_outside(out, problems, submissions)
+    tags = _tags_of(thinking)
+    with Runner(workers, rung=isolation, allow_none=no_isolation) as runner:
+        echo(runner.description)
+        with bar("verify code", None) as advance:
+            counts = verify_programs(problems, submissions, out, runner, advance, every=every, tags=tags)
+    _print_counts("programs", counts, out)
 
 
 @tools.command(epilog="Example: goldilocks doctor")
 def doctor() -> None:
     """Show how this machine isolates foreign code. Each property is tried."""
-    from flows.cli.doctor import print_diagnosis
+    from rich.table import Table
 
-    print_diagnosis()
+    from curation.verify.sandbox import Sandbox
+    from curation.verify.sandbox.doctor import diagnose, require, working_rungs
+    from flows.run.terminal import SafeConsole
+
+    console = SafeConsole()
+    with Sandbox(workers=1) as box:
+        console.print(box.description)
+    found = []
+    for rung in working_rungs():
+        checks = diagnose(rung)
+        table = Table(box=None, pad_edge=False, title=f"rung {rung}", title_justify="left")
+        for name in ("", "property", "by", "tried", "what happened"):
+            table.add_column(name, overflow="fold")
+        for check in checks:
+            table.add_row("holds" if check.ok else "FAILS", check.name, check.by, check.attempt, check.detail)
+        console.print(table)
+        found += checks
+    require(found)
+    console.print(f"All {len(found)} properties hold.")
 
 
 @verify_app.command()
@@ -124,11 +207,28 @@ def language(
     among: Annotated[list[str] | None, Option(metavar="LANG", help="A possible language; repeatable.")] = None,
 ) -> None:
     """Identify the language of texts."""
-    from flows.cli.files import detect_language_file
+    from curation.languages.identification import UNDETERMINED, identify_many
+    from curation.sources.files import read_rows
+    from curation.sources.rows import require_path
+    from curation.storage.stages import atomic_replace, require_outside
+    from flows.run.progress import bar
     from flows.run.terminal import echo
 
-    counts = detect_language_file(rows, out, field=field, among=tuple(among or ()))
-    echo(", ".join(f"{lang} {count:,}" for lang, count in counts.items()) + f": {out}")
+    require_outside(out, rows)
+    read, counts = read_rows(rows), Counter[str]()
+    with atomic_replace(out) as handle, bar("detect-language", None) as advance:
+        while batch := list(itertools.islice(read, 20_000)):
+            if not counts:
+                require_path(batch, field, str(rows))
+            texts = [row.get(field) for row in batch]
+            identified = identify_many([text if isinstance(text, str) else "" for text in texts], among or None)
+            for row, identification in zip(batch, identified, strict=True):
+                lang = identification.lang or UNDETERMINED
+                counts[lang] += 1
+                line = {**row, "lang": lang, "confidence": round(identification.confidence, 4)}
+                handle.write(json.dumps(line, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n")
+            advance(len(batch))
+    echo(", ".join(f"{lang} {count:,}" for lang, count in counts.most_common()) + f": {out}")
 
 
 @tools.command(epilog="Example: goldilocks export runs/my-set --format verl --out verl-set")
@@ -149,9 +249,32 @@ def export(
     ] = False,
 ) -> None:
     """Write a curated set for another trainer. `--format all` writes a folder for each."""
-    from flows.cli.files import export_folder
+    from curation.publish.export_formats import FORMATS, export_set
+    from curation.publish.export_formats.writing import failing_rows, require_format
+    from curation.storage.stages import require_outside
+    from flows.publish.curated_set import published_folder
+    from flows.run.terminal import echo
 
-    export_folder(folder, form, out, check=check)
+    curated = published_folder(folder)
+    require_outside(out, curated)
+    formats, failing = FORMATS if form == "all" else (form,), dict[str, str]()
+    for name in formats:
+        require_format(name)
+    if check:
+        from curation.scoring.checking import check_rows
+
+        failing = failing_rows(curated, check_rows)
+    for name in formats:
+        written = export_set(curated, name, out / name if form == "all" else out, failing)
+        prompt_file = f", {written.system_prompt}" if written.system_prompt else ""
+        echo(f"{written.rows:,} problems: {written.file}{prompt_file}")
+        if written.left_out:
+            reasons = ", ".join(f"{reason} ({count:,})" for reason, count in written.left_out.items())
+            echo(f"{sum(written.left_out.values()):,} problems left out, which {name} cannot carry: {reasons}")
+        if written.failed:
+            echo(f"{len(written.failed):,} problems left out of {name}, which fail their proof:")
+            for row, why in written.failed.items():
+                echo(f"  {row}: {why}")
 
 
 @tools.command(epilog="Example: goldilocks diff runs/my-set@1 runs/my-set@2")
@@ -162,9 +285,9 @@ def diff(
     json: Json = False,
 ) -> None:
     """Compare two curated sets, or two versions of one. Shows problems, pass rates, contents and verdicts."""
-    from flows.cli.diff import diff_folders, print_diff
+    from flows.cli.diff import show_diff
 
-    print_diff(diff_folders(old, new, out=out), out, as_json=json)
+    show_diff(old, new, out, as_json=json)
 
 
 @tools.command(epilog="Example: goldilocks publish runs/my-set --to me/my-set --push")
@@ -194,9 +317,17 @@ def publish(
     if (name is not None) + receipt + restore != 1:
         raise ConfigError("Give one of --to OWNER/NAME, --receipt and --restore.")
     if receipt:
-        from flows.cli.publish import write_receipt
+        from curation.publish.receipts import MEASURED, PAGE
+        from flows.pipelines.receipts import measure_receipt
+        from flows.run.terminal import echo
 
-        write_receipt(folder, ablation)
+        for figure in measure_receipt(folder, ablation).figures:
+            if figure.section in MEASURED:
+                of = "" if figure.n is None else f" of {figure.n:,}"
+                counted = f": {figure.counted}" if figure.counts else ""
+                what = f"{figure.text}{of}{counted}" if figure.value is not None else f"{figure.text}: {figure.how}"
+                echo(f"{figure.name:<32} {what}")
+        echo(f"the receipt: {folder / 'curated' / PAGE}")
     elif restore:
         from flows.cli.publish import restore_set
 
@@ -214,6 +345,24 @@ def verify_receipt(
     json: Json = False,
 ) -> None:
     """Compute the figures of a set's receipt again; status 1 if one differs."""
-    from flows.cli.publish import print_verification
+    from flows.cli.as_json import print_json
+    from flows.pipelines import receipts
+    from flows.run.terminal import echo
 
-    print_verification(folder, quick=quick, as_json=json)
+    found = receipts.verify_receipt(folder, quick=quick)
+    if json:
+        table = {"folder": str(found.folder), "holds": found.holds}
+        print_json({**table, "differing": found.differing, "checked": found.checked, "unchecked": found.unchecked})
+    else:
+        for sentence in found.differing[:SHOWN]:
+            echo(sentence)
+        if len(found.differing) > SHOWN:
+            echo(f"… and {len(found.differing) - SHOWN:,} more; --json prints all.")
+        echo(f"computed again: {'; '.join(found.checked) or 'nothing'}")
+        for text in found.unchecked:
+            echo(f"not checked: {text}")
+        count = len(found.differing)
+        differ = f"{count:,} {'thing differs' if count == 1 else 'things differ'} from the receipt of {found.folder}"
+        echo(f"the receipt of {found.folder} holds" if found.holds else differ)
+    if not found.holds:
+        raise typer.Exit(1)

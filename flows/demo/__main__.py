@@ -17,25 +17,15 @@ from rich.console import Console
 
 from curation.records import ConfigError, GoldilocksError
 from flows.cli.commands import run_recipe
-from flows.demo import report
-from flows.demo.code import report as code
-from flows.demo.live import report as live
+from flows.demo.report import RECIPES, show_code, show_loop, show_math
 from flows.run.terminal import SafeConsole
 
-HERE = Path(__file__).parent
-RECIPE = HERE.parent / "recipes" / "demo_math.toml"
-
-
-def _show_math(run: Path, console: Console) -> None:
-    report.show(HERE / "planted.jsonl", report.row_outcomes(run / "curated"), console)
-
-
-PARTS: dict[str, tuple[Path, Callable[[Path, Console], None]]] = {
-    "math": (RECIPE, _show_math),
-    "code": (code.RECIPE, code.show),
-    "loop": (live.RECIPE, live.show),
+PARTS: dict[str, Callable[[Path, Console], None]] = {
+    "math": show_math,
+    "code": show_code,
+    "loop": show_loop,
 }
-"""Each part's recipe, and what reports on its run."""
+"""What reports on each part's run."""
 
 
 NEXT = """
@@ -80,11 +70,10 @@ def main(names: Sequence[str]) -> None:
 
 def _run(name: str, console: Console) -> None:
     console.rule(f"demo-{name}")
-    recipe, show = PARTS[name]
     run = Path("runs") / f"demo-{name}"
-    run_recipe(recipe, [], run)
+    run_recipe(RECIPES / f"demo_{name}.toml", [], run)
     console.print()
-    show(run, console)
+    PARTS[name](run, console)
     console.print(f"\nThe data card: {run / 'curated' / 'README.md'}", soft_wrap=True, highlight=False)
 
 

@@ -1,15 +1,24 @@
-"""Compares planted defects with a run's decisions."""
+"""Compares planted defects with runs' decisions, for the three parts of the demo."""
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from rich.console import Console
 from rich.table import Table
 
 from curation.records import DropReason
+from curation.storage.stages import read_table
+from flows.cli.commands import refresh_run
+from flows.run.training import start_from, train
 from flows.stages.export import EXPORT
+
+HERE = Path(__file__).parent
+RECIPES = HERE.parent / "recipes"
 
 KEEP, REWRITTEN = "keep", "rewritten"
 """Expected outcomes other than a DropReason."""
@@ -107,9 +116,9 @@ def show_counts(rows: pl.DataFrame, console: Console) -> None:
     console.print(table)
 
 
-def show(planted: Path, outcomes: pl.DataFrame, console: Console) -> None:
-    """Print the report."""
-    rows = compare(planted, outcomes)
+def show_math(run: Path, console: Console) -> None:
+    """Print what the math demo caught."""
+    rows = compare(HERE / "planted.jsonl", row_outcomes(run / "curated"))
     show_counts(rows, console)
     alarms = "False alarms (good rows dropped by a format rule)"
     for title, state in (("Missed", MISSED), ("Dropped for another reason", OTHER), (alarms, FALSE_ALARM)):
@@ -125,3 +134,71 @@ def show(planted: Path, outcomes: pl.DataFrame, console: Console) -> None:
         f"Wrong labels: {right} of {wrong} planted ones suspected, {right} of {suspected} suspicions right.",
         highlight=False,
     )
+
+
+def planted_rows(run: Path) -> pl.DataFrame:
+    """Return each planted row's kind, expected outcome, `CAUGHT` or `MISSED`, and what was missed."""
+    sources = read_table(run / "stages" / "01-sources", "kept", ["id", "row"])
+    decisions = read_table(run / "stages" / "10-tests", "decisions")
+    power = {row["problem"]: row for row in read_table(run / "stages" / "10-tests", "power").iter_rows(named=True)}
+    dropped = pl.read_parquet(run / "curated" / "dropped" / "*.parquet").select("row", "reason")
+    kept = pl.read_parquet(run / "curated" / "data" / "*.parquet")["row"].to_list()
+    outcomes = dict(dropped.iter_rows()) | dict.fromkeys(kept, KEEP)  # kept if any language variant is
+    names = {row: name for name, row in sources.iter_rows()}
+    rows = []
+    for fault in map(json.loads, (HERE / "code" / "planted.jsonl").read_text("utf-8").splitlines()):
+        name, outcome = names[fault["row"]], outcomes.get(fault["row"], "lost")
+        missed = [] if outcome == fault["expected"] else [f"expected {fault['expected']}"]
+        missed += _missed_tests(fault, decisions.filter(pl.col("problem") == name), power.get(name))
+        line = f"{fault['name']}: {outcome}; {'; '.join(missed)}"
+        rows.append((fault["kind"], fault["expected"], MISSED if missed else CAUGHT, line))
+    return pl.DataFrame(rows, schema=["kind", "expected", "state", "line"], orient="row")
+
+
+def _missed_tests(fault: dict[str, Any], decisions: pl.DataFrame, power: dict[str, Any] | None) -> list[str]:
+    missed = []
+    for kind, decision in (("corrected", "correct"), ("discarded", "discard")):
+        changed = decisions.filter(pl.col("decision") == decision)["test"].to_list()
+        if fault["expected"] == KEEP and changed != fault[kind]:
+            missed.append(f"tests {kind}: {changed}, not {fault[kind]}")
+    if fault["made"] and (power is None or not power["made"]):
+        missed.append("no test was made")
+    if fault["caught"] and (power is None or power["caught"] <= power["caught_given"]):
+        missed.append("no further wrong program was caught")
+    return missed
+
+
+def show_code(run: Path, console: Console) -> None:
+    """Print what the code demo caught."""
+    rows = planted_rows(run)
+    show_counts(rows, console)
+    for line in rows.filter(pl.col("state") == MISSED)["line"]:
+        console.print(f"  {line}", markup=False, highlight=False)
+
+
+def show_loop(run: Path, console: Console) -> None:
+    """Print the report of the live demo, and refresh its set with a grader that was trained further."""
+    print_line = partial(console.print, highlight=False, soft_wrap=True)
+    statements = pl.concat(
+        pl.read_parquet(run / "curated" / part / "*.parquet", columns=["id", "statement"])
+        for part in ("data", "dropped")
+    )
+    planted = pl.read_ndjson(HERE / "live" / "planted.jsonl")["problem"]
+    wrong = set(statements.filter(pl.col("statement").is_in(planted.implode()))["id"])
+    print_line("Sampled live: the embedded model, then the grader trained on what it can learn from.")
+    for part in ("stage1", "stage2"):
+        decided = pl.read_parquet(run / "decisions" / part / "*" / "decisions" / "*.parquet")
+        attempts, all_attempts = decided["attempts"].sum(), 16 * decided.height
+        print_line(f"  {part}: {attempts:,} of {all_attempts:,} attempts settled {decided.height} problems")
+        suspected = set(decided.filter(reason=DropReason.SUSPECTED_WRONG_LABEL.value)["problem"])
+        right = len(suspected & wrong)
+        found = f"{right} found, {len(suspected) - right} sound ones suspected"
+        print_line(f"    {len(wrong)} wrong references planted: {found}")
+    print_line("\nA newer checkpoint, and the set refreshed with it:")
+    run = run.absolute()
+    newer, recipe = run / "newer", RECIPES / "train_demo_grader.toml"
+    if not (newer / "model").is_dir():
+        data = f'data={{ kind = "curated", folders = [{json.dumps(str(run / "curated"))}] }}'
+        model = start_from(recipe, run / "grader" / "training" / "model")
+        train(recipe, newer, ["steps=6", "name=train-demo-newer", model, data])
+    refresh_run(run, newer / "model", newer / "attempts.jsonl")

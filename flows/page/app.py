@@ -6,11 +6,11 @@ import os
 import secrets
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
@@ -21,23 +21,9 @@ from curation.http_server import address_of, listen, server_of
 from curation.records import ConfigError, GoldilocksError, StoreError
 from curation.server_guard import LOCAL, is_same
 from flows.page import problem_page, review_tab, run_tab
-from flows.page.open_runs import OpenRuns, ShownRun, find_runs
+from flows.page.open_runs import OpenRuns
 from flows.page.rendering import STATIC, show
 from flows.page.security import ENTRY, Guard, entry_of
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What a page shows; without a token, only to this machine."""
-
-    root: Path
-    token: str | None = None
-    only: tuple[str, ...] = ()
-    runs: OpenRuns = field(default_factory=OpenRuns)
-
-    def find_runs(self) -> list[ShownRun]:
-        """Return the runs on disk now."""
-        return find_runs(self.root, self.only)
 
 
 def make_app(root: Path, token: str | None = None, prefix: str = "", only: Sequence[str] = ()) -> ASGIApp:
@@ -56,9 +42,9 @@ def make_app(root: Path, token: str | None = None, prefix: str = "", only: Seque
         *problem_page.ROUTES,
         *review_tab.ROUTES,
     ]
-    inner = Starlette(routes=routes, exception_handlers={GoldilocksError: _sentence, 404: _not_found})
-    inner.state.page = page = Page(root.resolve(), token, tuple(only))
-    weakref.finalize(inner, page.runs.close)
+    inner = Starlette(routes=routes, exception_handlers={GoldilocksError: _sentence, 404: _sentence})
+    inner.state.page = runs = OpenRuns(root.resolve(), token, only)
+    weakref.finalize(inner, runs.close)
     guarded = Guard(inner, token)
     return Starlette(routes=[Mount(prefix, guarded)]) if prefix else guarded
 
@@ -90,11 +76,9 @@ def _sentence(request: Request, error: Exception) -> HTMLResponse:
     name = request.path_params.get("run")
     run = next((run for run in request.app.state.page.find_runs() if run.name == name), None)
     known = {"run": run, "tab": ""} if run is not None else {}
+    if isinstance(error, HTTPException):
+        return show(request, "error.html", 404, sentence="There is nothing under this address.", **known)
     return show(request, "error.html", 422, sentence=str(error), **known)
-
-
-def _not_found(request: Request, _error: Exception) -> HTMLResponse:
-    return show(request, "error.html", 404, sentence="There is nothing under this address.")
 
 
 TOKEN = "GOLDILOCKS_PAGE_TOKEN"
@@ -112,7 +96,7 @@ def serve_page(folder: Path, host: str, port: int, prefix: str = "") -> None:
         ConfigError: the prefix is invalid.
         GoldilocksError: the port cannot be used.
     """
-    if not folder.is_dir() or not find_runs(folder.resolve()):
+    if not folder.is_dir() or not OpenRuns(folder.resolve()).find_runs():
         raise StoreError(
             f"{folder} holds no curation run (no run.json, nor below it); give the folder of a run, or of runs. "
             "Training runs are shown by `tensorboard --logdir DIR`."

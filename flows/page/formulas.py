@@ -1,4 +1,4 @@
-"""Renders texts: formulas as MathML of listed elements and attributes, deciding words, and differences."""
+"""Renders texts: formulas as MathML of listed elements and attributes, and differences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ _DISPLAY = re.compile(
 )
 _BOXED = re.compile(r"(\\boxed\s*\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})")
 _BARE = re.compile(r"\\[A-Za-z]+|[\^_]\{?\w")
-_QUOTED = re.compile(r"[\"“«„'`‘](.{2,200}?)[\"”»“'`’]")
 _TOKENS = re.compile(r"\s+|\w+|[^\w\s]")
 _FENCE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))", re.DOTALL)
 _OPEN_MARK, _CLOSE_MARK = Markup("<mark>"), Markup("</mark>")
@@ -129,20 +128,6 @@ def _marked(text: str, pattern: re.Pattern[str] | None) -> Markup:
     return Markup("").join(
         _OPEN_MARK + piece + _CLOSE_MARK if number % 2 else piece for number, piece in enumerate(pieces)
     )
-
-
-def deciding_words(evidence: object, text: object) -> list[str]:
-    """Return the text's words that an evidence quotes, or names after a colon.
-
-    Example: ``deciding_words("proof: Prove that", "Prove that 2 > 1.") == ["Prove that"]``
-    """
-    if not evidence or not text:
-        return []
-    words = str(evidence)
-    named = [match[1] for match in _QUOTED.finditer(words)]
-    named += [part.strip(" .…") for part in re.split(r":\s|;\s|…", words)[1:]]
-    inside = str(text).casefold()
-    return [word for word in dict.fromkeys(named) if len(word) > 1 and word.casefold() in inside]
 
 
 def differences(before: str | None, after: str | None) -> tuple[Markup, Markup]:

@@ -17,13 +17,12 @@ from starlette.routing import Route
 
 from curation.records import Domain
 from curation.thinking import split_response
-from flows.page.formulas import deciding_words, differences
+from flows.page.formulas import differences
 from flows.page.open_runs import curation_run
 from flows.page.rendering import show
 from flows.pipelines.run_tables import (
     Rows,
     attempt_ids_of,
-    filters_of,
     find_id,
     judged_attempts,
     steps_of,
@@ -90,19 +89,11 @@ def translations_of(run: Run, row: Table) -> list[Table]:
     return [other for other in published.iter_rows(named=True) if other["lang"] != row["lang"]]
 
 
-def source_row(run: Run, name: str) -> Table | None:
-    """Return a problem's source row, or None."""
-    rows = rows_of(filters_of(run)[0].folder_in(run), "kept", name)
-    return rows.row(0, named=True) if rows.height else None
-
-
 def _problem(request: Request) -> Response:
     shown, run = curation_run(request)
     name = find_id(run, request.path_params["problem"])
     steps = shown_steps(run, name)
     row = next(row for step in steps for row in step["rows"])
-    evidence = [text for step in steps for text in step["evidence"]]
-    final = next((row for step in reversed(steps) for row in step["rows"] if row.get("raw_statement")), None)
     return show(
         request,
         "problem.html",
@@ -111,11 +102,6 @@ def _problem(request: Request) -> Response:
         name=name,
         row=row,
         steps=steps,
-        marked=[word for text in evidence for word in deciding_words(text, row["statement"])],
-        marked_answer=[word for text in evidence for word in deciding_words(text, row["answer"])],
-        rewritten=differences(final["raw_statement"], final["statement"]) if final is not None else None,
-        raw_answer=final["raw_answer"] if final is not None else None,
-        final=final,
         translations=translations_of(run, row) if row["statement"] else [],
         versions=version_rows(run, [name]),
         stages=attempts_at(run, name),

@@ -33,8 +33,7 @@ def base_of(request: Request) -> str:
 
 def show(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a template's page."""
-    state = request.scope["state"]
-    known = {"base": base_of(request), "csrf": state["csrf"], "may_leave": request.app.state.page.token is not None}
+    known = {"base": base_of(request), "csrf": request.scope["state"]["csrf"]}
     return HTMLResponse(_environment().get_template(template).render(known | values), status)
 
 

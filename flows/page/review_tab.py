@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -18,13 +18,15 @@ from starlette.routing import Route
 from curation.publish import review
 from curation.questions.debates import evidence
 from curation.records import ConfigError, GoldilocksError, StoreError, VerifierError
-from flows.page.formulas import deciding_words
-from flows.page.open_runs import OpenRuns, curation_run
-from flows.page.problem_page import attempts_at, source_row
+from flows.page.open_runs import Gathered, OpenRuns, curation_run
+from flows.page.problem_page import attempts_at
 from flows.page.rendering import show
+from flows.pipelines.run_tables import filters_of
 from flows.publish.debates import read_debates
 from flows.publish.disputes import settle, take_back
+from flows.publish.versions import newest_run
 from flows.run.run_folder import Run, verdicts_of_people
+from flows.run.stage import rows_of
 
 LONGEST_NAME, LONGEST_TEXT = 80, 4000
 
@@ -34,7 +36,7 @@ Work = Callable[[Request, Run, Message], Message]
 
 def _review(request: Request) -> Response:
     shown, run = curation_run(request)
-    disputes = request.app.state.page.runs.disputes(run)
+    disputes = request.app.state.page.disputes(run)
     return show(
         request, "review.html", run=shown, tab="review", total=len(disputes), reviewers=run.recipe.labels.reviewers
     )
@@ -49,16 +51,13 @@ def _next(request: Request) -> Response:
     done = settled.keys() | mine
     waiting = {name: dispute for name, dispute in disputes.items() if name not in done}
     progress = {"total": len(disputes), "settled": len(settled.keys() & disputes.keys()), "mine": len(mine)}
-    chosen = runs.leases[run.folder].take(list(waiting), request.state.session, wanted)
+    skipped = request.query_params.get("skipped", "").split(",")
+    chosen = runs.lease(run, waiting, request.state.session, wanted, skipped)
     if chosen is None:
         return show(request, "review_empty.html", run=shown, progress=progress, held=len(waiting))
-    following = next((name for name in waiting if name != chosen), None)
-
-    def gather(problem: str) -> dict[str, Any]:
-        return {"stages": attempts_at(run, problem), "row": source_row(run, problem)}
-
-    names = [name for name in (chosen, following) if name is not None]
-    gathered, *_ = [runs.evidence(run, name, partial(gather, name)) for name in names]
+    following = next((name for name in waiting if name not in (chosen, *skipped)), None)
+    names = [name for name in (chosen, following) if name is not None]  # the next one is gathered ahead
+    gathered, *_ = [runs.evidence(run, name, _gather) for name in names]
     dispute = waiting[chosen]
     return show(
         request,
@@ -66,10 +65,15 @@ def _next(request: Request) -> Response:
         run=shown,
         progress=progress,
         dispute=dispute,
-        marked=[word for _, text in dispute["reasons"] for word in deciding_words(text, dispute["statement"])],
         debated=[(evidence(row), row["transcript"]) for row in read_debates(run).get(chosen, ())],
         **gathered.result(),
     )
+
+
+def _gather(folder: Path, problem: str) -> Gathered:
+    run = newest_run(folder)
+    rows = rows_of(filters_of(run)[0].folder_in(run), "kept", problem)
+    return {"stages": attempts_at(run, problem), "row": rows.row(0, named=True) if rows.height else None}
 
 
 def _posted(work: Work) -> Callable[[Request], Awaitable[Response]]:
@@ -104,7 +108,6 @@ def _verdict(request: Request, run: Run, message: Message) -> Message:
     if not (mine and mine[-1] == verdict):
         with _runs(request).judge(run) as judge:
             settle(run, verdict, judge if verdict.answer is not None else None)
-    _runs(request).leases[run.folder].release(request.state.session)
     return {}
 
 
@@ -115,17 +118,8 @@ def _undo(_request: Request, run: Run, message: Message) -> Message:
     return {}
 
 
-def _hold(request: Request, run: Run, message: Message) -> Message:
-    return {"held": _runs(request).leases[run.folder].renew(message["problem"], request.state.session)}
-
-
-def _skip(request: Request, run: Run, message: Message) -> Message:
-    _runs(request).leases[run.folder].skip(message["problem"], request.state.session)
-    return {}
-
-
 def _runs(request: Request) -> OpenRuns:
-    runs: OpenRuns = request.app.state.page.runs
+    runs: OpenRuns = request.app.state.page
     return runs
 
 
@@ -154,6 +148,4 @@ ROUTES = [
     Route("/r/{run}/review/next", _next),
     Route("/r/{run}/review/verdict", _posted(_verdict), methods=["POST"]),
     Route("/r/{run}/review/undo", _posted(_undo), methods=["POST"]),
-    Route("/r/{run}/review/hold", _posted(_hold), methods=["POST"]),
-    Route("/r/{run}/review/skip", _posted(_skip), methods=["POST"]),
 ]

@@ -5,7 +5,7 @@ Invariant: each row is here once, so rows = dropped + kept. Memory: about 0.9 kB
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -17,13 +17,13 @@ from flows.pipelines.run_tables import verifier_of
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run
 from flows.run.stage import Kind, StageResult
-from flows.stages.export import EXPORT
 
 CURATED, GOING = "curated set", "not decided yet"
 
 _NO_REASON = "–"
 _TEXTS = ("id", "source", "row", "lang", "statement", "answer")
-_RATES = ("pass_rate", "reason", "evidence")
+_TYPES = {"row": pl.Int64(), "pass_rate": pl.Float64()}
+"""Of columns that are no texts."""
 
 SORTS: Mapping[str, tuple[str, bool]] = {
     "row": ("row", False),
@@ -148,24 +148,44 @@ def _conditions(query: RowQuery, order: Mapping[str, int]) -> Iterator[pl.Expr]:
         yield pl.col("pass_rate") <= query.high
 
 
-def _scan(result: StageResult, table: str, columns: tuple[str, ...]) -> pl.LazyFrame | None:
-    files = sorted((result.folder / table).glob("*.parquet"))
-    return pl.scan_parquet([str(file) for file in files], glob=False).select(columns) if files else None
+def _scan(results: Sequence[StageResult], table: str, *columns: str) -> pl.LazyFrame:
+    """Scan columns of a table of stages, with the stage's name in front, or no rows."""
+    scanned = [pl.LazyFrame(schema={"stage": pl.String, **{name: _TYPES.get(name, pl.String) for name in columns}})]
+    for result in results:
+        if files := sorted((result.folder / table).glob("*.parquet")):
+            scanned.append(pl.scan_parquet(files, glob=False).select(pl.lit(result.name).alias("stage"), *columns))
+    return pl.concat(scanned)
 
 
 def _table(run: Run, names: list[str]) -> pl.DataFrame:
     finished = _finished(run)
-    filters = [result for result in finished if result.stage.kind is Kind.FILTER]
-    decisions = [result for result in finished if result.stage.kind is Kind.DECISION]
-    export = next((result for result in finished if result.stage.kind is Kind.EXPORT), None)
-    rows = _filtered(filters)
+    filters, decisions, exports = (
+        [result for result in finished if result.stage.kind is kind]
+        for kind in (Kind.FILTER, Kind.DECISION, Kind.EXPORT)
+    )
+    dropped = _scan(filters, "dropped", *_TEXTS, "reason", "evidence")
+    kept = _scan(filters[-1:], "kept", *_TEXTS).drop("stage")
     for result in decisions:
-        rows = _with_rates(rows, result)
-    last = decisions[-1] if len(decisions) == len(run.parts) else None
-    rows = _with_fate(rows, last, export)
+        rates = _scan([result], "decisions", "problem", "pass_rate", "reason").drop("stage")
+        named = rates.rename({name: f"{name}_{result.stage.part}" for name in ("pass_rate", "reason")})
+        kept = kept.join(named, left_on="id", right_on="problem", how="left", maintain_order="left")
+    rates_of = [f"pass_rate_{result.stage.part}" for result in reversed(decisions)]
+    is_decided = len(decisions) == len(run.parts)
+    late = [  # where rows that passed the filters ended
+        _scan(decisions[-1:] if is_decided else [], "decisions", "problem", "reason", "evidence").rename(
+            {"problem": "id"}
+        ),
+        _scan(exports if is_decided else [], "dropped", "id", "reason", "evidence"),
+    ]
+    fates = pl.concat(late).filter(pl.col("reason").is_not_null()).unique("id", keep="last", maintain_order=True)
+    kept = kept.with_columns(pass_rate=pl.coalesce([*rates_of, pl.lit(None, pl.Float64)])).join(
+        fates, on="id", how="left", maintain_order="left"
+    )
+    end = CURATED if is_decided and exports else GOING
     place = {name: number for number, name in enumerate(names)} | {GOING: 254, CURATED: 255}
     table = (
-        rows.with_columns(
+        pl.concat([dropped, kept.with_columns(pl.col("stage").fill_null(end))], how="diagonal")
+        .with_columns(
             pl.col(*FACETS).fill_null(_NO_REASON),
             place=pl.col("stage").replace_strict(place, return_dtype=pl.UInt8),
             length=pl.col("statement").str.len_chars(),
@@ -174,59 +194,6 @@ def _table(run: Run, names: list[str]) -> pl.DataFrame:
         .collect()
     )
     return table.with_columns(table[name].cast(pl.Enum(table[name].unique().sort())) for name in FACETS)
-
-
-def _filtered(filters: list[StageResult]) -> pl.LazyFrame:
-    """Return dropped rows, and those that the last finished filter kept."""
-    empty = pl.DataFrame(
-        schema={name: pl.Int64 if name == "row" else pl.String for name in (*_TEXTS, "stage", "reason", "evidence")}
-    )
-    parts = [empty.lazy()]
-    for result in filters:
-        dropped = _scan(result, "dropped", (*_TEXTS, "reason", "evidence"))
-        if dropped is not None:
-            parts.append(dropped.with_columns(stage=pl.lit(result.name)))
-    kept = _scan(filters[-1], "kept", _TEXTS) if filters else None
-    if kept is not None:
-        parts.append(kept)
-    return pl.concat(parts, how="diagonal")
-
-
-def _with_rates(rows: pl.LazyFrame, result: StageResult) -> pl.LazyFrame:
-    part = result.stage.part
-    scanned = _scan(result, "decisions", ("problem", *_RATES))
-    if scanned is None:
-        return rows
-    named = scanned.rename({name: f"{name}_{part}" for name in _RATES})
-    asked = rows.with_columns(_asked=pl.when(pl.col("stage").is_null()).then("id"))  # a dropped copy was not attempted
-    return asked.join(named, left_on="_asked", right_on="problem", how="left", maintain_order="left").drop("_asked")
-
-
-def _with_fate(rows: pl.LazyFrame, last: StageResult | None, export: StageResult | None) -> pl.LazyFrame:
-    """Add where rows that passed the filters ended."""
-    is_open = pl.col("stage").is_null()
-    columns = rows.collect_schema().names()
-    rates = [name for name in columns if name.startswith("pass_rate_")]
-    rows = rows.with_columns(pass_rate=pl.coalesce([*reversed(rates), pl.lit(None, pl.Float64)]))
-    if last is None:
-        return rows.with_columns(stage=pl.col("stage").fill_null(GOING))
-    part = last.stage.part
-    reason, evidence = pl.col(f"reason_{part}"), pl.col(f"evidence_{part}")
-    fallen = is_open & reason.is_not_null()
-    rows = rows.with_columns(
-        stage=pl.when(fallen).then(pl.lit(last.name)).otherwise("stage"),
-        reason=pl.coalesce("reason", reason),
-        evidence=pl.coalesce("evidence", evidence),
-    )
-    dropped = _scan(export, "dropped", ("id", "reason", "evidence")) if export is not None else None
-    if dropped is not None:
-        over = dropped.unique("id").rename({"reason": "_reason", "evidence": "_evidence"})
-        rows = rows.join(over, on="id", how="left", maintain_order="left").with_columns(
-            stage=pl.when(is_open & pl.col("_reason").is_not_null()).then(pl.lit(EXPORT.name)).otherwise("stage"),
-            reason=pl.coalesce("reason", "_reason"),
-            evidence=pl.coalesce("evidence", "_evidence"),
-        )
-    return rows.with_columns(stage=pl.col("stage").fill_null(CURATED if export is not None else GOING))
 
 
 def made_from(run: Run) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from curation.publish import receipts
 from curation.storage.locks import is_locked
-from flows.page.formulas import deciding_words
-from flows.page.open_runs import ShownRun, curation_run, inside, shown_run
+from flows.page.open_runs import ShownRun, curation_run, shown_run
 from flows.page.rendering import show
 from flows.page.row_index import CURATED, GOING, SORTS, read_query
 from flows.pipelines.run_tables import compare_with_plan, status_table, stored_plan, verifier_of
@@ -41,11 +40,8 @@ def funnel_stages(run: ShownRun, table: Table) -> list[Table]:
     }
     most, stages = max((stage["in"] for stage in table["stages"]), default=0) or 1, []
     for stage in table["stages"]:
-        bars, x = [], 0.0  # of kept rows and of each drop reason, the largest first
-        for reason, rows in ((None, stage["kept"]), *sorted(stage["reasons"].items(), key=lambda item: -item[1])):
-            width = WIDTH / most * rows
-            bars += [{"x": x, "width": width, "rows": rows, "reason": reason}] if rows else []
-            x += width
+        counts = [(None, stage["kept"]), *sorted(stage["reasons"].items(), key=lambda item: -item[1])]
+        bars = [{"width": WIDTH / most * rows, "rows": rows, "reason": reason} for reason, rows in counts if rows]
         progress, total = last.get(stage["name"]), stage["shards_in_all"]
         place = stage["shards"] / total if total else 0.0
         if progress is not None and progress.get("total"):
@@ -89,14 +85,17 @@ def _live(run: ShownRun) -> Table:
         "last_command": last_command(run.folder),
         "planned": compare_with_plan(opened, verifier_of(opened)),
         "warnings": warnings[-5:],
-        "now": time.time(),
     }
 
 
 def _picture(request: Request) -> Response:
     run = shown_run(request)
     name, folder = request.path_params["name"], run.folder / "curated" / "plots"
-    return FileResponse(inside(folder, name) if name.endswith(".png") else inside(folder, ".none"))
+    path = folder / name
+    is_picture = name.endswith(".png") and not name.startswith(".") and path.is_file()
+    if not is_picture or path.resolve().parent != folder.resolve():
+        raise HTTPException(404)
+    return FileResponse(path)
 
 
 ROWS_A_PAGE = 50
@@ -104,15 +103,13 @@ ROWS_A_PAGE = 50
 
 def _rows(request: Request) -> Response:
     shown, run = curation_run(request)
-    index = request.app.state.page.runs.rows(run)
+    index = request.app.state.page.rows(run)
     query = read_query(request.query_params)
     found = index.find(query)
     count, text = found.places.len(), request.query_params.get("page", "0")
     pages = max(1, -(-count // ROWS_A_PAGE))
     page = min(int(text), pages - 1) if text.isdecimal() and len(text) < 8 else 0
     rows = index.rows(found, page * ROWS_A_PAGE, ROWS_A_PAGE)
-    for row in rows:
-        row["marked"] = [*query.words.split(), *deciding_words(row["evidence"], row["statement"])]
     return show(
         request,
         "rows.html",

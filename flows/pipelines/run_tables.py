@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from pydantic import TypeAdapter
 
 from curation.difficulty.planning import StagePlan, short_number
 from curation.records import ATTEMPT, StoreError
@@ -137,8 +137,8 @@ def stored_plan(run: Run) -> dict[str, StagePlan]:
     if not path.exists():
         return {}
     try:
-        return {plan.stage: plan for plan in map(StagePlan.read, json.loads(path.read_text(encoding="utf-8")))}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return {plan.stage: plan for plan in TypeAdapter(list[StagePlan]).validate_json(path.read_bytes())}
+    except ValueError as error:
         raise StoreError(f"{path} is damaged ({error}); `goldilocks plan` writes it again.") from error
 
 

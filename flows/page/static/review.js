@@ -6,9 +6,10 @@ const name = document.getElementById("reviewer");
 const box = document.getElementById("outbox");
 const place = `goldilocks ${location.pathname}`;
 const RETRY_MS = 3000;
-const HOLD_MS = 60000;
 const ANSWER_MS = 60000; // the verifier may have to start first
+const SKIPPED = 200; // of the last skipped problems, which come again at the end
 let busy = false;
+let skipped = [];
 
 function stored(key, otherwise) {
   try {
@@ -83,7 +84,7 @@ async function sendOutbox() {
 }
 
 async function next(wanted) {
-  const query = new URLSearchParams({ reviewer: name.value.trim() });
+  const query = new URLSearchParams({ reviewer: name.value.trim(), skipped: skipped.join(",") });
   if (wanted) query.set("problem", wanted);
   let answer;
   try {
@@ -155,13 +156,12 @@ async function undo() {
 
 async function skip() {
   busy = true;
+  skipped = [...skipped.filter((one) => one !== problem()), problem()].slice(-SKIPPED);
   try {
-    await post("skip", { problem: problem() });
     await next();
-  } catch {
-    say("The page's server does not answer.");
+  } finally {
+    busy = false;
   }
-  busy = false;
 }
 
 function act(key) {
@@ -228,10 +228,6 @@ setInterval(async () => {
     complain(refused.error);
   } else if (!stored("outbox", []).length) await next();
 }, RETRY_MS);
-
-setInterval(() => {
-  if (problem() && !document.hidden) post("hold", { problem: problem() }).catch(() => {});
-}, HOLD_MS);
 
 name.value = localStorage.getItem("goldilocks reviewer") || "";
 showOutbox();

@@ -7,19 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from curation.publish.set_diff import (
-    CHANGES,
-    PublishedTables,
-    count_changes,
-    count_differing,
-    moved_rows,
-    part_changes,
-    rate_move,
-    rate_shift,
-    reworded_pairs,
-    with_reworded,
-)
-from curation.publish.versions import VersionChange
+from curation.publish.set_diff import CHANGES, PublishedTables, compare, count_changes, count_differing, rate_shift
 
 ROW = {
     **{"id": pl.String(), "source": pl.String(), "row": pl.Int64(), "statement": pl.String(), "answer": pl.String()},
@@ -45,28 +33,8 @@ def published(
     return PublishedTables(pl.DataFrame(filled, schema=ROW), left, {"tests": digests})
 
 
-def diff_sets(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
-    """Return one `CHANGES` row per problem of either set, in the order of the new one, then those that are gone."""
-    was, now = (placed(tables) for tables in (old, new))
-    table = part_changes(was, now)
-    pairs = reworded_pairs(moved_rows(now, table, VersionChange.ADDED), moved_rows(was, table, VersionChange.REMOVED))
-    return with_reworded(table, pairs).select(CHANGES.names())
-
-
-def placed(tables: PublishedTables) -> PublishedTables:
-    """Return the tables with the place of each row, ``at``: dropped rows come after the others."""
-    behind = tables.data.height + pl.int_range(pl.len())
-    return PublishedTables(
-        tables.data.with_columns(at=pl.int_range(pl.len())), tables.dropped.with_columns(at=behind), tables.further
-    )
-
-
 def change_of(table: pl.DataFrame) -> dict[str, str]:
     return dict(table.select("problem", "change").iter_rows())
-
-
-def moves_of(table: pl.DataFrame) -> pl.Series:
-    return table.select(move=rate_move())["move"].drop_nulls()
 
 
 def test_each_problem_stands_in_one_class() -> None:
@@ -77,7 +45,7 @@ def test_each_problem_stands_in_one_class() -> None:
         {"id": "h"},
         dropped={"b": "too_easy", "c": "near_duplicate", "e": "proof", "a": "duplicate"},
     )
-    table = diff_sets(old, new)
+    table = compare(old, new)
     assert table.schema == CHANGES
     assert change_of(table) == {
         **{"a": "kept", "d": "promoted", "h": "added"},
@@ -91,10 +59,10 @@ def test_contents_differ_and_measurements_do_not_count_as_contents() -> None:
     new = published(
         {"id": "a", "answer": "2"}, {"id": "b"}, {"id": "c", "policy": "m@2"}, tests={"a": 1, "b": 3, "c": 4}
     )
-    table = diff_sets(old, new)
+    table = compare(old, new)
     assert dict(table.select("problem", "differs").iter_rows()) == {"a": ["answer"], "b": ["tests"], "c": ["tests"]}
     assert count_differing(table) == {"tests": 2, "answer": 1}
-    assert rate_shift(moves_of(table)) == (3, pytest.approx(0.25 / 3))
+    assert rate_shift(table) == (3, pytest.approx(0.25 / 3))
 
 
 def test_a_rewritten_statement_is_one_problem_under_another_id() -> None:
@@ -103,37 +71,8 @@ def test_a_rewritten_statement_is_one_problem_under_another_id() -> None:
         {"id": "z", "row": ord("a"), "statement": "What is 2+2?", "raw_statement": "Pick: what is 2+2? (A) 4"},
         {"id": "y", "row": ord("b"), "statement": "Another problem at the place of the other one."},
     )
-    table = diff_sets(old, new)
+    table = compare(old, new)
     assert change_of(table) == {"z": "reworded", "y": "added", "b": "removed"}
     assert table.filter(pl.col("problem") == "z")["old_problem"].to_list() == ["a"]
-    back = diff_sets(new, old)
+    back = compare(new, old)
     assert change_of(back) == {"a": "reworded", "b": "added", "y": "removed"}
-
-
-def test_sets_compared_in_parts_are_compared_as_whole() -> None:
-    names = [f"p{number}" for number in range(40)]
-    old = published(*({"id": name, "row": at, "statement": f"s{at}"} for at, name in enumerate(names)))
-    renamed = [f"n{name}" if at % 7 == 0 else name for at, name in enumerate(names)]
-    new = published(
-        *(
-            {"id": name, "row": at, "statement": f"s{at}", "answer": "2" if at % 5 == 0 else "1"}
-            for at, name in enumerate(renamed)
-            if at % 11
-        ),
-        dropped={"p11": "too_easy", "q": "proof"},
-    )
-    whole = diff_sets(old, new)
-    assert {"reworded", "kept", "retired", "removed"} <= set(whole["change"])
-    sides = [placed(tables) for tables in (old, new)]
-    pairs, tables = [], []
-    for part in range(3):
-        inside = pl.col("id").hash(0) % 3 == part
-        was, now = (
-            PublishedTables(side.data.filter(inside), side.dropped.filter(inside), side.further) for side in sides
-        )
-        tables.append(table := part_changes(was, now))
-        pairs.append((moved_rows(now, table, VersionChange.ADDED), moved_rows(was, table, VersionChange.REMOVED)))
-    came, left = (pl.concat([found for found in side if found is not None]) for side in zip(*pairs, strict=True))
-    reworded = reworded_pairs(came, left)
-    parts = pl.concat([with_reworded(table, reworded) for table in tables]).sort("gone", "at")
-    assert parts.select(whole.columns).equals(whole)

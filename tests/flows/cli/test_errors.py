@@ -18,6 +18,7 @@ import typer
 
 from curation.records import ConfigError
 from flows.cli import errors
+from flows.cli.help import Commands
 from tests.flows.conftest import DEMO, ROOT, goldilocks
 from tests.waiting import wait_until
 
@@ -67,7 +68,7 @@ def test_what_should_not_be_names_its_place_and_its_log(tmp_path: Path, capsys: 
 
 def test_an_end_of_input_is_not_taken_for_an_abort(capsys: pytest.CaptureFixture[str]) -> None:
     """As click takes it, which prints "Aborted!" and nothing of the cause."""
-    app = typer.Typer(cls=errors.Commands)
+    app = typer.Typer(cls=Commands)
     app.callback()(lambda: None)
     app.command("one")(raises(EOFError("cut short")))
     assert errors.ended(lambda: app(["one"])) == 1
@@ -77,7 +78,7 @@ def test_an_end_of_input_is_not_taken_for_an_abort(capsys: pytest.CaptureFixture
 
 
 def test_debug_prints_the_trace(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(errors, "_debug", True)
+    monkeypatch.setattr(errors, "debug", True)
     assert errors.ended(raises(ConfigError("the recipe is odd."))) == 1
     said = capsys.readouterr().err
     assert "Traceback (most recent call last)" in said
@@ -133,7 +134,7 @@ def test_a_training_that_met_a_full_disk_goes_on_as_it_advises(tmp_path: Path) -
 
 
 def test_an_interrupt_ends_a_command_with_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    app = typer.Typer(cls=errors.Commands)
+    app = typer.Typer(cls=Commands)
     app.callback()(lambda: None)
     app.command("one")(raises(KeyboardInterrupt()))
     assert errors.ended(lambda: app(["one"])) == 128 + signal.SIGINT

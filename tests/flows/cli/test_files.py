@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from tests.flows.conftest import goldilocks, refusal, write_jsonl
@@ -159,21 +158,3 @@ def test_overlap_names_the_benchmark_row(tmp_path: Path) -> None:
     assert second["hits"] == []
     refused = refusal("verify", "overlap", rows, "--against", bench, "--out", out, "--method", "magic")
     assert "ngram, words, embedding" in refused
-
-
-def test_bad_rows_are_set_aside_up_to_a_limit(tmp_path: Path) -> None:
-    sound = b'{"problem": "What is 2 + 2?", "answer": "4"}\n'
-    bad = b'{"problem": "What is 2?", "answer": NaN}\n'
-    (tmp_path / "in.jsonl").write_bytes(sound + bad + sound)
-    out = tmp_path / "out.jsonl"
-    assert "more than 0" not in refusal("verify", "statements", tmp_path / "in.jsonl", "--out", out)
-    assert not out.exists()
-    said = goldilocks("verify", "statements", tmp_path / "in.jsonl", "--out", out, "--bad-rows", 1)
-    assert said.status == 0, said.err
-    verdicts = lines(out)
-    assert [row["reason"] for row in verdicts] == [None, "bad_row", None]
-    assert verdicts[1]["evidence"].startswith(f"{tmp_path}/in.jsonl, line 2: not JSON (")
-    assert pl.read_parquet(tmp_path / "out.jsonl.quarantine.parquet")["raw"].to_list() == [bad]
-    (tmp_path / "in.jsonl").write_bytes(sound + bad + bad)
-    refused = refusal("verify", "statements", tmp_path / "in.jsonl", "--out", out, "--bad-rows", 1)
-    assert "more than 1 rows cannot be read" in refused

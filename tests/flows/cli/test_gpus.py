@@ -35,15 +35,17 @@ def test_every_engine_of_a_recipe_gets_all_gpus_unless_the_recipe_says_otherwise
     recipe = load_recipe(MATH, ["models.student.data_parallel=1"])
     wide = recipe.models["student"].model_copy(update={"tensor_parallel": 4})
     recipe = recipe.model_copy(update={"models": {**recipe.models, "strong": wide}})
-    assert copies_overrides(recipe, 8) == ["models.student.data_parallel=8", "models.strong.data_parallel=2"]
+    assert copies_overrides(recipe, 8) == ["models.student.data_parallel=auto", "models.strong.data_parallel=auto"]
     assert copies_overrides(recipe, 0) == []
     assert copies_overrides(load_recipe(MATH), 8) == []  # `auto` does so itself
     assert copies_overrides(load_recipe(MATH, ["models.student.data_parallel=3"]), 8) == []
-    with pytest.raises(ConfigError, match=r"models.strong.tensor_parallel = 4 is more than the 2 GPUs"):
+    with pytest.raises(
+        ConfigError, match=r"models.strong: tensor_parallel = 4 times data_parallel = 1 is more than the 2 GPUs"
+    ):
         copies_overrides(recipe, 2)
     wide = wide.model_copy(update={"tensor_parallel": 2, "data_parallel": 2})
     copies = recipe.model_copy(update={"models": {**recipe.models, "strong": wide}})
-    assert copies_overrides(copies, 8) == ["models.student.data_parallel=8"]
+    assert copies_overrides(copies, 8) == ["models.student.data_parallel=auto"]
     with pytest.raises(ConfigError, match=r"tensor_parallel = 2 times data_parallel = 2 is more than the 2 GPUs"):
         copies_overrides(copies, 2)
 
@@ -88,7 +90,7 @@ def test_a_manifest_names_what_the_api_asks_for(monkeypatch: pytest.MonkeyPatch)
 def test_more_gpus_than_there_are_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(placement.VISIBLE, "3,5")
     with pytest.raises(ConfigError, match=r"--gpus 4: this machine has 2"):
-        gpus.copies_on(4, MATH, [])
+        gpus.take_gpus(4)
     assert gpus.take_gpus(1) == ("3",)
     assert os.environ[placement.VISIBLE] == "3"
     with pytest.raises(ConfigError, match=r"--batch slurm needs the GPUs"):

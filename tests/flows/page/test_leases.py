@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from flows.page.open_runs import LEASE_S, Leases
+from pathlib import Path
+
+import pytest
+
+from flows.page import open_runs
+from flows.page.open_runs import OpenRuns
+from flows.publish.versions import newest_run
+from tests.flows.conftest import Tiny
 
 WAITING = ["a", "b", "c"]
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_a_lease_ends_unless_it_is_renewed() -> None:
-    clock = Clock()
-    leases = Leases(clock)
-    leases.take(WAITING, "Ada")
-    clock.now = LEASE_S - 1
-    assert leases.renew("a", "Ada")
-    clock.now = 2 * LEASE_S - 2
-    assert leases.take(WAITING, "Bob") == "b"
-    clock.now = 3 * LEASE_S
-    assert leases.take(WAITING, "Eve") == "a"
+def test_a_lease_ends(tiny_run: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, run = OpenRuns(Path()), newest_run(tiny_run.folder)
+    assert runs.lease(run, WAITING, "Ada") == "a"
+    assert runs.lease(run, WAITING, "Ada") == "a"
+    assert runs.lease(run, WAITING, "Bob") == "b"
+    monkeypatch.setattr(open_runs, "LEASE_S", 0.0)
+    assert runs.lease(run, WAITING, "Ada") == "a"
+    assert runs.lease(run, WAITING, "Eve") == "a"
 
 
-def test_a_wanted_item_is_given_where_it_is_free() -> None:
-    leases = Leases()
-    assert leases.take(WAITING, "Ada", "c") == "c"
-    assert leases.take(WAITING, "Bob", "c") == "a"
-    leases.skip("a", "Bob")
-    assert leases.take(WAITING, "Bob") == "b"
-    assert leases.take(["a", "c"], "Bob") == "a", "nothing else waits"
+def test_a_wanted_item_is_given_where_it_is_free_and_a_skipped_one_at_the_end(tiny_run: Tiny) -> None:
+    runs, run = OpenRuns(Path()), newest_run(tiny_run.folder)
+    assert runs.lease(run, WAITING, "Ada", "c") == "c"
+    assert runs.lease(run, WAITING, "Bob", "c") == "a"
+    assert runs.lease(run, WAITING, "Bob", skipped=["a"]) == "b"
+    assert runs.lease(run, WAITING, "Bob", skipped=["a", "b"]) == "a", "nothing else waits"
+    assert runs.lease(run, WAITING, "Bob", skipped=["b", "a"]) == "b"

@@ -21,7 +21,7 @@ from curation.prompts.asked import with_system_message, write_asked
 from curation.prompts.solving import prompt_of
 from curation.records import PROBLEM, ConfigError, SourceError, StoreError
 from curation.storage.stages import read_table
-from flows.cli.evaluate import evaluate_bench
+from flows.cli.entry import evaluate_command as evaluate_bench
 from flows.run.benches import bench_run, load_bench, ready_names
 from flows.run.pipeline import run_pipeline
 from flows.run.recipe import load_recipe

@@ -99,8 +99,6 @@ def test_disputes_are_judged_and_shown_and_nothing_is_decided(finished: Tiny, tm
     shown = goldilocks("review", debated_run.folder).out
     assert "debate on 91 against 90: the reference is right with probability 0.00" in shown
     assert "\x1b" not in shown
-    assert 'round 1, for the reference: It is 56. "What is" [in the problem]' in shown
-    assert "round 2, for the rival: It is 54." in shown
     assert "2 disputed" in shown, "evidence settles nothing"
     assert not (debated_run.folder / "review.jsonl").exists()
 
@@ -178,8 +176,8 @@ def test_what_cannot_be_meant_is_refused(finished: Tiny, tmp_path: Path) -> None
     assert "no table [models.jugde]; defined: " in refusal("review", folder, "--debate", "jugde")
     assert "no run.json" in refusal("review", tmp_path, *DEBATE)
     assert "changes models.* only" in refusal("review", folder, *DEBATE, "--set", "seed=1")
-    assert "--debate MODEL is a command of its own" in refusal("review", folder, "--decide-at", "0.9")
-    assert "--debate MODEL is a command of its own" in refusal("review", folder, *DEBATE, "--audit", "5")
+    assert "need --debate MODEL" in refusal("review", folder, "--decide-at", "0.9")
+    assert "each is a command of its own" in refusal("review", folder, *DEBATE, "--audit", "5")
     server = 'models.judge={ kind = "endpoint", model = "m", revision = "1", urls = ["http://127.0.0.1:9/v1"] }'
     assert "models.judge: " in refusal("review", folder, *DEBATE, "--set", server)
     (debated_run.recipe.parent / "votes.jsonl").unlink()

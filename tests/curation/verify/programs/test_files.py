@@ -10,7 +10,7 @@ import pytest
 
 from curation.records import SourceError
 from curation.verify.programs.files import problem_of_row, read_problems
-from flows.cli.files import verify_code_file
+from flows.cli.tools import code as verify_code_file
 
 PROBLEMS = [
     {"id": "next", "tests": [{"input": "1\n", "output": "2\n"}, {"input": "8\n", "output": "9\n"}], "time_limit_s": 2}

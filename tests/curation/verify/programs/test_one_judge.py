@@ -17,7 +17,7 @@ from curation.verify.programs.judge import ProgramJudge, judge_programs, submiss
 from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest, draw_tests
 from curation.verify.programs.tables import build_problem, set_problems
 from curation.verify.programs.tools import Runner
-from flows.cli.files import verify_code_file
+from flows.cli.tools import code as verify_code_file
 from tests.curation.verify.programs.corpus import PROBLEMS, RESPONSES, responses, write_set
 from training.config import RewardSettings
 from training.embedded_model.problems import Split

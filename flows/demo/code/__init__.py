@@ -1,1 +1,0 @@
-"""The code demo's problems with solutions and tests, and its report."""

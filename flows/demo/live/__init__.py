@@ -1,1 +1,0 @@
-"""The live demo: problems of the embedded family, sampled with the embedded model."""
