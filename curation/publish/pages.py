@@ -9,7 +9,10 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from curation.publish.cards import words
 
 _Z95 = 1.959963984540054
 
@@ -50,12 +53,38 @@ class Section:
 
 
 def page(title: str, blocks: Iterable[Block | Section], header: Mapping[str, Any] | None = None) -> str:
-    """Return a page; header entries without value are left out."""
+    """Return a page."""
+    top = [f"---\n{yaml_header(header)}---"] if header else []
+    return "\n\n".join([*top, f"# {title}", *_texts(blocks)]) + "\n"
+
+
+def yaml_header(entries: Mapping[str, Any]) -> str:
+    """Return a card's header without its rules; entries without value are left out."""
     import yaml
 
-    entries = {name: value for name, value in (header or {}).items() if value}
-    top = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1000) if entries else ""
-    return "\n\n".join([*([f"---\n{top}---"] if top else []), f"# {title}", *_texts(blocks)]) + "\n"
+    given = {name: value for name, value in entries.items() if value}
+    return str(yaml.safe_dump(given, sort_keys=False, allow_unicode=True, width=1000))
+
+
+def render_template(path: Path, **values: object) -> str:
+    """Return a Jinja template of Markdown with these values; foreign texts need the filter `cell`, `code` or `md`."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters |= {
+        "capital": words.capital,
+        "cell": cell,
+        "code": code_span,
+        "count": words.count_phrase,
+        "md": escape_markdown,
+        "number": "{:,}".format,
+        "rate": lambda rate: "–" if rate is None else f"{rate:.2f}",
+        "reasons": words.by_reason,
+        "share": words.share,
+    }
+    return environment.from_string(path.read_text(encoding="utf-8")).render(values)
 
 
 def data_files() -> list[dict[str, Any]]:

@@ -43,6 +43,22 @@ class StageFacts:
         """Return the band's max correct attempts."""
         return int(self.max_pass_rate * self.attempts + 1e-9)
 
+    @property
+    def counts(self) -> list[int]:
+        """Return how many problems were measured, never solved, always solved, and in the band."""
+        judged, correct = pl.col("judged"), pl.col("correct")
+        is_between = (correct >= self.min_correct) & (correct <= (judged * self.max_pass_rate + 1e-9).floor())
+        filters = (pl.lit(True), correct == 0, correct == judged, pl.coalesce("foreseen_inside", is_between))
+        measured = self.rates.filter(judged > 0)
+        return [int(measured.filter(where)["problems"].sum()) for where in filters]
+
+    @property
+    def mean_of_set(self) -> float | None:
+        """Return the mean pass rate of the set's problems."""
+        of_set = self.rates.filter(pl.col("stands") & (pl.col("judged") > 0))
+        total = float((of_set["pass_rate"] * of_set["problems"]).sum())
+        return total / int(of_set["problems"].sum()) if of_set.height else None
+
 
 FATES = pl.Schema(
     {
@@ -151,7 +167,7 @@ class CardFacts:
     verifier: str
     recipe_toml: str
     notes: tuple[str, ...] = ()
-    sections: tuple[Section, ...] = ()
+    sections: tuple[Section | str, ...] = ()
     disputed: Mapping[str, int] = field(default_factory=dict)
     suspicion: str = "most attempts agree on one answer that is not the reference"
     set_version: int | None = None
