@@ -77,6 +77,7 @@ def render_template(path: Path, **values: object) -> str:
         "capital": words.capital,
         "cell": cell,
         "code": code_span,
+        "line": lambda text: " ".join(text.replace("|", "\\|").split()),
         "count": words.count_phrase,
         "md": escape_markdown,
         "number": "{:,}".format,

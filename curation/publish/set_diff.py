@@ -13,13 +13,9 @@ import polars as pl
 from curation.publish import versions
 from curation.publish.versions import VersionChange
 
-REWORDED = "reworded"
-"""The class of problems with another id in each set, since one has them rewritten."""
-
 CHANGES = pl.Schema(
     {
         **versions.CHANGES,
-        "old_problem": pl.String(),  # the id in the old set, where it is another one; else null
         "differs": pl.List(pl.String()),  # contents that differ in a problem that is in both sets
     }
 )
@@ -34,10 +30,9 @@ MEASURED = frozenset(
 )
 """Columns of difficulty; others are content or location."""
 
-_PLACE = ("source", "row")
-_WHERE_FOUND = frozenset({"id", "also_from", *_PLACE, "at"})
+_WHERE_FOUND = frozenset({"id", "also_from", "source", "row", "at"})
 _MEASURES = {"policy": pl.String(), "pass_rate": pl.Float64(), "judged": pl.Int32()}
-READ = frozenset({"id", *_PLACE, *_MEASURES})
+READ = frozenset({"id", *_MEASURES})
 """Columns that are read as they are."""
 
 PASSED_OVER = (MEASURED | _WHERE_FOUND) - READ
@@ -54,7 +49,7 @@ class PublishedTables:
 
 
 def part_changes(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
-    """Return `CHANGES` rows without rewordings, with positions ``now`` and ``was``.
+    """Return sorted `CHANGES` rows, with whether they are ``gone`` and their position ``at``.
 
     Args:
         old, new: all rows of some problems, with position ``at``.
@@ -64,49 +59,11 @@ def part_changes(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
     for name, side in zip(("was", "now"), sides, strict=True):
         places = side.select("problem", pl.col("at").alias(name))
         table = table.join(places, on="problem", how="left", maintain_order="left")
-    return table
-
-
-def moved_rows(tables: PublishedTables, table: pl.DataFrame, change: VersionChange) -> pl.DataFrame | None:
-    """Return a class's ids, positions, source rows and texts, if it has texts."""
-    text = _source_text(tables.data)
-    if text is None:
-        return None
-    names = table.filter(pl.col("change") == change.value)["problem"]
-    return tables.data.filter(pl.col("id").is_in(names.implode())).select("id", "at", *_PLACE, text=text)
-
-
-def reworded_pairs(came: pl.DataFrame | None, left: pl.DataFrame | None) -> pl.DataFrame:
-    """Return ``problem``, ``old_problem`` of rows whose id changed."""
-    if came is None or left is None:
-        return pl.DataFrame(schema={"problem": pl.String, "old_problem": pl.String})
-    now = came.sort("at").select(*_PLACE, "text", problem="id")
-    was = left.sort("at").select(*_PLACE, "text", old_problem="id")
-    pairs = now.join(was, on=[*_PLACE, "text"], maintain_order="left")
-    return pairs.unique("problem", keep="first", maintain_order=True).unique(
-        "old_problem", keep="first", maintain_order=True
-    )["problem", "old_problem"]
-
-
-def with_reworded(table: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return sorted `CHANGES` rows with ``gone`` and position ``at``."""
-    joined = table.join(pairs, on="problem", how="left", maintain_order="left")
     return (
-        joined.filter(~pl.col("problem").is_in(pairs["old_problem"].implode()))
-        .with_columns(
-            change=pl.when(pl.col("old_problem").is_not_null()).then(pl.lit(REWORDED)).otherwise("change"),
-            differs=pl.col("differs").fill_null([]),
-            gone=pl.col("now").is_null(),
-            at=pl.coalesce("now", "was"),
-        )
+        table.with_columns(pl.col("differs").fill_null([]), gone=pl.col("now").is_null(), at=pl.coalesce("now", "was"))
         .select(*(pl.col(name).cast(dtype) for name, dtype in CHANGES.items()), "gone", "at")
         .sort("gone", "at")
     )
-
-
-def count_changes(table: pl.DataFrame) -> dict[str, int]:
-    """Return the number of problems of every class."""
-    return {**versions.counts(table), REWORDED: table.filter(pl.col("change") == REWORDED).height}
 
 
 def count_differing(table: pl.DataFrame) -> dict[str, int]:
@@ -123,8 +80,7 @@ def rate_shift(moves: pl.Series) -> tuple[int, float | None]:
 
 def rate_move() -> pl.Expr:
     """Return a row's change of pass rate, null unless measured twice."""
-    in_both = pl.col("change").is_in([VersionChange.KEPT.value, REWORDED])
-    return pl.when(in_both).then(pl.col("new_pass_rate") - pl.col("old_pass_rate"))
+    return pl.when(change=VersionChange.KEPT.value).then(pl.col("new_pass_rate") - pl.col("old_pass_rate"))
 
 
 def _outcomes(tables: PublishedTables) -> pl.DataFrame:
@@ -153,8 +109,3 @@ def _differing(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
         found.append(pl.when(pl.col(f"{name}_was").ne_missing(pl.col(f"{name}_is"))).then(pl.lit(name)))
     listed = pl.concat_list(found).list.drop_nulls() if found else pl.lit([], pl.List(pl.String))
     return both.select(problem="id", differs=listed).filter(pl.col("differs").list.len() > 0)
-
-
-def _source_text(frame: pl.DataFrame) -> pl.Expr | None:
-    columns = [name for name in ("raw_statement", "statement") if name in frame.columns]
-    return pl.coalesce(*columns) if columns else None

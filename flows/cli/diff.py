@@ -19,6 +19,7 @@ from curation.policies.excerpt import excerpt
 from curation.publish import set_diff
 from curation.publish.set_diff import PublishedTables
 from curation.publish.versions import VersionChange
+from curation.publish.versions import counts as count_changes
 from curation.records import DropReason, SourceError
 from curation.storage.scratch import ScratchFolder
 from curation.storage.sorted_parts import in_order
@@ -85,8 +86,8 @@ def diff_folders(old: str, new: str, *, out: Path | None = None) -> SetDiff:
         differing: Counter[str] = Counter()
         moves, shown, rows = [], [], []
         nothing = set_diff.CHANGES.to_frame().with_columns(gone=pl.lit(False), at=pl.lit(0, pl.Int64))
-        for part in chain([nothing], _compare(tables, sides, folder)):
-            counts.update(set_diff.count_changes(part))
+        for part in chain([nothing], _compare(tables, sides)):
+            counts.update(count_changes(part))
             differing.update(set_diff.count_differing(part))
             moves.append(part.select("at", move=set_diff.rate_move()).drop_nulls("move"))
             shown.append(part.group_by("change", maintain_order=True).head(set_diff.EXAMPLES).select(part.columns))
@@ -109,24 +110,14 @@ def diff_folders(old: str, new: str, *, out: Path | None = None) -> SetDiff:
         scratch.remove()
 
 
-def _compare(tables: Sequence[pl.LazyFrame], sides: Sequence[_Set], folder: Path) -> Iterator[pl.DataFrame]:
-    """Yield the changes of some problems at a time, after reading all to find reworded rows."""
-    came, left, changes = list[pl.DataFrame](), list[pl.DataFrame](), list[Path]()
+def _compare(tables: Sequence[pl.LazyFrame], sides: Sequence[_Set]) -> Iterator[pl.DataFrame]:
+    """Yield the changes of some problems at a time."""
     for old_data, old_dropped, new_data, new_dropped in in_order(*tables, by=("problem", "at")):
         tables_of = []
         for own, data, dropped in ((sides[0], old_data, old_dropped), (sides[1], new_data, new_dropped)):
             further = {name: table.join(data, on="problem", how="semi") for name, table in own.further.items()}
             tables_of.append(PublishedTables(data.drop("problem"), dropped, further))
-        was, now = tables_of
-        table = set_diff.part_changes(was, now)
-        for found, side, change in ((came, now, VersionChange.ADDED), (left, was, VersionChange.REMOVED)):
-            rows = set_diff.moved_rows(side, table, change)
-            found += [rows] if rows is not None else []
-        changes.append(folder / f"changes-{len(changes)}.arrow")
-        table.write_ipc(changes[-1])
-    pairs = set_diff.reworded_pairs(pl.concat(came) if came else None, pl.concat(left) if left else None)
-    for file in changes:
-        yield set_diff.with_reworded(pl.read_ipc(file), pairs)
+        yield set_diff.part_changes(*tables_of)
 
 
 def print_diff(diff: SetDiff, out: Path | None, *, as_json: bool) -> None:
@@ -149,7 +140,7 @@ def print_diff(diff: SetDiff, out: Path | None, *, as_json: bool) -> None:
         console.print(f"{side}  {place}: {size:,} problems")
     differing = ", ".join(f"{name} ({count:,})" for name, count in diff.differing.items())
     contents = f"contents differ in {differing}" if differing else "the same contents"
-    both = diff.counts[VersionChange.KEPT] + diff.counts[set_diff.REWORDED]
+    both = diff.counts[VersionChange.KEPT]
     console.print(f"in both {both:,}{f': {contents}' if diff.has_contents else ''}")
     if shift is not None:
         console.print(f"mean pass rate of {measured:,} problems that both measured: {shift:+.3f}")
@@ -171,8 +162,7 @@ def _print_examples(console: Console, rows: pl.DataFrame, count: int, judged: Se
             rate = row[f"{side}_pass_rate"]
             kept = f"{rate:.2f}" if rate is not None else "kept"
             sides.append("not there" if row["change"] == absent else row[f"{side}_reason"] or kept)
-        before = f"was {row['old_problem']}" if row["old_problem"] else " → ".join(sides)
-        console.print(f"  {row['problem']}  {before}")
+        console.print(f"  {row['problem']}  {' → '.join(sides)}")
         for part in judged[0][0].parts if judged else ():
             tables = [
                 rows_of(
@@ -235,12 +225,11 @@ def _open_set(place: str) -> _Set:
         if number not in known:
             there = f"versions there: {', '.join(map(str, known))}" if known else "no version is kept there"
             raise SourceError(f"{place}: no such version; {there}.")
-        absent = {"source": pl.lit(None, pl.String), "row": pl.lit(None, pl.Int64)}
-        rows = versions.scan_decisions(folder, number).with_columns(id="problem", **absent)
+        rows = versions.scan_decisions(folder, number).with_columns(id="problem")
         over = pl.when("keep").then(pl.lit(DropReason.OVER_QUOTA.value)).otherwise("reason")
         left = rows.filter(~pl.col("published")).with_columns(reason=over)
         measures = ["policy", "pass_rate", "judged"]
-        kept = rows.filter("published").select("id", "source", "row", *measures)
+        kept = rows.filter("published").select("id", *measures)
         return _Set(folder / versions.FOLDER, kept, left.select("id", "reason", *measures))
     home = published_folder(Path(place))
     data, dropped = (sorted((home / name).glob("*.parquet")) for name in ("data", "dropped"))

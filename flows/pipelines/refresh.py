@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -263,45 +263,34 @@ def _met_counts(parts: RefreshParts) -> pl.DataFrame:
     return pl.concat(met if tried >= FEW else [part.counts for part in parts])
 
 
-@dataclass(frozen=True, slots=True)
-class LevelChoice:
-    """A refresh's choice for a level; ``reserve`` counts unmeasured rows before the draw."""
-
-    source: str
-    level: int
-    expected: float
-    status: str
-    drawn: int
-    reserve: int
-
-    @property
-    def sentence(self) -> str:
-        """Return the choice in words."""
-        what = f"{self.drawn} of {self.reserve} rows in reserve drawn" if self.status == DRAWN else self.status
-        return f"{self.source}, level {self.level}: expected pass rate {self.expected:.2f}, {what}"
-
-
 def drawn_levels(parts: RefreshParts, anchor: AnchorResult | None, band: Band) -> pl.DataFrame:
-    """Return the rows drawn of sources with a reserve as `REFRESH_CHOICE`, and write the levels' choices."""
-    made = {source.name: source.made for source in parts.run.recipe.read_sources if source.made is not None}
-    names = [name for name, how in made.items() if how.reserve_per_level]
-    if not names:
+    """Return the rows drawn of sources with a reserve as `REFRESH_CHOICE`, and write the levels' choices.
+
+    A choice has ``source``, ``level``, ``expected`` pass rate, ``status``, and rows ``drawn`` and in ``reserve``.
+    """
+    made = [(source.name, source.made) for source in parts.run.recipe.read_sources if source.made is not None]
+    sizes = {name: how.rows_per_level for name, how in made if how.reserve_per_level}
+    if not sizes:
         return REFRESH_CHOICE.to_frame()
-    rows = pl.concat([_rows_of_levels(parts, index, names, anchor) for index in range(len(parts))])
-    choices, drawn = [], [REFRESH_CHOICE.to_frame()]
-    for (source, level), own in rows.sort("seed").group_by("source", "level", maintain_order=True):
-        waiting, rates = own.filter("waits"), own["rate"].drop_nulls().to_list()
-        rates += own["expected"].drop_nulls().head(1).to_list()
-        expected = sum(rates) / max(1, len(rates))
-        status = DRAWN if expected * band.attempts >= band.min_correct else WAITS
-        status = RETIRED if expected > band.max_pass_rate else status
-        taken = waiting.head(made[source].rows_per_level if status == DRAWN else 0)
-        choices.append(LevelChoice(source, level, round(expected, 4), status, taken.height, waiting.height))
-        drawn.append(taken.select("problem", why=pl.lit(RefreshCause.DRAWN.value)))
-    choices.sort(key=lambda choice: (choice.source, choice.level))
-    if choices:
-        write_json(parts.run.place / LEVELS, {"levels": [asdict(choice) for choice in choices]})
-    return pl.concat(drawn)
+    of_shards = [_rows_of_levels(parts, index, list(sizes), anchor) for index in range(len(parts))]
+    rows, level = pl.concat(of_shards).sort("seed"), ["source", "level"]
+    foreseen, expected = pl.col("expected").drop_nulls().first(), pl.col("expected")
+    total = pl.col("rate").sum() + foreseen.fill_null(0.0)
+    known = pl.col("rate").count() + foreseen.is_not_null().cast(pl.UInt32)
+    size = pl.col("source").replace_strict(sizes, return_dtype=pl.UInt32)
+    is_reachable = pl.when(expected * band.attempts >= band.min_correct).then(pl.lit(DRAWN)).otherwise(pl.lit(WAITS))
+    choices = (
+        rows.group_by(level)
+        .agg(expected=total / pl.max_horizontal(known, 1), reserve=pl.col("waits").sum())
+        .with_columns(status=pl.when(expected > band.max_pass_rate).then(pl.lit(RETIRED)).otherwise(is_reachable))
+        .with_columns(drawn=pl.when(status=DRAWN).then(pl.min_horizontal("reserve", size)).otherwise(0))
+        .select(*level, expected.round(4), "status", "drawn", "reserve")
+        .sort(level)
+    )
+    write_json(parts.run.place / LEVELS, {"levels": choices.to_dicts()})
+    waiting = rows.filter("waits").join(choices.select(*level, "drawn"), on=level, maintain_order="left")
+    taken = waiting.filter(pl.int_range(pl.len()).over(level) < pl.col("drawn"))
+    return taken.select("problem", why=pl.lit(RefreshCause.DRAWN.value))
 
 
 def _rows_of_levels(parts: RefreshParts, index: int, made: list[str], anchor: AnchorResult | None) -> pl.DataFrame:
@@ -352,7 +341,7 @@ class RefreshResult:
     cost: Mapping[str, int]
     is_repeated: bool = False
     anchor: AnchorResult | None = None
-    levels: tuple[LevelChoice, ...] = ()
+    levels: tuple[Mapping[str, Any], ...] = ()
 
 
 class NotPublishedError(PolicyError):
@@ -397,7 +386,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept:
             if is_weak and not accept:
                 raise NotPublishedError(_refusal(parts, "is far weaker than the policy before it", anchor))
             selected = _choose_problems(parts, original, attempts, anchor)
-            levels = tuple(LevelChoice(**choice) for choice in (read_json(run.place / LEVELS) or {}).get("levels", ()))
+            levels = tuple((read_json(run.place / LEVELS) or {}).get("levels", ()))
             if not selected.manifest.kept:
                 return RefreshResult(newest, False, {}, {}, anchor=anchor, levels=levels)
             _cancel_retries(original, results)
@@ -619,7 +608,10 @@ def summarise_refresh(result: RefreshResult) -> list[str]:
     if result.is_repeated:
         return [f"judged already with this policy, so nothing was done: {summary(result.version)}"]
     shown = result.anchor.lines if result.anchor is not None else []
-    shown = [*shown, *(choice.sentence for choice in result.levels)]
+    for level in result.levels:
+        is_drawn = level["status"] == DRAWN
+        what = f"{level['drawn']} of {level['reserve']} rows in reserve drawn" if is_drawn else level["status"]
+        shown.append(f"{level['source']}, level {level['level']}: expected pass rate {level['expected']:.2f}, {what}")
     if not result.chosen:
         return [*shown, f"nothing has become uncertain: {summary(result.version)}"]
     reasons = ", ".join(f"{name} {count:,}" for name, count in sorted(result.chosen.items()))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version as package_version
-from typing import Any
+from pathlib import Path
 
 import polars as pl
 
-from curation.config import Recipe, Source
+from curation.config import Recipe
 from curation.config.sources import Made
 from curation.filters.decontamination.overlap import OVERLAP
 from curation.filters.statements.rules import MEASURED
@@ -16,8 +16,7 @@ from curation.public_urls import public_url
 from curation.publish import review
 from curation.publish.cards import facts
 from curation.publish.cards.card import license_counts
-from curation.publish.cards.words import count_phrase
-from curation.publish.pages import Block, Section, Table, cell, wilson
+from curation.publish.pages import Section, Table, cell, render_template, wilson
 from curation.publish.versions import MOVED
 from curation.records import DropReason
 from curation.storage.sorted_parts import scan_table
@@ -61,7 +60,7 @@ def card_facts(
         version=package_version("goldilocks-rl"),
         funnel=tuple(results.funnel),
         sources=len(recipe.sources),
-        origins=tuple(_origins(run, results, curated)),
+        origins=_sources(run, results, curated),
         curated=curated,
         stages=tuple(
             _stage_facts(run, part, result, exported, version) for part, result in zip(run.parts, decided, strict=True)
@@ -87,46 +86,17 @@ def card_facts(
     )
 
 
-def _origins(run: Run, results: Results, curated: pl.LazyFrame) -> Iterator[Block]:
-    states, recipe, rows, notes = read_states(results[SOURCES].folder), run.recipe, [], []
-    ledger = license_counts(curated) if results[EXPORT].manifest.kept else {}
+def _sources(run: Run, results: Results, curated: pl.LazyFrame) -> str:
     rows_read = scan_table(results[SOURCES].folder, "kept").group_by("source").len()
-    read = dict(rows_read.collect(engine="streaming").iter_rows())
-    for source in recipe.sources:
-        held, counts = states.get(source.name, {}), ledger.get(source.name, ())
-        name = f"[{cell(source.name)}]({public_url(source.url)})" if source.url else cell(source.name)
-        commit = held.get("commit") or source.revision
-        stated = [f"`{commit[:12]}`"] if commit else []
-        stated += [f"digest `{held['digest'][:16]}`"] if held.get("digest") else []
-        state = "left out: not read" if source.name in recipe.left_out else ", ".join(stated) or "–"
-        in_set, merged = sum(problems for _, problems, _, _ in counts), sum(copies for *_, copies in counts)
-        rows.append(
-            (name, cell(source.license), state, *(f"{n:,}" for n in (read.get(source.name, 0), in_set, merged)))
-        )
-        if steps := _selection(source, held):
-            seen = f", {count_phrase(held['rows'], 'row')} seen" if held.get("rows") else ""
-            notes.append(f"Of {source.name}{seen}: {', '.join(steps)}.")
-        if source.made is not None:
-            notes.append(f"**Made, not collected.** {source.name}: {_made_words(source.made, source.name, curated)}.")
-    yield Table(("Source", "Licence", "State", "Rows read", "In the set", "Merged copies"), rows, "lllrrr")
-    yield from notes
-    if missing := [source.name for source in recipe.sources if source.name in recipe.left_out]:
-        it = "it" if len(missing) == 1 else "them"
-        yield f"**Left out.** The recipe names {', '.join(missing)} too; by `left_out` this run did not read {it}."
-    yield (
-        "Each problem has its source's licence in `license`, and in `also_from` source, row and licence of the copies "
-        "that were merged into it. What a source's publisher states was not checked further."
-    )
-
-
-def _selection(source: Source, held: Mapping[str, Any]) -> list[str]:
-    steps = [f"where `{source.where}`"] if source.where else []
-    steps += ["drawn by a quota"] if source.quota is not None else []
-    if source.join is not None:
-        state = held.get("joined_commit") or source.join.revision
-        matched = f" ({held['matched']:,} rows have a match)" if "matched" in held else ""
-        steps.append(f"joined with {public_url(source.join.path)}{f' at `{state}`' if state else ''}{matched}")
-    return [*steps, f"at most {source.limit:,}"] if source.limit is not None else steps
+    return render_template(
+        Path(__file__).with_name("sources.md.jinja"),
+        recipe=run.recipe,
+        states=read_states(results[SOURCES].folder),
+        ledger=license_counts(curated) if results[EXPORT].manifest.kept else {},
+        read=dict(rows_read.collect(engine="streaming").iter_rows()),
+        made={one.name: _made_words(one.made, one.name, curated) for one in run.recipe.sources if one.made},
+        public_url=public_url,
+    ).rstrip("\n")
 
 
 def _made_words(made: Made, name: str, curated: pl.LazyFrame) -> str:
@@ -153,20 +123,18 @@ def _stage_facts(
         policy = attempt_key(attempts_of(part).folder_in(run, version.verifier)).policy
     inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
     was_judged = pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)
-    shards = (
-        facts.as_rates(decisions.filter(was_judged).with_columns(foreseen_inside=inside), published)
+    rates = facts.count_rates(
+        (decisions.filter(was_judged).with_columns(foreseen_inside=inside), published)
         for decisions, published in _with_published(decided, exported)
     )
-    rates = facts.add_counts(facts.RATES, shards)
     return facts.StageFacts(decided.stage.title, policy, band.min_correct, band.max_pass_rate, band.attempts, rates)
 
 
 def _compared(first: StageResult, last: StageResult, exported: StageResult) -> facts.StageComparison:
-    shards = (
-        facts.compare_stages(read_shard(first.folder, "decisions", shard, ["problem", "reason"]), decisions, published)
+    return facts.compare_stages(
+        (read_shard(first.folder, "decisions", shard, ["problem", "reason"]), decisions, published)
         for shard, (decisions, published) in enumerate(_with_published(last, exported))
     )
-    return facts.comparison_of(facts.add_counts(facts.FATES, shards))
 
 
 def _limits(recipe: Recipe) -> tuple[str, ...]:

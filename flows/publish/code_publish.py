@@ -17,13 +17,11 @@ from curation.publish.pages import render_template
 from curation.records import JUDGING, TEST
 from curation.storage.sorted_parts import write_files
 from curation.storage.stages import read_manifest, read_shard, read_table
-from curation.verify.programs.toolchain import STANDARDS
 from flows.run.run_folder import Run
 from flows.run.stage import JUDGING_TABLE, TESTS_TABLE, StageResult, shard_counts
 from flows.stages.export import EXPORT
 from flows.stages.tests import EXECUTION_MATRIX, TESTS, language_of
 
-RUN_OF = ["problem", "solution", "standard"]
 FILE_BYTES = 256 << 20
 """Bytes after which a file of tests is closed."""
 
@@ -74,14 +72,5 @@ def tests_section(run: Run) -> str:
         in_set=tests.filter(pl.col("problem").is_in(list(groups))).height if tests.height else 0,
         runs=matrix.notes["judged"],
         languages=sorted(languages.items()),
-        older=older_standards(read_table(TESTS.folder_in(run), "runs", RUN_OF), groups),
         min_votes=MIN_VOTES_UNVALIDATED,
     )
-
-
-def older_standards(runs: pl.DataFrame, problems: set[str]) -> dict[str, int]:
-    """Count solutions that only an older C++ standard accepts, by standard."""
-    if runs.is_empty():
-        return {}
-    older = runs.filter(pl.col("problem").is_in(list(problems)) & (pl.col("standard") != STANDARDS[0])).unique()
-    return dict(older.group_by("standard").len().sort("standard", descending=True).iter_rows())

@@ -5,8 +5,7 @@ A verdict in DIR/review.jsonl removes a problem from this queue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -15,11 +14,11 @@ from curation.filters.statements.cleaning import without_layout
 from curation.publish import review
 from curation.records import ConfigError, DropReason
 from curation.storage.locks import lock_folder
-from curation.storage.stages import read_shard, read_table, write_parquet
+from curation.storage.stages import read_table, write_parquet
 from curation.verify.math_judge import Judge
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.run.stage import Results, Stage, StageResult, rows_of, shard_counts
+from flows.run.stage import Results, Stage, StageResult, rows_of
 from flows.stages.decisions import deciding_shards
 from flows.stages.dedup import EXACT_DEDUP, NEAR_DEDUP
 from flows.stages.judging import open_judge
@@ -43,25 +42,18 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     if (checked := results.get(REFERENCES)) is not None:
         unproven = dropped(REFERENCES, DropReason.UNPROVEN_REWRITING)
         parts.append(review.unproven_rewritings(unproven.with_columns(rewritten=without_layout(unproven["answer"]))))
-    finders: list[Callable[[pl.DataFrame], pl.DataFrame]] = []
-    queue_above = run.recipe.labels.queue_above
     with deciding_shards(run, results) as shards:
-        labels = None if shards is None else shards.table(pl.col("wrong_label") >= queue_above)
-    if labels is not None:
-        finders.append(partial(review.doubted_labels, labels=labels, queue_above=queue_above))
-    else:
+        labels = None if shards is None else shards.table(pl.col("wrong_label") >= run.recipe.labels.queue_above)
+    if labels is None:
         suspected = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL
-        decisions = read_table(results.decisions[-1].folder, "decisions", where=suspected)
-        finders.append(partial(review.wrong_labels, decisions=decisions))
-    if (verdicts := _verdicts(run, results)) is not None:
-        doubtful = read_table(verdicts.folder, "verdicts", where=review.IS_DOUBTFUL)
-        finders.append(partial(review.doubtful_verdicts, verdicts=doubtful))
-    found: list[list[pl.DataFrame]] = [[] for _ in finders]
-    for shard in range(len(shard_counts(results.problems.folder))):
-        problems = read_shard(results.problems.folder, "kept", shard)
-        for frames, find in zip(found, finders, strict=True):
-            frames.append(find(problems))
-    parts += [pl.concat(frames) for frames in found if frames]
+        labels = read_table(results.decisions[-1].folder, "decisions", where=suspected)
+        labels = labels.rename({"top_wrong_answer": "rival_answer"}, strict=False)
+    verdicts = _verdicts(run, results)
+    doubtful = read_table(verdicts.folder, "verdicts", where=review.IS_DOUBTFUL) if verdicts else pl.DataFrame()
+    for table, as_disputes in ((labels, review.wrong_labels), (doubtful, review.doubtful_verdicts)):
+        if table.height:
+            is_named = pl.col("id").is_in(table["problem"].unique().implode())
+            parts.append(as_disputes(read_table(results.problems.folder, "kept", where=is_named), table))
     queue = review.dispute_queue(parts, verdicts_of_people(run))
     if checked is None:
         return queue

@@ -24,11 +24,8 @@ from curation.publish.cards.words import (
     reason_words,
 )
 from curation.publish.pages import (
-    Table,
-    cell,
     data_files,
     longest_run,
-    page,
     render_template,
     wilson,
     yaml_header,
@@ -152,25 +149,13 @@ def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequen
         license: the card's; conflicting licences are marked.
         origins: all sources, also those without rows.
     """
-    counts, rows = license_counts(curated), []
-    for origin in origins:
-        for row_license, problems, changed, merged in counts.get(origin.name, [("–", 0, 0, 0)]):
-            why = conflict(row_license, license) if problems or merged else None
-            licence = f"{cell(row_license)} ({why})" if why is not None else cell(row_license)
-            place = (cell(origin.name), cell(origin.place), cell(origin.revision or "not pinned"), licence)
-            rows.append((*place, *(f"{count:,}" for count in (problems, changed, merged))))
-    titles = ("source", "published at", "state", "licence", "problems", "changed", "merged copies")
-    return page(
-        f"Attribution of {title}",
-        [
-            "Problems come from the sources below, each under the licence that its publisher states. Every row has its "
-            "licence in the column `license`, its place in the columns `source` and `row`, and place and licence of "
-            f"the copies that were merged into it in `also_from`. The card's licence is `{license}`.",
-            Table(titles, rows),
-            "Changed: a statement was cleaned or rewritten, or its options were removed; the columns `raw_statement` "
-            "and `raw_answer` hold the source's text. Merged copies: rows of the source that are exact or near "
-            "duplicates of a problem of the set. All rows were selected, judged and measured as the card describes.",
-        ],
+    return render_template(
+        Path(__file__).with_name("attribution.md.jinja"),
+        title=title,
+        license=license,
+        origins=origins,
+        counts=license_counts(curated),
+        conflict=conflict,
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 from rich.console import Console
 
-from curation.publish.cards.facts import compare_stages, comparison_of
+from curation.publish.cards.facts import compare_stages
 from curation.publish.cards.words import by_reason
 from curation.records import DropReason
 from flows.cli.commands import refresh_run
@@ -43,7 +43,7 @@ def show(run: Path, console: Console) -> None:
         found = f"{right} found, {len(suspected) - right} sound ones suspected"
         print_line(f"    {len(wrong)} wrong references planted: {found}")
     published = pl.read_parquet(run / "curated" / "data" / "*.parquet")["id"]
-    two = comparison_of(compare_stages(first, second, published))
+    two = compare_stages([(first, second, published)])
     never = set(first.filter(pl.col("reason") == DropReason.NEVER_SOLVED.value)["problem"])
     print_line(
         f"  stage 1 never solved {two.never_solved} problems, {len(never & wrong)} of them with a wrong reference. "

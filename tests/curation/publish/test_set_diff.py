@@ -7,19 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from curation.publish.set_diff import (
-    CHANGES,
-    PublishedTables,
-    count_changes,
-    count_differing,
-    moved_rows,
-    part_changes,
-    rate_move,
-    rate_shift,
-    reworded_pairs,
-    with_reworded,
-)
-from curation.publish.versions import VersionChange
+from curation.publish.set_diff import CHANGES, PublishedTables, count_differing, part_changes, rate_move, rate_shift
+from curation.publish.versions import counts
 
 ROW = {
     **{"id": pl.String(), "source": pl.String(), "row": pl.Int64(), "statement": pl.String(), "answer": pl.String()},
@@ -47,10 +36,7 @@ def published(
 
 def diff_sets(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
     """Return one `CHANGES` row per problem of either set, in the order of the new one, then those that are gone."""
-    was, now = (placed(tables) for tables in (old, new))
-    table = part_changes(was, now)
-    pairs = reworded_pairs(moved_rows(now, table, VersionChange.ADDED), moved_rows(was, table, VersionChange.REMOVED))
-    return with_reworded(table, pairs).select(CHANGES.names())
+    return part_changes(placed(old), placed(new)).select(CHANGES.names())
 
 
 def placed(tables: PublishedTables) -> PublishedTables:
@@ -83,7 +69,7 @@ def test_each_problem_stands_in_one_class() -> None:
         **{"a": "kept", "d": "promoted", "h": "added"},
         **{"b": "retired", "c": "dropped", "e": "left_out", "g": "removed"},
     }
-    assert sum(count_changes(table).values()) == table.height == 7
+    assert sum(counts(table).values()) == table.height == 7
 
 
 def test_contents_differ_and_measurements_do_not_count_as_contents() -> None:
@@ -95,19 +81,6 @@ def test_contents_differ_and_measurements_do_not_count_as_contents() -> None:
     assert dict(table.select("problem", "differs").iter_rows()) == {"a": ["answer"], "b": ["tests"], "c": ["tests"]}
     assert count_differing(table) == {"tests": 2, "answer": 1}
     assert rate_shift(moves_of(table)) == (3, pytest.approx(0.25 / 3))
-
-
-def test_a_rewritten_statement_is_one_problem_under_another_id() -> None:
-    old = published({"id": "a", "statement": "Pick: what is 2+2? (A) 4"}, {"id": "b", "statement": "What is 3?"})
-    new = published(
-        {"id": "z", "row": ord("a"), "statement": "What is 2+2?", "raw_statement": "Pick: what is 2+2? (A) 4"},
-        {"id": "y", "row": ord("b"), "statement": "Another problem at the place of the other one."},
-    )
-    table = diff_sets(old, new)
-    assert change_of(table) == {"z": "reworded", "y": "added", "b": "removed"}
-    assert table.filter(pl.col("problem") == "z")["old_problem"].to_list() == ["a"]
-    back = diff_sets(new, old)
-    assert change_of(back) == {"a": "reworded", "b": "added", "y": "removed"}
 
 
 def test_sets_compared_in_parts_are_compared_as_whole() -> None:
@@ -123,17 +96,13 @@ def test_sets_compared_in_parts_are_compared_as_whole() -> None:
         dropped={"p11": "too_easy", "q": "proof"},
     )
     whole = diff_sets(old, new)
-    assert {"reworded", "kept", "retired", "removed"} <= set(whole["change"])
+    assert {"added", "kept", "retired", "removed"} <= set(whole["change"])
     sides = [placed(tables) for tables in (old, new)]
-    pairs, tables = [], []
+    tables = []
     for part in range(3):
         inside = pl.col("id").hash(0) % 3 == part
         was, now = (
             PublishedTables(side.data.filter(inside), side.dropped.filter(inside), side.further) for side in sides
         )
-        tables.append(table := part_changes(was, now))
-        pairs.append((moved_rows(now, table, VersionChange.ADDED), moved_rows(was, table, VersionChange.REMOVED)))
-    came, left = (pl.concat([found for found in side if found is not None]) for side in zip(*pairs, strict=True))
-    reworded = reworded_pairs(came, left)
-    parts = pl.concat([with_reworded(table, reworded) for table in tables]).sort("gone", "at")
-    assert parts.select(whole.columns).equals(whole)
+        tables.append(part_changes(was, now))
+    assert pl.concat(tables).sort("gone", "at").select(whole.columns).equals(whole)
