@@ -7,55 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from curation.publish.cards import words
 
 _Z95 = 1.959963984540054
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of Markdown cells, aligned by ``l`` or ``r`` per column."""
-
-    titles: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    align: str = ""
-
-    def __str__(self) -> str:
-        """Return the table's lines; nothing without rows."""
-        if not self.rows:
-            return ""
-        align = self.align.ljust(len(self.titles), "l")
-        rule = "|".join("---:" if letter == "r" else "---" for letter in align)
-        lines = [f"| {' | '.join(self.titles)} |", f"|{rule}|", *(f"| {' | '.join(row)} |" for row in self.rows)]
-        return "\n".join(lines)
-
-
-Block = str | Table | None
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading with blocks; not written if empty."""
-
-    title: str
-    blocks: Sequence[Block]
-    level: int = 2
-
-    def __str__(self) -> str:
-        """Return the section in Markdown."""
-        text = "\n\n".join(_texts(self.blocks))
-        return f"{'#' * self.level} {self.title}\n\n{text}" if text else ""
-
-
-def page(title: str, blocks: Iterable[Block | Section], header: Mapping[str, Any] | None = None) -> str:
-    """Return a page."""
-    top = [f"---\n{yaml_header(header)}---"] if header else []
-    return "\n\n".join([*top, f"# {title}", *_texts(blocks)]) + "\n"
 
 
 def yaml_header(entries: Mapping[str, Any]) -> str:
@@ -91,12 +49,6 @@ def render_template(path: Path, **values: object) -> str:
 def data_files() -> list[dict[str, Any]]:
     """Return the header's `configs`, so that `datasets` reads only data/."""
     return [{"config_name": "default", "data_files": [{"split": "train", "path": "data/train-*.parquet"}]}]
-
-
-def _texts(blocks: Iterable[Block | Section]) -> Iterator[str]:
-    for block in blocks:
-        if block is not None and (text := str(block)):
-            yield text
 
 
 def cell(text: object) -> str:

@@ -16,7 +16,7 @@ from curation.public_urls import public_url
 from curation.publish import review
 from curation.publish.cards import facts
 from curation.publish.cards.card import license_counts
-from curation.publish.pages import Section, Table, cell, render_template, wilson
+from curation.publish.pages import render_template, wilson
 from curation.publish.versions import MOVED
 from curation.records import DropReason
 from curation.storage.sorted_parts import scan_table
@@ -194,26 +194,16 @@ def _earlier_policies(curated: pl.LazyFrame, version: Version) -> tuple[str, ...
     )
 
 
-def _decontamination(run: Run, results: Results) -> Section:
+def _decontamination(run: Run, results: Results) -> str:
     result = results.get(DECONTAMINATION)
-    benchmarks = [benchmark for benchmark, _ in benchmarks_of(run)] if result is not None else []
-    if result is None or not benchmarks:
-        return Section("Decontamination", [])
+    named = [benchmark for benchmark, _ in benchmarks_of(run)] if result is not None else []
+    if result is None or not named:
+        return ""
     methods, problems = run.recipe.decontamination.methods, ["source", "row", "benchmark"]
     hits = read_table(result.folder, "hits", [*problems, "method", "kind"]).unique()
     overlaps = hits.filter(pl.col("kind") == OVERLAP)
     templates = hits.join(overlaps, on=problems, how="anti").unique(problems)
-    rows = []
-    for benchmark in benchmarks:
-        own = overlaps.filter(pl.col("benchmark") == benchmark.name)
-        counts = [own.unique(problems).height, *(own.filter(pl.col("method") == method).height for method in methods)]
-        counts.append(templates.filter(pl.col("benchmark") == benchmark.name).height)
-        rows.append((cell(benchmark.name), cell(benchmark.license), *(f"{count:,}" for count in counts)))
-    by_method = (f"by `{method}`" for method in methods)
-    titles = ("Benchmark", "Licence", "Problems that overlap", *by_method, "Same template")
-    text = (
-        "Problems that overlap with one of these benchmarks were dropped. Each hit names the benchmark's row, the "
-        "method and the score. The same template means the same wording with other figures: another problem, which "
-        'stays unless the recipe has `templates = "drop"`.'
-    )
-    return Section("Decontamination", [text, Table(titles, rows, "ll".ljust(len(titles), "r"))])
+    counted = [overlaps.unique(problems), *(overlaps.filter(method=method) for method in methods), templates]
+    benchmarks = [(one, [table.filter(benchmark=one.name).height for table in counted]) for one in named]
+    template = Path(__file__).with_name("decontamination.md.jinja")
+    return render_template(template, methods=methods, benchmarks=benchmarks).rstrip("\n")

@@ -73,4 +73,4 @@ def tests_section(run: Run) -> str:
         runs=matrix.notes["judged"],
         languages=sorted(languages.items()),
         min_votes=MIN_VOTES_UNVALIDATED,
-    )
+    ).rstrip("\n")

@@ -33,7 +33,7 @@ from curation.publish.pages import (
 from curation.records import StoreError
 from curation.storage.sorted_parts import in_slices
 
-VERSION = "cards@10"
+VERSION = "cards@11"
 """Changed if the same facts could give another card."""
 
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))

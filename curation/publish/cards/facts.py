@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from curation.publish.pages import Section
 from curation.records import DropReason
 
 
@@ -141,7 +140,7 @@ class CardFacts:
     verifier: str
     recipe_toml: str
     notes: tuple[str, ...] = ()
-    sections: tuple[Section | str, ...] = ()
+    sections: tuple[str, ...] = ()
     disputed: Mapping[str, int] = field(default_factory=dict)
     suspicion: str = "most attempts agree on one answer that is not the reference"
     set_version: int | None = None
