@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -143,15 +143,6 @@ def first_fault(error: Exception) -> str:
         fault = error.errors()[0]
         return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
     return next(iter(str(error).splitlines()), "")
-
-
-def as_figures(rows: Iterable[Mapping[str, Any]]) -> list[Figure]:
-    """Return the figures of rows as JSON holds them.
-
-    Raises:
-        ValueError: a row is none.
-    """
-    return TypeAdapter(list[Figure]).validate_python(rows)
 
 
 def share_figure(

@@ -54,16 +54,9 @@ def part_changes(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
     Args:
         old, new: all rows of some problems, with position ``at``.
     """
-    sides = _outcomes(old), _outcomes(new)
-    table = versions.changes(*sides).join(_differing(old, new), on="problem", how="left", maintain_order="left")
-    for name, side in zip(("was", "now"), sides, strict=True):
-        places = side.select("problem", pl.col("at").alias(name))
-        table = table.join(places, on="problem", how="left", maintain_order="left")
-    return (
-        table.with_columns(pl.col("differs").fill_null([]), gone=pl.col("now").is_null(), at=pl.coalesce("now", "was"))
-        .select(*(pl.col(name).cast(dtype) for name, dtype in CHANGES.items()), "gone", "at")
-        .sort("gone", "at")
-    )
+    table = versions.changes(_outcomes(old), _outcomes(new))
+    table = table.join(_differing(old, new), on="problem", how="left", maintain_order="left")
+    return table.select(pl.col(CHANGES.names()[:-1]), pl.col("differs").fill_null([]), "gone", "at")
 
 
 def count_differing(table: pl.DataFrame) -> dict[str, int]:

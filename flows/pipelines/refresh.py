@@ -323,8 +323,8 @@ ANCHOR = "anchor"  # in a version's folder: the anchor's problems, attempts and 
 
 _STORED = tuple(name for name in versions.KEPT.names() if name != "published")
 
-OfShard = Callable[[int, pl.Series], pl.DataFrame]
-"""Returns rows by problem, from a shard's number and its problems."""
+Selection = tuple[pl.DataFrame, pl.DataFrame | None]
+"""A shard's chosen problems (`REFRESH_CHOICE`), and their stopping priors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,8 +438,7 @@ def _measure_anchor(parts: RefreshParts) -> AnchorResult | None:
     run = replace(parts.run, place=parts.run.place / ANCHOR)
     base = stopping_rule(difficulty_stage(run.recipe, run.parts[-1]))
     exact = exact_priors(chosen["problem"].to_list())
-    priors: OfShard | None = (lambda _shard, names: _on(names, exact)) if base.foresees else None
-    selected = _select(run, parts, None, lambda _shard, _names: chosen, priors)
+    selected = _select(run, parts, None, lambda _shard, names: (chosen, _on(names, exact) if base.foresees else None))
     own, rule = [PASS_RATE.to_frame().select(COUNTS)], base.given({}, error_rate=0.0)
     attempts: dict[str, list[AttemptOutcome]] = {}
     for judged in _judged_shards(run, _judge(run, selected), parts.policy):
@@ -471,25 +470,24 @@ def _choose_problems(
     """Choose the problems to judge again, with reasons, as a stage."""
     recipe, number = parts.run.recipe, parts.newest.number + 1
     stage = difficulty_stage(recipe, parts.run.parts[-1])
-    holds = anchor is not None and anchor.forecast.replay.holds  # the anchor confirms the priors
+    trusted = anchor if anchor is not None and anchor.forecast.replay.holds else None  # its priors are confirmed
     judged = REFRESH_CHOICE.to_frame() if anchor is None else _anchor_of(parts)  # its problems are judged already
-    threshold = anchor.forecast.threshold if anchor is not None and holds else recipe.refresh.change_probability
+    threshold = recipe.refresh.change_probability if trusted is None else trusted.forecast.threshold
     from_levels = drawn_levels(parts, anchor, difficulty_stage(original.recipe, parts.run.parts[-1]).band)
     exact, counted = exact_priors(judged["problem"].to_list()), trained_counts(parts.all_trained)
+    has_priors = trusted is not None or (anchor is not None and stopping_rule(stage).foresees)
 
-    def chosen(shard: int, names: pl.Series) -> pl.DataFrame:
+    def choose(shard: int, names: pl.Series) -> Selection:
         sides = anchor.forecast.shared.sides_of(shard, names) if anchor is not None else None
         decisions = parts.decisions(shard)
         uncertain = uncertain_of_part(decisions, counted, stage.band, threshold, number, parts.policy, sides)
-        return pl.concat([judged, uncertain.join(judged, on="problem", how="anti"), _on(names, from_levels)])
+        rows = pl.concat([judged, uncertain.join(judged, on="problem", how="anti"), _on(names, from_levels)])
+        priors = [_on(names, exact)]
+        if trusted is not None:
+            priors.append(trusted.priors(shard, names).join(exact, on="problem", how="anti"))
+        return rows, pl.concat(priors) if has_priors else None
 
-    def priors(shard: int, names: pl.Series) -> pl.DataFrame:
-        if anchor is None or not holds:
-            return _on(names, exact)
-        return pl.concat([_on(names, exact), anchor.priors(shard, names).join(exact, on="problem", how="anti")])
-
-    has_priors = anchor is not None and (holds or stopping_rule(stage).foresees)
-    return _select(parts.run, parts, attempts, chosen, priors if has_priors else None)
+    return _select(parts.run, parts, attempts, choose)
 
 
 def _on(names: pl.Series, rows: pl.DataFrame) -> pl.DataFrame:
@@ -497,26 +495,25 @@ def _on(names: pl.Series, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _select(
-    run: RefreshedRun, parts: RefreshParts, attempts: Path | None, chosen: OfShard, priors: OfShard | None
+    run: RefreshedRun, parts: RefreshParts, attempts: Path | None, choose: Callable[[int, pl.Series], Selection]
 ) -> StageResult:
     """Run the stage that keeps the chosen problems, with reasons and priors."""
 
-    def choose(job: StageRun) -> StageResult:
+    def select(job: StageRun) -> StageResult:
         def work(index: int) -> Shard:
             whole = read_shard(job.problems.folder, "kept", index)
-            selection = chosen(index, whole["id"])
-            frame = whole.join(selection, left_on="id", right_on="problem", how="inner", maintain_order="left")
+            chosen, priors = choose(index, whole["id"])
+            frame = whole.join(chosen, left_on="id", right_on="problem", how="inner", maintain_order="left")
             names = frame.select(problem="id")
             tables = {"kept": frame.drop("why"), "why": names.with_columns(frame["why"])}
             if priors is not None:
-                of_shard = priors(index, whole["id"])
-                tables["priors"] = names.join(of_shard, on="problem", how="inner", maintain_order="left")
+                tables["priors"] = names.join(priors, on="problem", how="inner", maintain_order="left")
             return Shard(frame.height, tables)
 
         return job.shard_by_shard(_selection_folder(run, parts, attempts), work, is_whole=False)
 
     place = str((run.place / CHOSEN).relative_to(run.folder))
-    return run_stage(Stage(name=CHOSEN, title=CHOSEN, folder=place, work=choose), run, parts.results)
+    return run_stage(Stage(name=CHOSEN, title=CHOSEN, folder=place, work=select), run, parts.results)
 
 
 def _selection_folder(run: RefreshedRun, parts: RefreshParts, attempts: Path | None) -> StageFolder:

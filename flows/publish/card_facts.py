@@ -46,12 +46,21 @@ def card_facts(
     """Return the data card's facts."""
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
     curated = scan_table(exported.folder, "kept")
-    suspicion, label_notes = dict[str, str](), list[str]()
+    suspicion, counts = dict[str, str](), dict[str, float]()
     with deciding_shards(run, results) as labels:
         if labels is not None:
             least = f"{recipe.labels.drop_above:g} or more"
             words = f"by the answers of all policies the reference is wrong with a probability of {least}"
-            suspicion, label_notes = {"suspicion": words}, [_label_note(recipe, results, labels)]
+            suspicion, counts = {"suspicion": words}, _label_counts(recipe, results, labels)
+    notes = render_template(
+        Path(__file__).with_name("notes.md.jinja"),
+        recipe=recipe,
+        precision=precision_sentence(recipe.statements.disabled) if recipe.flow != "curate-code" else "",
+        questions=list(question_lines(run, decided[-1].folder.name)),
+        labels=counts,
+        published=exported.manifest.kept,
+        older=curated.filter(pl.col("policy") != version.policy).select(pl.len()).collect().item(),
+    )
     return facts.CardFacts(
         name=recipe.name,
         pretty_name=recipe.export.pretty_name or recipe.name,
@@ -67,12 +76,7 @@ def card_facts(
         ),
         verifier=decided[-1].folder.name,
         recipe_toml=recipe_toml,
-        notes=(
-            *_limits(recipe),
-            *question_lines(run, decided[-1].folder.name),
-            *label_notes,
-            *_earlier_policies(curated, version),
-        ),
+        notes=tuple(notes.splitlines()),
         sections=(
             _decontamination(run, results),
             *([translation_section(results[TRANSLATION], recipe.translation)] if recipe.translation else ()),
@@ -137,21 +141,6 @@ def _compared(first: StageResult, last: StageResult, exported: StageResult) -> f
     )
 
 
-def _limits(recipe: Recipe) -> tuple[str, ...]:
-    near = (
-        "Near duplicates were found by shared words with the same figures; translations and paraphrases were not."
-        if recipe.near_dedup.enabled
-        else "Repeated problems were found by their normalised text. Near duplicates were not looked for."
-    )
-    contamination = (
-        "Overlap with the named benchmarks was looked for by the named methods; benchmarks not named may overlap."
-        if recipe.decontamination.against or recipe.decontamination.benches
-        else "Overlap with benchmarks was not looked for."
-    )
-    precision = precision_sentence(recipe.statements.disabled) if recipe.flow != "curate-code" else ""
-    return near, contamination, *([precision] if precision else [])
-
-
 def precision_sentence(disabled: tuple[str, ...] = ()) -> str:
     """Return a sentence on the precision of the enabled format rules, if any."""
     figures = []
@@ -163,35 +152,17 @@ def precision_sentence(disabled: tuple[str, ...] = ()) -> str:
     return f"{start}{', '.join(figures)}." if figures else ""
 
 
-def _label_note(recipe: Recipe, results: Results, labels: LabelShards) -> str:
-    settings, exported = recipe.labels, results[EXPORT]
-    accused = queued = 0
-    expected, left = list[float](), list[float]()
-    for shard, (decisions, published) in enumerate(_with_published(results.decisions[-1], exported)):
+def _label_counts(recipe: Recipe, results: Results, labels: LabelShards) -> dict[str, float]:
+    """Count accused and queued references, and add up the probabilities that accused and published ones are wrong."""
+    counts = []
+    for shard, (decisions, published) in enumerate(_with_published(results.decisions[-1], results[EXPORT])):
         rows = labels.read(shard).select("problem", "wrong_label")
-        dropped = rows.join(decisions.filter(_IS_ACCUSED), on="problem", how="semi")["wrong_label"]
-        accused += len(dropped)
-        queued += int((rows["wrong_label"] >= settings.queue_above).sum())
-        expected.append(float(dropped.sum()))
-        left.append(float(rows.filter(pl.col("problem").is_in(published.implode()))["wrong_label"].sum()))
-    words = f"of which the model itself expects {sum(expected) / max(1, accused):.0%} to be wrong"
-    return (
-        f"References were weighed by the answers of all policies, with learnt reliabilities: {accused:,} "
-        f"problems were dropped as suspected wrong labels at {settings.drop_above:g} or more, {words}; "
-        f"{queued:,} with {settings.queue_above:g} or more were queued for people. Of the "
-        f"{exported.manifest.kept:,} published "
-        f"references the model expects {sum(left):.1f} to be wrong; `goldilocks review --audit` measures it."
-    )
-
-
-def _earlier_policies(curated: pl.LazyFrame, version: Version) -> tuple[str, ...]:
-    older = int(curated.filter(pl.col("policy") != version.policy).select(pl.len()).collect().item())
-    if not older:
-        return ()
-    return (
-        f"{older:,} of the problems keep the pass rate of an earlier policy, which nothing spoke against when the set "
-        "was refreshed; the columns policy and measured_on name it and the day.",
-    )
+        accused = rows.join(decisions.filter(_IS_ACCUSED), on="problem", how="semi")["wrong_label"]
+        queued = int((rows["wrong_label"] >= recipe.labels.queue_above).sum())
+        left = rows.filter(pl.col("problem").is_in(published.implode()))["wrong_label"]
+        counts.append((len(accused), queued, float(accused.sum()), float(left.sum())))
+    table = pl.DataFrame(counts, schema=["accused", "queued", "expected", "left"], orient="row")
+    return table.sum().row(0, named=True)
 
 
 def _decontamination(run: Run, results: Results) -> str:

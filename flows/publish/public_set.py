@@ -19,6 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from curation.publish.cards.card import rows_digest
+from curation.publish.pages import render_template
 from curation.publish.withheld import MADE, PLACE, WITHHELD, is_withheld, restore_texts, source_texts, withhold_texts
 from curation.records import PROBLEM, SourceError
 from curation.storage.stages import atomic_write, read_table, write_parquet
@@ -222,16 +223,14 @@ def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.
 
 def _add_section(folder: Path, notes: pl.DataFrame, left_out: Mapping[str, int], *, is_code: bool) -> None:
     counts = Counter(notes.select("table", "source", "row").unique()["table"])
-    rows_left = sum(left_out[table] for table in TABLES)
-    left = f" {rows_left:,} more, whose statement or answer is not their source's, were left out." if rows_left else ""
-    if is_code:
-        left += " Their given tests and checkers are withheld, too; tests that were made for the set are here."
-        left += f" {left_out[TESTS_TABLE]:,} given tests that are not in their source as they are were left out."
-    section = (
-        f"\n## Withheld Texts\n\nThe licences of some sources forbid publishing their texts. {counts['data']:,} "
-        f"problems and {counts['dropped']:,} dropped rows are here with id, source, row, licence and measurements, "
-        f"and without their texts and evidence.{left} `goldilocks publish DIR --restore` reads the sources again by "
-        f"`{RECIPE}`, restores the texts, and checks each by its digest.\n"
+    section = render_template(
+        Path(__file__).with_name("withheld.md.jinja"),
+        problems=counts["data"],
+        dropped=counts["dropped"],
+        rows_left=sum(left_out[table] for table in TABLES),
+        tests_left=left_out[TESTS_TABLE],
+        is_code=is_code,
+        recipe=RECIPE,
     )
     _write_card(folder, re.sub(r"(?s)\n## Examples\n.*?(?=\n## |\Z)", "", _card(folder), count=1) + section)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from pydantic import TypeAdapter
 
 from curation.filters.statements.rules import MEASURED
 from curation.planting import VERSION as PLANTING
@@ -151,7 +152,7 @@ def _kept(folder: Path, name: str) -> tuple[dict[str, Any], list[Figure]]:
     path = folder / FOLDER / name
     try:
         about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return about, receipts.as_figures(about.pop("figures"))
+        return about, TypeAdapter(list[Figure]).validate_python(about.pop("figures"))
     except FileNotFoundError:
         return {}, []
     except (ValueError, KeyError, TypeError, AttributeError) as error:
