@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     disputes.write_disputes(queue, staging / "disputed")
     facts = card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run))
     card.write_card(facts, staging)
-    text = card.attribution(facts.pretty_name, facts.license, facts.curated, _origins(run, results))
+    text = card.attribution(facts.pretty_name, facts.license, facts.curated, list(_origins(run, results)))
     atomic_write(staging / "ATTRIBUTION.md", text)
     if asked is not None:
         atomic_write(staging / ASKED, asked)
@@ -141,16 +141,13 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     return target
 
 
-def _origins(run: Run, results: Results) -> list[card.Origin]:
-    states, origins = read_states(results[SOURCES].folder), []
+def _origins(run: Run, results: Results) -> Iterator[tuple[str, str, str | None]]:
+    states = read_states(results[SOURCES].folder)
     for source in run.recipe.sources:
         held = states.get(source.name, {})
-        place = public_url(source.url or source.path)
-        origins.append(card.Origin(source.name, place, held.get("commit") or source.revision))
-        if source.join is not None:
-            name, state = f"{source.name}, joined with", held.get("joined_commit") or source.join.revision
-            origins.append(card.Origin(name, public_url(source.join.path), state))
-    return origins
+        yield source.name, public_url(source.url or source.path), held.get("commit") or source.revision
+        if (join := source.join) is not None:
+            yield f"{source.name}, joined with", public_url(join.path), held.get("joined_commit") or join.revision
 
 
 def _finish(run: Run, version: versions.Version, results: Results, folder: Path, made_from: dict[str, Any]) -> None:

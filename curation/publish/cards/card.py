@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -133,21 +132,12 @@ def _examples(curated: pl.LazyFrame) -> list[dict[str, Any]]:
     return [{**row, "language": _language(row["lang"])} for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """A recipe's source, its location, and the state read."""
-
-    name: str
-    place: str
-    revision: str | None = None
-
-
-def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequence[Origin]) -> str:
+def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequence[tuple[str, str, str | None]]) -> str:
     """Return ATTRIBUTION.md.
 
     Args:
         license: the card's; conflicting licences are marked.
-        origins: all sources, also those without rows.
+        origins: name, place and revision of all sources, also those without rows.
     """
     return render_template(
         Path(__file__).with_name("attribution.md.jinja"),
