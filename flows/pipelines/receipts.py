@@ -33,7 +33,7 @@ from flows.publish.curated_set import (
     published_mark,
     published_verifier,
     renew_receipt,
-    require_published,
+    require_unaltered,
 )
 from flows.publish.receipts import OF_FILES
 from flows.publish.versions import Version, digest_of, gather_decisions, latest, newest_run, scan_decisions
@@ -318,7 +318,7 @@ def measure_receipt(folder: Path, ablation: Path | None = None) -> Receipt:
     """
     with lock_folder(folder.absolute()):
         run, version, results = read_published(folder)
-        require_published(run)
+        require_unaltered(run.folder / "curated", receipts.LEFT_OUT)
         if ablation is not None:
             figures = ablation_figures(ablation, run)
             about = {"version": version.number, "decisions": version.digest}

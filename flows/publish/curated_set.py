@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
@@ -155,32 +155,15 @@ def _finish(run: Run, version: versions.Version, results: Results, folder: Path,
     write_mark(folder, made_from)
 
 
-def require_published(run: Run) -> dict[str, Any]:
-    """Return the published set's mark, if all files but the receipt are what was published.
-
-    Raises:
-        StoreError: a file has changed.
-    """
-    target = run.folder / "curated"
-    mark = published_mark(run)
-    others = [MARK] if mark is None else [name for name in altered_files(target, mark) if name not in LEFT_OUT]
-    if mark is None or others:
-        named = ", ".join(others[:3])
-        raise StoreError(
-            f"{target}: {named} is not what was published, so no receipt is written for it; `goldilocks "
-            "verify receipt` prints what differs, and without the folder `goldilocks run` publishes it again."
-        )
-    return mark
-
-
 def renew_receipt(run: Run, version: versions.Version, results: Results) -> None:
     """Update the published set's receipt from the run's folder.
 
     Raises:
         StoreError: another file of the set has changed.
     """
-    target, mark = run.folder / "curated", require_published(run)
-    made_from = {name: value for name, value in mark.items() if name != "files"}
+    target = run.folder / "curated"
+    require_unaltered(target, LEFT_OUT)
+    made_from = {name: value for name, value in (read_mark(target) or {}).items() if name != "files"}
     _finish(run, version, results, target, {**made_from, "receipt": receipts.made_from(run, results)})
     mirroring.copy(run)
 
@@ -276,14 +259,15 @@ def altered_files(folder: Path, mark: Mapping[str, Any]) -> list[str]:
     return sorted(name for name in {*stated, *here} if stated.get(name) != here.get(name))
 
 
-def require_unaltered(folder: Path) -> None:
-    """Refuse a set with a mark whose files have changed.
+def require_unaltered(folder: Path, ignored: Collection[str] = ()) -> None:
+    """Refuse a set with a mark whose files, without the ignored ones, have changed.
 
     Raises:
         StoreError: a file has changed, or the mark is damaged.
     """
     mark = read_mark(folder)
-    if mark is not None and (others := altered_files(folder, mark)):
+    others = [name for name in altered_files(folder, mark) if name not in ignored] if mark is not None else []
+    if others:
         raise StoreError(
             f"{folder / others[0]} is not what was published (its hash differs); `goldilocks run` writes the set again."
         )

@@ -85,12 +85,6 @@ def write_disputes(queue: pl.DataFrame, folder: Path) -> None:
     queue.write_ndjson(folder / "disputed.jsonl")
 
 
-def published_counts(run: Run) -> dict[str, int]:
-    """Count the published set's disputes by kind."""
-    published = published_queue(run)
-    return review.dispute_counts(published) if published is not None else {}
-
-
 def published_queue(run: Run) -> pl.DataFrame | None:
     """Return the published set's queue, or None."""
     files = sorted((run.folder / "curated" / "disputed").glob("*.parquet"))

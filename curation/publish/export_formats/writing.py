@@ -34,7 +34,6 @@ from curation.storage.sorted_parts import in_slices, write_scanned
 from curation.storage.stages import atomic_replace, atomic_write
 from curation.thinking import OPEN
 from curation.verify.own_judges import VARIABLE
-from curation.verify.programs.checkers import as_script
 from curation.verify.programs.problem import CodeLang, CodeProblem
 from curation.verify.programs.tables import set_problems
 
@@ -43,9 +42,6 @@ NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", *MEA
 
 ROWS_AT_ONCE = 10_000
 """Rows held as objects."""
-
-OWN_SCORERS = frozenset({"open-r1"})
-"""Formats whose trainer judges programs itself: by C++ or Python, tests, and checkers in Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +85,9 @@ def export_set(curated: Path, form: str, out: Path, failing: Mapping[str, str] =
     def carried() -> Iterator[ExportedProblem]:
         for problem in _problems(curated):
             domains[problem.row["domain"]] += 1
-            need = unmet_need(form, problem.program) if problem.program is not None else None
             name = str(problem.row["id"])
-            if need is not None:
-                left_out[need] += 1
+            if problem.program is not None and problem.program.refused is not None:
+                left_out["no tests that judge them"] += 1
             elif name in failing:
                 failed[name] = failing[name]
             else:
@@ -159,31 +154,6 @@ def card_license(curated: Path) -> str:
     return str(named) if named else "unknown"
 
 
-def unmet_need(form: str, program: CodeProblem) -> str | None:
-    """Return the first need of a program's judging that a format does not carry, in words."""
-    if program.refused is not None:
-        return "no tests that judge them"
-    if form not in OWN_SCORERS:
-        return None
-    function, comparison = program.function, program.comparison
-    if function is not None and function.program is not None:
-        return "a function judged by a test program"
-    if function is not None:
-        plain = "." not in function.entry or function.entry.startswith("Solution.")
-        positional = all(call.args and not call.kwargs for call in function.calls)
-        is_plain = plain and positional and function.tolerance is None
-        return "a function" if is_plain else "a function with keywords, a tolerance, no argument or a class of its own"
-    if program.checker is not None:
-        return None if as_script(program.checker) is not None else "a checker in C++"
-    if comparison.tolerant:
-        return "numbers that may differ"
-    if comparison.space_change_sensitive:
-        return "white space that counts"
-    # where no letter is expected, a program that prints one is wrong whatever its case
-    has_letters = any(test.output.lower() != test.output.upper() for test in program.tests)
-    return "letters of either case" if has_letters and not comparison.case_sensitive else None
-
-
 @contextmanager
 def _no_damage(curated: Path) -> Iterator[None]:
     try:
@@ -248,9 +218,8 @@ def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
         with atomic_replace(file) as handle:
             handle.writelines((as_json(row) + "\n").encode() for row in rows)
         return file
-    scratch = ScratchFolder("export")
-    try:
-        table = _as_table(rows, Path(scratch.path))
+    with ScratchFolder("export") as place:
+        table = _as_table(rows, place)
         if file.suffix == ".parquet":
             write_scanned(file, table)
             return file
@@ -261,8 +230,6 @@ def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
         Dataset(table.collect().to_arrow()).save_to_disk(file)
         atomic_write(out / "dataset_dict.json", json.dumps({"splits": ["train"]}))  # `load_from_disk(out)` too
         return file
-    finally:
-        scratch.remove()
 
 
 def _as_table(rows: Iterator[Row], folder: Path) -> pl.LazyFrame:
