@@ -1,24 +1,16 @@
 """Draw rows with known probabilities, and estimate the share of wrong labels from people's verdicts.
 
 Strata have equal sums of sqrt(p (1 - p)) and equal draws (Neyman 1934); the share (Horvitz and Thompson 1952) is valid
-even with wrong probabilities. DIR/audit.json has the draw; rejected problems and corrected references count as wrong.
+even with wrong probabilities.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter
-
-from curation.publish.receipts import first_fault
-from curation.publish.review import ReviewVerdicts
-from curation.records import StoreError
-
-FILE = "audit.json"
 
 STRATA = 4
 
@@ -35,48 +27,6 @@ class AuditStratum:
 
     size: int
     drawn: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AuditRow:
-    """A row's statement and reference as drawn."""
-
-    statement: str
-    reference: str
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """A draw."""
-
-    size: int
-    version: int | None
-    strata: tuple[AuditStratum, ...]
-    rows: dict[str, AuditRow]
-
-    def wrong_labels(self, verdicts: ReviewVerdicts) -> dict[str, bool]:
-        """Return whether each drawn row with a verdict had a wrong label."""
-        return {
-            name: (answer := verdicts[name].answer) is None or answer != row.reference
-            for name, row in self.rows.items()
-            if name in verdicts
-        }
-
-
-def read_audit(folder: Path) -> Audit | None:
-    """Return the draw in a run's folder, or None.
-
-    Raises:
-        StoreError: it is damaged.
-    """
-    path = folder / FILE
-    try:
-        return TypeAdapter(Audit).validate_json(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        why = first_fault(error)
-        raise StoreError(f"{path} is damaged ({why}); remove it, and the rows are drawn again.") from error
 
 
 @dataclass(frozen=True, slots=True)

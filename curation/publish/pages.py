@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from curation.publish.cards import words
+from curation.publish import words
 
 _Z95 = 1.959963984540054
 

@@ -17,8 +17,7 @@ from rich.console import Console
 
 from curation.difficulty.label_trust import LABEL_TRUST
 from curation.publish import review
-from curation.publish.audit import FILE as AUDIT
-from curation.publish.audit import Audit, AuditRow, AuditStratum, draw_places, estimate_audit, read_audit
+from curation.publish.audit import AuditStratum, draw_places, estimate_audit
 from curation.questions.debates import evidence
 from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
@@ -26,7 +25,7 @@ from curation.storage.stages import atomic_write
 from flows.pipelines.run_tables import filters_of, find_id
 from flows.publish.curated_set import published_verifier, published_version
 from flows.publish.debates import FILE, hold_debates, read_debates
-from flows.publish.disputes import published_queue, settle
+from flows.publish.disputes import AUDIT, Audit, AuditRow, published_queue, read_audit, settle
 from flows.publish.versions import newest_run
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, open_run, verdicts_of_people

@@ -6,13 +6,17 @@ A verdict in DIR/review.jsonl removes a problem from this queue.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+from pydantic import TypeAdapter
 
 from curation.filters.statements.cleaning import without_layout
 from curation.publish import review
-from curation.records import ConfigError, DropReason
+from curation.publish.audit import AuditStratum
+from curation.publish.receipts import first_fault
+from curation.records import ConfigError, DropReason, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import read_table, write_parquet
 from curation.verify.math_judge import Judge
@@ -27,6 +31,8 @@ from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES
 
 VERSION = "disputes@1"
+
+AUDIT = "audit.json"
 
 
 def find_disputes(run: Run, results: Results) -> pl.DataFrame:
@@ -121,3 +127,45 @@ def take_back(run: Run, problem: str, reviewer: str | None) -> None:
     """
     with lock_folder(run.folder):
         review.undo_verdict(run.folder, problem, reviewer)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """A row's statement and reference as drawn."""
+
+    statement: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The rows that `goldilocks review --audit` drew; rejected problems and corrected references count as wrong."""
+
+    size: int
+    version: int | None
+    strata: tuple[AuditStratum, ...]
+    rows: dict[str, AuditRow]
+
+    def wrong_labels(self, verdicts: review.ReviewVerdicts) -> dict[str, bool]:
+        """Return whether each drawn row with a verdict had a wrong label."""
+        return {
+            name: (answer := verdicts[name].answer) is None or answer != row.reference
+            for name, row in self.rows.items()
+            if name in verdicts
+        }
+
+
+def read_audit(folder: Path) -> Audit | None:
+    """Return the draw in a run's folder, or None.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    path = folder / AUDIT
+    try:
+        return TypeAdapter(Audit).validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        why = first_fault(error)
+        raise StoreError(f"{path} is damaged ({why}); remove it, and the rows are drawn again.") from error

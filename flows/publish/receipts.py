@@ -19,14 +19,14 @@ from pydantic import TypeAdapter
 from curation.filters.statements.rules import MEASURED
 from curation.planting import VERSION as PLANTING
 from curation.publish import receipts, review
-from curation.publish.audit import FILE as AUDIT
-from curation.publish.audit import estimate_audit, read_audit
+from curation.publish.audit import estimate_audit
 from curation.publish.cards.card import license_counts
 from curation.publish.export_formats.writing import card_license
 from curation.publish.receipts import Figure, Needs, Receipt, power_of_tests, share_figure
 from curation.records import SourceError
 from curation.storage.sorted_parts import digest_in_order, in_order, scan_table
 from curation.storage.stages import atomic_write, file_digest, read_shard, read_table
+from flows.publish.disputes import AUDIT, read_audit
 from flows.publish.versions import Version, scan_decisions
 from flows.run.run_folder import Run, as_written, verdicts_of_people
 from flows.run.stage import TESTS_TABLE, Results

@@ -16,8 +16,8 @@ import polars as pl
 from curation.config import TranslationSettings
 from curation.prompts import Prompt
 from curation.publish import export
-from curation.publish.cards.words import language_names
 from curation.publish.pages import render_template
+from curation.publish.words import language_names
 from curation.questions.proposals import refused_rows
 from curation.questions.votes import UNREADABLE
 from curation.records import AttemptKey, Domain, DropReason

@@ -16,18 +16,18 @@ import polars as pl
 from curation.extras import has_extra
 from curation.licenses import UNKNOWN, conflict
 from curation.publish.cards.facts import CardFacts, regraded_stages, values_of
-from curation.publish.cards.words import (
-    COLUMN_WORDS,
-    by_count,
-    language_names,
-    reason_words,
-)
 from curation.publish.pages import (
     data_files,
     longest_run,
     render_template,
     wilson,
     yaml_header,
+)
+from curation.publish.words import (
+    COLUMN_WORDS,
+    by_count,
+    language_names,
+    reason_words,
 )
 from curation.records import StoreError
 from curation.storage.sorted_parts import in_slices

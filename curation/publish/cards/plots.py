@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from curation.publish.cards.facts import CardFacts, FunnelRow, StageFacts, regraded_stages
-from curation.publish.cards.words import by_count, capital, reason_words, share
+from curation.publish.words import by_count, capital, reason_words, share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

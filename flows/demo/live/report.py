@@ -11,7 +11,7 @@ import polars as pl
 from rich.console import Console
 
 from curation.publish.cards.facts import compare_stages
-from curation.publish.cards.words import by_reason
+from curation.publish.words import by_reason
 from curation.records import DropReason
 from flows.cli.commands import refresh_run
 from flows.run.training import start_from, train
