@@ -90,7 +90,8 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     filters, decided, exported = results.filters, results.decisions, results[EXPORT]
     target = run.folder / "curated"
     restore(run.folder)
-    asked = how_asked(run)
+    policy = stage_model(run.recipe, run.parts[-1])
+    asked = asked_by(policy, run.recipe.verify.response_format) if isinstance(policy, LiveModel) else None
     made_from = {
         EXPORT.name: exported.manifest.digest,
         "dropped": [result.manifest.digest for result in (*filters, *decided)],
@@ -199,12 +200,6 @@ def recipe_text(run: Run) -> str:
 def published_folder(place: Path) -> Path:
     """Return the set's folder, given it or its run's."""
     return place / "curated" if (place / "curated" / "data").is_dir() else place
-
-
-def how_asked(run: Run) -> str | None:
-    """Return how the last stage's policy was asked; None for recorded attempts."""
-    policy = stage_model(run.recipe, run.parts[-1])
-    return asked_by(policy, run.recipe.verify.response_format) if isinstance(policy, LiveModel) else None
 
 
 def is_published(run: Run) -> bool:
