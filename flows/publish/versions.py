@@ -173,7 +173,11 @@ def settle_version(
     day = today()
     counts, shown = _shown_changes(scan_decisions(run.folder, number - 1), table)
     changes = versions.changelog(number, day, policy, counts, shown)
-    changes += f"\nJudged again: {cost_phrase(cost)}.\n" if cost else ""
+    if cost:
+        changes += (
+            f"\nJudged again: {cost['problems']:,} problems with {cost['attempts']:,} attempts and {cost['tokens']:,} "
+            f"tokens; {cost['kept_rates']:,} problems kept their pass rates.\n"
+        )
     about = (number, day, origin, policy, verifier, digest, root or digest, counts, cost or {})
     return _store(run, Version(*about, changes=changes), table)
 
@@ -229,14 +233,6 @@ def changelog(folder: Path) -> str:
     """Return CHANGELOG.md, the newest version first."""
     sections = (version.changes for version in reversed(stored_versions(folder)))
     return "\n".join(["# Changelog\n", "Each version of this set against the one before.\n", *sections])
-
-
-def cost_phrase(cost: Mapping[str, int]) -> str:
-    """Return the cost of a refresh, in words."""
-    return (
-        f"{cost['problems']:,} problems with {cost['attempts']:,} attempts and {cost['tokens']:,} tokens; "
-        f"{cost['kept_rates']:,} problems kept their pass rates"
-    )
 
 
 def summary(version: Version) -> str:
