@@ -64,6 +64,7 @@ SHARED_ROOMS = {
     "publish.pages",
     "publish.set_diff",
     "publish.withheld",
+    "publish.words",
     "questions",
     "records",
     "response_formats",

@@ -55,10 +55,7 @@ CURATED = pl.Schema(
 )
 
 
-_MEASURED = (
-    *("policy", "attempts", "judged", "correct", "pass_rate", "unbiased_pass_rate", "pass_rate_low", "pass_rate_high"),
-    *("decided_by", "informed_by", "measured_on"),
-)
+_MEASURED = CURATED.names()[CURATED.names().index("policy") : CURATED.names().index("first_policy")]
 
 
 def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | None) -> pl.DataFrame:

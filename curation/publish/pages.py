@@ -7,66 +7,48 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+from curation.publish import words
 
 _Z95 = 1.959963984540054
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of Markdown cells, aligned by ``l`` or ``r`` per column."""
-
-    titles: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    align: str = ""
-
-    def __str__(self) -> str:
-        """Return the table's lines; nothing without rows."""
-        if not self.rows:
-            return ""
-        align = self.align.ljust(len(self.titles), "l")
-        rule = "|".join("---:" if letter == "r" else "---" for letter in align)
-        lines = [f"| {' | '.join(self.titles)} |", f"|{rule}|", *(f"| {' | '.join(row)} |" for row in self.rows)]
-        return "\n".join(lines)
-
-
-Block = str | Table | None
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading with blocks; not written if empty."""
-
-    title: str
-    blocks: Sequence[Block]
-    level: int = 2
-
-    def __str__(self) -> str:
-        """Return the section in Markdown."""
-        text = "\n\n".join(_texts(self.blocks))
-        return f"{'#' * self.level} {self.title}\n\n{text}" if text else ""
-
-
-def page(title: str, blocks: Iterable[Block | Section], header: Mapping[str, Any] | None = None) -> str:
-    """Return a page; header entries without value are left out."""
+def yaml_header(entries: Mapping[str, Any]) -> str:
+    """Return a card's header without its rules; entries without value are left out."""
     import yaml
 
-    entries = {name: value for name, value in (header or {}).items() if value}
-    top = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1000) if entries else ""
-    return "\n\n".join([*([f"---\n{top}---"] if top else []), f"# {title}", *_texts(blocks)]) + "\n"
+    given = {name: value for name, value in entries.items() if value}
+    return str(yaml.safe_dump(given, sort_keys=False, allow_unicode=True, width=1000))
+
+
+def render_template(path: Path, **values: object) -> str:
+    """Return a Jinja template of Markdown with these values; foreign texts need the filter `cell`, `code` or `md`."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters |= {
+        "capital": words.capital,
+        "cell": cell,
+        "code": code_span,
+        "line": lambda text: " ".join(text.replace("|", "\\|").split()),
+        "count": words.count_phrase,
+        "md": escape_markdown,
+        "number": "{:,}".format,
+        "rate": lambda rate: "–" if rate is None else f"{rate:.2f}",
+        "reasons": words.by_reason,
+        "share": words.share,
+    }
+    return environment.from_string(path.read_text(encoding="utf-8")).render(values)
 
 
 def data_files() -> list[dict[str, Any]]:
     """Return the header's `configs`, so that `datasets` reads only data/."""
     return [{"config_name": "default", "data_files": [{"split": "train", "path": "data/train-*.parquet"}]}]
-
-
-def _texts(blocks: Iterable[Block | Section]) -> Iterator[str]:
-    for block in blocks:
-        if block is not None and (text := str(block)):
-            yield text
 
 
 def cell(text: object) -> str:

@@ -244,8 +244,7 @@ def keep_accepted_labels(decisions: pl.DataFrame, unsuspecting: pl.DataFrame, ve
 
 def exact_conflicts(dropped: pl.DataFrame) -> pl.DataFrame:
     """Return exact copies with different references, a dispute per id."""
-    conflicts = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS)
-    grouped = conflicts.group_by("id", maintain_order=True).agg(
+    grouped = dropped.group_by("id", maintain_order=True).agg(
         pl.col("statement", "lang", "evidence").first(),
         pl.col("answer").unique(maintain_order=True).alias("references"),
         _source_row().alias("rows"),
@@ -270,35 +269,22 @@ def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame
 
 def unproven_rewritings(dropped: pl.DataFrame) -> pl.DataFrame:
     """Return both forms of references that are judged only after rewriting."""
-    unproven = dropped.filter(pl.col("reason") == DropReason.UNPROVEN_REWRITING)
-    return _as_disputes(unproven, "unproven_rewriting", references=pl.concat_list("answer", "rewritten"))
+    return _as_disputes(dropped, "unproven_rewriting", references=pl.concat_list("answer", "rewritten"))
 
 
-def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Return suspected wrong labels with the most frequent answer."""
-    suspected = decisions.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL)
-    graded = problems.join(
-        suspected.select("problem", "top_wrong_answer", "evidence"),
-        left_on="id",
-        right_on="problem",
-        how="inner",
-        maintain_order="left",
-    )
-    return _as_disputes(graded, "suspected_wrong_label", references=pl.concat_list("answer", "top_wrong_answer"))
+def wrong_labels(problems: pl.DataFrame, accused: pl.DataFrame) -> pl.DataFrame:
+    """Return problems with probably wrong references.
 
-
-def doubted_labels(problems: pl.DataFrame, labels: pl.DataFrame, queue_above: float) -> pl.DataFrame:
-    """Return problems with probably wrong references, most probable first."""
-    doubted = labels.filter(pl.col("wrong_label") >= queue_above).rename({"problem": "id"})
-    joined = problems.join(doubted, on="id", how="inner", maintain_order="left")
-    ordered = joined.sort("wrong_label", descending=True, maintain_order=True)
+    Args:
+        accused: ``problem``, ``rival_answer``, ``evidence`` and, by a model, ``wrong_label``.
+    """
+    joined = problems.join(accused, left_on="id", right_on="problem", how="inner", maintain_order="left")
     references = pl.concat_list("answer", "rival_answer").list.drop_nulls()
-    return _as_disputes(ordered, "suspected_wrong_label", references=references)
+    return _as_disputes(joined, "suspected_wrong_label", references=references)
 
 
-def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
+def doubtful_verdicts(problems: pl.DataFrame, doubtful: pl.DataFrame) -> pl.DataFrame:
     """Return problems with doubtful verdicts, and the compared answers."""
-    doubtful = verdicts.filter(IS_DOUBTFUL)
     line = pl.format("{} attempts: {} {} ({})", pl.col("len"), "answer", "outcome", pl.col("method"))
     lines = (
         doubtful.group_by("problem", "answer", "outcome", "method", maintain_order=True)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 
 import polars as pl
 
+from curation.publish.pages import render_template
 from curation.records import DECISION, DropReason
 
 
@@ -62,12 +64,16 @@ COMPARED = ("problem", "keep", *_SHOWN)
 
 
 def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """Return a `CHANGES` row per problem, in the new version's order, then gone ones."""
+    """Return a `CHANGES` row per problem, with whether it is ``gone``; in the new version's order, then gone ones.
+
+    Args:
+        old, new: decisions with their position ``at``.
+    """
     sides = (
-        frame.select("problem", pl.col("keep", *_SHOWN).name.prefix(prefix))
+        frame.select("problem", pl.col("keep", "at", *_SHOWN).name.prefix(prefix))
         for frame, prefix in ((new, "new_"), (old, "old_"))
     )
-    joined = next(sides).join(next(sides), on="problem", how="full", coalesce=True, maintain_order="left_right")
+    joined = next(sides).join(next(sides), on="problem", how="full", coalesce=True)
     was, now, reason = pl.col("old_keep"), pl.col("new_keep"), pl.col("new_reason")
     suspected = DropReason.SUSPECTED_WRONG_LABEL.value
     rules = {
@@ -82,7 +88,10 @@ def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
         VersionChange.LEFT_OUT: pl.lit(True),
     }
     first = pl.coalesce(*(pl.when(holds).then(pl.lit(change.value)) for change, holds in rules.items()))
-    return joined.with_columns(change=first).select(CHANGES.names()).cast(CHANGES)
+    placed = joined.with_columns(change=first, gone=pl.col("new_at").is_null(), at=pl.coalesce("new_at", "old_at"))
+    return placed.select(*(pl.col(name).cast(dtype) for name, dtype in CHANGES.items()), "gone", "at").sort(
+        "gone", "at"
+    )
 
 
 def counts(table: pl.DataFrame) -> dict[str, int]:
@@ -100,23 +109,14 @@ def changelog(version: int, made_on: str, policy: str, number: Mapping[str, int]
         number: `counts`.
         first: at least `EXAMPLES` changes of each class.
     """
-    problems = number["kept"] + number["promoted"] + number["added"]
-    lines = [f"## Version {version} ({made_on})", "", f"Judged by {policy}: {problems:,} problems.", ""]
-    lines += [f"- {change.replace('_', ' ')}: {number[change]:,}" for change in MOVED]
-    lines += [f"- unchanged: {number['kept']:,} kept, {number['left_out']:,} left out"]
-    moved = first.filter(pl.col("change").is_in(MOVED))
-    for change, part in moved.sort("change", maintain_order=True).group_by("change", maintain_order=True):
-        lines += ["", f"### {str(change[0]).replace('_', ' ').capitalize()}", ""]
-        rows = part.head(EXAMPLES).iter_rows(named=True)
-        lines += [f"- `{row['problem']}`: {_side(row, 'old')} → {_side(row, 'new')}" for row in rows]
-        if number[str(change[0])] > EXAMPLES:
-            lines.append(f"- and {number[str(change[0])] - EXAMPLES:,} more")
-    return "\n".join(lines) + "\n"
-
-
-def _side(row: Mapping[str, object], side: str) -> str:
-    rate, judged = row[f"{side}_pass_rate"], row[f"{side}_judged"]
-    if judged is None:
-        return "not there"
-    share = "nothing judged" if rate is None else f"{rate:.2f} of {judged}"
-    return f"{share} ({row[f'{side}_reason'] or 'kept'})"
+    moved = first.filter(pl.col("change").is_in(MOVED)).sort("change", maintain_order=True)
+    examples = moved.group_by("change", maintain_order=True)
+    return render_template(
+        Path(__file__).with_name("changelog.md.jinja"),
+        version=version,
+        made_on=made_on,
+        policy=policy,
+        number=number,
+        moved=MOVED,
+        examples=[(change, rows.head(EXAMPLES).to_dicts()) for (change,), rows in examples],
+    )

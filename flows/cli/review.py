@@ -23,11 +23,9 @@ from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.pipelines.run_tables import filters_of, find_id
-from flows.publish.audits import FILE as AUDIT
-from flows.publish.audits import Audit, AuditRow, read_audit
 from flows.publish.curated_set import published_verifier, published_version
 from flows.publish.debates import FILE, hold_debates, read_debates
-from flows.publish.disputes import published_queue, settle
+from flows.publish.disputes import AUDIT, Audit, AuditRow, published_queue, read_audit, settle
 from flows.publish.versions import newest_run
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, open_run, verdicts_of_people

@@ -17,7 +17,7 @@ from pydantic.json_schema import SkipJsonSchema
 from curation.config import Pick, Recipe
 from curation.config.base import ByKind
 from curation.config.mistakes import kinds_of, tables_in
-from curation.publish.cards.words import reason_words
+from curation.publish.words import reason_words
 from curation.records import ConfigError, DropReason
 from flows.cli.as_json import print_json
 from flows.run.terminal import SafeConsole

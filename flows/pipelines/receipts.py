@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version as package_version
 from pathlib import Path
@@ -24,7 +24,7 @@ from curation.records import ConfigError, SourceError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.scratch import ScratchFolder
 from curation.storage.sorted_parts import in_order, scan_table
-from curation.storage.stages import read_shard, table_files, write_parquet
+from curation.storage.stages import read_shard, write_parquet
 from flows.pipelines.planted_defects import planted_figures
 from flows.pipelines.run_tables import filters_of
 from flows.publish import receipts as set_receipts
@@ -33,16 +33,9 @@ from flows.publish.curated_set import (
     published_mark,
     published_verifier,
     renew_receipt,
-    require_published,
+    require_unaltered,
 )
-from flows.publish.receipts import (
-    OF_FILES,
-    make_receipt,
-    precision_figures,
-    stored_digests,
-    verdicts_digest,
-    with_contents,
-)
+from flows.publish.receipts import OF_FILES
 from flows.publish.versions import Version, digest_of, gather_decisions, latest, newest_run, scan_decisions
 from flows.run.pipeline import read_results, run_stage
 from flows.run.run_folder import Run, verdicts_of_people
@@ -57,17 +50,13 @@ from flows.stages.translation import TRANSLATION
 
 _MADE_ANEW = ("decisions", "curated", "public", "receipt", "stages", "history.jsonl", "metrics.jsonl", ".lock")
 _ONE = ["problem", "index"]
+_JUDGED = [*_ONE, "reference", "outcome", "answer", "answer_class"]
+_DECIDED = ["problem", "keep", "reason", "judged", "correct", "pass_rate", "policy", "published"]
 
 
 @dataclass(slots=True)
 class Verification:
-    """The result of verifying a receipt.
-
-    Args:
-        differing: a sentence per difference.
-        checked: what was recomputed, in words.
-        unchecked: what was not, with reasons.
-    """
+    """A receipt's differences as sentences; what was computed again, and what was not, with reasons."""
 
     folder: Path
     differing: list[str] = field(default_factory=list)
@@ -80,18 +69,8 @@ class Verification:
         return not self.differing
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedRun:
-    """A finished run's newest version, with its results."""
-
-    run: Run
-    version: Version
-    verifier: str
-    results: Results
-
-
-def read_published(folder: Path) -> PublishedRun:
-    """Read a finished run.
+def read_published(folder: Path) -> tuple[Run, Version, Results]:
+    """Return a finished run in the state of its newest version, with its results.
 
     Raises:
         StoreError: it has no published set.
@@ -101,8 +80,7 @@ def read_published(folder: Path) -> PublishedRun:
     if verifier is None or version is None:
         raise StoreError(f"{folder} holds no finished run yet; finish it with `goldilocks run`.")
     later = [*map(decisions_of, run.parts), *(stage for stage in PUBLISHED if stage.enabled(run))]
-    results = read_results(run, filters_of(run)).plus(*read_results(run, later, verifier))
-    return PublishedRun(run, version, verifier, results)
+    return run, version, read_results(run, filters_of(run)).plus(*read_results(run, later, verifier))
 
 
 def verify_receipt(place: Path, *, quick: bool) -> Verification:
@@ -119,7 +97,7 @@ def verify_receipt(place: Path, *, quick: bool) -> Verification:
     stated, found = receipts.read_receipt(folder), Verification(folder)
     _check_itself(stated, folder, found)
     try:
-        own = with_contents(stated, folder)
+        own = set_receipts.with_contents(stated, folder)
     except (pl.exceptions.PolarsError, OSError) as error:
         first = next(iter(str(error).splitlines()), "")
         found.differing += [*_file_sentences(stated, receipts.file_digests(folder)), f"data/ cannot be read ({first})."]
@@ -127,7 +105,7 @@ def verify_receipt(place: Path, *, quick: bool) -> Verification:
     _check_contents(stated, own, found)
     home = folder.absolute().parent
     if folder.name == "curated" and (home / "run.json").is_file():
-        _check_run(stated, read_published(home), folder, found, quick=quick)
+        _check_run(stated, home, folder, found, quick=quick)
     else:
         _check_alone(stated, own, found)
     return found
@@ -173,7 +151,7 @@ def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:
     rules = {figure.name for figure in stated.figures if figure.section == "precision"}
     here = package_version("goldilocks-rl")
     if stated.goldilocks == here:
-        computed = replace(own, figures=tuple(precision_figures()))
+        computed = replace(own, figures=tuple(set_receipts.precision_figures()))
         found.differing += receipts.differing_figures(stated, computed, rules)
         found.checked.append(f"precision of {len(rules):,} rules")
     elif rules:
@@ -188,49 +166,34 @@ def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:
     ]
 
 
-def _check_run(stated: Receipt, published: PublishedRun, folder: Path, found: Verification, *, quick: bool) -> None:
-    run, version, verifier = published.run, published.version, published.verifier
-    mark, today = published_mark(run), verifier_version(run)
+def _check_run(stated: Receipt, home: Path, folder: Path, found: Verification, *, quick: bool) -> None:
+    run, version, stored = read_published(home)
+    mark, verifier, today = published_mark(run), stored.decisions[-1].folder.name, verifier_version(run)
     if mark is not None and mark["disputed"]["said"] != review.digest(verdicts_of_people(run)):
         found.unchecked.append(
             "people's verdicts since the set was published: they are applied here, so decisions may differ; "
             "`goldilocks run` publishes them"
         )
+    measured = [figure for figure in stated.figures if figure.section not in OF_FILES and figure.value is not None]
+    is_planted = any(figure.section == "planted" for figure in measured)
     if version.origin == "run" and today == verifier:
-        if run.recipe.asks("doubtful_verdicts"):
-            found.unchecked.append("a model's votes on doubtful verdicts: those that are stored in the run's folder")
-        with _judged_again(published, found) as (results, digests):
-            _compare(stated, published, results, digests, folder, found, quick=quick)
-        return
-    why = (
-        "it is a refreshed version, of which only its folder's files are compared"
-        if version.origin != "run"
-        else f"verdicts are {verifier}'s, this Goldilocks judges by {today}; `goldilocks run` "
-        "judges by it, and `goldilocks diff` shows what changes"
-    )
-    found.unchecked.append(f"digests: attempts were not judged again, {why}")
-    digests = stored_digests(run, published.results, version)
-    digests["decisions"] = digest_of(scan_decisions(run.folder, version.number))
-    _compare(stated, published, published.results, digests, folder, found, quick=quick)
-
-
-def _compare(
-    stated: Receipt,
-    published: PublishedRun,
-    results: Results,
-    digests: Mapping[str, str],
-    folder: Path,
-    found: Verification,
-    *,
-    quick: bool,
-) -> None:
-    run, is_planted = published.run, any(f.section == "planted" and f.value is not None for f in stated.figures)
-    planted = planted_figures(run, published.results) if is_planted and not quick else None
-    computed = make_receipt(run, results, published.version, folder, digests, planted)
+        opened: AbstractContextManager[_Computed] = _judged_again(run, version, stored, found)
+    else:
+        why = (
+            "it is a refreshed version, of which only its folder's files are compared"
+            if version.origin != "run"
+            else f"verdicts are {verifier}'s, this Goldilocks judges by {today}; `goldilocks run` "
+            "judges by it, and `goldilocks diff` shows what changes"
+        )
+        found.unchecked.append(f"digests: attempts were not judged again, {why}")
+        decided = {"decisions": digest_of(scan_decisions(run.folder, version.number))}
+        opened = nullcontext((stored, set_receipts.stored_digests(run, stored, version) | decided))
+    with opened as (results, digests):
+        planted = planted_figures(run, stored) if is_planted and not quick else None
+        computed = set_receipts.make_receipt(run, results, version, folder, digests, planted)
+        found.differing += _differing_rows(folder, results[EXPORT].folder)
     names = {figure.name for figure in (*stated.figures, *computed.figures) if figure.section not in OF_FILES}
     found.differing += receipts.differing_figures(stated, computed, names)
-    found.differing += _differing_rows(folder, results[EXPORT].folder)
-    measured = [figure for figure in stated.figures if figure.section not in OF_FILES and figure.value is not None]
     training = [figure.name for figure in measured if figure.needs is Needs.TRAINING]
     found.checked.append(f"{len(measured) - len(training):,} figures, {stated.rows:,} problems")
     found.unchecked += [f"{name}: compared with the run's copy; it takes training" for name in training]
@@ -241,36 +204,44 @@ def _compare(
             found.differing.append(f"{receipts.FILE}: {name} is {old}, the run has {new}.")
 
 
+_Computed = tuple[Results, dict[str, str]]
+
+
 @contextmanager
-def _judged_again(published: PublishedRun, found: Verification) -> Iterator[tuple[Results, dict[str, str]]]:
+def _judged_again(run: Run, version: Version, published: Results, found: Verification) -> Iterator[_Computed]:
     """Judge and decide again in a temporary folder; yield the results and digests, and note what differs."""
-    run, verifier, filters = published.run, published.verifier, Results(published.results.filters)
+    if run.recipe.asks("doubtful_verdicts"):
+        found.unchecked.append("a model's votes on doubtful verdicts: those that are stored in the run's folder")
+    filters, verifier = Results(published.filters), published.decisions[-1].folder.name
     votes = [stage for part in run.parts if (stage := doubtful_verdicts_of(part)).enabled(run)]
     stored = read_results(run, [*map(attempts_of, run.parts), *votes], verifier)
     digests, judged, failed = dict[str, str](), 0, 0
     with ScratchFolder("receipt") as scratch:
         for part in run.parts:
-            place = scratch / f"verdicts of {part}"
-            for sentences, compared, broken in _verdicts_again(run, filters, stored[attempts_of(part)], place):
-                found.differing += sentences
-                judged, failed = judged + compared, failed + broken
+            place, before = scratch / f"verdicts of {part}", stored[attempts_of(part)]
+            compared, broken = _judge_again(run, filters, before, place)
+            judged, failed = judged + compared, failed + broken
+            was, now = (scan_table(folder, "verdicts") for folder in (before.folder, place))
+            found.differing += _differing("the stored verdicts", was, now, _JUDGED, _ONE)
             opinions = stored.get(doubtful_verdicts_of(part))
-            folder = place if opinions is None else opinions.folder
-            digests[f"verdicts.{part}"] = verdicts_digest(scan_table(folder, "verdicts"))
+            final = now if opinions is None else scan_table(opinions.folder, "verdicts")
+            digests[f"verdicts.{part}"] = set_receipts.verdicts_digest(final)
         beside = replace(run, folder=_linked(run, scratch))
         results = filters.plus(*stored)
         for part in run.parts:
             results = results.plus(run_stage(decisions_of(part), beside, results))
         additions = [stage for stage in (TRANSLATION, VARIANTS) if stage.enabled(run)]
         results = results.plus(*read_results(run, additions))  # as they are: no model is asked
-        exported = run_stage(EXPORT, beside, results)
-        table = gather_decisions(results.decisions[-1], exported, measured_on(run, run.parts[-1], verifier))
-        found.differing += _differing_decisions(scan_decisions(run.folder, published.version.number), table)
+        results = results.plus(run_stage(EXPORT, beside, results))
+        last = results.decisions[-1]
+        table = gather_decisions(last, results[EXPORT], measured_on(run, run.parts[-1], verifier))
+        stated = scan_decisions(run.folder, version.number)
+        found.differing += _differing("the version", stated, table, _DECIDED)
         digests["decisions"] = digest_of(table)
         left = f", {failed:,} on which the verifier failed left out" if failed else ""
-        decided = sum(shard_counts(results.decisions[-1].folder, "decisions"))
+        decided = sum(shard_counts(last.folder, "decisions"))
         found.checked.append(f"{judged:,} verdicts{left}, {decided:,} decisions")
-        yield results.plus(exported), digests
+        yield results, digests
 
 
 def _linked(run: Run, folder: Path) -> Path:
@@ -282,14 +253,12 @@ def _linked(run: Run, folder: Path) -> Path:
     return folder
 
 
-def _verdicts_again(
-    run: Run, filters: Results, stored: StageResult, place: Path
-) -> Iterator[tuple[list[str], int, int]]:
-    """Write new verdicts; yield changes as sentences, and numbers of compared and failed ones, by shard.
+def _judge_again(run: Run, filters: Results, stored: StageResult, place: Path) -> tuple[int, int]:
+    """Write new verdicts on the stored attempts, and return how many were judged, and how many are as stored.
 
-    A failed verdict excludes its problem, as answer classes are numbered otherwise.
+    A failed verdict leaves its problem's as stored, as answer classes are numbered otherwise.
     """
-    store, problems = attempt_store(run, stored), filters.problems.folder
+    store, problems, judged, failed = attempt_store(run, stored), filters.problems.folder, 0, 0
     with open_judge(run) as judge:
         for index in range(len(shard_counts(problems))):
             frame = read_shard(problems, "kept", index)
@@ -297,72 +266,43 @@ def _verdicts_again(
             rows = store.read(frame["id"].to_list()).join(before, on=_ONE, how="semi", maintain_order="left")
             after = judge_rows(judge, frame, rows)
             failing = pl.concat([side.filter(has_failed()).select("problem") for side in (before, after)])
-            was, now = (side.join(failing, on="problem", how="anti") for side in (before, after))
+            now = after.join(failing, on="problem", how="anti")
             kept = before.join(failing, on="problem", how="semi").select(after.columns)
             write_parquet(place / "verdicts" / f"{index:05}.parquet", pl.concat([now, kept]))
-            columns = ("reference", "outcome", "answer", "answer_class")
-            sentences = []
-            for row in _changed(was, now, _ONE, columns):
-                comes = "is not in the store" if row["verifier_now"] is None else f"comes out {_verdict(row, '_now')}"
-                sentences.append(
-                    f"problem {row['problem']}, attempt {row['index']}: was judged {_verdict(row, '')}, {comes}."
-                )
-            yield sentences, now.height, kept.height
-
-
-def _changed(
-    was: pl.DataFrame, now: pl.DataFrame, keys: Sequence[str], columns: Sequence[str]
-) -> Iterator[dict[str, Any]]:
-    """Yield the rows of which a column differs, with the new values as ``NAME_now``."""
-    both = was.join(now, on=keys, how="full", coalesce=True, suffix="_now").sort(keys)
-    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_now")) for name in columns)
-    return both.filter(differs).iter_rows(named=True)
-
-
-def _verdict(row: Mapping[str, object], side: str) -> str:
-    answer, reference = row[f"answer{side}"], row[f"reference{side}"]
-    given = "no answer" if answer is None else f"answer {_short(answer)}"
-    return f"{row[f'outcome{side}']} ({given}" + (f" against {_short(reference)})" if reference else ")")
-
-
-def _differing_decisions(stored: pl.LazyFrame, table: pl.LazyFrame) -> Iterator[str]:
-    columns = ("keep", "reason", "judged", "correct", "pass_rate", "policy", "published")
-    for was, now in in_order(*(side.select("problem", *columns) for side in (stored, table))):
-        for row in _changed(was, now, ["problem"], columns):
-            stated, comes_out = _decision(row, ""), _decision(row, "_now")
-            yield f"problem {row['problem']}: the version says {stated}, {comes_out} comes out."
-
-
-def _decision(row: Mapping[str, object], side: str) -> str:
-    if row[f"keep{side}"] is None:
-        return "nothing"
-    word = "kept" if row[f"published{side}"] else (row[f"reason{side}"] or "over_quota")
-    return f"{word} with {row[f'correct{side}']} of {row[f'judged{side}']} correct"
+            judged, failed = judged + now.height, failed + kept.height
+    return judged, failed
 
 
 def _differing_rows(folder: Path, exported: Path) -> Iterator[str]:
-    files = sorted((folder / "data").glob("train-*.parquet"))
-    if receipts.column_digests(table_files(exported, "kept")) == receipts.column_digests(files):
-        return  # one pass; the comparison by id takes one for each slice
-    rows = pl.scan_parquet(files, glob=False)
-    here, wanted = rows.collect_schema().names(), scan_table(exported, "kept")
-    if not wanted.collect_schema().names():
-        wanted = rows.clear()
-    columns = [name for name in wanted.collect_schema().names() if name in here and name != "id"]
-    tables = (
-        table.select(pl.col("id").alias("problem"), pl.lit(True).alias("is"), *columns) for table in (wanted, rows)
-    )
-    for ours, theirs in in_order(*tables):
-        for row in _changed(ours, theirs, ["problem"], ["is", *columns]):
-            if row["is_now"] is None:
-                yield f"problem {row['problem']} is missing from the set."
-            elif row["is"] is None:
-                yield f"problem {row['problem']} is in the set, and the run does not export it."
+    rows = pl.scan_parquet(sorted((folder / "data").glob("train-*.parquet")), glob=False).rename({"id": "problem"})
+    wanted = scan_table(exported, "kept").rename({"id": "problem"}, strict=False)
+    here, columns = (table.collect_schema().names() for table in (rows, wanted))
+    yield from _differing("the set", rows, wanted, [name for name in columns or here if name in here])
+
+
+def _differing(
+    what: str, stated: pl.LazyFrame, computed: pl.LazyFrame, columns: Sequence[str], by: Sequence[str] = ("problem",)
+) -> Iterator[str]:
+    """Yield a sentence for each row that one table lacks, or in which columns differ; a table may have no columns."""
+    given = [table for table in (stated, computed) if table.collect_schema().names()]
+    if not given:
+        return
+    sides = (table if table.collect_schema().names() else given[0].clear() for table in (stated, computed))
+    marked = (table.select(*columns, here=pl.lit(True)) for table in sides)
+    for was, now in in_order(*marked, by=by):
+        both = was.join(now, on=by, how="full", coalesce=True, suffix="_now").sort(by)
+        pairs = {name: f"{name}_now" for name in (*columns, "here") if name not in by}
+        differs = pl.any_horizontal(pl.col(old).ne_missing(pl.col(new)) for old, new in pairs.items())
+        for row in both.filter(differs).iter_rows(named=True):
+            where = ", ".join(f"{'attempt' if name == 'index' else name} {row[name]}" for name in by)
+            if row["here"] is None:
+                yield f"{where} is missing from {what}."
+            elif row["here_now"] is None:
+                yield f"{where} is in {what}, and does not come out."
             else:
-                for column in columns:
-                    if (there := row[f"{column}_now"]) != row[column]:
-                        stated = f"{column} is {_short(there)}, the run exports {_short(row[column])}"
-                        yield f"problem {row['problem']}: {stated}."
+                moved = (name for name, new in pairs.items() if row[name] != row[new])
+                changes = (f"{name} is {_short(row[name])}, {_short(row[pairs[name]])} comes out" for name in moved)
+                yield f"{where}: {'; '.join(changes)}."
 
 
 def _short(value: object) -> str:
@@ -377,11 +317,10 @@ def measure_receipt(folder: Path, ablation: Path | None = None) -> Receipt:
         ConfigError: the ablation is not of this set.
     """
     with lock_folder(folder.absolute()):
-        published = read_published(folder)
-        run, version, results = published.run, published.version, published.results
-        require_published(run)
+        run, version, results = read_published(folder)
+        require_unaltered(run.folder / "curated", receipts.LEFT_OUT)
         if ablation is not None:
-            figures = ablation_figures(ablation, published)
+            figures = ablation_figures(ablation, run)
             about = {"version": version.number, "decisions": version.digest}
             set_receipts.keep_figures(run.folder, set_receipts.COUNTERFACTUAL, figures, **about)
         if not set_receipts.planted_figures(run, results):
@@ -392,7 +331,7 @@ def measure_receipt(folder: Path, ablation: Path | None = None) -> Receipt:
         return receipts.read_receipt(run.folder / "curated")
 
 
-def ablation_figures(folder: Path, published: PublishedRun) -> list[Figure]:
+def ablation_figures(folder: Path, made: Run) -> list[Figure]:
     """Return how training on the set differs from training on other rows, by bench.
 
     Args:
@@ -405,7 +344,7 @@ def ablation_figures(folder: Path, published: PublishedRun) -> list[Figure]:
         raise SourceError(f"--ablation {folder}: holds no ablation (no ablation.json); `goldilocks ablate`.") from error
     except (ValueError, KeyError, TypeError) as error:
         raise SourceError(f"{path} is damaged ({error}); the same `goldilocks ablate` writes it again.") from error
-    curated, trained = (published.run.folder / "curated").resolve(), set[Path]()
+    curated, trained = (made.folder / "curated").resolve(), set[Path]()
     for run in sorted((folder / "runs").glob("curated-seed-*")):
         recipe, home = read_run(run)
         trained |= {published_folder(home / place).resolve() for place in getattr(recipe.data, "folders", ())}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -259,45 +259,34 @@ def _met_counts(parts: RefreshParts) -> pl.DataFrame:
     return pl.concat(met if tried >= FEW else [part.counts for part in parts])
 
 
-@dataclass(frozen=True, slots=True)
-class LevelChoice:
-    """A refresh's choice for a level; ``reserve`` counts unmeasured rows before the draw."""
-
-    source: str
-    level: int
-    expected: float
-    status: str
-    drawn: int
-    reserve: int
-
-    @property
-    def sentence(self) -> str:
-        """Return the choice in words."""
-        what = f"{self.drawn} of {self.reserve} rows in reserve drawn" if self.status == DRAWN else self.status
-        return f"{self.source}, level {self.level}: expected pass rate {self.expected:.2f}, {what}"
-
-
 def drawn_levels(parts: RefreshParts, anchor: AnchorResult | None, band: Band) -> pl.DataFrame:
-    """Return the rows drawn of sources with a reserve as `REFRESH_CHOICE`, and write the levels' choices."""
-    made = {source.name: source for source in parts.run.recipe.read_sources if source.is_made}
-    names = [name for name, how in made.items() if how.reserve_per_level]
-    if not names:
+    """Return the rows drawn of sources with a reserve as `REFRESH_CHOICE`, and write the levels' choices.
+
+    A choice has ``source``, ``level``, ``expected`` pass rate, ``status``, and rows ``drawn`` and in ``reserve``.
+    """
+    made = [source for source in parts.run.recipe.read_sources if source.is_made and source.reserve_per_level]
+    sizes = {source.name: source.rows_per_level for source in made}
+    if not sizes:
         return REFRESH_CHOICE.to_frame()
-    rows = pl.concat([_rows_of_levels(parts, index, names, anchor) for index in range(len(parts))])
-    choices, drawn = [], [REFRESH_CHOICE.to_frame()]
-    for (source, level), own in rows.sort("seed").group_by("source", "level", maintain_order=True):
-        waiting, rates = own.filter("waits"), own["rate"].drop_nulls().to_list()
-        rates += own["expected"].drop_nulls().head(1).to_list()
-        expected = sum(rates) / max(1, len(rates))
-        status = DRAWN if expected * band.attempts >= band.min_correct else WAITS
-        status = RETIRED if expected > band.max_pass_rate else status
-        taken = waiting.head(made[source].rows_per_level if status == DRAWN else 0)
-        choices.append(LevelChoice(source, level, round(expected, 4), status, taken.height, waiting.height))
-        drawn.append(taken.select("problem", why=pl.lit(RefreshCause.DRAWN.value)))
-    choices.sort(key=lambda choice: (choice.source, choice.level))
-    if choices:
-        write_json(parts.run.place / LEVELS, {"levels": [asdict(choice) for choice in choices]})
-    return pl.concat(drawn)
+    of_shards = [_rows_of_levels(parts, index, list(sizes), anchor) for index in range(len(parts))]
+    rows, level = pl.concat(of_shards).sort("seed"), ["source", "level"]
+    foreseen, expected = pl.col("expected").drop_nulls().first(), pl.col("expected")
+    total = pl.col("rate").sum() + foreseen.fill_null(0.0)
+    known = pl.col("rate").count() + foreseen.is_not_null().cast(pl.UInt32)
+    size = pl.col("source").replace_strict(sizes, return_dtype=pl.UInt32)
+    is_reachable = pl.when(expected * band.attempts >= band.min_correct).then(pl.lit(DRAWN)).otherwise(pl.lit(WAITS))
+    choices = (
+        rows.group_by(level)
+        .agg(expected=total / pl.max_horizontal(known, 1), reserve=pl.col("waits").sum())
+        .with_columns(status=pl.when(expected > band.max_pass_rate).then(pl.lit(RETIRED)).otherwise(is_reachable))
+        .with_columns(drawn=pl.when(status=DRAWN).then(pl.min_horizontal("reserve", size)).otherwise(0))
+        .select(*level, expected.round(4), "status", "drawn", "reserve")
+        .sort(level)
+    )
+    write_json(parts.run.place / LEVELS, {"levels": choices.to_dicts()})
+    waiting = rows.filter("waits").join(choices.select(*level, "drawn"), on=level, maintain_order="left")
+    taken = waiting.filter(pl.int_range(pl.len()).over(level) < pl.col("drawn"))
+    return taken.select("problem", why=pl.lit(RefreshCause.DRAWN.value))
 
 
 def _rows_of_levels(parts: RefreshParts, index: int, made: list[str], anchor: AnchorResult | None) -> pl.DataFrame:
@@ -330,8 +319,8 @@ ANCHOR = "anchor"  # in a version's folder: the anchor's problems, attempts and 
 
 _STORED = tuple(name for name in versions.KEPT.names() if name != "published")
 
-OfShard = Callable[[int, pl.Series], pl.DataFrame]
-"""Returns rows by problem, from a shard's number and its problems."""
+Selection = tuple[pl.DataFrame, pl.DataFrame | None]
+"""A shard's chosen problems (`REFRESH_CHOICE`), and their stopping priors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +337,7 @@ class RefreshResult:
     cost: Mapping[str, int]
     is_repeated: bool = False
     anchor: AnchorResult | None = None
-    levels: tuple[LevelChoice, ...] = ()
+    levels: tuple[Mapping[str, Any], ...] = ()
 
 
 class NotPublishedError(PolicyError):
@@ -393,7 +382,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept:
             if is_weak and not accept:
                 raise NotPublishedError(_refusal(parts, "is far weaker than the policy before it", anchor))
             selected = _choose_problems(parts, original, attempts, anchor)
-            levels = tuple(LevelChoice(**choice) for choice in (read_json(run.place / LEVELS) or {}).get("levels", ()))
+            levels = tuple((read_json(run.place / LEVELS) or {}).get("levels", ()))
             if not selected.manifest.kept:
                 return RefreshResult(newest, False, {}, {}, anchor=anchor, levels=levels)
             _cancel_retries(original, results)
@@ -445,8 +434,7 @@ def _measure_anchor(parts: RefreshParts) -> AnchorResult | None:
     run = replace(parts.run, place=parts.run.place / ANCHOR)
     base = stopping_rule(difficulty_stage(run.recipe, run.parts[-1]))
     exact = exact_priors(chosen["problem"].to_list())
-    priors: OfShard | None = (lambda _shard, names: _on(names, exact)) if base.foresees else None
-    selected = _select(run, parts, None, lambda _shard, _names: chosen, priors)
+    selected = _select(run, parts, None, lambda _shard, names: (chosen, _on(names, exact) if base.foresees else None))
     own, rule = [PASS_RATE.to_frame().select(COUNTS)], base.given({}, error_rate=0.0)
     attempts: dict[str, list[AttemptOutcome]] = {}
     for judged in _judged_shards(run, _judge(run, selected), parts.policy):
@@ -478,25 +466,24 @@ def _choose_problems(
     """Choose the problems to judge again, with reasons, as a stage."""
     recipe, number = parts.run.recipe, parts.newest.number + 1
     stage = difficulty_stage(recipe, parts.run.parts[-1])
-    holds = anchor is not None and anchor.forecast.replay.holds  # the anchor confirms the priors
+    trusted = anchor if anchor is not None and anchor.forecast.replay.holds else None  # its priors are confirmed
     judged = REFRESH_CHOICE.to_frame() if anchor is None else _anchor_of(parts)  # its problems are judged already
-    threshold = anchor.forecast.threshold if anchor is not None and holds else recipe.refresh.change_probability
+    threshold = recipe.refresh.change_probability if trusted is None else trusted.forecast.threshold
     from_levels = drawn_levels(parts, anchor, difficulty_stage(original.recipe, parts.run.parts[-1]).band)
     exact, counted = exact_priors(judged["problem"].to_list()), trained_counts(parts.all_trained)
+    has_priors = trusted is not None or (anchor is not None and stopping_rule(stage).foresees)
 
-    def chosen(shard: int, names: pl.Series) -> pl.DataFrame:
+    def choose(shard: int, names: pl.Series) -> Selection:
         sides = anchor.forecast.sides_of(shard) if anchor is not None else None
         decisions = parts.decisions(shard)
         uncertain = uncertain_of_part(decisions, counted, stage.band, threshold, number, parts.policy, sides)
-        return pl.concat([judged, uncertain.join(judged, on="problem", how="anti"), _on(names, from_levels)])
+        rows = pl.concat([judged, uncertain.join(judged, on="problem", how="anti"), _on(names, from_levels)])
+        priors = [_on(names, exact)]
+        if trusted is not None:
+            priors.append(trusted.forecast.priors_of(shard).join(exact, on="problem", how="anti"))
+        return rows, pl.concat(priors) if has_priors else None
 
-    def priors(shard: int, names: pl.Series) -> pl.DataFrame:
-        if anchor is None or not holds:
-            return _on(names, exact)
-        return pl.concat([_on(names, exact), anchor.forecast.priors_of(shard).join(exact, on="problem", how="anti")])
-
-    has_priors = anchor is not None and (holds or stopping_rule(stage).foresees)
-    return _select(parts.run, parts, attempts, chosen, priors if has_priors else None)
+    return _select(parts.run, parts, attempts, choose)
 
 
 def _on(names: pl.Series, rows: pl.DataFrame) -> pl.DataFrame:
@@ -504,26 +491,25 @@ def _on(names: pl.Series, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _select(
-    run: RefreshedRun, parts: RefreshParts, attempts: Path | None, chosen: OfShard, priors: OfShard | None
+    run: RefreshedRun, parts: RefreshParts, attempts: Path | None, choose: Callable[[int, pl.Series], Selection]
 ) -> StageResult:
     """Run the stage that keeps the chosen problems, with reasons and priors."""
 
-    def choose(job: StageRun) -> StageResult:
+    def select(job: StageRun) -> StageResult:
         def work(index: int) -> Shard:
             whole = read_shard(job.problems.folder, "kept", index)
-            selection = chosen(index, whole["id"])
-            frame = whole.join(selection, left_on="id", right_on="problem", how="inner", maintain_order="left")
+            chosen, priors = choose(index, whole["id"])
+            frame = whole.join(chosen, left_on="id", right_on="problem", how="inner", maintain_order="left")
             names = frame.select(problem="id")
             tables = {"kept": frame.drop("why"), "why": names.with_columns(frame["why"])}
             if priors is not None:
-                of_shard = priors(index, whole["id"])
-                tables["priors"] = names.join(of_shard, on="problem", how="inner", maintain_order="left")
+                tables["priors"] = names.join(priors, on="problem", how="inner", maintain_order="left")
             return Shard(frame.height, tables)
 
         return job.shard_by_shard(_selection_folder(run, parts, attempts), work, is_whole=False)
 
     place = str((run.place / CHOSEN).relative_to(run.folder))
-    return run_stage(Stage(name=CHOSEN, title=CHOSEN, folder=place, work=choose), run, parts.results)
+    return run_stage(Stage(name=CHOSEN, title=CHOSEN, folder=place, work=select), run, parts.results)
 
 
 def _selection_folder(run: RefreshedRun, parts: RefreshParts, attempts: Path | None) -> StageFolder:
@@ -615,7 +601,10 @@ def summarise_refresh(result: RefreshResult) -> list[str]:
     if result.is_repeated:
         return [f"judged already with this policy, so nothing was done: {summary(result.version)}"]
     shown = result.anchor.lines if result.anchor is not None else []
-    shown = [*shown, *(choice.sentence for choice in result.levels)]
+    for level in result.levels:
+        is_drawn = level["status"] == DRAWN
+        what = f"{level['drawn']} of {level['reserve']} rows in reserve drawn" if is_drawn else level["status"]
+        shown.append(f"{level['source']}, level {level['level']}: expected pass rate {level['expected']:.2f}, {what}")
     if not result.chosen:
         return [*shown, f"nothing has become uncertain: {summary(result.version)}"]
     reasons = ", ".join(f"{name} {count:,}" for name, count in sorted(result.chosen.items()))

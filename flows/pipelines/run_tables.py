@@ -11,11 +11,12 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from curation.difficulty.planning import StagePlan, short_number
+from curation.publish.review import dispute_counts
 from curation.records import ATTEMPT, StoreError
 from curation.storage.stages import read_manifest
 from flows.pipelines.by_recipe import pipeline_of
 from flows.publish.curated_set import published_verifier
-from flows.publish.disputes import published_counts
+from flows.publish.disputes import published_queue
 from flows.publish.versions import Version, latest, newest_run, scan_decisions, stored_versions, summary
 from flows.run import retries
 from flows.run.history import last_command, last_lines
@@ -39,7 +40,8 @@ def status_table(folder: Path, *, with_lines: bool = True) -> dict[str, Any]:
         return {"kind": "training", "folder": str(folder.absolute()), "lines": list(training_lines(folder))}
     run = newest_run(folder.absolute())
     version, verifier = latest(run.folder), verifier_of(run)
-    stages, disputed = status(run, pipeline_of(run.recipe), verifier), published_counts(run)
+    stages, queue = status(run, pipeline_of(run.recipe), verifier), published_queue(run)
+    disputed = {} if queue is None else dispute_counts(queue)
     questions = list(question_lines(run, verifier))
     return {
         "kind": "curation",

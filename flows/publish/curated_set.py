@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
@@ -90,7 +90,8 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     filters, decided, exported = results.filters, results.decisions, results[EXPORT]
     target = run.folder / "curated"
     restore(run.folder)
-    asked = how_asked(run)
+    policy = stage_model(run.recipe, run.parts[-1])
+    asked = asked_by(policy, run.recipe.verify.response_format) if isinstance(policy, LiveModel) else None
     made_from = {
         EXPORT.name: exported.manifest.digest,
         "dropped": [result.manifest.digest for result in (*filters, *decided)],
@@ -125,7 +126,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     disputes.write_disputes(queue, staging / "disputed")
     facts = card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run))
     card.write_card(facts, staging)
-    text = card.attribution(facts.pretty_name, facts.license, facts.curated, _origins(run, results))
+    text = card.attribution(facts.pretty_name, facts.license, facts.curated, list(_origins(run, results)))
     atomic_write(staging / "ATTRIBUTION.md", text)
     if asked is not None:
         atomic_write(staging / ASKED, asked)
@@ -141,39 +142,18 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     return target
 
 
-def _origins(run: Run, results: Results) -> list[card.Origin]:
-    states, origins = read_states(results[SOURCES].folder), []
+def _origins(run: Run, results: Results) -> Iterator[tuple[str, str, str | None]]:
+    states = read_states(results[SOURCES].folder)
     for source in run.recipe.sources:
         held = states.get(source.name, {})
-        place = public_url(source.url or source.path)
-        origins.append(card.Origin(source.name, place, held.get("commit") or source.revision))
-        if source.join is not None:
-            name, state = f"{source.name}, joined with", held.get("joined_commit") or source.join.revision
-            origins.append(card.Origin(name, public_url(source.join.path), state))
-    return origins
+        yield source.name, public_url(source.url or source.path), held.get("commit") or source.revision
+        if (join := source.join) is not None:
+            yield f"{source.name}, joined with", public_url(join.path), held.get("joined_commit") or join.revision
 
 
 def _finish(run: Run, version: versions.Version, results: Results, folder: Path, made_from: dict[str, Any]) -> None:
     receipts.write_receipt(receipts.make_receipt(run, results, version, folder), folder)
     write_mark(folder, made_from)
-
-
-def require_published(run: Run) -> dict[str, Any]:
-    """Return the published set's mark, if all files but the receipt are what was published.
-
-    Raises:
-        StoreError: a file has changed.
-    """
-    target = run.folder / "curated"
-    mark = published_mark(run)
-    others = [MARK] if mark is None else [name for name in altered_files(target, mark) if name not in LEFT_OUT]
-    if mark is None or others:
-        named = ", ".join(others[:3])
-        raise StoreError(
-            f"{target}: {named} is not what was published, so no receipt is written for it; `goldilocks "
-            "verify receipt` prints what differs, and without the folder `goldilocks run` publishes it again."
-        )
-    return mark
 
 
 def renew_receipt(run: Run, version: versions.Version, results: Results) -> None:
@@ -182,8 +162,9 @@ def renew_receipt(run: Run, version: versions.Version, results: Results) -> None
     Raises:
         StoreError: another file of the set has changed.
     """
-    target, mark = run.folder / "curated", require_published(run)
-    made_from = {name: value for name, value in mark.items() if name != "files"}
+    target = run.folder / "curated"
+    require_unaltered(target, LEFT_OUT)
+    made_from = {name: value for name, value in (read_mark(target) or {}).items() if name != "files"}
     _finish(run, version, results, target, {**made_from, "receipt": receipts.made_from(run, results)})
     mirroring.copy(run)
 
@@ -219,12 +200,6 @@ def recipe_text(run: Run) -> str:
 def published_folder(place: Path) -> Path:
     """Return the set's folder, given it or its run's."""
     return place / "curated" if (place / "curated" / "data").is_dir() else place
-
-
-def how_asked(run: Run) -> str | None:
-    """Return how the last stage's policy was asked; None for recorded attempts."""
-    policy = stage_model(run.recipe, run.parts[-1])
-    return asked_by(policy, run.recipe.verify.response_format) if isinstance(policy, LiveModel) else None
 
 
 def is_published(run: Run) -> bool:
@@ -279,14 +254,15 @@ def altered_files(folder: Path, mark: Mapping[str, Any]) -> list[str]:
     return sorted(name for name in {*stated, *here} if stated.get(name) != here.get(name))
 
 
-def require_unaltered(folder: Path) -> None:
-    """Refuse a set with a mark whose files have changed.
+def require_unaltered(folder: Path, ignored: Collection[str] = ()) -> None:
+    """Refuse a set with a mark whose files, without the ignored ones, have changed.
 
     Raises:
         StoreError: a file has changed, or the mark is damaged.
     """
     mark = read_mark(folder)
-    if mark is not None and (others := altered_files(folder, mark)):
+    others = [name for name in altered_files(folder, mark) if name not in ignored] if mark is not None else []
+    if others:
         raise StoreError(
             f"{folder / others[0]} is not what was published (its hash differs); `goldilocks run` writes the set again."
         )

@@ -5,21 +5,24 @@ A verdict in DIR/review.jsonl removes a problem from this queue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+from pydantic import TypeAdapter
 
 from curation.filters.statements.cleaning import without_layout
 from curation.publish import review
-from curation.records import ConfigError, DropReason
+from curation.publish.audit import AuditStratum
+from curation.publish.receipts import first_fault
+from curation.records import ConfigError, DropReason, StoreError
 from curation.storage.locks import lock_folder
-from curation.storage.stages import read_shard, read_table, write_parquet
+from curation.storage.stages import read_table, write_parquet
 from curation.verify.math_judge import Judge
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.run.stage import Results, Stage, StageResult, rows_of, shard_counts
+from flows.run.stage import Results, Stage, StageResult, rows_of
 from flows.stages.decisions import deciding_shards
 from flows.stages.dedup import EXACT_DEDUP, NEAR_DEDUP
 from flows.stages.judging import open_judge
@@ -28,6 +31,8 @@ from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES
 
 VERSION = "disputes@1"
+
+AUDIT = "audit.json"
 
 
 def find_disputes(run: Run, results: Results) -> pl.DataFrame:
@@ -43,25 +48,18 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     if (checked := results.get(REFERENCES)) is not None:
         unproven = dropped(REFERENCES, DropReason.UNPROVEN_REWRITING)
         parts.append(review.unproven_rewritings(unproven.with_columns(rewritten=without_layout(unproven["answer"]))))
-    finders: list[Callable[[pl.DataFrame], pl.DataFrame]] = []
-    queue_above = run.recipe.labels.queue_above
     with deciding_shards(run, results) as shards:
-        labels = None if shards is None else shards.table(pl.col("wrong_label") >= queue_above)
-    if labels is not None:
-        finders.append(partial(review.doubted_labels, labels=labels, queue_above=queue_above))
-    else:
+        labels = None if shards is None else shards.table(pl.col("wrong_label") >= run.recipe.labels.queue_above)
+    if labels is None:
         suspected = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL
-        decisions = read_table(results.decisions[-1].folder, "decisions", where=suspected)
-        finders.append(partial(review.wrong_labels, decisions=decisions))
-    if (verdicts := _verdicts(run, results)) is not None:
-        doubtful = read_table(verdicts.folder, "verdicts", where=review.IS_DOUBTFUL)
-        finders.append(partial(review.doubtful_verdicts, verdicts=doubtful))
-    found: list[list[pl.DataFrame]] = [[] for _ in finders]
-    for shard in range(len(shard_counts(results.problems.folder))):
-        problems = read_shard(results.problems.folder, "kept", shard)
-        for frames, find in zip(found, finders, strict=True):
-            frames.append(find(problems))
-    parts += [pl.concat(frames) for frames in found if frames]
+        labels = read_table(results.decisions[-1].folder, "decisions", where=suspected)
+        labels = labels.rename({"top_wrong_answer": "rival_answer"}, strict=False)
+    verdicts = _verdicts(run, results)
+    doubtful = read_table(verdicts.folder, "verdicts", where=review.IS_DOUBTFUL) if verdicts else pl.DataFrame()
+    for table, as_disputes in ((labels, review.wrong_labels), (doubtful, review.doubtful_verdicts)):
+        if table.height:
+            is_named = pl.col("id").is_in(table["problem"].unique().implode())
+            parts.append(as_disputes(read_table(results.problems.folder, "kept", where=is_named), table))
     queue = review.dispute_queue(parts, verdicts_of_people(run))
     if checked is None:
         return queue
@@ -91,12 +89,6 @@ def write_disputes(queue: pl.DataFrame, folder: Path) -> None:
     """Write the queue as Parquet and JSON lines."""
     write_parquet(folder / "disputed-00000-of-00001.parquet", queue)
     queue.write_ndjson(folder / "disputed.jsonl")
-
-
-def published_counts(run: Run) -> dict[str, int]:
-    """Count the published set's disputes by kind."""
-    published = published_queue(run)
-    return review.dispute_counts(published) if published is not None else {}
 
 
 def published_queue(run: Run) -> pl.DataFrame | None:
@@ -135,3 +127,45 @@ def take_back(run: Run, problem: str, reviewer: str | None) -> None:
     """
     with lock_folder(run.folder):
         review.undo_verdict(run.folder, problem, reviewer)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """A row's statement and reference as drawn."""
+
+    statement: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The rows that `goldilocks review --audit` drew; rejected problems and corrected references count as wrong."""
+
+    size: int
+    version: int | None
+    strata: tuple[AuditStratum, ...]
+    rows: dict[str, AuditRow]
+
+    def wrong_labels(self, verdicts: review.ReviewVerdicts) -> dict[str, bool]:
+        """Return whether each drawn row with a verdict had a wrong label."""
+        return {
+            name: (answer := verdicts[name].answer) is None or answer != row.reference
+            for name, row in self.rows.items()
+            if name in verdicts
+        }
+
+
+def read_audit(folder: Path) -> Audit | None:
+    """Return the draw in a run's folder, or None.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    path = folder / AUDIT
+    try:
+        return TypeAdapter(Audit).validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        why = first_fault(error)
+        raise StoreError(f"{path} is damaged ({why}); remove it, and the rows are drawn again.") from error

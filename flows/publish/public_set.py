@@ -8,7 +8,6 @@ left out.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import tomllib
@@ -19,6 +18,8 @@ from pathlib import Path
 
 import polars as pl
 
+from curation.publish.cards.card import rows_digest
+from curation.publish.pages import render_template
 from curation.publish.withheld import MADE, PLACE, WITHHELD, is_withheld, restore_texts, source_texts, withhold_texts
 from curation.records import PROBLEM, SourceError
 from curation.storage.stages import atomic_write, read_table, write_parquet
@@ -34,8 +35,8 @@ from flows.stages.sources import SOURCES, read_again
 FOLDER, DIGESTS, RECIPE = "public", "withheld/digests.parquet", "withheld/recipe.toml"
 TABLES = ("data", "dropped")
 BESIDE = (TESTS_TABLE, JUDGING_TABLE)
-_STATE = re.compile(r"(?m)^(  description: rows )([0-9a-f]+)(?:, texts \w+)?$")
-"""The card's state of the files, by which `datasets` distinguishes sets."""
+_STATE = re.compile(r"(?m)^(  description: rows ).+$")
+"""The card's hash of the rows, by which `datasets` distinguishes sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +74,7 @@ def _leave_out(aside: Path, failing: Mapping[str, str]) -> None:
         f"\n## Rows Left Out\n\n{len(failing):,} problems fail their proof and are not here. The reference of a "
         f"problem must earn a reward; an empty answer and a near miss must not.\n{named}\n"
     )
-    card = (aside / "README.md").read_text(encoding="utf-8")
-    if (state := _STATE.search(card)) is not None:  # other rows have another hash
-        rows = hashlib.blake2b(f"{state[2]} {sorted(failing)}".encode(), digest_size=8).hexdigest()
-        card = _STATE.sub(rf"\g<1>{rows}", card, count=1)
-    atomic_write(aside / "README.md", card + section)
+    _write_card(aside, _card(aside) + section)
 
 
 def _leave_undisputed(aside: Path, problems: Collection[str]) -> None:
@@ -133,8 +130,7 @@ def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
         filled, missing = restore_texts(table, rows.rename({"problem": "id"} if table in BESIDE else {}), notes, texts)
         write_parquet(path, filled.rename({"id": "problem"} if table in BESIDE else {}))
         absent.append(missing)
-    card = folder / "README.md"
-    atomic_write(card, _STATE.sub(r"\1\2, texts restored", card.read_text(encoding="utf-8"), count=1))
+    _write_card(folder, _card(folder))
     renew_contents(folder)
     renew_mark(folder)
     gone = pl.concat(absent).select(PLACE).unique(maintain_order=True)
@@ -227,17 +223,22 @@ def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.
 
 def _add_section(folder: Path, notes: pl.DataFrame, left_out: Mapping[str, int], *, is_code: bool) -> None:
     counts = Counter(notes.select("table", "source", "row").unique()["table"])
-    rows_left = sum(left_out[table] for table in TABLES)
-    left = f" {rows_left:,} more, whose statement or answer is not their source's, were left out." if rows_left else ""
-    if is_code:
-        left += " Their given tests and checkers are withheld, too; tests that were made for the set are here."
-        left += f" {left_out[TESTS_TABLE]:,} given tests that are not in their source as they are were left out."
-    section = (
-        f"\n## Withheld Texts\n\nThe licences of some sources forbid publishing their texts. {counts['data']:,} "
-        f"problems and {counts['dropped']:,} dropped rows are here with id, source, row, licence and measurements, "
-        f"and without their texts and evidence.{left} `goldilocks publish DIR --restore` reads the sources again by "
-        f"`{RECIPE}`, restores the texts, and checks each by its digest.\n"
+    section = render_template(
+        Path(__file__).with_name("withheld.md.jinja"),
+        problems=counts["data"],
+        dropped=counts["dropped"],
+        rows_left=sum(left_out[table] for table in TABLES),
+        tests_left=left_out[TESTS_TABLE],
+        is_code=is_code,
+        recipe=RECIPE,
     )
-    card = folder / "README.md"
-    text = re.sub(r"(?s)\n## Examples\n.*?(?=\n## |\Z)", "", card.read_text(encoding="utf-8"), count=1)
-    atomic_write(card, _STATE.sub(r"\1\2, texts withheld", text, count=1) + section)
+    _write_card(folder, re.sub(r"(?s)\n## Examples\n.*?(?=\n## |\Z)", "", _card(folder), count=1) + section)
+
+
+def _card(folder: Path) -> str:
+    return (folder / "README.md").read_text(encoding="utf-8")
+
+
+def _write_card(folder: Path, text: str) -> None:
+    state = rf"\g<1>{rows_digest(_scan(folder, 'data'))}"
+    atomic_write(folder / "README.md", _STATE.sub(state, text, count=1))

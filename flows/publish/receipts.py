@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from pydantic import TypeAdapter
 
 from curation.filters.statements.rules import MEASURED
 from curation.planting import VERSION as PLANTING
@@ -25,8 +26,7 @@ from curation.publish.receipts import Figure, Needs, Receipt, power_of_tests, sh
 from curation.records import SourceError
 from curation.storage.sorted_parts import digest_in_order, in_order, scan_table
 from curation.storage.stages import atomic_write, file_digest, read_shard, read_table
-from flows.publish.audits import FILE as AUDIT
-from flows.publish.audits import read_audit
+from flows.publish.disputes import AUDIT, read_audit
 from flows.publish.versions import Version, scan_decisions
 from flows.run.run_folder import Run, as_written, verdicts_of_people
 from flows.run.stage import TESTS_TABLE, Results
@@ -152,7 +152,7 @@ def _kept(folder: Path, name: str) -> tuple[dict[str, Any], list[Figure]]:
     path = folder / FOLDER / name
     try:
         about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return about, receipts.as_figures(about.pop("figures"))
+        return about, TypeAdapter(list[Figure]).validate_python(about.pop("figures"))
     except FileNotFoundError:
         return {}, []
     except (ValueError, KeyError, TypeError, AttributeError) as error:

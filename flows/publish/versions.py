@@ -6,9 +6,10 @@ while the pipeline's decisions stay the same.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Literal
 
@@ -172,7 +173,11 @@ def settle_version(
     day = today()
     counts, shown = _shown_changes(scan_decisions(run.folder, number - 1), table)
     changes = versions.changelog(number, day, policy, counts, shown)
-    changes += f"\nJudged again: {cost_phrase(cost)}.\n" if cost else ""
+    if cost:
+        changes += (
+            f"\nJudged again: {cost['problems']:,} problems with {cost['attempts']:,} attempts and {cost['tokens']:,} "
+            f"tokens; {cost['kept_rates']:,} problems kept their pass rates.\n"
+        )
     about = (number, day, origin, policy, verifier, digest, root or digest, counts, cost or {})
     return _store(run, Version(*about, changes=changes), table)
 
@@ -230,14 +235,6 @@ def changelog(folder: Path) -> str:
     return "\n".join(["# Changelog\n", "Each version of this set against the one before.\n", *sections])
 
 
-def cost_phrase(cost: Mapping[str, int]) -> str:
-    """Return the cost of a refresh, in words."""
-    return (
-        f"{cost['problems']:,} problems with {cost['attempts']:,} attempts and {cost['tokens']:,} tokens; "
-        f"{cost['kept_rates']:,} problems kept their pass rates"
-    )
-
-
 def summary(version: Version) -> str:
     """Return a version in one line."""
     counts = [(name.replace("_", " "), version.counts[name]) for name in versions.MOVED if version.counts[name]]
@@ -253,20 +250,15 @@ def digest_of(table: pl.LazyFrame) -> str:
 
 def _shown_changes(old: pl.LazyFrame, new: pl.LazyFrame) -> tuple[dict[str, int], pl.DataFrame]:
     """Return the number of changes per class, and the first of each in `versions.changes`' order."""
-    counts, shown = versions.counts(versions.CHANGES.to_frame()), versions.CHANGES.to_frame()
-    shown = shown.with_columns(gone=pl.lit(False), at=pl.lit(0, pl.UInt32))
+    nothing = versions.KEPT.to_frame().with_columns(at=pl.lit(0, pl.UInt32))
+    counts, shown = Counter[str](), list[pl.DataFrame]()
     sides = (table.with_row_index("at").select("at", *COLUMNS) for table in (old, new))
-    for before, after in in_order(*sides):
+    for before, after in chain([(nothing, nothing)], in_order(*sides)):
         changes = versions.changes(*map(_as_published, (before, after)))
-        part = versions.counts(changes)
-        counts = {name: count + part[name] for name, count in counts.items()}
-        moved = changes.filter(pl.col("change").is_in(versions.MOVED))
-        placed = moved.join(after.select("problem", now="at"), on="problem", how="left")
-        placed = placed.join(before.select("problem", was="at"), on="problem", how="left")
-        placed = placed.with_columns(gone=pl.col("now").is_null(), at=pl.coalesce("now", "was")).drop("now", "was")
-        first = pl.concat([shown, placed]).sort("gone", "at")
-        shown = first.group_by("change", maintain_order=True).head(versions.EXAMPLES).select(shown.columns)
-    return counts, shown.sort("gone", "at").select(versions.CHANGES.names())
+        counts.update(versions.counts(changes))
+        moved = changes.filter(pl.col("change").is_in(versions.MOVED)).group_by("change", maintain_order=True)
+        shown.append(moved.head(versions.EXAMPLES).select(changes.columns))
+    return dict(counts), pl.concat(shown).sort("gone", "at")
 
 
 def _as_published(table: pl.DataFrame) -> pl.DataFrame:

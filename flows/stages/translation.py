@@ -16,8 +16,8 @@ import polars as pl
 from curation.config import TranslationSettings
 from curation.prompts import Prompt
 from curation.publish import export
-from curation.publish.cards.words import capital, count_phrase, language_names
-from curation.publish.pages import Section, Table, cell
+from curation.publish.pages import render_template
+from curation.publish.words import language_names
 from curation.questions.proposals import refused_rows
 from curation.questions.votes import UNREADABLE
 from curation.records import AttemptKey, Domain, DropReason
@@ -172,31 +172,19 @@ def drawn(job: StageRun) -> dict[str, str]:
     return chosen(rows.join(left_out, on="id", how="anti"), recipe.translation, recipe.seed)
 
 
-def translation_section(result: StageResult, settings: TranslationSettings) -> Section:
+def translation_section(result: StageResult, settings: TranslationSettings) -> str:
     """Return the card's section on a finished stage's translations."""
-    notes, drawn, translated = result.manifest.notes, result.manifest.rows_in, result.manifest.kept
-    languages = _counts(notes, "to ")
-    later = f", {notes['later']:,} of them at a later try" if notes.get("later") else ""
-    rates = (
-        "Their pass rates were measured."
-        if settings.measure
-        else "Their pass rates are those of the originals, which `pass_rate_of` names."
-    )
-    own = f"Each translation is a row with the original's `group`; `translation_of` names the original. {rates} "
-    rows = [(cell(language_names().get(code, code)), f"{count:,}") for code, count in languages.items()]
-    answers = ", ".join(f"{word} {notes.get(f'read {word}', 0):,}" for word in _SAYS)
-    refused = ", ".join(f"{why} {count:,}" for why, count in _counts(notes, "not, ").items())
-    return Section(
-        "Translations",
-        [
-            f"{capital(count_phrase(drawn, 'problem'))} {'was' if drawn == 1 else 'were'} drawn and {translated:,} "
-            f"translated{later}. {own if languages else ''}Numbers, formulas, code, options and the language were "
-            "checked; a model read whether both texts ask the same.",
-            Table(("Language", "Translations"), rows, "lr"),
-            f"The reader's answers, over all tries: {answers}.",
-            f"Why the last try was refused, if none was accepted: {refused}." if refused else None,
-        ],
-    )
+    notes = result.manifest.notes
+    return render_template(
+        Path(__file__).with_name("translation.md.jinja"),
+        notes=notes,
+        drawn=result.manifest.rows_in,
+        translated=result.manifest.kept,
+        measure=settings.measure,
+        languages=[(language_names().get(code, code), count) for code, count in _counts(notes, "to ").items()],
+        words=_SAYS,
+        refused=_counts(notes, "not, "),
+    ).rstrip("\n")
 
 
 def _counts(notes: Mapping[str, int], beginning: str) -> dict[str, int]:

@@ -19,7 +19,7 @@ from typer.main import get_command
 
 from curation import records
 from curation.publish import export, review
-from curation.publish.cards.words import COLUMN_WORDS, reason_words
+from curation.publish.words import COLUMN_WORDS, reason_words
 from flows.cli import app
 from flows.cli.settings import deciding_settings
 from tests.places import ROOT

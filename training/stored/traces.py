@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.publish.pages import Table, data_files, page
+from curation.publish.pages import data_files, render_template, yaml_header
 from curation.storage.stages import atomic_write, write_parquet
 from training.config import StoredSettings
 from training.rollouts.tasks import TrainingTask
@@ -62,29 +62,22 @@ def publish_traces(
 def _card(
     name: str, table: pl.DataFrame, supply: StoredSupply, settings: StoredSettings, licences: Sequence[str]
 ) -> str:
-    teachers, counts = sorted(Counter(table["teacher"]).items()), supply.counts
     rates = table.unique("id")["pass_rate"]
     bars = [(f"{low:g} to {low + 0.25:g}", rates.is_between(low, low + 0.25, "left").sum()) for low in (0.0, 0.25, 0.5)]
-    bars.append(("0.75 to 1", (rates >= 0.75).sum()))
     header = {
         "license": licences[0] if len(set(licences)) == 1 else "other",
         "task_categories": ["text-generation"],
         "configs": data_files(),
     }
-    return page(
-        f"Traces of {name}",
-        [
-            f"{table.height:,} correct responses to {table['id'].n_unique():,} problems, {table['tokens'].sum():,} "
-            "tokens, that a cold start was trained on. The verifier judged each of them again; none that failed is "
-            "here.",
-            Table(("Policy", "Traces"), [(f"`{teacher}`", f"{count:,}") for teacher, count in teachers], "lr"),
-            f"{counts.found:,} stored attempts were found, {counts.correct:,} of them correct. Left out: "
-            f"{counts.reasons or 'none'}.",
-            f"A problem has up to {settings.per_problem or 'all'} traces; attempts of training runs count from step "
-            f"{settings.after_step} on; problems are drawn in proportion to (1 - pass rate) ** {settings.hardness:g}.",
-            Table(("Pass rate of the problem", "Problems"), [(words, f"{count:,}") for words, count in bars], "lr"),
-            f"Licences of the sets whose problems are solved: {', '.join(dict.fromkeys(licences)) or 'not stated'}. "
-            "Look up what a teacher's licence allows of its outputs.",
-        ],
-        header,
+    return render_template(
+        Path(__file__).with_name("traces.md.jinja"),
+        header=yaml_header(header),
+        name=name,
+        table=table,
+        problems=table["id"].n_unique(),
+        teachers=sorted(Counter(table["teacher"]).items()),
+        counts=supply.counts,
+        settings=settings,
+        bars=[*bars, ("0.75 to 1", (rates >= 0.75).sum())],
+        licences=licences,
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
-from curation.publish.pages import Block, Section
 from curation.records import DropReason
 
 
@@ -43,15 +43,21 @@ class StageFacts:
         """Return the band's max correct attempts."""
         return int(self.max_pass_rate * self.attempts + 1e-9)
 
+    @property
+    def counts(self) -> list[int]:
+        """Return how many problems were measured, never solved, always solved, and in the band."""
+        judged, correct = pl.col("judged"), pl.col("correct")
+        is_between = (correct >= self.min_correct) & (correct <= (judged * self.max_pass_rate + 1e-9).floor())
+        filters = (pl.lit(True), correct == 0, correct == judged, pl.coalesce("foreseen_inside", is_between))
+        measured = self.rates.filter(judged > 0)
+        return [int(measured.filter(where)["problems"].sum()) for where in filters]
 
-FATES = pl.Schema(
-    {
-        "stands": pl.Boolean(),  # whether the problems are in the set
-        "reason": pl.String(),  # why the first stage drops them; null if it keeps them
-        "later": pl.String(),  # why the last stage drops them
-        "problems": pl.Int64(),  # how many there are
-    }
-)
+    @property
+    def mean_of_set(self) -> float | None:
+        """Return the mean pass rate of the set's problems."""
+        of_set = self.rates.filter(pl.col("stands") & (pl.col("judged") > 0))
+        total = float((of_set["pass_rate"] * of_set["problems"]).sum())
+        return total / int(of_set["problems"].sum()) if of_set.height else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,46 +78,29 @@ class StageComparison:
     lost: Mapping[str, int]
 
 
-def comparison_of(fates: pl.DataFrame) -> StageComparison:
-    """Return what `FATES` come to."""
-    never, kept = pl.col("reason").eq_missing(DropReason.NEVER_SOLVED.value), pl.col("reason").is_null()
-
-    def count(where: pl.Expr) -> int:
-        return int(fates.filter(where)["problems"].sum())
-
-    def by_reason(where: pl.Expr, reason: pl.Expr) -> dict[str, int]:
-        counts = fates.filter(where).group_by(reason.alias("reason")).agg(pl.col("problems").sum())
-        return dict(counts.sort("reason").iter_rows())
-
-    return StageComparison(
-        never_solved=count(never),
-        rescued=count(never & pl.col("stands")),
-        dropped=by_reason(never & ~pl.col("stands"), pl.col("later").fill_null(DropReason.OVER_QUOTA.value)),
-        alone=count(kept),
-        both=count(kept & pl.col("stands")),
-        lost=by_reason(~kept & pl.col("stands"), pl.col("reason")),
-    )
-
-
-def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series) -> pl.DataFrame:
-    """Count problems by both stages' decisions (`FATES`).
+def compare_stages(shards: Iterable[tuple[pl.DataFrame, pl.DataFrame, pl.Series]]) -> StageComparison:
+    """Return what the last stage changed.
 
     Args:
-        first, last: ``problem`` and ``reason`` of the same problems.
-        published: the set's ids.
+        shards: the first and last stages' ``problem`` and ``reason`` of the same problems, and the set's ids.
     """
-    both = first.select("problem", "reason").join(last.select("problem", later="reason"), on="problem")
-    stands = pl.col("problem").is_in(published.implode())
-    return add_counts(FATES, [both.select(stands.alias("stands"), "reason", "later", problems=pl.lit(1))])
-
-
-def add_counts(schema: pl.Schema, shards: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Sum ``problems`` over equal rows of all shards, sorted."""
-    whole, keys = schema.to_frame(), schema.names()[:-1]
-    for shard in shards:
-        together = pl.concat([whole, shard.cast(schema)]).group_by(keys).agg(pl.col("problems").sum())
-        whole = together.sort(keys, nulls_last=True)
-    return whole
+    fates = Counter[tuple[bool, str | None, str | None]]()
+    for first, last, published in shards:
+        both = first.select("problem", "reason").join(last.select("problem", later="reason"), on="problem")
+        is_in_set = pl.col("problem").is_in(published.implode())
+        fates.update(both.select(is_in_set, "reason", "later").iter_rows())
+    numbers, dropped, lost = Counter[str](), Counter[str](), Counter[str]()
+    for (stands, reason, later), number in fates.items():
+        stage1 = "kept" if reason is None else "never" if reason == DropReason.NEVER_SOLVED.value else "other"
+        numbers[stage1] += number
+        numbers[f"{stage1} in set"] += number * stands
+        if stage1 == "never" and not stands:
+            dropped[later or DropReason.OVER_QUOTA.value] += number
+        if reason is not None and stands:
+            lost[reason] += number
+    return StageComparison(
+        numbers["never"], numbers["never in set"], dropped, numbers["kept"], numbers["kept in set"], lost
+    )
 
 
 RATES = pl.Schema(
@@ -145,13 +134,13 @@ class CardFacts:
     version: str
     funnel: tuple[FunnelRow, ...]
     sources: int
-    origins: tuple[Block, ...]
+    origins: str
     curated: pl.LazyFrame
     stages: tuple[StageFacts, ...]
     verifier: str
     recipe_toml: str
     notes: tuple[str, ...] = ()
-    sections: tuple[Section, ...] = ()
+    sections: tuple[str, ...] = ()
     disputed: Mapping[str, int] = field(default_factory=dict)
     suspicion: str = "most attempts agree on one answer that is not the reference"
     set_version: int | None = None
@@ -159,18 +148,18 @@ class CardFacts:
     compared: StageComparison | None = None
 
 
-def as_rates(measured: pl.DataFrame, published: pl.Series) -> pl.DataFrame:
+def count_rates(shards: Iterable[tuple[pl.DataFrame, pl.Series]]) -> pl.DataFrame:
     """Count problems by pass rate (`RATES`).
 
     Args:
-        measured: `PASS_RATE` rows; ``foreseen_inside`` is null unless attempts stopped early.
-        published: the set's ids.
+        shards: `PASS_RATE` rows with ``foreseen_inside``, null unless attempts stopped early, and the set's ids.
     """
-    if "foreseen_inside" not in measured.columns:
-        measured = measured.with_columns(foreseen_inside=pl.lit(None, pl.Boolean))
-    placed = measured.with_columns(stands=pl.col("problem").is_in(published.implode()))
-    placed = placed.with_columns(pl.when("stands").then("pass_rate"), problems=pl.lit(1))
-    return add_counts(RATES, [placed.select(RATES.names())])
+    rates, keys = RATES.to_frame(), RATES.names()[:-1]
+    for measured, published in shards:
+        placed = measured.with_columns(stands=pl.col("problem").is_in(published.implode()), problems=pl.lit(1))
+        placed = placed.with_columns(pl.when("stands").then("pass_rate")).select(RATES.names()).cast(RATES)
+        rates = pl.concat([rates, placed]).group_by(keys).agg(pl.col("problems").sum())
+    return rates.sort(keys, nulls_last=True)
 
 
 def values_of(curated: pl.LazyFrame, column: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from curation.publish.cards.facts import CardFacts, FunnelRow, StageFacts, regraded_stages
-from curation.publish.cards.words import by_count, capital, reason_words, share
+from curation.publish.words import by_count, capital, reason_words, share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +28,8 @@ LABELLED = 20  # most attempts with which every bar carries its number
 
 
 @contextmanager
-def _canvas(height: float) -> Iterator[Figure]:
-    """Yield a figure under matplotlib's defaults, then restore the user's."""
+def _canvas(path: Path, height: float) -> Iterator[Figure]:
+    """Yield a figure under matplotlib's defaults, write it, then restore the user's."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -40,10 +40,7 @@ def _canvas(height: float) -> Iterator[Figure]:
         figure = Figure(figsize=(WIDTH, height), dpi=DPI, facecolor="white")
         FigureCanvasAgg(figure)
         yield figure
-
-
-def _save(figure: Figure, path: Path) -> None:
-    figure.savefig(path, format="png", metadata={"Software": None})
+        figure.savefig(path, format="png", metadata={"Software": None})
 
 
 def draw_funnel(facts: CardFacts, path: Path) -> None:
@@ -54,23 +51,18 @@ def draw_funnel(facts: CardFacts, path: Path) -> None:
     total = top + sum(heights) + bottom
     regraded = {row.stage for row, _ in regraded_stages(facts.funnel)}
     widest = max((row.rows_in for row in facts.funnel), default=0) or 1
-    with _canvas(total) as figure:
+    with _canvas(path, total) as figure:
         axes = figure.add_axes((0.03, 0.0, 0.94, 1.0))
         axes.set(xlim=(0, widest), ylim=(total, 0))
         axes.axis("off")
         axes.text(0, 0.3, "From raw rows to the curated set", fontsize=13, fontweight="bold", va="center")
-        _legend(axes, widest)
+        for x, colour, word in ((0.80, STAYS, "kept"), (0.895, GOES, "dropped")):
+            axes.barh(0.3, 0.016 * widest, left=x * widest, height=0.13, color=colour)
+            axes.text((x + 0.023) * widest, 0.3, word, fontsize=9, color=SOFT, va="center")
         y = top
         for row, lines, height in zip(facts.funnel, notes, heights, strict=True):
             _funnel_row(axes, row, lines, y, widest, again=row.stage in regraded)
             y += height
-        _save(figure, path)
-
-
-def _legend(axes: Axes, widest: int) -> None:
-    for x, colour, word in ((0.80, STAYS, "kept"), (0.895, GOES, "dropped")):
-        axes.barh(0.3, 0.016 * widest, left=x * widest, height=0.13, color=colour)
-        axes.text((x + 0.023) * widest, 0.3, word, fontsize=9, color=SOFT, va="center")
 
 
 def _funnel_row(axes: Axes, row: FunnelRow, lines: list[str], y: float, widest: int, again: bool) -> None:
@@ -103,12 +95,11 @@ def _reason_lines(row: FunnelRow) -> list[str]:
 
 def draw_pass_rates(facts: CardFacts, path: Path) -> None:
     """Draw each stage's problems by correct attempts, with the band shaded."""
-    with _canvas(0.25 + 2.75 * len(facts.stages)) as figure:
+    with _canvas(path, 0.25 + 2.75 * len(facts.stages)) as figure:
         panels = figure.subplots(len(facts.stages), 1, squeeze=False)
         for axes, stage in zip(panels[:, 0], facts.stages, strict=True):
             _pass_rate_panel(axes, stage)
         figure.tight_layout(h_pad=2.0)
-        _save(figure, path)
 
 
 def _pass_rate_panel(axes: Axes, stage: StageFacts) -> None:

@@ -1,6 +1,6 @@
 """Curated sets in other trainers' schemas, with judging records (`curation.scoring`).
 
-Programs whose judging a format cannot carry are left out and counted.
+Programs without tests that judge them are left out and counted.
 
 Invariants: rows keep the set's order; in = written + left out, or an error names the row.
 """

@@ -13,7 +13,6 @@ import polars as pl
 
 from curation.prompts.asked import Asked
 from curation.scoring.record import MARK, record_of
-from curation.verify.programs.checkers import as_script
 from curation.verify.programs.files import row_of_problem
 from curation.verify.programs.problem import CodeProblem
 
@@ -82,22 +81,6 @@ def _judging(problem: ExportedProblem) -> str | None:
     return as_json({name: value for name, value in table if name not in ("id", "tests")})
 
 
-def _checker(problem: ExportedProblem) -> str | None:
-    checker = problem.program.checker if problem.program is not None else None
-    return as_script(checker) if checker is not None else None
-
-
-def _verification(problem: ExportedProblem) -> Row | None:
-    if problem.program is None or _checker(problem) is not None:
-        return None
-    cases = [{**test, "type": "stdin_stdout"} for test in problem.tests or ()]
-    return {"language": str(problem.program.lang), "test_cases": cases}
-
-
-def _of_program(value: Callable[[CodeProblem], Any]) -> Callable[[ExportedProblem], Any]:
-    return lambda problem: None if problem.program is None else value(problem.program)
-
-
 VALUES: Mapping[str, Callable[[ExportedProblem], Any]] = {
     "messages": lambda problem: problem.messages,
     "messages_json": lambda problem: as_json(problem.messages),
@@ -115,26 +98,14 @@ VALUES: Mapping[str, Callable[[ExportedProblem], Any]] = {
     "info": lambda problem: as_json({**problem.about, MARK: problem.record}),
     "tests": _in_and_out,
     "judging": _judging,
-    "test_list": lambda problem: problem.tests,
-    "checker": _checker,
-    "verification": _verification,
-    "language": _of_program(lambda program: str(program.lang)),
-    "time_limit": _of_program(lambda program: program.cpu_s),
-    "memory_limit": _of_program(lambda program: float(program.memory_mb)),
-    "input_mode": _of_program(lambda _: "stdio"),
 }
 """What a template names with ``$``; null for a problem of the other domain."""
 
 _MESSAGES = pl.List(pl.Struct(dict.fromkeys(("role", "content"), pl.String)))
-_TESTS = pl.List(pl.Struct(dict.fromkeys(("input", "output"), pl.String)))
-_CASES = pl.List(pl.Struct(dict.fromkeys(("input", "output", "type"), pl.String)))
 TYPES: Mapping[str, Any] = {
     **dict.fromkeys(("prompt", "messages"), _MESSAGES),
-    "verification_info": pl.Struct({"language": pl.String, "test_cases": _CASES}),
-    "official_tests": _TESTS,
-    **dict.fromkeys(("language", "generated_checker", "input_mode", "judging", "solution", "tests"), pl.String),
-    **dict.fromkeys(("answer", "source", "lang"), pl.String),
-    **dict.fromkeys(("time_limit", "memory_limit", "pass_rate"), pl.Float64),
+    **dict.fromkeys(("judging", "solution", "tests", "answer", "source", "lang"), pl.String),
+    "pass_rate": pl.Float64(),
     **dict.fromkeys(("correct", "judged"), pl.Int32),
 }
 """Types of columns that rows may not determine."""

@@ -26,6 +26,7 @@ from curation.publish.export_formats.rows import (
     row_of,
     tests_of,
 )
+from curation.publish.pages import render_template
 from curation.records import Domain, PromptRequest, SourceError
 from curation.response_formats import ANY
 from curation.storage.scratch import ScratchFolder
@@ -33,7 +34,6 @@ from curation.storage.sorted_parts import in_slices, write_scanned
 from curation.storage.stages import atomic_replace, atomic_write
 from curation.thinking import OPEN
 from curation.verify.own_judges import VARIABLE
-from curation.verify.programs.checkers import as_script
 from curation.verify.programs.problem import CodeLang, CodeProblem
 from curation.verify.programs.tables import set_problems
 
@@ -42,17 +42,6 @@ NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", *MEA
 
 ROWS_AT_ONCE = 10_000
 """Rows held as objects."""
-
-OWN_SCORERS = frozenset({"open-r1"})
-"""Formats whose trainer judges programs itself: by C++ or Python, tests, and checkers in Python."""
-
-_INSTALL = """
-The judge is in the package `goldilocks-rl`. In the trainer's environment it needs four packages, and neither torch nor
-Prefect:
-
-    pip install --no-deps goldilocks-rl
-    pip install polars orjson python-flint sympy
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +85,9 @@ def export_set(curated: Path, form: str, out: Path, failing: Mapping[str, str] =
     def carried() -> Iterator[ExportedProblem]:
         for problem in _problems(curated):
             domains[problem.row["domain"]] += 1
-            need = unmet_need(form, problem.program) if problem.program is not None else None
             name = str(problem.row["id"])
-            if need is not None:
-                left_out[need] += 1
+            if problem.program is not None and problem.program.refused is not None:
+                left_out["no tests that judge them"] += 1
             elif name in failing:
                 failed[name] = failing[name]
             else:
@@ -166,31 +154,6 @@ def card_license(curated: Path) -> str:
     return str(named) if named else "unknown"
 
 
-def unmet_need(form: str, program: CodeProblem) -> str | None:
-    """Return the first need of a program's judging that a format does not carry, in words."""
-    if program.refused is not None:
-        return "no tests that judge them"
-    if form not in OWN_SCORERS:
-        return None
-    function, comparison = program.function, program.comparison
-    if function is not None and function.program is not None:
-        return "a function judged by a test program"
-    if function is not None:
-        plain = "." not in function.entry or function.entry.startswith("Solution.")
-        positional = all(call.args and not call.kwargs for call in function.calls)
-        is_plain = plain and positional and function.tolerance is None
-        return "a function" if is_plain else "a function with keywords, a tolerance, no argument or a class of its own"
-    if program.checker is not None:
-        return None if as_script(program.checker) is not None else "a checker in C++"
-    if comparison.tolerant:
-        return "numbers that may differ"
-    if comparison.space_change_sensitive:
-        return "white space that counts"
-    # where no letter is expected, a program that prints one is wrong whatever its case
-    has_letters = any(test.output.lower() != test.output.upper() for test in program.tests)
-    return "letters of either case" if has_letters and not comparison.case_sensitive else None
-
-
 @contextmanager
 def _no_damage(curated: Path) -> Iterator[None]:
     try:
@@ -255,9 +218,8 @@ def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
         with atomic_replace(file) as handle:
             handle.writelines((as_json(row) + "\n").encode() for row in rows)
         return file
-    scratch = ScratchFolder("export")
-    try:
-        table = _as_table(rows, Path(scratch.path))
+    with ScratchFolder("export") as place:
+        table = _as_table(rows, place)
         if file.suffix == ".parquet":
             write_scanned(file, table)
             return file
@@ -268,8 +230,6 @@ def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
         Dataset(table.collect().to_arrow()).save_to_disk(file)
         atomic_write(out / "dataset_dict.json", json.dumps({"splits": ["train"]}))  # `load_from_disk(out)` too
         return file
-    finally:
-        scratch.remove()
 
 
 def _as_table(rows: Iterator[Row], folder: Path) -> pl.LazyFrame:
@@ -287,12 +247,19 @@ def _readme(form: str, name: str, folder: str, license: str, asked: Asked) -> st
     text = FORMATS[form]["readme"].replace("{folder}", folder)
     if not asked.prompt.system:
         text = text.replace(f"        system_prompt_file: {folder}/system_prompt.txt\n", "")
-    if form == "nemo-gym":
-        text += (
-            f"\nThe set's licence is `{license}`; its configuration has `{_of_nemo_gym(license)}`, in NeMo Gym's "
-            "own words, or TBD where it has none for it.\n"
-        )
-    return f"# {name}, for {form}\n\n{text}{_how_asked(asked)}{_INSTALL}"
+    read = {"thinking": (asked.thinking, OPEN), "response_format": (asked.response_format, ANY)}
+    return render_template(
+        Path(__file__).with_name("readme.md.jinja"),
+        form=form,
+        name=name,
+        text=text,
+        license=license,
+        of_nemo_gym=_of_nemo_gym(license),
+        asked=asked,
+        read=[f"`{name} = {value!r}`" for name, (value, usual) in read.items() if value != usual],
+        judges=[label.partition("@")[0] for label in asked.judges],
+        variable=VARIABLE,
+    )
 
 
 def _modules(form: str, domains: Set[str], license: str) -> Mapping[str, str]:
@@ -307,20 +274,3 @@ def _modules(form: str, domains: Set[str], license: str) -> Mapping[str, str]:
 def _of_nemo_gym(license: str) -> str:
     names: Mapping[str, str] = FORMATS["nemo-gym"]["licenses"]
     return names.get(license.lower(), "TBD")
-
-
-def _how_asked(asked: Asked) -> str:
-    examples = f", with {len(asked.prompt.examples)} worked examples before it" if asked.prompt.examples else ""
-    text = f"\nRows ask as the problems were measured: by the prompt `{asked.prompt.version}`{examples}."
-    read = {"thinking": (asked.thinking, OPEN), "response_format": (asked.response_format, ANY)}
-    other = [f"`{name} = {value!r}`" for name, (value, usual) in read.items() if value != usual]
-    text += f" Their records have responses read by {' and '.join(other)}.\n" if other else "\n"
-    if not asked.judges:
-        return text
-    names = [label.partition("@")[0] for label in asked.judges]
-    return text + (
-        f"\nThey were measured with judges of its maker's own, and are not judged without: {', '.join(names)}. Get "
-        "these files from the maker, read them, for they run with your rights, and name them to the trainer's "
-        f"processes:\n\n    export {VARIABLE}={','.join('path/to/' + name for name in names)}\n\n"
-        f"The records name the digests that the files must have: {', '.join(asked.judges)}.\n"
-    )

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from curation.records import VerifierError
 from curation.verify.programs.problem import (
-    SCRIPT_FILE,
     Checker,
     CheckerKind,
     CodeLang,
@@ -39,37 +38,6 @@ _EXITS = {
     CheckerKind.KATTIS: {42: CodeVerdict.AC, 43: CodeVerdict.WA},
     CheckerKind.TESTLIB: {0: CodeVerdict.AC, 1: CodeVerdict.WA, 2: CodeVerdict.WA, 4: CodeVerdict.WA},
 }
-
-
-_AS_SCRIPT = """\
-import json, os, subprocess, sys, tempfile
-held = json.loads({held!r})
-given, answer, output = map(os.path.abspath, sys.argv[1:4])
-with tempfile.TemporaryDirectory() as folder:
-    for name, text in held["sources"].items():
-        with open(os.path.join(folder, name), "wb") as file:
-            file.write(text.encode("utf-8", "surrogateescape"))
-    feedback = os.path.join(folder, "feedback", "")
-    os.mkdir(feedback)
-    files = [given, answer, feedback] if held["kind"] == "kattis" else [given, output, answer]
-    with open(output if held["kind"] == "kattis" else os.devnull, "rb") as printed:
-        command = [sys.executable, held["main"], *files, *held["args"]]
-        done = subprocess.run(command, cwd=folder, stdin=printed, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-if str(done.returncode) not in held["exits"]:
-    sys.exit("the checker failed with " + str(done.returncode))
-print(held["exits"][str(done.returncode)])
-"""
-
-
-def as_script(checker: Checker) -> str | None:
-    """Return a Python checker as a script from (input, expected, output) paths to 1 or 0."""
-    if checker.lang is not CodeLang.PYTHON:
-        return None
-    if SCRIPT_FILE in checker.sources:
-        return checker.sources[SCRIPT_FILE]
-    exits = {str(code): int(verdict is CodeVerdict.AC) for code, verdict in _EXITS[checker.kind].items()}
-    parts = {"kind": checker.kind.value, "sources": dict(checker.sources), "main": checker.main[0]}
-    return _AS_SCRIPT.format(held=json.dumps({**parts, "args": list(checker.args), "exits": exits}))
 
 
 def check_outputs(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -113,12 +111,7 @@ def test_trl_and_its_accuracy_reward(mixed: Path, tmp_path: Path) -> None:
 def test_open_r1(mixed: Path, tmp_path: Path) -> None:
     math, _, code = loaded(export_set(mixed, "open-r1", tmp_path / "out"))
     assert (math["problem"], math["prompt"]) == (MATH["statement"], chat(MATH))
-    assert math["solution"] == "\\boxed{\\frac{2}{2}}"
-    assert math["verification_info"] is None
-    assert code["verification_info"] == {
-        "language": "python",
-        "test_cases": [{**test, "type": "stdin_stdout"} for test in TESTS],
-    }
+    assert (math["solution"], code["solution"]) == ("\\boxed{\\frac{2}{2}}", None)
 
 
 POLICY = {"kind": "endpoint", "model": "m", "revision": "1", "urls": ("http://localhost:1/v1",), "thinking": "[THINK]"}
@@ -188,23 +181,11 @@ def test_what_a_format_cannot_carry_is_refused(row: dict[str, Any], form: str, m
     assert not (tmp_path / "out").exists()
 
 
-COMPARISONS = {"numbers that may differ": 1, "white space that counts": 1, "letters of either case": 1}
-FUNCTIONS = {
-    "a function judged by a test program": 1,
-    "a function with keywords, a tolerance, no argument or a class of its own": 1,
-}
-LEFT_OUT = {
-    "open-r1": {**COMPARISONS, **FUNCTIONS, "a function": 1, "a checker in C++": 1},
-}
-
-
 @pytest.mark.parametrize("form", ["open-r1", "slime"])
 def test_a_set_with_every_kind_of_problem(form: str, tmp_path: Path) -> None:
     curated = write_set(tmp_path / "curated")
     exported = export_set(curated, form, tmp_path / "out")
-    assert dict(exported.left_out) == LEFT_OUT.get(form, {})
-    assert exported.rows + sum(exported.left_out.values()) == 13
-    assert len(loaded(exported)) == exported.rows
+    assert (dict(exported.left_out), exported.rows, len(loaded(exported))) == ({}, 13, 13)
 
 
 @pytest.mark.parametrize("form", ["trl", "areal"])
@@ -217,26 +198,3 @@ def test_where_the_scorer_is_yours_the_row_tells_all(form: str, tmp_path: Path) 
         tests, name = [{"input": given, "output": wanted} for given, wanted in pairs], row["id"]
         found = problem_of_row({"id": name, "tests": tests, **judging}, "here")
         assert found == known[name]
-
-
-def test_checkers_in_python_for_open_r1_are_scripts_of_three_files(tmp_path: Path) -> None:
-    rows = loaded(export_set(write_set(tmp_path / "curated"), "open-r1", tmp_path / "out"))
-    scripts = {row["id"]: row["generated_checker"] for row in rows}
-    assert {name for name, script in scripts.items() if script} == {"even", "divisor", "failing-checker"}
-    for row in rows:
-        assert (row["verification_info"] is None) == (row["generated_checker"] is not None)
-        assert row["official_tests"]
-        assert row["language"] == ("cpp" if row["id"] == "next-cpp" else "python")
-    for name, given, output, said in (
-        ("even", "", "10\n", "1"),
-        ("even", "", "11\n", "0"),
-        ("divisor", "12\n", "4\n", "1"),
-        ("divisor", "12\n", "5\n", "0"),
-        ("failing-checker", "", "1\n", ""),
-    ):
-        (tmp_path / "checker.py").write_text(scripts[name])
-        files = {"input.txt": given, "correct_output.txt": "2\n", "output.txt": output}
-        for file, text in files.items():
-            (tmp_path / file).write_text(text)
-        done = subprocess.run([sys.executable, "checker.py", *files], cwd=tmp_path, capture_output=True, text=True)
-        assert (done.stdout.strip(), done.returncode == 0) == (said, bool(said))

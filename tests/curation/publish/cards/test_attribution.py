@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from curation.publish.cards.card import Origin, attribution
+from curation.publish.cards.card import attribution
 from curation.publish.export import CURATED
 
 
@@ -21,8 +21,7 @@ def test_every_source_is_named_with_the_licences_of_its_rows() -> None:
         {"source": "b", "license": "CC-BY-4.0"},
     ]
     curated = pl.DataFrame([{name: row.get(name) for name in CURATED} for row in rows], schema=CURATED)
-    origins = [Origin("a", "https://a.test/x|y", "0123abc"), Origin("b", "b.jsonl"), Origin("c", "c.jsonl")]
-    origins.append(Origin("d", "d.jsonl"))
+    origins = [("a", "https://a.test/x|y", "0123abc"), *((name, f"{name}.jsonl", None) for name in "bcd")]
     lines = attribution("Sums", "apache-2.0", curated.lazy(), origins).splitlines()
     table = [line for line in lines if line.startswith("| ")][1:]
     assert table == [

@@ -12,17 +12,7 @@ import pytest
 import yaml
 
 from curation.publish.cards.card import render, write_card
-from curation.publish.cards.facts import (
-    FATES,
-    RATES,
-    CardFacts,
-    FunnelRow,
-    StageFacts,
-    add_counts,
-    as_rates,
-    compare_stages,
-    comparison_of,
-)
+from curation.publish.cards.facts import CardFacts, FunnelRow, StageFacts, compare_stages, count_rates
 from curation.publish.export import CURATED
 from curation.records import PASS_RATE, StoreError
 
@@ -66,7 +56,7 @@ def with_rates(curated: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
 
 
 def counted(rates: pl.DataFrame, kept: int = 0) -> pl.DataFrame:
-    return as_rates(rates, problems(kept)["id"])
+    return count_rates([(rates.with_columns(foreseen_inside=pl.lit(None, pl.Boolean)), problems(kept)["id"])])
 
 
 def facts(stages: int, kept: int = 4) -> CardFacts:
@@ -88,7 +78,7 @@ def facts(stages: int, kept: int = 4) -> CardFacts:
         version="0.1.0",
         funnel=tuple(funnel),
         sources=1,
-        origins=("Of sheet: all.",),
+        origins="Of sheet: all.",
         curated=curated.lazy(),
         stages=tuple(
             StageFacts(*stage, counted(table, kept)) for stage, table in zip(named[:stages], rates, strict=True)
@@ -128,21 +118,21 @@ def test_stages_are_compared_problem_by_problem_and_in_parts_as_in_whole() -> No
     last = decided(a="", b=wrong, c=never, d="", e=easy, f=easy, g="", h="")
     published = pl.Series(["a", "d", "h"])
     parts = [(first[at : at + 3], last[at : at + 3]) for at in (6, 0, 3)]
-    fates = add_counts(FATES, (compare_stages(*part, published) for part in parts))
-    assert fates.equals(compare_stages(first, last, published))
-    summed = comparison_of(fates)
+    summed = compare_stages((*part, published) for part in parts)
+    assert summed == compare_stages([(first, last, published)])
     assert (summed.never_solved, summed.rescued, summed.alone, summed.both) == (4, 1, 2, 1)
     assert dict(summed.dropped) == {never: 1, wrong: 1, "over_quota": 1}  # g is over the size asked for
     assert dict(summed.lost) == {never: 1, wrong: 1}
     rates, published = measured([0, 3, 3, 3, 16, 3], 16, "m@1"), problems(3)["id"]
-    whole = as_rates(rates, published)
+    rates = rates.with_columns(foreseen_inside=pl.lit(None, pl.Boolean))
+    whole = count_rates([(rates, published)])
     assert whole.rows() == [
         (False, 16, 3, None, None, 2),  # of problems outside the set only the counts are told
         (False, 16, 16, None, None, 1),
         (True, 16, 0, 0.0, None, 1),
         (True, 16, 3, 0.1875, None, 2),
     ]
-    assert add_counts(RATES, (as_rates(rates[at : at + 2], published) for at in (4, 0, 2))).equals(whole)
+    assert count_rates((rates[at : at + 2], published) for at in (4, 0, 2)).equals(whole)
 
 
 def test_a_funnel_that_does_not_add_up_is_refused(tmp_path: Path) -> None:
