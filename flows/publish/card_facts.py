@@ -48,11 +48,10 @@ def card_facts(
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
     curated = scan_table(exported.folder, "kept")
     suspicion, label_notes = dict[str, str](), list[str]()
-    with deciding_shards(run, results) as labels:
-        if labels is not None:
-            least = f"{recipe.labels.drop_above:g} or more"
-            words = f"by the answers of all policies the reference is wrong with a probability of {least}"
-            suspicion, label_notes = {"suspicion": words}, [_label_note(recipe, results, labels)]
+    if (labels := deciding_shards(run, results)) is not None:
+        least = f"{recipe.labels.drop_above:g} or more"
+        words = f"by the answers of all policies the reference is wrong with a probability of {least}"
+        suspicion, label_notes = {"suspicion": words}, [_label_note(recipe, results, labels)]
     return facts.CardFacts(
         name=recipe.name,
         pretty_name=recipe.export.pretty_name or recipe.name,

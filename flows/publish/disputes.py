@@ -45,9 +45,8 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
         parts.append(review.unproven_rewritings(unproven.with_columns(rewritten=without_layout(unproven["answer"]))))
     finders: list[Callable[[pl.DataFrame], pl.DataFrame]] = []
     queue_above = run.recipe.labels.queue_above
-    with deciding_shards(run, results) as shards:
-        labels = None if shards is None else shards.table(pl.col("wrong_label") >= queue_above)
-    if labels is not None:
+    if (shards := deciding_shards(run, results)) is not None:
+        labels = shards.table(pl.col("wrong_label") >= queue_above)
         finders.append(partial(review.doubted_labels, labels=labels, queue_above=queue_above))
     else:
         suspected = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL
