@@ -19,6 +19,7 @@ from curation.storage.stages import Shard, StageFolder, file_digest, finished_sh
 FILE = "retries.json"
 FAILED, REFUSED = "verifier_failures", "refused_problems"
 ROUND = "retry_round"
+REOPENED = "to be made again"  # instead of the fingerprint, in a shard's mark
 ROUNDS = 2  # retries of one failure
 
 KINDS = {
@@ -26,7 +27,6 @@ KINDS = {
     FAILED: ("verdicts on which the verifier failed", "a higher verify.limit_s judges anew"),
 }
 """What is retried, and what helps after the last round, by a shard's note."""
-REOPENED = "to be made again"  # instead of the fingerprint, in a shard's mark
 
 
 def failure_notes(failures: int, round_number: int = 0, kind: str = FAILED) -> dict[str, int]:
