@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -18,7 +17,7 @@ import polars as pl
 from curation.languages.names import NAMES
 from curation.prompts.base import stored_prompt
 from curation.questions.proposals import PREVIOUS, REASONS, Proposal
-from curation.questions.votes import UNREADABLE, Ask, Vote
+from curation.questions.votes import Ask, Vote
 from curation.records import Domain, PromptRequest, problem_id
 from curation.thinking import split_response
 from curation.translation.invariants import VERSION, ProblemText, broken, is_in_words
@@ -71,11 +70,10 @@ RESULT = pl.Schema({"new_statement": pl.String(), "new_answer": pl.String(), "ne
 
 @dataclass(slots=True)
 class Tools:
-    """The judge of answers (None for programs), the reader's call, and its votes."""
+    """The judge of answers (None for programs), and the reader's call."""
 
     judge: Judge | None
     ask: Ask
-    said: dict[str, Counter[str]] = field(default_factory=dict)
 
 
 def translation_request(subject: Mapping[str, Any]) -> PromptRequest:
@@ -158,8 +156,6 @@ def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], tools: 
     attempts = tools.ask(list({request.id: request for request in requests}.values()), READING_VOTE.votes)
     decided = READING_VOTE.decide(names, attempts, READING_VOTE.threshold, 1)["decision"]
     told = {name: read_difference(text) for name, text in attempts.select("problem", "text").iter_rows()}
-    for (subject, _), decision in zip(pairs, decided, strict=True):
-        tools.said.setdefault(subject["id"], Counter()).update([decision or UNREADABLE])
     return [_why(told.get(name), decision) for name, decision in zip(names, decided, strict=True)]
 
 

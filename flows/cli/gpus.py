@@ -14,7 +14,7 @@ from curation.config import Recipe, VllmModel
 from curation.policies.vllm.placement import VISIBLE, visible_gpus
 from curation.records import ConfigError
 from flows.run.recipe import load_recipe
-from flows.run.training import load_train_recipe, placed
+from flows.run.training import load_train_recipe
 
 MOUNT = "/workspace"
 """The volume of a Kubernetes job, with all files."""
@@ -105,8 +105,11 @@ def batch_file(
     if gpus is None or gpus < 1:
         raise ConfigError(f"--batch {kind} needs the GPUs of the node, as in --gpus 8.")
     if is_training_recipe(recipe):
+        from training.engines.placement import place_embedded
+
         settings, command = load_train_recipe(recipe, overrides), "train"
-        placed(settings, recipe.parent.absolute(), [str(number) for number in range(gpus)], trainer_gpus)
+        named = [str(number) for number in range(gpus)]
+        place_embedded(settings, named, recipe.parent.absolute(), trainers=trainer_gpus)
         name = settings.name
     else:
         curation, command = load_recipe(recipe, overrides), "run"

@@ -15,7 +15,6 @@ from pathlib import Path
 import polars as pl
 from rich.console import Console
 
-from curation.difficulty.label_trust import LABEL_TRUST
 from curation.publish import review
 from curation.publish.audit import AuditStratum, draw_places, estimate_audit
 from curation.questions.debates import evidence
@@ -142,10 +141,8 @@ def _draw(run: Run, size: int) -> Audit:
         raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
     rows = pl.scan_parquet(files, glob=False).select("statement", "answer", problem="id")
     names = rows.select("problem").collect().sort("problem")
-    with label_shards(newest_run(run.folder), read_results(run, filters_of(run)), verifier) as shards:
-        columns = ["problem", "wrong_label"]
-        parts = (shards.read(index).select(columns) for index in range(shards.count))
-        labels = pl.concat([LABEL_TRUST.to_frame().select(columns), *parts])
+    shards = label_shards(newest_run(run.folder), read_results(run, filters_of(run)), verifier)
+    labels = shards.table(pl.lit(True)).select("problem", "wrong_label")
     known = names.join(labels, on="problem", how="left", maintain_order="left")  # nan: unknown
     strata = draw_places(known["wrong_label"].to_numpy(), size, run.recipe.seed)
     drawn = tuple(AuditStratum(count, tuple(names["problem"][places].to_list())) for count, places in strata)

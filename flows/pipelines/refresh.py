@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
@@ -81,7 +81,7 @@ from flows.run.run_folder import Run, difficulty_stage, open_run, stage_model, v
 from flows.run.sampling_session import exact_priors, problem_domains
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, stopping_rule
-from flows.stages.decisions import JudgedShard, keep_labels, label_shards
+from flows.stages.decisions import JudgedShard, label_shards
 from flows.stages.questions import doubtful_verdicts_of, final_verdicts
 
 CHECKPOINT = "checkpoint"  # name of the judging model in a refresh's recipe
@@ -360,7 +360,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept:
         NotPublishedError: the policy is far weaker, or the set would be empty.
     """
     folder = folder.absolute()
-    with lock_folder(folder), recorded(folder, "refresh"), keep_labels():
+    with lock_folder(folder), recorded(folder, "refresh"):
         original = open_run(folder)
         results, stored = _published(original)
         newest = stored[-1]
@@ -421,7 +421,7 @@ def _judge(run: RefreshedRun, selected: StageResult) -> Results:
     """Sample and judge the selected problems, and retry failures at once."""
     attempts, votes = attempts_of(run.parts[-1]), doubtful_verdicts_of(run.parts[-1])
     results = run_pipeline(run, (attempts, votes), Results((selected,)))
-    while retries.plan_round(results[attempts].folder, attempts.retries.rounds):
+    while retries.plan_round(results[attempts].folder):
         results = run_pipeline(run, (attempts, votes), Results((selected,)))
     return results
 
@@ -552,23 +552,22 @@ def _write_merged(place: Path, parts: RefreshParts, results: Results, *, accuses
     run, part = parts.run, parts.run.parts[-1]
     verifier = results[final_verdicts(run, part)].folder.name
     store, day = attempt_store(run, results[attempts_of(part)]), measured_on(run, part, verifier)
-    opened = label_shards(run, parts.results, verifier) if run.recipe.weighs_labels else nullcontext()
+    labels = label_shards(run, parts.results, verifier) if run.recipe.weighs_labels else None
     cost, reviews = dict.fromkeys(("problems", "attempts", "tokens", "kept_rates"), 0), verdicts_of_people(run)
-    with opened as labels:
-        for index, judged in enumerate(_judged_shards(run, results, parts.policy)):
-            trust = labels.read(index) if labels is not None and labels.decides else None
-            old = parts.decisions(index, _STORED)
-            new = judged.decide(run, part, trust, reviews, accuses=accuses).with_columns(measured_on=pl.lit(day))
-            if not accuses:
-                suspected = old.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)
-                new = new.join(suspected, on="problem", how="anti", maintain_order="left")
-            merged = old.update(new.select(_STORED).cast(old.schema), on="problem", include_nulls=True)
-            write_parquet(place / "decisions" / f"{index:05}.parquet", merged)
-            counted = judged.verdicts.select("problem", "index")
-            attempts = store.read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
-            tokens = attempts.join(counted, on=["problem", "index"], how="semi")["tokens"].sum()
-            made = (new.height, counted.height, int(tokens or 0), old.height - new.height)
-            cost = {name: cost[name] + more for name, more in zip(cost, made, strict=True)}
+    for index, judged in enumerate(_judged_shards(run, results, parts.policy)):
+        trust = labels.read(index) if labels is not None and labels.decides else None
+        old = parts.decisions(index, _STORED)
+        new = judged.decide(run, part, trust, reviews, accuses=accuses).with_columns(measured_on=pl.lit(day))
+        if not accuses:
+            suspected = old.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)
+            new = new.join(suspected, on="problem", how="anti", maintain_order="left")
+        merged = old.update(new.select(_STORED).cast(old.schema), on="problem", include_nulls=True)
+        write_parquet(place / "decisions" / f"{index:05}.parquet", merged)
+        counted = judged.verdicts.select("problem", "index")
+        attempts = store.read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
+        tokens = attempts.join(counted, on=["problem", "index"], how="semi")["tokens"].sum()
+        made = (new.height, counted.height, int(tokens or 0), old.height - new.height)
+        cost = {name: cost[name] + more for name, more in zip(cost, made, strict=True)}
     return cost
 
 

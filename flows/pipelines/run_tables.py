@@ -100,17 +100,18 @@ def _lines(
 
 
 def _failure_lines(stages: Sequence[StageStatus], run: Run, verifier: str) -> Iterator[str]:
-    for stage in (one.stage for one in stages):
-        folder, rule = stage.folder_in(run, verifier), stage.retries
-        if not (failures := retries.failures_left(folder)):
-            continue
-        if pending := retries.pending_round(folder):
-            becomes = f"the next run {rule.verb} them again (retry {pending} of {rule.rounds})"
-        elif retries.last_round(folder) >= rule.rounds:
-            becomes = f"no further run {rule.verb} them again; {rule.more}"
-        else:
-            becomes = "`goldilocks explain` names them"
-        yield f"{stage.title}: {rule.what}: {failures:,}; {becomes}"
+    for stage in stages:
+        folder = stage.stage.folder_in(run, verifier)
+        for kind, (what, remedy) in retries.KINDS.items():
+            if not (failures := stage.notes.get(kind, 0)):
+                continue
+            if pending := retries.pending_round(folder):
+                becomes = f"the next run tries them again (retry {pending} of {retries.ROUNDS})"
+            elif retries.last_round(folder) >= retries.ROUNDS:
+                becomes = f"no further run tries them again; {remedy}"
+            else:
+                becomes = "`goldilocks explain` names them"
+            yield f"{stage.row.title}: {what}: {failures:,}; {becomes}"
 
 
 def _label_lines(run: Run, verifier: str) -> Iterator[str]:

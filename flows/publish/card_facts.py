@@ -46,11 +46,10 @@ def card_facts(
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
     curated = scan_table(exported.folder, "kept")
     suspicion, counts = dict[str, str](), dict[str, float]()
-    with deciding_shards(run, results) as labels:
-        if labels is not None:
-            least = f"{recipe.labels.drop_above:g} or more"
-            words = f"by the answers of all policies the reference is wrong with a probability of {least}"
-            suspicion, counts = {"suspicion": words}, _label_counts(recipe, results, labels)
+    if (labels := deciding_shards(run, results)) is not None:
+        least = f"{recipe.labels.drop_above:g} or more"
+        words = f"by the answers of all policies the reference is wrong with a probability of {least}"
+        suspicion, counts = {"suspicion": words}, _label_counts(recipe, results, labels)
     notes = render_template(
         Path(__file__).with_name("notes.md.jinja"),
         recipe=recipe,

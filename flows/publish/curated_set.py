@@ -38,7 +38,6 @@ from flows.run.recipe import as_printed
 from flows.run.run_folder import PARTS, Run, as_written, stage_model
 from flows.run.stage import Results, StageResult
 from flows.stages.attempts import measured_on
-from flows.stages.decisions import keep_labels
 from flows.stages.export import EXPORT, PUBLISHED
 from flows.stages.judging import own_judges
 from flows.stages.sources import SOURCES, read_states
@@ -66,7 +65,7 @@ def publish(run: Run, results: Results) -> Path:
         version = versions.settle_version(run, table, last.folder.name)
         target = _publish(run, version, results)
     for result in results:
-        retries.plan_round(result.folder, result.stage.retries.rounds)
+        retries.plan_round(result.folder)
     if is_empty:
         raise StoreError(
             f"{run.folder}: no problem is left for the set, so nothing is published; `goldilocks status {run.folder}` "
@@ -85,7 +84,6 @@ def republish(run: Run, version: versions.Version, results: Results) -> Path:
     return _publish(refreshed, version, run_pipeline(refreshed, PUBLISHED, decided))
 
 
-@keep_labels()
 def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     filters, decided, exported = results.filters, results.decisions, results[EXPORT]
     target = run.folder / "curated"

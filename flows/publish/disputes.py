@@ -48,8 +48,8 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     if (checked := results.get(REFERENCES)) is not None:
         unproven = dropped(REFERENCES, DropReason.UNPROVEN_REWRITING)
         parts.append(review.unproven_rewritings(unproven.with_columns(rewritten=without_layout(unproven["answer"]))))
-    with deciding_shards(run, results) as shards:
-        labels = None if shards is None else shards.table(pl.col("wrong_label") >= run.recipe.labels.queue_above)
+    shards = deciding_shards(run, results)
+    labels = None if shards is None else shards.table(pl.col("wrong_label") >= run.recipe.labels.queue_above)
     if labels is None:
         suspected = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL
         labels = read_table(results.decisions[-1].folder, "decisions", where=suspected)

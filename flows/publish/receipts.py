@@ -190,12 +190,12 @@ def _label_figures(run: Run, results: Results, version: Version) -> Iterator[Fig
     if (audited := _audited(run, version, results)) is not None:
         yield audited
     count, total = 0, list[float]()
-    with label_shards(run, Results(results.filters), results.decisions[-1].folder.name) as labels:
-        for shard in range(labels.count):
-            published = read_shard(results[EXPORT].folder, "kept", shard, ["id"])["id"]
-            rows = labels.read(shard).filter(pl.col("problem").is_in(published.implode()))["wrong_label"].drop_nulls()
-            count += len(rows)
-            total.append(float(rows.sum()))
+    labels = label_shards(run, Results(results.filters), results.decisions[-1].folder.name)
+    for shard in range(labels.count):
+        published = read_shard(results[EXPORT].folder, "kept", shard, ["id"])["id"]
+        rows = labels.read(shard).filter(pl.col("problem").is_in(published.implode()))["wrong_label"].drop_nulls()
+        count += len(rows)
+        total.append(float(rows.sum()))
     yield Figure(
         "labels.expected",
         "Expected by a model of everyone's answers, not measured" if audited is None else "The model's expectation",

@@ -14,7 +14,7 @@ from curation.records import StoreError
 from curation.storage.stages import add_counts, finished_shards, read_json, read_manifest
 from flows.run import mirroring
 from flows.run.history import record_item
-from flows.run.policy_session import keep_open, kept_models, model_key
+from flows.run.policy_session import keep_open
 from flows.run.run_folder import Run
 from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, Step
 
@@ -54,25 +54,14 @@ class Pipeline:
 
 
 def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None) -> Results:
-    """Run enabled items in order; return earlier and new results.
-
-    A model ends after its last item, unless a caller keeps it open.
-    """
+    """Run enabled items in order, with each model started once; return earlier and new results."""
     results = results or Results()
-    enabled, is_outermost = [item for item in items if item.enabled(run)], kept_models() is None
-    with keep_open() as models:
-        for number, item in enumerate(enabled):
+    with keep_open():
+        for item in [item for item in items if item.enabled(run)]:
             result = _run_item(item, run, results)
             results = results.plus(result) if result is not None else results
             mirroring.copy(run)
-            if is_outermost:
-                models.end_except(_models_of(run, enabled[number + 1 :]))
     return results
-
-
-def _models_of(run: Run, items: Iterable[Item]) -> set[str]:
-    names = {run.recipe.asked.get(item.asks) for item in items if isinstance(item, Stage)}
-    return {model_key(run.recipe.models[name], run.recipe_folder) for name in names if name is not None}
 
 
 def _run_item(item: Item, run: Run, results: Results) -> StageResult | None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -235,16 +234,16 @@ class PolicySession:
             self._stack.close()
 
     def shard_by_shard(self, job: StageRun, folder: StageFolder, work: Callable[[int], Shard]) -> StageResult:
-        """Compute the stage, and retry refused requests in a due round."""
+        """Compute the stage, and note refused requests, which later runs retry."""
 
-        def noting(round_number: int, index: int) -> Shard:
+        def noting(index: int) -> Shard:
             self.refused.clear()
             shard = work(index)
+            round_number = retries.last_round(folder.folder)
             notes = retries.failure_notes(len(self.refused), round_number, retries.REFUSED)
             return replace(shard, notes={**shard.notes, **notes})
 
-        first = partial(job.shard_by_shard, folder, partial(noting, 0))
-        return retries.retry_failed(job, folder, first, lambda number: nullcontext(partial(noting, number)))
+        return job.shard_by_shard(folder, noting)
 
     def ask(self, requests: Sequence[PromptRequest], each: int) -> pl.DataFrame:
         """Return `ATTEMPT` rows of indices below ``each``; fewer if the policy has fewer.

@@ -15,7 +15,7 @@ from curation.public_urls import public_text
 from flows.run.safe_text import written_out
 
 if TYPE_CHECKING:
-    from flows.run.bars import Bar
+    from rich.console import Group
 
 Advance = Callable[[int], None]
 
@@ -56,32 +56,70 @@ def print_line(text: str) -> None:
 NOTE_S = 60.0  # seconds between notes without a terminal
 
 
-class _Lines:
-    """Progress without a terminal: a note at times, and a line at the end."""
+class _Bar:
+    """A stage's progress: on a terminal a bar with a note below, else a note at times and a line at the end."""
 
-    def __init__(self, title: str) -> None:
-        self._title, self._rows, self._begun = title, 0, time.monotonic()
-        self._noted = self._begun
+    def __init__(self, title: str, total: int | None) -> None:
+        from rich.live import Live
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        from flows.run.terminal import SafeConsole
+
+        count = TextColumn("{task.completed:,.0f}/{task.fields[of]}")
+        columns = (TextColumn("{task.description:<24}"), BarColumn(bar_width=16), count, TimeElapsedColumn())
+        self._progress = Progress(*columns, TimeRemainingColumn(), disable=True)
+        self._task = self._progress.add_task(title, total=total, of="?" if total is None else f"{total:,}")
+        self._title, self._total, self._rows, self._note = title, total, 0, ""
+        self._begun = self._noted = time.monotonic()
+        console = SafeConsole(stderr=True, highlight=True, markup=True, soft_wrap=False)
+        self._live = Live(console=console, get_renderable=self._shown) if console.is_terminal else None
+        if self._live is not None:
+            self._live.start()
+
+    def _shown(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
+
+        notes = [Text(f"  {self._note}", no_wrap=True, overflow="ellipsis")] if self._note else []
+        return Group(self._progress.make_tasks_table(self._progress.tasks), *notes)
+
+    def _complete(self, rows: int) -> None:
+        self._progress.update(self._task, completed=max(self._progress.tasks[0].completed, rows))
 
     def count(self, rows: int) -> None:
+        """Count finished rows."""
         self._rows += rows
+        self._complete(self._rows)
 
-    def note(self, text: str, _left: int | None) -> None:
-        if time.monotonic() - self._noted > NOTE_S:
+    def note(self, text: str, left: int | None) -> None:
+        """Show a text with its own time left; count all but ``left`` rows as done."""
+        self._note, self._progress.columns = text, self._progress.columns[:4]
+        if left is not None and self._total is not None:
+            self._complete(self._total - left)
+        if self._live is None and time.monotonic() - self._noted > NOTE_S:
             self._noted = time.monotonic()
             _print(f"{self._title:<24} {text}")
 
     def print_line(self, line: str) -> None:
-        _print(line)
+        """Print a line above."""
+        if self._live is None:
+            _print(line)
+        else:
+            self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def finish(self) -> None:
-        _print(f"{self._title:<24} {self._rows:>9,} rows  {time.monotonic() - self._begun:6.1f} s")
+        """Show that all is done."""
+        if self._live is None:
+            _print(f"{self._title:<24} {self._rows:>9,} rows  {time.monotonic() - self._begun:6.1f} s")
+        elif self._total is None:
+            self._progress.update(self._task, total=self._rows, of=f"{self._rows:,}")
 
     def stop(self) -> None:
-        pass
+        if self._live is not None:
+            self._live.stop()
 
 
-_shown: list[_Lines | Bar] = []  # the shown bars, innermost last
+_shown: list[_Bar] = []  # the shown bars, innermost last
 METRICS = "metrics.jsonl"  # in the run folder: progress and warnings of all stages
 
 
@@ -135,14 +173,7 @@ def bar(title: str, total: int | None, *, is_part: bool = False) -> Iterator[Adv
     if _verbosity is Verbosity.QUIET or (_shown and not is_part):  # the outer bar is shown
         yield lambda _more: None
         return
-    from flows.run.terminal import SafeConsole
-
-    console = SafeConsole(stderr=True, highlight=True, markup=True, soft_wrap=False)
-    shown: _Lines | Bar = _Lines(title)
-    if console.is_terminal:
-        from flows.run.bars import Bar
-
-        shown = Bar(console, title, total)
+    shown = _Bar(title, total)
     _shown.append(shown)
     try:
         yield shown.count

@@ -1,25 +1,32 @@
 """Retry a stage's failures in later runs, in rounds with higher verifier limits (`STAGE/retries.json`).
 
+A round is planned when a set is published; the next run then makes the shards with failures again.
+
 Invariants: other shards keep their bytes. A killed round continues with the same limits. A refresh cancels pending
 rounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from curation.storage.stages import Shard, StageFolder, finished_shards, read_json, write_json
-from flows.run.stage import StageResult, StageRun
+import polars as pl
+
+from curation.storage.stages import Shard, StageFolder, file_digest, finished_shards, read_json, write_json
 
 FILE = "retries.json"
 FAILED, REFUSED = "verifier_failures", "refused_problems"
 ROUND = "retry_round"
+REOPENED = "to be made again"  # instead of the fingerprint, in a shard's mark
+ROUNDS = 2  # retries of one failure
 
-Retry = Callable[[int], AbstractContextManager[Callable[[int], Shard]]]
-"""From a round's number to a context with the function to remake a shard."""
+KINDS = {
+    REFUSED: ("problems that the model's servers refused", "another revision or decoding of the model asks anew"),
+    FAILED: ("verdicts on which the verifier failed", "a higher verify.limit_s judges anew"),
+}
+"""What is retried, and what helps after the last round, by a shard's note."""
 
 
 def failure_notes(failures: int, round_number: int = 0, kind: str = FAILED) -> dict[str, int]:
@@ -27,64 +34,72 @@ def failure_notes(failures: int, round_number: int = 0, kind: str = FAILED) -> d
     return {kind: failures, ROUND: round_number} if failures else {}
 
 
-def failures_left(folder: Path) -> int:
-    """Return the number of failures in a stage."""
-    return sum(_failures(mark["notes"]) for mark in finished_shards(folder))
-
-
-def pending_round(folder: Path) -> int:
-    """Return the stage's pending round, or 0."""
-    planned = last_round(folder)
-    return planned if shards_before(folder, planned) else 0
-
-
 def last_round(folder: Path) -> int:
     """Return the last planned round, or 0."""
     return int((read_json(folder / FILE) or {}).get("round", 0))
 
 
-def plan_round(folder: Path, limit: int) -> int:
-    """Return the pending round, or plan one if failures are left and ``limit`` allows; else 0."""
-    pending, done = pending_round(folder), last_round(folder)
-    if pending or done >= limit or not failures_left(folder):
-        return pending
-    _plan(folder, done + 1)
-    return done + 1
+def pending_round(folder: Path) -> int:
+    """Return the stage's pending round, or 0."""
+    planned = last_round(folder)
+    return planned if any(_is_due(mark, planned) for mark in finished_shards(folder)) else 0
+
+
+def plan_round(folder: Path) -> bool:
+    """Plan a round if failures are left and `ROUNDS` allows; return whether one is pending."""
+    if pending_round(folder):
+        return True
+    done = last_round(folder)
+    if done >= ROUNDS or not any(map(_failures, finished_shards(folder))):
+        return False
+    write_json(folder / FILE, {"round": done + 1})
+    return True
 
 
 def cancel_round(folder: Path) -> None:
     """Cancel a pending round."""
-    pending = pending_round(folder)
+    if pending := pending_round(folder):
+        write_json(folder / FILE, {"round": pending - 1})
+
+
+def prepare(folder: StageFolder, pending: int) -> None:
+    """Prepare a stage's folder, and have a pending round's shards made again: all of them if its inputs changed."""
+    for path, mark in _marks(folder.folder) if pending else ():
+        if _is_due(mark, pending):
+            write_json(path, {**mark, "fingerprint": REOPENED})
     if pending:
-        _plan(folder, pending - 1)
+        folder.reopen()
+    folder.prepare()
+    if last_round(folder.folder) < pending:
+        write_json(folder.folder / FILE, {"round": pending})
 
 
-def retry_failed(job: StageRun, folder: StageFolder, first: Callable[[], StageResult], again: Retry) -> StageResult:
-    """Return a stage's result after its pending round.
+def reopened_marks(folder: Path) -> dict[int, dict[str, Any]]:
+    """Return the marks of shards that are to be made again, if their files are still as they were."""
 
-    Args:
-        first: makes or reads the stage.
-        again: remakes shards, with `failure_notes`.
-    """
-    pending = pending_round(folder.folder)
-    result = first()
-    shards = shards_before(folder.folder, pending)
-    if not shards:
-        return result
-    _plan(folder.folder, pending)  # gone where the stage was made anew
-    with again(pending) as work:
-        return job.remake(folder, [(index, partial(work, index)) for index in shards])
+    def is_there(entry: Mapping[str, Any]) -> bool:
+        file = folder / entry["file"]
+        return file.exists() and file_digest(file) == str(entry["hash"])
+
+    reopened = [(path, mark) for path, mark in _marks(folder) if mark["fingerprint"] == REOPENED]
+    return {int(path.stem): mark for path, mark in reopened if all(map(is_there, mark["tables"].values()))}
 
 
-def shards_before(folder: Path, round_number: int) -> list[int]:
-    """Return shards with failures of earlier rounds."""
-    marks = enumerate(finished_shards(folder))
-    return [index for index, mark in marks if _failures(mark["notes"]) and mark["notes"][ROUND] < round_number]
+def shard_before(folder: Path, mark: Mapping[str, Any]) -> Shard:
+    """Read a shard of `reopened_marks`, without its notes on the verifier's failures."""
+    files = {table: folder / entry["file"] for table, entry in mark["tables"].items()}
+    tables = {table: pl.read_parquet(file, glob=False) for table, file in files.items()}
+    notes = {name: count for name, count in mark["notes"].items() if name not in (FAILED, ROUND)}
+    return Shard(mark["in"], tables, mark["kept"], notes)
 
 
-def _failures(notes: Mapping[str, int]) -> int:
-    return notes.get(FAILED, 0) + notes.get(REFUSED, 0)
+def _marks(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
+    return list(zip(sorted((folder / "shards").glob("[0-9]*.json")), finished_shards(folder), strict=True))
 
 
-def _plan(folder: Path, round_number: int) -> None:
-    write_json(folder / FILE, {"round": round_number})
+def _is_due(mark: Mapping[str, Any], round_number: int) -> bool:
+    return _failures(mark) > 0 and mark["notes"][ROUND] < round_number
+
+
+def _failures(mark: Mapping[str, Any]) -> int:
+    return int(mark["notes"].get(FAILED, 0) + mark["notes"].get(REFUSED, 0))

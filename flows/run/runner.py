@@ -29,7 +29,8 @@ from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tools import Runner
 
 Work = Callable[[], Shard]
-Made = TypeVar("Made")  # a shard, or a group's shards
+Name = TypeVar("Name")
+Made = TypeVar("Made")
 
 
 class LocalRunner:
@@ -39,10 +40,10 @@ class LocalRunner:
         """Return an equal verifier, whose `submit` may judge elsewhere."""
         return judge
 
-    def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
-        """Yield (number, result) in order; elsewhere, work may run repeatedly, as a copy."""
-        for index, work in works:
-            yield index, work()
+    def map(self, works: Iterable[tuple[Name, Callable[[], Made]]]) -> Iterator[tuple[Name, Made]]:
+        """Yield (name, result) in order; elsewhere, work may run repeatedly, as a copy."""
+        for name, work in works:
+            yield name, work()
 
 
 _running: ContextVar[LocalRunner | None] = ContextVar("runner", default=None)
@@ -78,11 +79,11 @@ class RayRunner(LocalRunner):
         self._ray: Any = ray
         self._compute = ray.remote(num_cpus=1, max_retries=RETRIES)(_compute)
 
-    def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
-        """Yield (number, result) in order."""
-        sent: deque[tuple[int, Any]] = deque()
-        for index, work in works:
-            sent.append((index, self._compute.remote(work)))
+    def map(self, works: Iterable[tuple[Name, Callable[[], Made]]]) -> Iterator[tuple[Name, Made]]:
+        """Yield (name, result) in order."""
+        sent: deque[tuple[Name, Any]] = deque()
+        for name, work in works:
+            sent.append((name, self._compute.remote(work)))
             if len(sent) >= AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1))):  # nodes may join
                 yield self._next(sent)
         while sent:
@@ -93,10 +94,10 @@ class RayRunner(LocalRunner):
         spread: Any = SpreadJudge(judge, self._ray)
         return spread  # type: ignore[no-any-return]
 
-    def _next(self, sent: deque[tuple[int, Any]]) -> tuple[int, Any]:
-        index, reference = sent.popleft()
+    def _next(self, sent: deque[tuple[Name, Any]]) -> tuple[Name, Any]:
+        name, reference = sent.popleft()
         try:
-            return index, self._ray.get(reference)
+            return name, self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from error
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 
 import polars as pl
 
-from curation.difficulty.early_stopping import AttemptOutcome, Prior, StoppingRule
+from curation.difficulty.early_stopping import Prior, StoppingRule
 from curation.difficulty.item_response import prior_counts, with_domains
+from curation.difficulty.pass_rates import is_doubtful, outcomes_by_problem, pass_rates
 from curation.difficulty.priors import PRIOR, LearntPriors, as_priors, learn_priors
 from curation.difficulty.refresh import spread_sample
 from curation.difficulty.sampling import (
@@ -34,12 +34,12 @@ from curation.difficulty.unanswered import ResponseTally
 from curation.options import option_letter
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts.solving import FENCE
-from curation.records import COUNTED_OUTCOMES, Domain, Outcome, PromptRequest
+from curation.records import Domain, Outcome, PromptRequest
 from curation.sources.procedural import made_meta
 from curation.storage.attempts import AttemptStore
 from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard, read_table
 from curation.verify.generator_scores import scorer_of
-from curation.verify.math_judge import Judge, Verdict
+from curation.verify.math_judge import Judge
 from flows.run import retries
 from flows.run.policy_session import ModelSession, warn_of_responses
 from flows.run.progress import METRICS, add_line, note, warn
@@ -86,12 +86,15 @@ class PriorLearner:
         """Return the anchor's rule, which stops at a certain decision."""
         return StoppingRule(self.rule.band)
 
-    def learn(self, sampled: Sequence[SampledProblem]) -> LearntPriors:
-        """Return all priors outside the anchor."""
-        attempts = {item.problem: self.outcomes(item.verdicts) for item in sampled}
-        own = pl.DataFrame(
-            [(name, self.policy, *_counts(rows)) for name, rows in attempts.items()], _RATES, orient="row"
+    def learn(self, verdicts: pl.DataFrame) -> LearntPriors:
+        """Return all priors outside the anchor, from the anchor's `VERDICT` rows."""
+        is_open = is_doubtful() & self.doubtful_is_open
+        verdicts = verdicts.with_columns(
+            outcome=pl.when(is_open).then(pl.lit(Outcome.BROKEN.value)).otherwise("outcome"),
+            answer_class=pl.when(~is_open).then("answer_class"),
         )
+        attempts = dict(outcomes_by_problem(verdicts))
+        own = pass_rates(pl.Series(list(attempts)), verdicts, self.policy).select(_RATES.names())
         counts = pl.concat([self.counts, own.select(self.counts.columns).cast(self.counts.schema)])
         counts = with_domains(counts, self.domains)
         rates = pl.concat([self.rates, own.cast(self.rates.schema)])
@@ -101,19 +104,6 @@ class PriorLearner:
         """Return the stage's `PRIOR` rows; the anchor's foresee nothing."""
         of_anchor = exact_priors(self.anchor)
         return pl.concat([of_anchor, learnt.table]) if learnt.hold else of_anchor
-
-    def outcomes(self, verdicts: Mapping[int, Verdict]) -> list[AttemptOutcome]:
-        """Return a problem's attempts for the stopping rule."""
-        outcomes: list[AttemptOutcome] = []
-        for index in range(max(verdicts, default=-1) + 1):
-            verdict = verdicts.get(index)
-            if verdict is None:
-                outcomes.append((None, None))
-            elif self.doubtful_is_open and verdict.is_doubtful:
-                outcomes.append((Outcome.BROKEN, None))
-            else:
-                outcomes.append((verdict.outcome, verdict.answer_class))
-        return outcomes
 
 
 def stage_learner(
@@ -163,13 +153,6 @@ def exact_priors(problems: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame([(name, *row) for name in problems], PRIOR, orient="row")
 
 
-def _counts(outcomes: Sequence[AttemptOutcome]) -> tuple[int, int, int]:
-    votes = Counter(answer_class for _, answer_class in outcomes if answer_class)
-    correct = sum(outcome is Outcome.CORRECT for outcome, _ in outcomes)
-    judged = sum(outcome in COUNTED_OUTCOMES for outcome, _ in outcomes)
-    return correct, judged, max(votes.values(), default=0)
-
-
 REFUSED_TABLE = "refused"
 """`curation.storage.attempts.REFUSAL` rows of shards with refused problems."""
 
@@ -180,7 +163,7 @@ def read_priors(folder: Path, index: int) -> pl.DataFrame | None:
 
 
 class SamplingSession:
-    """A stage's sampling; with a ``limit`` of 0 no model is asked."""
+    """A stage's sampling of these shards; with a ``limit`` of 0 no model is asked."""
 
     def __init__(
         self,
@@ -190,33 +173,34 @@ class SamplingSession:
         store: AttemptStore,
         judge: Judge,
         rule: StoppingRule,
-        learner: PriorLearner | None = None,
-        limit: int | None = None,
+        shards: Sequence[int],
+        learner: PriorLearner | None,
+        limit: int | None,
+        *,
+        is_retry: bool,
     ) -> None:
         self._run, self._stage, self._problems, self._folder = job.run, job.stage, job.problems, folder
         self._session, self._store, self._judge = session, store, judge
-        self._rule, self._learner, self._limit = rule, learner, limit
+        self._rule, self._shards, self._learner, self._limit = rule, shards, learner, limit
         self._priors: pl.DataFrame | None = None
         self._sampled: AsyncGenerator[SampledProblem, None] | None = None
         self._working: asyncio.Task[None] | None = None
         self._waiting: dict[str, SampledProblem] = {}
         self._stored_counts: dict[str, int] = {}
         self._of_anchor: dict[str, tuple[int, int]] = {}  # attempts and tokens of the anchor's sampling, by problem
-        self._anchor_progress: SamplingProgress | None = None
-        self._round = 0
-        self._budget = self._failure_budget(folder.note(retries.REFUSED))
+        self._is_retry, self._round = is_retry, retries.last_round(folder.folder)
+        most, setting = difficulty_stage(job.recipe, job.stage.part).sampling.max_failed, job.stage.part
+        total, refused = job.problems.manifest.kept, folder.note(retries.REFUSED)
+        self._budget = FailureBudget(most, total, f"{setting}.sampling.max_failed", refused)
 
     def __enter__(self) -> SamplingSession:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        try:
-            if self._working is not None or self._sampled is not None:
-                self._session.run(self._end())
-            if kind is None and self._sampled is not None:
-                self._store.compact()
-        finally:
-            self._store.close()
+        if self._working is not None or self._sampled is not None:
+            self._session.run(self._end())
+        if kind is None and self._sampled is not None:
+            self._store.compact()
 
     def shard(self, index: int) -> Shard:
         """Sample until a shard's problems are decided, and store its attempts."""
@@ -227,10 +211,7 @@ class SamplingSession:
             if self._sampled is None:
                 if self._limit is None:
                     self._session.open()
-                if self._learner is not None:
-                    self._session.run(self._learn(self._learner))
-                shards = range(len(shard_counts(self._problems.folder)))
-                self._begin([number for number in shards if not self._folder.is_finished(number)])
+                self._begin()
             self._session.run(self._until(names))
         sampled = [self._waiting.pop(name) for name in names]
         attempts = sum(self._stored_counts.pop(sample.problem) + sample.new_attempts for sample in sampled)
@@ -268,16 +249,17 @@ class SamplingSession:
     def _read(self, index: int) -> pl.DataFrame:
         return self._run.without_reserve(read_shard(self._problems.folder, "kept", index))
 
-    def begin_round(self, round_number: int, shards: Sequence[int]) -> None:
-        """Prepare to sample these shards' refused problems again."""
-        self._round, self._budget = round_number, self._failure_budget(0)
-        if self._sampled is not None:
-            self._session.run(self._end())
-        if shards:
-            self._session.open()
-            self._begin(shards)
+    def _begin(self) -> None:
+        learner = None if self._is_retry else self._learner
+        before = self._session.run(self._learn(learner)) if learner is not None else None
+        rows = shard_counts(self._problems.folder)
+        sampler = self._sampler(self._rule, sum(rows[index] for index in self._shards), self._expected(rows))
+        if before is not None:
+            sampler.progress.carry_on(before)
+        self._sampled = sampler.run(self._feed())
 
-    async def _learn(self, learner: PriorLearner) -> None:
+    async def _learn(self, learner: PriorLearner) -> SamplingProgress:
+        """Sample the anchor, learn priors from it, and return the progress."""
         self._working = asyncio.current_task()
         wanted, folder = pl.Series(learner.anchor), self._problems.folder
         shards: list[list[str]] = []
@@ -292,51 +274,39 @@ class SamplingSession:
         total, anchor = self._problems.manifest.kept, len(learner.anchor)
         expected = anchor * learner.exact.expectation().attempts + (total - anchor) * self._rule.expectation().attempts
         sampler = self._sampler(learner.exact, total, expected)
-        self._anchor_progress = sampler.progress
         self._sampled = sampler.run(requests())
         sampled = [item async for item in self._sampled if item.refused is None and not item.is_open]
         self._store.compact(shards)  # else each shard that is finished would write the rest of them anew
         self._of_anchor = {item.problem: (item.new_attempts, item.new_tokens) for item in sampled}
         if 2 * len(sampled) < anchor:
             note(f"{self._stage.title}: too few of the anchor's {anchor} problems are decided to learn priors from")
-            return
-        learnt = learner.learn(sampled)
+            return sampler.progress
+        learnt = learner.learn(verdict_frame(sampled, self._session.policy.key, self._judge.version))
         self._priors = learner.table(learnt)
         found = {"used": learnt.hold, "sentence": learnt.sentence, "tenths": learnt.calibration.tenths.to_dicts()}
         atomic_write(self._folder.folder / "priors.json", json.dumps(found, indent=1) + "\n")
         note(f"{self._stage.title}: {learnt.sentence}")
         if not learnt.hold:
             warn(self._run.folder, self._stage.name, learnt.sentence)
+        return sampler.progress
 
     def _priors_of(self, index: int) -> pl.DataFrame | None:
-        if self._round:  # the shard is made again, by the priors that it was made with
+        if self._is_retry:  # the shard is made again, by the priors that it was made with
             return read_priors(self._folder.folder, index)
         if self._priors is None:
             return read_priors(self._problems.folder, index)
         names = read_shard(self._problems.folder, "kept", index).select(problem="id")
         return names.join(self._priors, on="problem", how="inner", maintain_order="left")
 
-    def _begin(self, shards: Sequence[int]) -> None:
-        rows = shard_counts(self._problems.folder)
-        sampler = self._sampler(self._rule, sum(rows[index] for index in shards), self._expected(shards))
-        if self._anchor_progress is not None:
-            sampler.progress.carry_on(self._anchor_progress)
-            self._anchor_progress = None
-        self._sampled = sampler.run(self._feed(shards))
-
-    def _expected(self, shards: Sequence[int]) -> float:
-        expected, rows = 0.0, shard_counts(self._problems.folder)
-        for index in shards:
+    def _expected(self, rows: Sequence[int]) -> float:
+        expected = 0.0
+        for index in self._shards:
             priors = self._priors_of(index)
             known = {} if priors is None else as_priors(priors)
             rule = self._rule.given(known)
             expected += sum(rule.of(name).expectation().attempts for name in known)
             expected += (rows[index] - len(known)) * self._rule.expectation().attempts
         return expected
-
-    def _failure_budget(self, refused: int) -> FailureBudget:
-        most, setting = difficulty_stage(self._run.recipe, self._stage.part).sampling.max_failed, self._stage.part
-        return FailureBudget(most, self._problems.manifest.kept, f"{setting}.sampling.max_failed", refused)
 
     def _sampler(self, rule: StoppingRule, total: int, expected: float) -> Sampler:
         return Sampler(
@@ -368,9 +338,9 @@ class SamplingSession:
         if self._sampled is not None:
             await self._sampled.aclose()
 
-    def _feed(self, shards: Sequence[int]) -> Iterator[SamplingRequest]:
+    def _feed(self) -> Iterator[SamplingRequest]:
         """Yield requests by shard, with priors the most expensive problems first."""
-        for index in shards:
+        for index in self._shards:
             frame, rule = self._read(index), self._rule
             priors = self._priors_of(index)
             if priors is not None:

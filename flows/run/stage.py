@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -18,6 +19,8 @@ from curation.config import Recipe
 from curation.publish.cards.facts import FunnelRow
 from curation.records import DROPPED, StoreError
 from curation.storage.stages import Manifest, Shard, StageFolder, damaged, finished_shards, table_files
+from flows.run import retries
+from flows.run.policies import is_offline
 from flows.run.progress import bar
 from flows.run.run_folder import Run
 from flows.run.runner import Work, current_runner
@@ -34,28 +37,6 @@ class Kind(StrEnum):
     DECISION = "decision"  # decides by one policy's attempts; the next difficulty stage reads all problems again
     ADDITION = "addition"  # adds rows to what the last decision keeps
     EXPORT = "curated set"  # what is published
-
-
-@dataclass(frozen=True, slots=True)
-class RetryRule:
-    """What later runs retry in a stage, and how often."""
-
-    what: str
-    verb: str
-    more: str
-    rounds: int = 2
-
-
-VERIFIER_RETRIES = RetryRule(
-    "verdicts on which the verifier failed",
-    "judges",
-    "raise verify.limit_s to judge all anew",
-)
-
-
-REFUSAL_RETRIES = RetryRule(
-    "problems that the model's servers refused", "asks for", "another revision or decoding of the model asks anew"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +60,6 @@ class Stage:
     is_planned: bool = True  # whether `goldilocks plan` runs it before its pilot
     runs_anywhere: bool = False  # whether its shards are independent, for other machines
     by_verifier: bool = False  # whether it has a folder per verifier version
-    retries: RetryRule = VERIFIER_RETRIES  # what later runs retry in it
     comes_later: bool = False  # whether a finished run may lack it, as people enable it later
     part: str = ""  # a difficulty stage's table: stage1 or stage2
 
@@ -171,6 +151,10 @@ class Results:
         return tuple(result for result in self.stage_results if result.stage.kind is kind)
 
 
+def _each(works: Sequence[Work]) -> list[Shard]:
+    return [work() for work in works]
+
+
 @dataclass(frozen=True, slots=True)
 class StageRun:
     """A stage in a run, with earlier results."""
@@ -208,9 +192,13 @@ class StageRun:
         return StageFolder(self.stage.folder_in(self.run, verifier), self.stage.name, version, settings, made_from)
 
     def finished(self, folder: StageFolder) -> StageResult | None:
-        """Return the result if finished with this fingerprint."""
+        """Return the result if finished with this fingerprint and no retry is due, else prepare the folder."""
         manifest = folder.manifest()
-        return StageResult(self.stage, folder.folder, manifest, reused=True) if manifest is not None else None
+        pending = 0 if is_offline() else retries.pending_round(folder.folder)
+        if manifest is not None and not pending:
+            return StageResult(self.stage, folder.folder, manifest, reused=True)
+        retries.prepare(folder, pending)
+        return None
 
     def shard_by_shard(
         self, folder: StageFolder, work: Callable[[int], Shard], title: str = "", *, is_whole: bool = True
@@ -225,82 +213,50 @@ class StageRun:
         rows_in = self.problems.manifest.kept if is_whole else None
         return self.compute(folder, shards, total=sum(counts), rows_in=rows_in, title=title)
 
-    def by_groups(
-        self,
-        folder: StageFolder,
-        work: Callable[[Sequence[int]], Sequence[Shard]],
-        rows: int,
-        rows_in: int | None = None,
-    ) -> StageResult:
-        """Do as `shard_by_shard` for independent shards, in groups of about ``rows`` problems.
-
-        A killed run loses one group.
-
-        Args:
-            rows_in: expected rows, if not all problems.
-        """
-        if (result := self.finished(folder)) is not None:
-            return result
-        counts = shard_counts(self.problems.folder)
-        folder.prepare()
-        groups: list[list[int]] = []
-        with bar(self.stage.title, sum(counts)) as advance:
-            for index, count in enumerate(counts):
-                if folder.is_finished(index):
-                    advance(count)
-                elif groups and sum(counts[member] for member in groups[-1]) < rows:
-                    groups[-1].append(index)
-                else:
-                    groups.append([index])
-            works = ((number, partial(work, group)) for number, group in enumerate(groups))
-            for number, shards in current_runner(self.stage.runs_anywhere).map(works):
-                for index, shard in zip(groups[number], shards, strict=True):
-                    folder.write(index, shard)
-                    advance(counts[index])
-        handed_over = self.problems.manifest.kept if rows_in is None else rows_in
-        return StageResult(self.stage, folder.folder, folder.close(len(counts), handed_over))
-
     def compute(
         self,
         folder: StageFolder,
-        shards: Iterable[tuple[int, Work]],
+        shards: Iterable[tuple[int, Any]],
+        work: Callable[[Sequence[Any]], Sequence[Shard]] = _each,
         *,
         total: int | None,
         rows_in: int | None = None,
+        group_rows: int = 0,
         title: str = "",
     ) -> StageResult:
         """Compute unfinished shards in order and write them, then the manifest.
 
         Args:
-            shards: (rows, work) per shard.
+            shards: (rows, item) per shard; by default the item is its work.
+            work: makes the shards of a group's items.
             rows_in: expected rows.
+            group_rows: min rows of a group; a killed run loses one group.
         """
         if (result := self.finished(folder)) is not None:
             return result
-        folder.prepare()
         rows_of: list[int] = []
         with bar(title or self.stage.title, total) as advance:
 
-            def unfinished() -> Iterator[tuple[int, Work]]:
-                for index, (rows, work) in enumerate(shards):
+            def groups() -> Iterator[tuple[list[int], Callable[[], Sequence[Shard]]]]:
+                indices: list[int] = []
+                items: list[Any] = []
+                for index, (rows, item) in enumerate(shards):
                     rows_of.append(rows)
                     if folder.is_finished(index):
                         advance(rows)
-                    else:
-                        yield index, work
+                        continue
+                    indices, items = [*indices, index], [*items, item]
+                    if sum(rows_of[member] for member in indices) >= group_rows:
+                        yield indices, partial(work, items)
+                        indices, items = [], []
+                if indices:
+                    yield indices, partial(work, items)
 
-            for index, shard in current_runner(self.stage.runs_anywhere).map(unfinished()):
-                folder.write(index, shard)
-                advance(rows_of[index])
+            for indices, made in current_runner(self.stage.runs_anywhere).map(groups()):
+                for index, shard in zip(indices, made, strict=True):
+                    folder.write(index, shard)
+                    advance(rows_of[index])
         return StageResult(self.stage, folder.folder, folder.close(len(rows_of), rows_in))
-
-    def remake(self, folder: StageFolder, shards: Iterable[tuple[int, Work]]) -> StageResult:
-        """Rewrite (number, work) shards of a finished stage."""
-        count, rows_in = len(list(finished_shards(folder.folder))), self.problems.manifest.kept
-        folder.reopen()
-        for index, shard in current_runner(self.stage.runs_anywhere).map(shards):
-            folder.write(index, shard)
-        return StageResult(self.stage, folder.folder, folder.close(count, rows_in))
 
 
 def shard_counts(folder: Path, table: str = "kept") -> list[int]:

@@ -20,7 +20,6 @@ from curation.records import ConfigError, GoldilocksError, StoreError
 from flows.run.progress import print_line, read_metrics
 
 if TYPE_CHECKING:
-    from training.engines.placement import EmbeddedPlacement
     from training.recipe import TrainRecipe
 
 RANK_MODULE = "flows.run.training"  # what each process of the embedded engine runs
@@ -67,12 +66,14 @@ def train_apart(
     """
     from curation.policies.vllm.placement import visible_gpus
     from training.engines.embedded.servers import generator_servers
+    from training.engines.placement import place_embedded
     from training.engines.processes import train_in_ranks
 
     settings, recipe_folder, folder = _opened(recipe, out, overrides, resume=resume)
     if settings.engine == "verl":
         return train(recipe, folder, overrides, resume=resume)
-    placement = placed(settings, recipe_folder, visible_gpus() if gpus is None else gpus, trainers)
+    named = visible_gpus() if gpus is None else gpus
+    placement = place_embedded(settings, named, recipe_folder, trainers=trainers)
     arguments = ["--resume", str(folder)] if resume else [str(recipe), "--out", str(folder)]
     changes = [part for override in overrides for part in ("--set", override)]
     folder.mkdir(parents=True, exist_ok=True)
@@ -84,15 +85,6 @@ def train_apart(
     return folder / "model"
 
 
-def placed(
-    settings: TrainRecipe, recipe_folder: Path, gpus: Sequence[str], trainers: int | None = None
-) -> EmbeddedPlacement:
-    """Return the embedded engine's placement on these GPUs; raise `ConfigError` if there is none."""
-    from training.engines.placement import place_embedded
-
-    return place_embedded(settings, gpus, recipe_folder, trainers=trainers)
-
-
 def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str, ...]:
     """Return warnings about collector sizes."""
     settings = load_train_recipe(recipe, overrides)
@@ -102,11 +94,12 @@ def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str,
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
     """Return whether several processes must still be started."""
     from curation.policies.vllm.placement import visible_gpus
+    from training.engines.placement import place_embedded
 
     settings, recipe_folder, _ = _opened(recipe, out, overrides, resume=resume)
     if settings.engine != "embedded" or "WORLD_SIZE" in os.environ or not settings.compute.device.startswith("cuda"):
         return False
-    placement = placed(settings, recipe_folder, visible_gpus())
+    placement = place_embedded(settings, visible_gpus(), recipe_folder)
     return placement.processes > 1 or bool(placement.generators)
 
 

@@ -6,11 +6,11 @@ Later runs retry only refused requests and failed verdicts.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -33,8 +33,8 @@ from curation.records import (
 from curation.storage import attempts
 from curation.storage.stages import (
     Shard,
+    StageFolder,
     damaged,
-    finished_shards,
     read_json,
     read_manifest,
     read_shard,
@@ -44,12 +44,12 @@ from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge, JudgeTask, Response
 from flows.run import retries
 from flows.run.policies import is_offline, model_title
-from flows.run.policy_session import PolicySession, model_session
+from flows.run.policy_session import ModelSession, PolicySession, model_session
 from flows.run.progress import warn
 from flows.run.run_folder import Run, difficulty_stage, stage_model
 from flows.run.runner import current_runner
-from flows.run.sampling_session import SamplingSession, request_details, stage_learner
-from flows.run.stage import Kind, RetryRule, Stage, StageResult, StageRun
+from flows.run.sampling_session import PriorLearner, SamplingSession, request_details, stage_learner
+from flows.run.stage import Kind, Stage, StageResult, StageRun, shard_counts
 from flows.stages.judging import open_judge
 
 KEY = "key.json"  # next to the manifest: the stored attempts' key
@@ -58,13 +58,8 @@ VOTERS = "voters"  # table of the models that made a file's attempts; each votes
 MEASURED_ON = Path("versions") / "measured_on.json"
 """In the run folder: the first day of each policy's attempts."""
 
-RETRIES = RetryRule(
-    "problems that the model's servers refused, and verdicts on which the verifier failed",
-    "tries",
-    "another revision or decoding of the model asks anew, a higher verify.limit_s judges anew",
-)
-
 _LABELS = ("problem", "index", "label")
+_VOTER = pl.Schema({"problem": pl.String(), "index": VERDICT["index"], "voter": pl.String()})
 
 
 def stopping_rule(settings: DifficultyStage) -> early_stopping.StoppingRule:
@@ -107,10 +102,8 @@ def make_attempts(job: StageRun) -> StageResult:
             warn(run.folder, job.stage.name, f"made anew: {what}")
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
-        with SamplingSession(job, folder, opened, store, judge, rule, learner, limit) as session:
-            work = _Judged(job, folder.folder, store, session, policy)
-            first = partial(job.shard_by_shard, folder, work.first)
-            result = first() if is_offline() else retries.retry_failed(job, folder, first, work.again)
+        with closing(store):
+            result = job.finished(folder) or _sample(job, folder, opened, store, judge, rule, learner, limit)
     if left := result.manifest.notes.get("left_open", 0):
         text = (
             f"the stored attempts do not decide {left:,} of {job.problems.manifest.kept:,} problems, which leave as "
@@ -122,65 +115,61 @@ def make_attempts(job: StageRun) -> StageResult:
     return result
 
 
-class _Judged:
-    def __init__(
-        self, job: StageRun, folder: Path, store: attempts.AttemptStore, session: SamplingSession, policy: Policy
-    ) -> None:
-        self._job, self._folder, self._store, self._session = job, folder, store, session
-        self._policy = policy
+def _sample(
+    job: StageRun,
+    folder: StageFolder,
+    opened: ModelSession,
+    store: attempts.AttemptStore,
+    judge: Judge,
+    rule: early_stopping.StoppingRule,
+    learner: PriorLearner | None,
+    limit: int | None,
+) -> StageResult:
+    """Sample the missing shards; in a retry only those with refusals, and judge failed verdicts with higher limits."""
+    round_number = retries.last_round(folder.folder)
+    before = retries.reopened_marks(folder.folder)
+    unrefused = {index: mark for index, mark in before.items() if not mark["notes"].get(retries.REFUSED)}
+    missing = [index for index in range(len(shard_counts(job.problems.folder))) if not folder.is_finished(index)]
+    sampled = [index for index in missing if index not in unrefused]
+    again = open_judge(job.run, round_number) if round_number else nullcontext(judge)
+    session = SamplingSession(job, folder, opened, store, judge, rule, sampled, learner, limit, is_retry=bool(before))
+    with session, again as patient:
 
-    def first(self, index: int) -> Shard:
-        return self._noted(self._session.shard(index), 0)
+        def work(index: int) -> Shard:
+            if index in unrefused:
+                shard = retries.shard_before(folder.folder, unrefused[index])
+            else:
+                shard = session.shard(index)
+            if round_number:
+                frame = read_shard(job.problems.folder, "kept", index)
+                verdicts = _judge_failed(patient, frame, shard.tables["verdicts"])
+                shard = replace(shard, tables={**shard.tables, "verdicts": verdicts})
+            return _noted(shard, store, opened.policy, round_number)
 
-    @contextmanager
-    def again(self, round_number: int) -> Iterator[Callable[[int], Shard]]:
-        """Yield a function to retry refused problems, and failed verdicts with higher limits."""
-        notes = [mark["notes"] for mark in finished_shards(self._folder)]
-        refused = [
-            index for index in retries.shards_before(self._folder, round_number) if notes[index].get(retries.REFUSED)
-        ]
-        self._session.begin_round(round_number, refused)
-        with open_judge(self._job.run, round_number) as judge:
+        return job.shard_by_shard(folder, work)
 
-            def work(index: int) -> Shard:
-                shard = self._session.shard(index) if index in refused else self._stored(index, notes[index])
-                frame = read_shard(self._job.problems.folder, "kept", index)
-                verdicts = _judge_failed(judge, frame, shard.tables["verdicts"])
-                return self._noted(replace(shard, tables={**shard.tables, "verdicts": verdicts}), round_number)
 
-            yield work
-
-    def _stored(self, index: int, noted: Mapping[str, int]) -> Shard:
-        names = sorted(path.parent.name for path in self._folder.glob(f"*/{index:05}.parquet"))
-        tables = {name: read_shard(self._folder, name, index) for name in names}
-        notes = {name: count for name, count in noted.items() if name not in (retries.FAILED, retries.ROUND)}
-        return Shard(tables["counts"].height, tables, tables["counts"].height, notes)
-
-    def _noted(self, shard: Shard, round_number: int) -> Shard:
-        """Add notes and tables on verdicts, labels and voters."""
-        verdicts, counts = shard.tables["verdicts"], shard.tables["counts"]
-        labels = self._store.read(counts["problem"].to_list(), _LABELS)
-        labelled, disagreements = pass_rates.disagreements_with_labels(verdicts, labels)
-        stopped = counts.filter("is_decided").select("problem")
-        figures = {
-            "doubtful": verdicts.filter(is_doubtful()).height,
-            "labelled": labelled,
-            "disagreements_with_labels": disagreements.height,
-            **retries.failure_notes(verdicts.filter(has_failed()).height, round_number),
-        }
-        tables = {**shard.tables, "disagreements_with_labels": disagreements, "stopped": stopped}
-        if (voters := self._voters(verdicts)).height:
-            tables[VOTERS] = voters
-        return replace(shard, tables=tables, notes={**shard.notes, **figures})
-
-    def _voters(self, verdicts: pl.DataFrame) -> pl.DataFrame:
-        schema = pl.Schema({"problem": pl.String(), "index": VERDICT["index"], "voter": pl.String()})
-        if not isinstance(self._policy, Recorded):
-            return pl.DataFrame(schema=schema)
-        named = {name: self._policy.models_at(name) for name in verdicts["problem"].unique()}
+def _noted(shard: Shard, store: attempts.AttemptStore, policy: Policy, round_number: int) -> Shard:
+    """Add notes and tables on verdicts, labels and voters."""
+    verdicts, counts = shard.tables["verdicts"], shard.tables["counts"]
+    labels = store.read(counts["problem"].to_list(), _LABELS)
+    labelled, disagreements = pass_rates.disagreements_with_labels(verdicts, labels)
+    figures = {
+        "doubtful": verdicts.filter(is_doubtful()).height,
+        "labelled": labelled,
+        "disagreements_with_labels": disagreements.height,
+        **retries.failure_notes(verdicts.filter(has_failed()).height, round_number),
+    }
+    stopped = counts.filter("is_decided").select("problem")
+    tables = {**shard.tables, "disagreements_with_labels": disagreements, "stopped": stopped}
+    if isinstance(policy, Recorded):
+        named = {name: policy.models_at(name) for name in verdicts["problem"].unique()}
         rows = verdicts.select("problem", "index").iter_rows()
         found = [(name, index, named[name][index]) for name, index in rows if index < len(named[name])]
-        return pl.DataFrame(found, schema, orient="row").drop_nulls()
+        voters = pl.DataFrame(found, _VOTER, orient="row").drop_nulls()
+        if voters.height:
+            tables[VOTERS] = voters
+    return replace(shard, tables=tables, notes={**shard.notes, **figures})
 
 
 def _judge_tasks(problems: pl.DataFrame) -> dict[str, JudgeTask]:
@@ -339,7 +328,6 @@ def attempts_of(part: str) -> Stage:
         enabled=is_enabled,
         asks=f"{part}.model",
         describe=describe,
-        retries=RETRIES,
         by_verifier=True,
         part=part,
     )

@@ -5,9 +5,8 @@ Planted wrong references show whether label probabilities or votes decide.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -30,7 +29,7 @@ from curation.difficulty.priors import as_priors
 from curation.publish import review
 from curation.records import DropReason
 from curation.storage.scratch import ScratchFolder
-from curation.storage.stages import Shard, read_manifest, read_optional_shard, read_shard, read_table
+from curation.storage.stages import Shard, StageFolder, read_manifest, read_optional_shard, read_shard, read_table
 from flows.run.progress import bar, note, warn
 from flows.run.run_folder import Run, accepted_references, difficulty_stage, verdicts_of_people
 from flows.run.sampling_session import REFUSED_TABLE, read_priors
@@ -149,82 +148,48 @@ def other_references(near: StageResult | None) -> pl.DataFrame | None:
 
 @dataclass(frozen=True, slots=True)
 class LabelShards:
-    """The trust in a finished run's references, by shard.
+    """The trust in a finished run's references, by shard; ``decides``: on references."""
 
-    Args:
-        decides: whether it decides on references.
-        read: returns a shard's `LABEL_TRUST` rows.
-    """
-
+    folder: Path
     count: int
     decides: bool
-    read: Callable[[int], pl.DataFrame]
+
+    def read(self, index: int) -> pl.DataFrame:
+        """Return a shard's `LABEL_TRUST` rows."""
+        return read_shard(self.folder, "labels", index)
 
     def table(self, where: pl.Expr) -> pl.DataFrame:
         """Return the rows of all shards that satisfy ``where``."""
         return pl.concat([label_trust.LABEL_TRUST.to_frame(), *(self.read(i).filter(where) for i in range(self.count))])
 
 
-_Kept = tuple[dict[tuple[str, ...], LabelShards], ExitStack]
-_KEPT: ContextVar[_Kept | None] = ContextVar("kept_labels", default=None)
+def label_shards(run: Run, filters: Results, verifier: str) -> LabelShards:
+    """Return the trust in a finished run's or version's references.
 
-
-@contextmanager
-def keep_labels() -> Iterator[_Kept]:
-    """Compute labels once within the outermost such block."""
-    if (outer := _KEPT.get()) is not None:
-        yield outer
-        return
-    with ExitStack() as folders:
-        kept: _Kept = ({}, folders)
-        token = _KEPT.set(kept)
-        folders.callback(_KEPT.reset, token)
-        yield kept
-
-
-@contextmanager
-def label_shards(run: Run, filters: Results, verifier: str) -> Iterator[LabelShards]:
-    """Open the trust in a finished run's or version's references.
-
-    If the recipe decides by votes, it is computed here and decides nothing.
+    It is computed in a folder of its own for refreshed versions, and, deciding nothing, where the recipe's rule is
+    votes.
     """
-    if (stored := _stored_labels(run, verifier)) is not None:
-        manifest = read_manifest(stored)
-        decides = manifest is not None and bool(manifest.notes.get(DECIDES, 0))
-        yield LabelShards(len(shard_counts(filters.problems.folder)), decides, partial(read_shard, stored, "labels"))
-        return
-    with keep_labels() as (computed, folders):
-        name = _computed_from(run, filters, verifier)
-        if name not in computed:
-            place = folders.enter_context(ScratchFolder("labels"))
-            computed[name] = _computed(run, filters, verifier, place)
-        yield computed[name]
-
-
-def _computed(run: Run, filters: Results, verifier: str, into: Path) -> LabelShards:
-    folder, others = filters.problems.folder, other_references(filters.get(NEAR_DEDUP))
-    count = len(shard_counts(folder))
-    with weighing(run, stored_verdicts(run, verifier), accepted_references(run), others) as weighed:
-        for index in range(count):
-            labels = weighed.labels(read_shard(folder, "kept", index, ["id"])["id"])
-            labels.write_parquet(into / f"{index:05}.parquet")
-    return LabelShards(count, weighed.decides, lambda index: pl.read_parquet(into / f"{index:05}.parquet", glob=False))
-
-
-def _computed_from(run: Run, filters: Results, verifier: str) -> tuple[str, ...]:
-    read = [result.manifest for result in (filters.problems, filters.get(NEAR_DEDUP)) if result is not None]
-    folders = stored_verdicts(run, verifier)
-    read += [manifest for folder in folders if (manifest := read_manifest(folder)) is not None]
+    decided = decisions_of(run.parts[-1]).folder_in(run, verifier)
+    is_stored = run.version_folder is None and run.recipe.weighs_labels and (decided / "labels").is_dir()
+    if is_stored and (manifest := read_manifest(decided)) is not None:
+        return LabelShards(decided, manifest.shards, bool(manifest.notes.get(DECIDES, 0)))
+    problems, near, accepted = filters.problems, filters.get(NEAR_DEDUP), accepted_references(run)
+    verdicts = stored_verdicts(run, verifier)
     band = difficulty_stage(run.recipe, run.parts[-1]).band
     rule = f"{run.recipe.labels.digest()} {run.recipe.weighs_labels} {run.recipe.seed} {band.wrong_label_share}"
-    return (rule, *(manifest.digest for manifest in read), *map(str, folders), *accepted_references(run))
-
-
-def _stored_labels(run: Run, verifier: str) -> Path | None:
-    """Return the folder of a run's stored labels; None for a refreshed version."""
-    folder = decisions_of(run.parts[-1]).folder_in(run, verifier)
-    is_stored = run.version_folder is None and run.recipe.weighs_labels and (folder / "labels").is_dir()
-    return folder if is_stored and read_manifest(folder) is not None else None
+    read = {result.name: result.manifest.digest for result in (problems, near) if result is not None}
+    read |= {str(place.relative_to(run.folder)): found.digest for place in verdicts if (found := read_manifest(place))}
+    place = (run.version_folder or run.folder) / "labels" / verifier
+    folder = StageFolder(place, "labels", label_trust.VERSION, f"{rule} {accepted}", read)
+    if (manifest := folder.manifest()) is None:
+        folder.prepare()
+        with weighing(run, verdicts, accepted, other_references(near)) as weighed:
+            for index in range(problems.manifest.shards):
+                labels = weighed.labels(read_shard(problems.folder, "kept", index, ["id"])["id"])
+                notes = {DECIDES: int(weighed.decides)}
+                folder.write(index, Shard(labels.height, {"labels": labels}, labels.height, notes))
+        manifest = folder.close(problems.manifest.shards)
+    return LabelShards(place, manifest.shards, bool(manifest.notes.get(DECIDES, 0)))
 
 
 def stored_verdicts(run: Run, verifier: str) -> list[Path]:
@@ -236,14 +201,12 @@ def stored_verdicts(run: Run, verifier: str) -> list[Path]:
     return [folder for folder in folders if read_manifest(folder) is not None]
 
 
-@contextmanager
-def deciding_shards(run: Run, results: Results) -> Iterator[LabelShards | None]:
-    """Open the deciding `label_shards`; None if votes decide."""
+def deciding_shards(run: Run, results: Results) -> LabelShards | None:
+    """Return the deciding `label_shards`; None if votes decide."""
     if not run.recipe.weighs_labels:
-        yield None
-        return
-    with label_shards(run, results, results.decisions[-1].folder.name) as shards:
-        yield shards if shards.decides else None
+        return None
+    shards = label_shards(run, results, results.decisions[-1].folder.name)
+    return shards if shards.decides else None
 
 
 _LEAST_DOUBT = 1e-9  # any error rate above 0 makes `pass_rates.decide` foresee decisions

@@ -74,10 +74,11 @@ def benchmarks_of(run: Run) -> list[tuple[Source, Path]]:
 
 def benchmark_statements(run: Run) -> list[str]:
     """Return the distinct statements of a run's benchmarks, in order."""
-    return list(dict.fromkeys(filter(None, _benchmark_rows(run)["statement"])))
+    return list(dict.fromkeys(filter(None, benchmark_rows(run)["statement"])))
 
 
-def _benchmark_rows(run: Run) -> pl.DataFrame:
+def benchmark_rows(run: Run) -> pl.DataFrame:
+    """Return the rows of a run's benchmarks."""
     return pl.concat(
         frame.select("row", "statement", benchmark=pl.lit(benchmark.name))
         for benchmark, home in benchmarks_of(run)
@@ -95,7 +96,7 @@ def benchmark_index(run: Run, statements: Iterable[pl.Series]) -> BenchmarkIndex
     """Return a run's benchmark index, with word rarity from these statements."""
     embedder = MiniLm() if _embeds(run) else None
     kept = KeptVectors(embedder, _next_to_stage(run, "vectors")) if embedder is not None else None
-    index = BenchmarkIndex(_benchmark_rows(run), overlap_settings(run.recipe), embedder, kept)
+    index = BenchmarkIndex(benchmark_rows(run), overlap_settings(run.recipe), embedder, kept)
     for rows in statements:
         index.count(rows)
     return index

@@ -23,7 +23,7 @@ from curation.storage.stages import Shard, finished_shards, read_shard
 from flows.run.policies import model_title
 from flows.run.policy_session import PolicySession, failure_budget
 from flows.run.run_folder import Run
-from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun, rows_of
+from flows.run.stage import Kind, Stage, StageResult, StageRun, rows_of
 
 Question = Vote | Proposal[Any]
 
@@ -89,7 +89,6 @@ def question_stage(
         explain=lambda run, place, problem: _explain(find_question(run, name)[0], place, problem),
         is_planned=bool(part) or (name in QUESTIONS and isinstance(registered(name), Proposal)),  # votes cost much
         by_verifier=bool(part),
-        retries=REFUSAL_RETRIES,
         part=part,
         asks=f"questions.{name}.model",
     )

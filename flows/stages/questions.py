@@ -16,7 +16,6 @@ from curation.questions import QUESTIONS, overlaps
 from curation.questions.rewriting import ambiguous_ids
 from curation.questions.variants import STAGE, VariantChecks
 from curation.records import Domain
-from curation.sources import reading as sources
 from curation.sources.reading import source_digest
 from curation.storage.stages import read_shard, read_table
 from flows.run.pipeline import read_result
@@ -28,6 +27,7 @@ from flows.stages.attempts import attempts_of, measure_rows, part_title
 from flows.stages.decontamination import (
     DECONTAMINATION,
     benchmark_index,
+    benchmark_rows,
     benchmarks_of,
     overlap_settings,
     scores_folder,
@@ -103,6 +103,8 @@ def _overlaps(job: StageRun) -> Iterator[Inputs]:
     at = next(place for place, result in enumerate(filters) if result.name == DECONTAMINATION.name)
     scored = filters[at - 1].folder
 
+    texts = cache(lambda: benchmark_rows(run).select("benchmark", pl.col("row").cast(pl.Int64), "statement"))
+
     def tables(index: int) -> tuple[pl.DataFrame, dict[tuple[str, int], str]]:
         pairs = overlaps.near_pairs(read_shard(scores, "scores", index), settings, overlaps.ASK_FROM, overlaps.NEAREST)
         places = read_shard(scored, "kept", index, ["source", "row"]).with_row_index("at")
@@ -110,22 +112,11 @@ def _overlaps(job: StageRun) -> Iterator[Inputs]:
         place = rows.join(places, on=["source", "row"]).select("now", row=pl.col("at").cast(pl.Int64))
         pairs = pairs.join(place, on="row", maintain_order="left").with_columns(row=pl.col("now").cast(pl.Int64))
         pairs = pairs.drop("now").sort("row", maintain_order=True)
-        return pairs, _benchmark_texts(run, pairs)
+        wanted = pairs.select("benchmark", row="benchmark_row")
+        named = texts().join(wanted, on=["benchmark", "row"], how="semi").iter_rows() if pairs.height else ()
+        return pairs, {(name, row): text for name, row, text in named}
 
     yield Inputs(tables, settings=str(settings))
-
-
-def _benchmark_texts(run: Run, pairs: pl.DataFrame) -> dict[tuple[str, int], str]:
-    wanted = set(pairs.select("benchmark", "benchmark_row").iter_rows())
-    names = {name for name, _ in wanted}
-    texts = {}
-    for benchmark, home in benchmarks_of(run):
-        if benchmark.name in names:
-            for part in sources.read_source(benchmark, home, run.recipe.shard_rows):
-                for row, text in part.select("row", "statement").iter_rows():
-                    if (benchmark.name, row) in wanted:
-                        texts[benchmark.name, row] = text
-    return texts
 
 
 @contextmanager

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -17,44 +15,39 @@ from curation.verify.math_judge import Judge
 from flows.run import retries
 from flows.run.run_folder import verdicts_of_people
 from flows.run.stage import Stage, StageResult, StageRun, split_rows
-from flows.stages.judging import open_judge
+from flows.stages.judging import open_judge, verifier_version
 
 _Defect = tuple[str | None, str]
 _UNVERIFIABLE, _FAILED = DropReason.UNVERIFIABLE_ANSWER.value, DropReason.VERIFIER_FAILED.value
 _UNPROVEN = DropReason.UNPROVEN_REWRITING.value
 VERSION = "references@1"
-_ROW, _DEFECT = ("source", "row"), ("reason", "evidence")
 
 
 def check_references(job: StageRun) -> StageResult:
     """Drop unusable references with reasons; those usable without layout wait for a person.
 
-    Later runs check again where the verifier failed.
+    Later runs check shards again in which the verifier failed.
     """
     problems = job.problems.folder
-    made = [source.name for source in job.recipe.read_sources if source.is_made]
-    with open_judge(job.run) as judge:
-        folder = job.open(f"{VERSION} {judge.version}", job.recipe.verify.digest(), job.problems)
+    made = job.run.made_sources
+    folder = job.open(f"{VERSION} {verifier_version(job.run)}", job.recipe.verify.digest(), job.problems)
+    if (result := job.finished(folder)) is not None:
+        return result
+    round_number = retries.last_round(folder.folder)
+    with open_judge(job.run, round_number) as judge:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)
-            return _shard(frame, _check(judge, frame, made))
+            defects = _check(judge, frame, made)
+            reasons, evidence = [reason for reason, _ in defects], [why for _, why in defects]
+            kept, dropped = split_rows(frame, REFERENCES.name, reasons, evidence)
+            notes = retries.failure_notes(reasons.count(_FAILED), round_number)
+            return Shard(frame.height, {"kept": kept, "dropped": dropped}, notes=notes)
 
-        @contextmanager
-        def again(round_number: int) -> Iterator[Callable[[int], Shard]]:
-            with open_judge(job.run, round_number) as patient:
-
-                def work_again(index: int) -> Shard:
-                    frame, dropped = (read_shard(place, table, index) for place, table in tables)
-                    return _shard(frame, _check_failed(patient, frame, dropped), round_number)
-
-                yield work_again
-
-        tables = ((problems, "kept"), (folder.folder, "dropped"))
-        return retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, work), again)
+        return job.shard_by_shard(folder, work)
 
 
-def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str] = ()) -> list[_Defect]:
+def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str]) -> list[_Defect]:
     """Return each problem's reason, None if usable, and evidence."""
     scorers = [scorer_of(meta) for meta in problems["meta"]]
     rows = problems.select("answer", "lang", "statement").iter_rows()
@@ -83,22 +76,6 @@ def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str] = ()) -> li
                 why = f"the verifier cannot judge by the rules of its generator: {problems['answer'][place]}"
                 defects[place] = _UNVERIFIABLE, why
     return defects
-
-
-def _check_failed(judge: Judge, problems: pl.DataFrame, dropped: pl.DataFrame) -> list[_Defect]:
-    before = {(source, row): (reason, why) for source, row, reason, why in dropped.select(*_ROW, *_DEFECT).iter_rows()}
-    defects: list[_Defect] = [before.get(row, (None, "")) for row in problems.select(_ROW).iter_rows()]
-    failed = [place for place, (reason, _) in enumerate(defects) if reason == _FAILED]
-    for place, defect in zip(failed, _check(judge, problems[failed]), strict=True):
-        defects[place] = defect
-    return defects
-
-
-def _shard(problems: pl.DataFrame, defects: Sequence[_Defect], round_number: int = 0) -> Shard:
-    reasons, evidence = [reason for reason, _ in defects], [why for _, why in defects]
-    kept, dropped = split_rows(problems, REFERENCES.name, reasons, evidence)
-    notes = retries.failure_notes(reasons.count(_FAILED), round_number)
-    return Shard(problems.height, {"kept": kept, "dropped": dropped}, notes=notes)
 
 
 REFERENCES = Stage(

@@ -10,7 +10,7 @@ from curation.filters.statements import filtering, own_rules
 from curation.programs import filters
 from curation.storage.stages import Shard, read_shard
 from curation.verify.generator_scores import scorer_of
-from flows.run.stage import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE, Stage, StageResult, StageRun
+from flows.run.stage import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE, Stage, StageResult, StageRun, shard_counts
 from flows.stages.question import question_stage
 
 GROUP_ROWS = 40_000  # rows judged together, as each call compiles the rules anew
@@ -34,7 +34,10 @@ def filter_statements(job: StageRun) -> StageResult:
         return shards
 
     version = " ".join([filtering.VERSION, *(rule.label for rule in rules)])
-    return job.by_groups(job.open(version, settings.digest(), job.problems), work, GROUP_ROWS)
+    folder, counts = job.open(version, settings.digest(), job.problems), shard_counts(problems)
+    shards = ((rows, index) for index, rows in enumerate(counts))
+    rows_in = job.problems.manifest.kept
+    return job.compute(folder, shards, work, total=sum(counts), rows_in=rows_in, group_rows=GROUP_ROWS)
 
 
 def _of_the_verifier(judged: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:

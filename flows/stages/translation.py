@@ -5,9 +5,8 @@ Shards are asked in groups, so two local models rarely alternate.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from curation.publish import export
 from curation.publish.pages import render_template
 from curation.publish.words import language_names
 from curation.questions.proposals import refused_rows
-from curation.questions.votes import UNREADABLE
 from curation.records import AttemptKey, Domain, DropReason
 from curation.storage.stages import Shard, finished_shards, read_shard, read_table
 from curation.translation.invariants import kept_texts
@@ -30,7 +28,16 @@ from flows.run import retries
 from flows.run.policies import model_title
 from flows.run.policy_session import PolicySession, failure_budget
 from flows.run.run_folder import Run, difficulty_stage
-from flows.run.stage import JUDGING_TABLE, REFUSAL_RETRIES, TESTS_TABLE, Kind, Stage, StageResult, StageRun, rows_of
+from flows.run.stage import (
+    JUDGING_TABLE,
+    TESTS_TABLE,
+    Kind,
+    Stage,
+    StageResult,
+    StageRun,
+    rows_of,
+    shard_counts,
+)
 from flows.stages.attempts import measure_rows
 from flows.stages.judging import open_judge
 from flows.stages.sources import SOURCES
@@ -39,7 +46,6 @@ GROUP_ROWS = 40_000  # kept problems translated together
 
 STAGE = "translation"
 _EVIDENCE = ("id", "target", "question", "tries", "text", "accepted", "why", "made")
-_SAYS = (*READING_VOTE.words, UNREADABLE)
 
 
 def translate(job: StageRun) -> StageResult:
@@ -47,8 +53,11 @@ def translate(job: StageRun) -> StageResult:
     with ExitStack() as stack:
         work = _Work(job, stack)
         folder = job.open(f"{MADE_BY} {work.judged_by}", work.settings_text, job.problems)
-        first = partial(job.by_groups, folder, work.shards, GROUP_ROWS, len(work.targets))
-        return retries.retry_failed(job, folder, first, work.again)
+        counts = shard_counts(job.problems.folder)
+        shards = ((rows, index) for index, rows in enumerate(counts))
+        make = partial(work.shards, folder.folder)
+        total, drawn_rows = sum(counts), len(work.targets)
+        return job.compute(folder, shards, make, total=total, rows_in=drawn_rows, group_rows=GROUP_ROWS)
 
 
 class _Work:
@@ -80,11 +89,9 @@ class _Work:
         self._sessions[session.policy.key] = self._stack.enter_context(session)
         return session
 
-    @contextmanager
-    def again(self, round_number: int) -> Iterator[Callable[[int], Shard]]:
-        yield lambda index: self.shards([index], round_number)[0]
-
-    def shards(self, indices: Sequence[int], round_number: int = 0) -> list[Shard]:
+    def shards(self, place: Path, indices: Sequence[int]) -> list[Shard]:
+        """Make a group's shards of the stage's folder, ``place``."""
+        round_number = retries.last_round(place)
         frames = {index: read_shard(self._folder, "kept", index) for index in indices}
         originals = pl.concat([frame.with_columns(shard=pl.lit(index)) for index, frame in frames.items()])
         originals = originals.filter(pl.col("id").is_in(list(self.targets)))
@@ -98,7 +105,7 @@ class _Work:
         by = self._translator.policy.key.policy
         read_by = self._reader.policy.key.policy
         rows = translated_rows(originals.drop("shard"), proposals, by, read_by)
-        rows, proposals = without_repeated(rows, proposals, self._taken(indices))
+        rows, proposals = without_repeated(rows, proposals, self._taken(place, indices))
         measured = None
         if self._solver is not None:
             measured = measure_rows(self._job.run, self._judge, self._solver, rows, "translation_of")
@@ -118,14 +125,13 @@ class _Work:
                 tables["decisions"] = measured.filter(pl.col("problem").is_in(kept["id"].implode()))
             failed = sum(name in unmeasured for name in kept["id"])
             failed += part.filter(~pl.col("accepted")).height if is_refused else 0
-            notes = {**_notes(part, kept, tools), **retries.failure_notes(failed, round_number, retries.REFUSED)}
+            notes = retries.failure_notes(failed, round_number, retries.REFUSED)
             shards.append(Shard(part.height, tables, notes=notes))
         return shards
 
-    def _taken(self, indices: Sequence[int]) -> set[str]:
-        own = self._job.stage.folder_in(self._job.run)
-        finished = [int(Path(mark["tables"]["kept"]["file"]).stem) for mark in finished_shards(own)]
-        taken = [read_shard(own, "kept", index, ["id"])["id"] for index in finished if index not in indices]
+    def _taken(self, place: Path, indices: Sequence[int]) -> set[str]:
+        finished = [int(Path(mark["tables"]["kept"]["file"]).stem) for mark in finished_shards(place)]
+        taken = [read_shard(place, "kept", index, ["id"])["id"] for index in finished if index not in indices]
         return set().union(read_table(self._folder, "kept", ["id"])["id"], *taken)
 
     def _subjects(self, originals: pl.DataFrame) -> pl.DataFrame:
@@ -149,17 +155,6 @@ class _Work:
         return subjects.select(SUBJECTS.names()).cast(SUBJECTS)
 
 
-def _notes(proposals: pl.DataFrame, kept: pl.DataFrame, tools: Tools) -> dict[str, int]:
-    said = Counter[str]()
-    for name in proposals["id"]:
-        said.update(tools.said.get(name, Counter()))
-    asked = proposals["question"].drop_nulls().len()
-    later = proposals.filter(pl.col("accepted") & (pl.col("tries") > 1)).height
-    notes = {"asked": asked, "later": later, **{f"read {word}": count for word, count in sorted(said.items())}}
-    notes |= {f"to {lang}": count for lang, count in kept["lang"].value_counts().sort("lang").iter_rows()}
-    return notes | {name: count for name, count in PROPOSAL.notes(proposals).items() if name.startswith("not, ")}
-
-
 def drawn(job: StageRun) -> dict[str, str]:
     """Return the problems to translate, with target languages."""
     recipe, folder = job.recipe, job.problems.folder
@@ -174,22 +169,19 @@ def drawn(job: StageRun) -> dict[str, str]:
 
 def translation_section(result: StageResult, settings: TranslationSettings) -> str:
     """Return the card's section on a finished stage's translations."""
-    notes = result.manifest.notes
+    proposals = read_table(result.folder, "proposals")
+    made = proposals.filter(pl.col("made").is_not_null())["target"].value_counts()
+    languages = made.sort("count", "target", descending=[True, False]).iter_rows()
+    whys = [(why.removeprefix("not, "), count) for why, count in PROPOSAL.notes(proposals).items() if why != "accepted"]
     return render_template(
         Path(__file__).with_name("translation.md.jinja"),
-        notes=notes,
         drawn=result.manifest.rows_in,
         translated=result.manifest.kept,
+        later=proposals.filter(pl.col("accepted") & (pl.col("tries") > 1)).height,
         measure=settings.measure,
-        languages=[(language_names().get(code, code), count) for code, count in _counts(notes, "to ").items()],
-        words=_SAYS,
-        refused=_counts(notes, "not, "),
+        languages=[(language_names().get(code, code), count) for code, count in languages],
+        refused=dict(sorted(whys, key=lambda item: (-item[1], item[0]))),
     ).rstrip("\n")
-
-
-def _counts(notes: Mapping[str, int], beginning: str) -> dict[str, int]:
-    found = {name.removeprefix(beginning): count for name, count in notes.items() if name.startswith(beginning)}
-    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _describe(run: Run) -> Iterator[str]:
@@ -220,6 +212,5 @@ TRANSLATION = Stage(
     enabled=lambda run: run.recipe.translation is not None,
     describe=_describe,
     explain=_explain,
-    retries=REFUSAL_RETRIES,
     asks="translation.model",
 )

@@ -94,7 +94,7 @@ def run_of(tmp_path: Path, **tables: Any) -> Run:
     return Run(tmp_path / "run", parse_recipe({**TABLE, **tables}, "here"), tmp_path)
 
 
-def test_stages_that_name_one_model_start_it_once_and_it_ends_after_the_last(tmp_path: Path) -> None:
+def test_stages_that_name_one_model_start_it_once_and_it_ends_with_the_run(tmp_path: Path) -> None:
     run = run_of(tmp_path, questions={"premises": {"model": "same"}, "doubtful_verdicts": {"model": "far"}})
     (tmp_path / "run").mkdir()
     stages = [
@@ -104,8 +104,8 @@ def test_stages_that_name_one_model_start_it_once_and_it_ends_after_the_last(tmp
     ]
     run_pipeline(run, stages)
     assert [
-        "start small", f"asked small {PREMISES.version} p", "asked small solve p", "end small",
-        "start far", "asked far solve p", "end far",
+        "start small", f"asked small {PREMISES.version} p", "asked small solve p",
+        "start far", "asked far solve p", "end small", "end far",
     ] == LOG  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def test_two_local_models_are_not_held_at_once_but_servers_elsewhere_are(tmp_pat
     ]
     run_pipeline(run, [asking(str(number), setting) for number, setting in enumerate(settings)])
     assert [line for line in LOG if not line.startswith("asked")] == [
-        "start far", "start small", "end small", "start large", "end large", "start small", "end small", "end far",
+        "start far", "start small", "end small", "start large", "end large", "start small", "end far", "end small",
     ]  # fmt: skip
 
 

@@ -79,7 +79,7 @@ def test_one_poisoned_prompt_is_set_aside_and_asked_again(poisoned: Tiny, tmp_pa
     first = poisoned.run()
     assert first.status == 0, first.err
     assert "sampling_failed 1" in first.out
-    assert "and verdicts on which the verifier failed: 1; the next run tries them again (retry 1 of 2)" in first.out
+    assert "problems that the model's servers refused: 1; the next run tries them again (retry 1 of 2)" in first.out
     (row,) = published(poisoned.folder, "dropped").filter(reason="sampling_failed").iter_rows(named=True)
     assert row["statement"] == POISONED
     assert row["evidence"].startswith(f"attempt 0 was refused ({status}): ")
@@ -152,7 +152,7 @@ def test_votes_of_a_model_are_refused_and_asked_again_too(poisoned: Tiny, tmp_pa
     says(tmp_path, {POISONED: 400})
     first = poisoned.run()
     assert first.status == 0, first.err
-    assert "Premises by votes: problems that the model's servers refused: 1; the next run asks for them" in first.out
+    assert "Premises by votes: problems that the model's servers refused: 1; the next run tries them" in first.out
     says(tmp_path, {})
     second = poisoned.run()
     assert second.status == 0, second.err

@@ -114,7 +114,6 @@ def test_the_funnel_the_card_the_page_and_explain_show_it(server: Translator, fi
     assert exported["kept"] == finished.data.height
     assert "## Translations" in finished.card
     assert "a model read whether both texts ask the same" in finished.card
-    assert "The reader's answers, over all tries: same" in finished.card
     assert "| French |" in finished.card
     row = finished.rows.row(0, named=True)
     for name in (row["translation_of"], row["id"]):
