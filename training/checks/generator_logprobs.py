@@ -84,7 +84,7 @@ class GeneratorChecks:
             finally:
                 await asyncio.to_thread(self.scorer.flip_weights)
             figure = max(changed, await self._updated(0))
-        except _UpdateRefused as refusal:
+        except PolicyError as refusal:
             return CheckResult(_ARRIVE, None, None, str(refusal).rstrip("."), advice)
         tolerance = max(self.tolerance, _MOVED_SHARE * moved) if self.tolerance > EXACT else EXACT
         if figure <= tolerance:
@@ -97,10 +97,7 @@ class GeneratorChecks:
 
     async def _updated(self, version: int) -> float:
         """Send the trainer's weights, and return how far new samples are from its own log-probabilities."""
-        try:
-            await self.generator.update_weights(await asyncio.to_thread(self.state), version)
-        except PolicyError as error:
-            raise _UpdateRefused(str(error)) from error
+        await self.generator.update_weights(await asyncio.to_thread(self.state), version)
         completions = await self._sample()
         return _difference(completions, await self._score(completions))
 
@@ -120,10 +117,6 @@ class GeneratorChecks:
             TrainingSample(one.prompt_ids, one.token_ids, [0.0] * len(one.token_ids), 0.0, 0.0) for one in completions
         ]
         return await asyncio.to_thread(self.scorer.logprobs, samples)
-
-
-class _UpdateRefused(Exception):
-    """The generator does not take the trainer's weights."""
 
 
 def _difference(completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> float:

@@ -50,19 +50,17 @@ class Heartbeat:
 
     def _line(self) -> str:
         now = time.monotonic()
-        begun = f"step {self._step}: {self._phase} for {now - self._since:.0f} s"
-        if self._phase in (STARTING, CHECKING):
-            return f"{begun}; look at their log where it goes on"
+        text = f"step {self._step}: {self._phase} for {now - self._since:.0f} s"
         if self._phase not in (COLLECTING, EVALUATING):
-            return begun
-        ledger = self._ledger()
-        parts = [begun, f"{self._rollouts.generated - self._finished_before:,} attempts generated meanwhile"]
-        if self._phase == COLLECTING:
-            parts.append(f"{ledger.ready:,} of {self._n_batch:,} ready to be trained on")
-            parts.append(f"{ledger.waiting:,} waiting for their group")
-            parts.append(f"{ledger.judging:,} with the verifier, {ledger.running:,} being generated")
+            return text
+        ledger, generated = self._ledger(), self._rollouts.generated - self._finished_before
+        text += (
+            f"; {generated:,} attempts generated meanwhile; {ledger.ready:,} of {self._n_batch:,} ready to be trained "
+            f"on; {ledger.waiting:,} waiting for their group; {ledger.judging:,} with the verifier, "
+            f"{ledger.running:,} being generated"
+        )
         last = max(self._since, self._rollouts.last_generated_at)
-        if now - last >= PROGRESS_S:
-            where = "the verifier" if self._phase == COLLECTING and ledger.judging and not ledger.running else None
-            parts.append(f"no attempt was finished for {now - last:.0f} s: look at {where or 'the generators'}")
-        return "; ".join(parts)
+        if now - last < PROGRESS_S:
+            return text
+        where = "the verifier" if self._phase == COLLECTING and not ledger.running else "the generators"
+        return f"{text}; no attempt was finished for {now - last:.0f} s: look at {where}"
