@@ -1,16 +1,17 @@
 """Run forward passes for decoding: Llama's and Qwen2's in batches on a CPU, those of other models row by row.
 
-Invariant: logits are the model's own, up to rounding.
+Invariants: the model's weights become views of `LlamaForwardPass`'s joined ones; its logits are the model's own, up to
+rounding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 if TYPE_CHECKING:
@@ -45,6 +46,15 @@ def forward_pass_for(model: PreTrainedModel, rows: int) -> ForwardPass:
     return LlamaForwardPass(model, rows) if LlamaForwardPass.suits(model) else RowForwardPass(model)
 
 
+class _Layer(NamedTuple):
+    norm: Tensor
+    qkv: nn.Linear
+    out: nn.Linear
+    after: Tensor
+    gate_up: nn.Linear
+    down: nn.Linear
+
+
 class LlamaForwardPass:
     """The forward pass of Llama and Qwen2 in fp32 on a CPU."""
 
@@ -56,7 +66,18 @@ class LlamaForwardPass:
         self._heads, self._kv_heads = int(config.num_attention_heads), int(config.num_key_value_heads)
         self._head_size = int(self._base.layers[0].self_attn.head_dim)
         self._scale = self._head_size**-0.5
-        self._layers = list(self._base.layers)
+        self._layers = [
+            _Layer(
+                layer.input_layernorm.weight,
+                _joined([layer.self_attn.q_proj, layer.self_attn.k_proj, layer.self_attn.v_proj]),
+                layer.self_attn.o_proj,
+                layer.post_attention_layernorm.weight,
+                _joined([layer.mlp.gate_proj, layer.mlp.up_proj]),
+                layer.mlp.down_proj,
+            )
+            for layer in self._base.layers
+        ]
+        self._act = self._base.layers[0].mlp.act_fn
         self._eps = float(config.rms_norm_eps)
         self._cos = self._sin = torch.zeros(0, self._head_size)
         shape = (2, rows, self._kv_heads, min(INITIAL_CAPACITY, self._longest), self._head_size)
@@ -75,6 +96,7 @@ class LlamaForwardPass:
             and rope_type in ("default", "linear", "llama3")
             and model.dtype == torch.float32
             and model.device.type == "cpu"
+            and not any(parameter.requires_grad for parameter in model.parameters())
         )
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor) -> Tensor:
@@ -144,22 +166,36 @@ class LlamaForwardPass:
         """Return hidden states [token, width]; ``attend`` gets rotated queries and keys [token, head, feature]."""
         states: Tensor = functional.embedding(ids, self._base.embed_tokens.weight)
         cos, sin = self._cos[positions][:, None], self._sin[positions][:, None]
+        rotated_heads = self._heads + self._kv_heads
         width, half = states.shape[-1:], self._head_size // 2
         for number, layer in enumerate(self._layers):
-            normed = functional.rms_norm(states, width, layer.input_layernorm.weight, self._eps)
-            attention = layer.self_attn
-            heads = torch.cat([project(normed) for project in (attention.q_proj, attention.k_proj)], -1)
-            unrotated = heads.view(len(ids), -1, self._head_size)
+            normed = functional.rms_norm(states, width, layer.norm, self._eps)
+            heads = layer.qkv(normed).view(len(ids), -1, self._head_size)
+            unrotated = heads[:, :rotated_heads]
             rotated = torch.addcmul(unrotated * cos, unrotated.roll(half, -1), sin)
-            values = attention.v_proj(normed).view(len(ids), -1, self._head_size)
-            states = states + attention.o_proj(attend(number, rotated, values))
-            normed = functional.rms_norm(states, width, layer.post_attention_layernorm.weight, self._eps)
-            states = states + layer.mlp(normed)
+            attended = attend(number, rotated, heads[:, rotated_heads:])
+            states = states + layer.out(attended)
+            normed = functional.rms_norm(states, width, layer.after, self._eps)
+            gate, up = layer.gate_up(normed).chunk(2, -1)
+            states = states + layer.down(self._act(gate) * up)
         return states
 
     def _logits(self, states: Tensor) -> Tensor:
         normed = functional.rms_norm(states, states.shape[-1:], self._base.norm.weight, self._eps)
         return functional.linear(normed, self._head.weight, self._head.bias)
+
+
+def _joined(parts: Sequence[nn.Linear]) -> nn.Linear:
+    """Join projections of one input; their weights and biases become views."""
+    sizes = [part.out_features for part in parts]
+    has_bias = all(part.bias is not None for part in parts)
+    joined = nn.Linear(parts[0].in_features, sum(sizes), has_bias, device="meta")  # draws no random numbers
+    for name in ("weight", "bias") if has_bias else ("weight",):
+        whole = torch.cat([getattr(part, name) for part in parts])
+        setattr(joined, name, nn.Parameter(whole, requires_grad=False))
+        for part, view in zip(parts, torch.split(whole, sizes), strict=True):
+            getattr(part, name).data = view
+    return joined
 
 
 class RowForwardPass:

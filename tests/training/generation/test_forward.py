@@ -86,6 +86,7 @@ def test_the_cache_grows() -> None:
 
 def test_what_it_does_not_compute_is_left_to_the_model() -> None:
     assert isinstance(forward_pass_for(models()["llama"].to(torch.bfloat16), 6), RowForwardPass)
+    assert isinstance(forward_pass_for(models()["llama"].requires_grad_(True), 6), RowForwardPass)
     dynamic = {"rope_type": "dynamic", "rope_theta": 100.0, "factor": 2.0}
     others = (
         LlamaForCausalLM(LlamaConfig(**SIZES, rope_parameters=dynamic)),

@@ -96,7 +96,7 @@ def test_what_fails_for_now_is_asked_again_with_the_same_seed(start: Start, word
 def test_what_is_asked_again_after_an_update_shares_no_cached_prompt_with_what_came_before(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    patient(monkeypatch, back_off_s=6.0)  # longer than the update takes
+    patient(monkeypatch, back_off_s=1.0)
     server = start("429")
 
     async def work() -> None:

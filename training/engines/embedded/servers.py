@@ -1,4 +1,4 @@
-"""Run vLLM servers on this machine for a training run, and restart those that die.
+"""Run vLLM servers on this machine for a training run, and restart those that die or fall silent.
 
 Invariants: servers end with this process and with their block; a server keeps its address and restarts at most
 `MOST_STARTS` times without becoming healthy; a restarted server gets the newest weights. Servers answer only requests
@@ -33,8 +33,11 @@ from training.recipe import TrainRecipe
 
 MOST_STARTS = 3
 
-POLL_S = 0.5
-"""Seconds between looks at a server."""
+POLL_S, HEALTH_S = 0.5, 15.0
+"""Seconds between health checks of a starting, and of a running server."""
+
+SILENT_S = 600.0
+"""Seconds without a health report after which a server is killed."""
 
 _ANSWER_S = 60.0
 _ERROR = re.compile(r"\w*(Error|Exception)\b")
@@ -125,21 +128,32 @@ class ServerProcesses:
     def _watch(self, replica: Replica) -> None:
         while replica.starts < MOST_STARTS:
             replica.starts += 1
-            replica.process = process = self._start(replica)
-            while process.poll() is None and not self._ending.wait(POLL_S):
-                if not replica.healthy and _is_healthy(replica):
-                    replica.healthy, replica.starts = True, 0
-            _end(process)
+            replica.process = self._start(replica)
+            self._follow(replica, replica.process)
+            _end(replica.process)
             if self._ending.is_set():
                 return
             replica.healthy = False
             replica.deaths += 1
             print(
-                f"model {self._model}: server {replica.number} has ended with status {process.returncode} "
-                f"({replica.last_words()}); it is "
+                f"model {self._model}: server {replica.number} has ended with status "
+                f"{replica.process.returncode} ({replica.last_words()}); it is "
                 f"{'started again' if replica.starts < MOST_STARTS else 'given up'}.",
                 file=sys.stderr,
             )
+
+    def _follow(self, replica: Replica, process: subprocess.Popen[bytes]) -> None:
+        """Return once a server ends, or was healthy and fell silent."""
+        heard = asked = time.monotonic()
+        while process.poll() is None and not self._ending.wait(POLL_S):
+            now = time.monotonic()
+            if replica.healthy and now - asked < HEALTH_S:
+                continue
+            asked = now
+            if _is_healthy(replica):
+                replica.healthy, replica.starts, heard = True, 0, time.monotonic()
+            elif replica.healthy and now - heard > SILENT_S:
+                return
 
     def _start(self, replica: Replica) -> subprocess.Popen[bytes]:
         own = engine_environment(self._settings, self._folder.path, self._on_cpu)
