@@ -163,7 +163,7 @@ def _training_rewards(folder: Path, asked: Sequence[Sampled]) -> Iterator[tuple[
     """Yield the rewards of final answers by the trainer and by the rows that verl's plugin judges."""
     from training.config import RewardSettings
     from training.embedded_model.problems import Split
-    from training.engines.verl.data import write_verl_set
+    from training.engines.verl.run import write_verl_set
     from training.recipe import CuratedData
     from training.rollouts.tasks import load_tasks
     from training.rollouts.verifiers import Verifiers

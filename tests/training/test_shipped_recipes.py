@@ -55,8 +55,8 @@ def test_the_stages_of_24b_are_the_papers_and_verl_takes_each() -> None:
         assert room >= one.rewards.max_length + MAX_PROMPT_TOKENS
         placement = VerlPlacement(2, 8, 2, 8)
         compiled = compile_recipe(one, Path("/m"), Path("/out"), placement, ends_at=stage.ends_at)
-        assert compiled["values"]["trainer"]["total_training_steps"] == stage.ends_at
-        assert compiled["values"]["data"]["train_batch_size"] == one.collector.n_batch // one.collector.group_size
+        assert compiled["values"]["trainer.total_training_steps"] == stage.ends_at
+        assert compiled["values"]["data.train_batch_size"] == one.collector.n_batch // one.collector.group_size
 
 
 TRAINING = sorted(path.stem for path in RECIPES.glob("*.toml") if "collector" in tomllib.loads(path.read_text()))

@@ -33,11 +33,6 @@ _RANK_LINE = re.compile(r"^\[default(\d+)\]:\s?(.*)$")
 _ROOT_CAUSE = re.compile(r"Root Cause.*?rank\s*:\s*(\d+)", re.DOTALL)
 """The rank that failed first, by torchrun."""
 
-_ACTOR_LINE = re.compile(r"^\((\S+) pid=(\d+)(?:, ip=(\S+?))?\)\s?(.*)$")
-"""Ray's line of an actor: ``(WorkerDict pid=81, ip=10.0.0.7) text``."""
-
-_LOUD = re.compile(r"Error|Exception|Traceback|CUDA|NCCL|killed|OOM", re.IGNORECASE)
-
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -97,26 +92,19 @@ def failure(what: str, status: int, log: Path, begun: int = 0) -> EngineError:
     """Return the error of ended processes; the log's first ``begun`` bytes are not theirs."""
     output = log.read_bytes()[begun:].decode("utf-8", "replace") if log.exists() else ""
     who, lines = first_failure(_COLOURS.sub("", output))
-    told = "\n".join(f"  {line}" for line in lines)
+    shown = "\n".join(f"  {line}" for line in lines)
     ended = f"by signal {status - 128}" if status > 128 else f"with status {status}"
-    return EngineError(f"{what} ended {ended}: {who} failed. The last it said (all of it: {log}):\n{told}")
+    return EngineError(f"{what} ended {ended}: {who} failed. Its last lines (all: {log}):\n{shown}")
 
 
 def first_failure(text: str) -> tuple[str, list[str]]:
-    """Return the process that failed first, and its last lines."""
+    """Return the rank that failed first, if any, and the last lines."""
     lines = [line for line in text.splitlines() if line.strip()]
     cause = _ROOT_CAUSE.search(text)
     if cause is not None:
         own = [match[2] for line in lines if (match := _RANK_LINE.match(line)) and match[1] == cause[1]]
         return f"rank {cause[1]}", (own or lines)[-LAST_LINES:]
-    actors = [match for line in lines if (match := _ACTOR_LINE.match(line)) is not None]
-    loud = [match for match in actors if _LOUD.search(match[4])]
-    if loud:
-        name, process, address = loud[-1][1], loud[-1][2], loud[-1][3]
-        own = [match[4] for match in actors if match[2] == process and match[3] == address]
-        where = f" on {address}" if address else ""
-        return f"{name}, process {process}{where},", own[-LAST_LINES:]
-    return "its only process", [_RANK_LINE.sub(r"\2", line) for line in lines][-LAST_LINES:]
+    return "a process", [_RANK_LINE.sub(r"\2", line) for line in lines][-LAST_LINES:]
 
 
 def _copy(process: subprocess.Popen[bytes], log: Path, say: Callable[[str], None] | None) -> None:

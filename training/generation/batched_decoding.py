@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class DecodingRequest:
-    """A running generation; ``versions`` is complete once it has a ``finish``."""
+    """A running generation, until it has a ``finish``."""
 
     prompt_ids: tuple[int, ...]
     max_tokens: int
@@ -101,8 +101,6 @@ class DecodingEngine:
                 f"these weights do not fit the model: unknown {unknown[:3]}, missing {missing[:3]}, of another shape "
                 f"{misshapen[:3]}; give weights of the same architecture"
             )
-        for request in self.active:
-            self._record_versions(request)
         self._prompt_cache.clear()
         with torch.no_grad():
             for name, parameter in own.items():
@@ -125,12 +123,11 @@ class DecodingEngine:
         unique_prompts = list(groups)
         for first in range(0, len(unique_prompts), self._prompt_cache.size):
             prompts = unique_prompts[first : first + self._prompt_cache.size]
-            cached_rows = self._prompt_cache.cached_rows(prompts, self.model.device)
-            places = [place for prompt in prompts for place in groups[prompt]]
-            sources = [cached_rows[joining[place].prompt_ids] for place in places]
-            self._forward_pass.copy_rows(sources, [start + place for place in places], max(map(len, prompts)))
-            for place in places:
-                logits[place] = self._prompt_cache.logits[joining[place].prompt_ids]
+            cached = self._prompt_cache.rows_and_logits(prompts, self.model.device)
+            copies = [(place, *cached[prompt]) for prompt in prompts for place in groups[prompt]]
+            logits |= {place: own for place, _, own in copies}
+            targets = [start + place for place, _, _ in copies]
+            self._forward_pass.copy_rows([row for _, row, _ in copies], targets, max(map(len, prompts)))
         self.active.extend(joining)
         self._positions[start : len(self.active)] = torch.tensor([len(request.prompt_ids) for request in joining])
         return torch.stack([logits[place] for place in range(len(joining))])
@@ -150,14 +147,12 @@ class DecodingEngine:
         for request, token, logprob in zip(self.active, tokens.tolist(), logprobs.tolist(), strict=True):
             request.token_ids.append(token)
             request.logprobs.append(logprob)
+            request.versions.append(self.version)
             if token in self._stop_token_ids:
                 request.finish = "stop"
             elif len(request.token_ids) >= request.limit:
                 request.finish = "length"
         return [request for request in self.active if request.finish is not None]
-
-    def _record_versions(self, request: DecodingRequest) -> None:
-        request.versions.extend([self.version] * (len(request.token_ids) - len(request.versions)))
 
     def _release_rows(self, requests: Sequence[DecodingRequest]) -> None:
         """Free rows, and keep the others contiguous."""
@@ -173,8 +168,6 @@ class DecodingEngine:
             self._positions[free], self._last[free] = self._positions[tail], self._last[tail]
             for row, source in zip(free, tail, strict=True):
                 self.active[row] = self.active[source]
-        for request in released:
-            self._record_versions(request)
         del self.active[remaining:]
         if not self.active:
             self._prompt_cache.clear()
@@ -184,35 +177,31 @@ class _PromptCache:
     """Recent prompts; cleared when weights change or nothing runs, so that synchronous waves are repeatable."""
 
     def __init__(self, forward_pass: ForwardPass, first: int, size: int) -> None:
-        self._forward_pass, self.size = forward_pass, size
-        self.logits: dict[tuple[int, ...], Tensor] = {}
-        self._first = first
-        self._rows: dict[tuple[int, ...], int] = {}  # the most recently used last
+        self._forward_pass, self._all_rows, self.size = forward_pass, range(first, first + size), size
+        self._cached: dict[tuple[int, ...], tuple[int, Tensor]] = {}  # the most recently used last
 
     def clear(self) -> None:
-        self.logits.clear()
-        self._rows.clear()
+        self._cached.clear()
 
-    def cached_rows(self, prompts: Sequence[tuple[int, ...]], device: torch.device) -> Mapping[tuple[int, ...], int]:
-        for prompt in prompts:
-            if prompt in self._rows:
-                self._rows[prompt] = self._rows.pop(prompt)
-        new = [prompt for prompt in prompts if prompt not in self._rows]
+    def rows_and_logits(
+        self, prompts: Sequence[tuple[int, ...]], device: torch.device
+    ) -> Mapping[tuple[int, ...], tuple[int, Tensor]]:
+        """Return the row and the last logits of each of at most ``size`` prompts."""
+        known = {prompt: self._cached.pop(prompt) for prompt in prompts if prompt in self._cached}
+        new = [prompt for prompt in prompts if prompt not in known]
+        self._cached |= known
         if new:
-            free = sorted(set(range(self._first, self._first + self.size)) - set(self._rows.values()))
+            free = sorted(set(self._all_rows) - {row for row, _ in self._cached.values()})
             while len(free) < len(new):
-                oldest = next(iter(self._rows))
-                del self.logits[oldest]
-                free.append(self._rows.pop(oldest))
+                free.append(self._cached.pop(next(iter(self._cached)))[0])
             lengths = torch.tensor([len(prompt) for prompt in new])
             ids = torch.zeros(len(new), int(lengths.max()), dtype=torch.long)
             for i, prompt in enumerate(new):
                 ids[i, : len(prompt)] = torch.tensor(prompt)
             rows = free[: len(new)]
             logits = self._forward_pass.prefill(ids.to(device), lengths.to(device), torch.tensor(rows, device=device))
-            self._rows.update(zip(new, rows, strict=True))
-            self.logits.update(zip(new, logits.unbind(), strict=True))
-        return self._rows
+            self._cached |= zip(new, zip(rows, logits.unbind(), strict=True), strict=True)
+        return self._cached
 
 
 def sampling_logprobs(logits: Tensor, temperature: float, top_p: float) -> Tensor:

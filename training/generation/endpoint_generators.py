@@ -12,15 +12,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 import shutil
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-import msgspec
+import orjson
 import torch
 from torch import Tensor
 
@@ -166,16 +165,15 @@ class EndpointGenerator(ServerClient):
             answer = read_answer(response.content)
         except ValueError as error:
             raise TemporaryFailure(f"200, but no tokens: {response.text!r:.120}") from error
-        tokens, finish = answer.token_ids or (), str(answer.finish_reason)
-        logprobs = tuple([token.logprob for token in (answer.logprobs and answer.logprobs.content) or ()])
+        tokens, logprobs, spans, finish = answer
         versions: list[int] = []
-        for span in answer.weight_versions:
-            run, _, version = span.version.partition("-")
+        for label, count in spans:
+            run, _, version = label.partition("-")
             if run != self._run or version == _MIXED:
-                trouble = f"it answered with weights {span.version!r}, which are none of this run's"
+                trouble = f"it answered with weights {label!r}, which are none of this run's"
                 self.servers.suspect(server, trouble)
                 raise TemporaryFailure(trouble)
-            versions += [int(version)] * (span.end - span.start)
+            versions += [int(version)] * count
         if finish not in FINISHED or not len(tokens) == len(logprobs) == len(versions):
             raise TemporaryFailure(f"the generation ended as {finish!r}")
         text = str(self._tokenizer.decode(list(tokens), skip_special_tokens=True))
@@ -267,55 +265,32 @@ def _require_weight_updates(response: ServerResponse, url: str) -> None:
 
 
 class RequestMeter:
-    """Count the slot-seconds of requests in an engine in which ``slots`` requests decode together. Thread-safe."""
+    """Count the slot-seconds of requests in an engine in which ``slots`` requests decode together."""
 
     def __init__(self, slots: int) -> None:
         self._slots, self._running, self._held_share, self._decoding = slots, 0, 0.0, 0.0
         self._since = time.perf_counter()
-        self._lock = threading.Lock()
 
     def change(self, running: int = 0, held: float = 0.0) -> float:
         """Return the slot-seconds up to now; then add requests, and a share of the slots that an exchange of weights
         holds, or remove them.
         """
-        with self._lock:
-            now = time.perf_counter()
-            free = 1 - min(max(self._held_share, 0.0), 1.0)
-            self._decoding += min(self._running, self._slots) * free * (now - self._since)
-            self._since = now
-            self._running += running
-            self._held_share += held
-            return self._decoding
+        now = time.perf_counter()
+        free = 1 - min(max(self._held_share, 0.0), 1.0)
+        self._decoding += min(self._running, self._slots) * free * (now - self._since)
+        self._since = now
+        self._running += running
+        self._held_share += held
+        return self._decoding
 
 
-class _Token(msgspec.Struct, gc=False):
-    logprob: float
+class Answer(NamedTuple):
+    """A server's response; ``weight_versions`` are those of its tokens, in order, each with their number."""
 
-
-class _Logprobs(msgspec.Struct):
-    content: list[_Token] | None = None
-
-
-class _Span(msgspec.Struct):
-    version: str
-    start: int
-    end: int
-
-
-class Answer(msgspec.Struct):
-    """A server's response."""
-
-    finish_reason: str | None
-    weight_versions: list[_Span]
-    token_ids: tuple[int, ...] | None = None
-    logprobs: _Logprobs | None = None
-
-
-class _Body(msgspec.Struct):
-    choices: list[Answer]
-
-
-_DECODER = msgspec.json.Decoder(_Body)
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    weight_versions: list[tuple[str, int]]
+    finish_reason: str
 
 
 def read_answer(content: bytes) -> Answer:
@@ -325,6 +300,13 @@ def read_answer(content: bytes) -> Answer:
         ValueError: it holds none.
     """
     try:
-        return _DECODER.decode(content).choices[0]
-    except (msgspec.DecodeError, IndexError) as error:
-        raise ValueError(str(error)) from error
+        choice = orjson.loads(content)["choices"][0]
+        drawn = (choice.get("logprobs") or {}).get("content") or ()
+        return Answer(
+            tuple(choice.get("token_ids") or ()),
+            tuple([float(token["logprob"]) for token in drawn]),
+            [(str(span["version"]), span["end"] - span["start"]) for span in choice["weight_versions"]],
+            str(choice["finish_reason"]),
+        )
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"no response: {error}") from error

@@ -80,7 +80,6 @@ class TorchGenerator:
         self._device = device
         self._waiting: list[DecodingRequest] = []
         self._calls: dict[DecodingRequest, asyncio.Future[None]] = {}
-        self._updates: list[tuple[Weights, int, asyncio.Future[None]]] = []
         self._ended: str | None = "is not running; use `async with`"
 
     async def __aenter__(self) -> Self:
@@ -129,11 +128,10 @@ class TorchGenerator:
     async def update_weights(self, weights: Weights, version: int) -> float:
         """See `Generator.update_weights`."""
         started_at = time.perf_counter()
-        self._running()
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._updates.append((weights, version, done))
-        self._wake.set()
-        await done
+        try:
+            await self._on_thread(self._running().load, weights, version)  # the thread is between two steps then
+        except RuntimeError as error:  # torch's
+            raise PolicyError(f"{self._folder.name}: the generator cannot load new weights: {error}") from error
         return time.perf_counter() - started_at
 
     def _load(self) -> DecodingEngine:
@@ -148,26 +146,23 @@ class TorchGenerator:
         )
 
     async def _serve(self, engine: DecodingEngine) -> None:
-        """Decode and replace weights until closed; waiting calls then fail."""
+        """Decode until closed; waiting calls then fail."""
         why = "ended by an error of its own"
         try:
             while True:
-                if not (self._waiting or self._updates or engine.active):
+                if not (self._waiting or engine.active):
                     self._wake.clear()
                     if not self._closing:
                         await self._wake.wait()
                 if self._closing:
                     why = "was closed"
                     return
-                while self._updates:
-                    await self._exchange(engine, *self._updates[0])
-                    del self._updates[0]
                 await self._step(engine)
         except RuntimeError as error:  # torch's errors, out of memory among them
             why = f"failed while sampling: {error}"
         finally:
             self._ended = why
-            for future in (*self._calls.values(), *(future for _, _, future in self._updates)):
+            for future in self._calls.values():
                 if not future.done():
                     future.set_exception(PolicyError(f"{self._folder.name}: the generator {why}"))
 
@@ -183,15 +178,6 @@ class TorchGenerator:
         for request in finished:
             if request in self._calls and not self._calls[request].done():
                 self._calls[request].set_result(None)
-
-    async def _exchange(self, engine: DecodingEngine, state: Weights, version: int, done: asyncio.Future[None]) -> None:
-        error = None
-        try:
-            await self._on_thread(engine.load, state, version)
-        except PolicyError as unfit:
-            error = unfit
-        if not done.done():
-            done.set_result(None) if error is None else done.set_exception(error)
 
     async def _on_thread(self, work: Callable[..., T], *values: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *values)

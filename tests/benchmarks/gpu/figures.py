@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -100,9 +99,7 @@ def _measured(shape: ModelShape, tokens: int, device: torch.device, peak: float)
 
 
 def _ingest(samples: Sequence[TrainingSample]) -> dict[str, Any]:
-    """Return the CPU time in which a vLLM server's answers become tokens; nothing where msgspec is missing."""
-    if importlib.util.find_spec("msgspec") is None:
-        return {}
+    """Return the CPU time in which a vLLM server's answers become tokens."""
     from training.generation.endpoint_generators import read_answer
 
     answers = [token_answer(sample) for sample in samples]

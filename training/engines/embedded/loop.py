@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from torch import Tensor
 
@@ -26,7 +26,6 @@ from curation.policies.failure_budget import FailureBudget
 from curation.records import PolicyError, RequestRefused
 from curation.storage.stages import atomic_write
 from training.config import ObjectiveSettings
-from training.engines.embedded.heartbeat import COLLECTING, EVALUATING, SAVING, TRAINING, UPDATING, Heartbeat
 from training.engines.mirroring import RunMirror
 from training.evaluation.metrics import (
     EvaluationResult,
@@ -84,12 +83,65 @@ MAX_REFUSED = 0.01
 _MAX_DRAWS = 1000
 """Max draws in a row of refused problems."""
 
-
 BEST, BEST_MARK = "best", "best.json"
 """The best evaluation's model, its step and pass@1."""
 
 _FIRST_HELD_OUT = 1 << 40
 """The first group number of evaluations, above training's."""
+
+STARTING, CHECKING = "starting the generators", "checking the generators"
+COLLECTING, EVALUATING = "collecting a batch", "evaluating"
+TRAINING, UPDATING, SAVING = "training", "updating the generators", "saving a checkpoint"
+
+PROGRESS_S = 60.0
+"""Max seconds without output."""
+
+
+class Heartbeat:
+    """Report what the run does after `PROGRESS_S` seconds without output."""
+
+    def __init__(
+        self, logger: MetricsLogger, rollouts: RolloutRunner, ledger: Callable[[], RolloutLedger], n_batch: int
+    ) -> None:
+        self._logger, self._rollouts, self._ledger, self._n_batch = logger, rollouts, ledger, n_batch
+        self.begin(0, STARTING)
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+
+    def begin(self, step: int, phase: str) -> None:
+        """Note that a phase towards step ``step`` begins."""
+        self._step, self._phase = step, phase
+        self._since, self._finished_before = monotonic(), self._rollouts.generated
+
+    async def _run(self) -> None:
+        while True:
+            silent_s = monotonic() - self._logger.last_line_at
+            if silent_s >= PROGRESS_S:
+                self._logger.log_message(self._line())
+            else:
+                await asyncio.sleep(PROGRESS_S - silent_s)
+
+    def _line(self) -> str:
+        now = monotonic()
+        text = f"step {self._step}: {self._phase} for {now - self._since:.0f} s"
+        if self._phase not in (COLLECTING, EVALUATING):
+            return text
+        ledger, generated = self._ledger(), self._rollouts.generated - self._finished_before
+        text += (
+            f"; {generated:,} attempts generated meanwhile; {ledger.ready:,} of {self._n_batch:,} ready to be trained "
+            f"on; {ledger.waiting:,} waiting for their group; {ledger.judging:,} with the verifier, "
+            f"{ledger.running:,} being generated"
+        )
+        last = max(self._since, self._rollouts.last_generated_at)
+        if now - last < PROGRESS_S:
+            return text
+        where = "the verifier" if self._phase == COLLECTING and not ledger.running else "the generators"
+        return f"{text}; no attempt was finished for {now - last:.0f} s: look at {where}"
 
 
 @dataclass

@@ -5,23 +5,82 @@ Invariant: the run's weights and random numbers do not change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from curation.policies.chat_templates import StopTokens, special_tokens
-from training.checks.generator_logprobs import GeneratorChecks
-from training.checks.packed_logprobs import check_packing, probe_samples
-from training.checks.prompts import ROOM, TEMPLATE, PromptChecks, short_tasks
+from curation.prompts import Prompt, plain_text
+from curation.records import PolicyError
+from curation.thinking import ThinkingTags
+from training.checks.logprobs import GeneratorChecks, check_packing, probe_samples
 from training.checks.results import ENGINES, EXACT, ROUTED, CheckResult
 from training.engines.placement import EXPERT_COUNTS
 from training.generation.generators import Generator
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
+from training.rollouts.rollouts import render_prompt
 from training.rollouts.tasks import TrainingTask
 
-_SAID = (TEMPLATE, ROOM)
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+TEMPLATE, ROOM = "chat template", "room"
 """Checks with printed remarks."""
+
+SHORT_PROMPTS = 8
+"""Prompts to generate from, the shortest of the first `_LOOKED_AT`."""
+
+_LOOKED_AT, _LONG_PROMPTS = 256, 8
+
+
+@dataclass(frozen=True, slots=True)
+class PromptChecks:
+    """The checks of a recipe's prompt, as a tokenizer renders it."""
+
+    tokenizer: PreTrainedTokenizerBase
+    prompt: Prompt
+    tags: ThinkingTags
+
+    def render(self, task: TrainingTask) -> tuple[int, ...]:
+        """Return a task's prompt in tokens."""
+        return render_prompt(self.tokenizer, self.prompt, task, self.tags)
+
+    def template(self, task: TrainingTask, stops: StopTokens) -> list[CheckResult]:
+        """Return whether the template takes the prompt, and what ends a response."""
+        try:
+            token_ids = self.render(task)
+        except PolicyError as error:
+            sentence, _, advice = str(error).rstrip(".").rpartition("; ")
+            return [CheckResult(TEMPLATE, None, None, sentence, advice)]
+        detail, system = "", self.prompt.system
+        if system and system.strip()[:40] not in self.tokenizer.decode(token_ids):
+            detail = f"it leaves the system message of {self.prompt.version} out"
+        ends = stops.phrase(self.tokenizer)
+        return [CheckResult(TEMPLATE, None, None, detail), CheckResult("end token", None, None, ends)]
+
+    def without_room(self, tasks: Sequence[TrainingTask], context: int) -> dict[str, int]:
+        """Return the tokens of each prompt that fills the context alone, by problem."""
+        if not tasks:
+            return {}
+        shown = self.tokenizer.decode(self.render(tasks[0]))
+        added = len(shown.encode()) + len(plain_text(self.prompt.messages(tasks[0].request)).encode())
+        long = [task for task in tasks if len(task.request.statement.encode()) + added >= context]
+        lengths = {task.id: len(self.render(task)) for task in long}
+        return {name: tokens for name, tokens in lengths.items() if tokens >= context}
+
+    def room(self, tasks: Iterable[TrainingTask], context: int, max_tokens: int, micro_batch: int) -> CheckResult:
+        """Return whether prompts and responses fit the context and a micro-batch, in tokens."""
+        long = sorted(tasks, key=lambda task: -len(task.request.statement))[:_LONG_PROMPTS]
+        longest = max(len(self.render(task)) for task in long)
+        sequence = min(longest + max_tokens, context)
+        if sequence > micro_batch:
+            detail = f"prompt and response may take {sequence} tokens, a micro-batch holds {micro_batch}"
+            advice = f"set packing.micro_batch_tokens = {sequence}, or a lower max_tokens"
+            return CheckResult(ROOM, sequence, micro_batch, detail, advice)
+        short = f"after the longest prompt a response is cut at {context - longest} tokens, not {max_tokens}"
+        return CheckResult(ROOM, longest, context, short if longest + max_tokens > context else "")
 
 
 def context_of(recipe: TrainRecipe, config: Any) -> int:
@@ -43,7 +102,7 @@ class Preflight:
 
     def before_generation(self) -> Sequence[CheckResult]:
         """Run the checks that need no generator."""
-        found = self.prompts.template(short_tasks(self.tasks.values())[0], self.stops)
+        found = self.prompts.template(self._short_tasks()[0], self.stops)
         if all(result.passed for result in found):
             context, max_tokens = context_of(self.recipe, self._config), self.recipe.rewards.max_length
             micro_batch = self.trainer.scorer.packing.micro_batch_tokens
@@ -71,7 +130,11 @@ class Preflight:
         )
         return [
             f"the model was checked: {figures}",
-            *(f"{result.check}: {result.detail}" for result in self.results if result.check in _SAID and result.detail),
+            *(
+                f"{result.check}: {result.detail}"
+                for result in self.results
+                if result.check in (TEMPLATE, ROOM) and result.detail
+            ),
         ]
 
     def _packing(self) -> CheckResult:
@@ -84,8 +147,12 @@ class Preflight:
         samples = probe_samples(self._short_prompts()[0], ordinary, window)
         return check_packing(self.trainer.scorer, samples, rounded=self._rounded)
 
+    def _short_tasks(self) -> list[TrainingTask]:
+        first = islice(self.tasks.values(), _LOOKED_AT)
+        return sorted(first, key=lambda task: len(task.request.statement))[:SHORT_PROMPTS]
+
     def _short_prompts(self) -> list[tuple[int, ...]]:
-        return [self.prompts.render(task) for task in short_tasks(self.tasks.values())]
+        return [self.prompts.render(task) for task in self._short_tasks()]
 
     def _generator_tolerance(self) -> float:
         # servers do not say their type, and vLLM's `auto` is a half one for weights in fp32 too

@@ -44,13 +44,11 @@ from curation.records import SourceError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from curation.verify.own_judges import find_judge
-from training.checks.prompts import PromptChecks
 from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
-from training.engines.embedded.heartbeat import CHECKING
-from training.engines.embedded.loop import TrainingLoop
-from training.engines.embedded.preflight import Preflight, context_of
+from training.engines.embedded.loop import CHECKING, TrainingLoop
+from training.engines.embedded.preflight import Preflight, PromptChecks, context_of
 from training.engines.embedded.servers import generator_servers, served
 from training.engines.mirroring import RunMirror, claim_folder
 from training.engines.processes import PATIENCE_S

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -65,44 +66,33 @@ def compile_recipe(
 ) -> dict[str, Any]:
     """Return the job of a run or a stage, which goes on from step ``begun_at`` to ``ends_at``, as JSON values.
 
-    ``values`` are merged, and every key must be verl's; ``added`` may add keys to open tables; ``overrides`` are the
-    recipe's ``key=value``, set last. All nodes must see the paths, which are absolute.
+    ``values`` are set by key, and every key must be verl's; ``added`` may add keys to open tables; ``overrides`` are
+    the recipe's ``key=value``, set last. All nodes must see the paths, which are absolute.
     """
     collector, evaluates, experts = recipe.collector, recipe.evaluation.data is not None, placement.expert_parallel > 0
+    environment, train = _environment(recipe, out, recipe_folder, begun_at), str(out / "verl" / TRAIN)
     values = {
-        "data": {
-            "train_files": [str(out / "verl" / TRAIN)],
-            "val_files": [str(out / "verl" / (HELD_OUT if evaluates else TRAIN))],
-            "val_max_samples": -1 if evaluates else 1,
-            "train_batch_size": collector.n_batch // collector.group_size,
-            "max_prompt_length": MAX_PROMPT_TOKENS,
-            "max_response_length": recipe.rewards.max_length,
-            "seed": recipe.seed,
-        },
-        "actor_rollout_ref": {
-            "hybrid_engine": recipe.synchronous,
-            "model": {
-                "path": str(model),
-                "enable_gradient_checkpointing": recipe.compute.activation_checkpointing,
-                **({} if experts else {"use_fused_kernels": False}),
-            },
-            "actor": _actor(recipe, placement.expert_parallel),
-            "rollout": _rollout(recipe, placement),
-        },
-        "trainer": _trainer(recipe, out, placement) | {"total_training_steps": ends_at or recipe.steps},
+        "data.train_files": [train],
+        "data.val_files": [str(out / "verl" / HELD_OUT) if evaluates else train],
+        "data.val_max_samples": -1 if evaluates else 1,
+        "data.train_batch_size": collector.n_batch // collector.group_size,
+        "data.max_prompt_length": MAX_PROMPT_TOKENS,
+        "data.max_response_length": recipe.rewards.max_length,
+        "data.seed": recipe.seed,
+        "actor_rollout_ref.hybrid_engine": recipe.synchronous,
+        "actor_rollout_ref.model.path": str(model),
+        "actor_rollout_ref.model.enable_gradient_checkpointing": recipe.compute.activation_checkpointing,
+        **({} if experts else {"actor_rollout_ref.model.use_fused_kernels": False}),
+        **_under("actor_rollout_ref.actor", _actor(recipe, placement.expert_parallel)),
+        **_under("actor_rollout_ref.rollout", _rollout(recipe, placement)),
+        **_under("trainer", _trainer(recipe, out, placement)),
+        "trainer.total_training_steps": ends_at or recipe.steps,
     }
-    environment = _environment(recipe, out, recipe_folder, begun_at)
     added = {
-        "ray_kwargs": {
-            "ray_init": {
-                "runtime_env": {"env_vars": environment},
-                "address": recipe.verl.ray_address or "local",  # else Ray joins a cluster that it finds on this machine
-            }
-        },
-        "data": {"apply_chat_template_kwargs": dict(recipe.tags.template_arguments)},
-        "actor_rollout_ref": {
-            "actor": {"optim": {"override_optimizer_config": {"adam_eps" if experts else "eps": ADAM_EPS}}}
-        },
+        "ray_kwargs.ray_init.runtime_env.env_vars": environment,
+        "ray_kwargs.ray_init.address": recipe.verl.ray_address or "local",  # else Ray joins a cluster that it finds
+        "data.apply_chat_template_kwargs": dict(recipe.tags.template_arguments),
+        "actor_rollout_ref.actor.optim.override_optimizer_config": {"adam_eps" if experts else "eps": ADAM_EPS},
     }
     return {
         "groups": ["model_engine=megatron"] if experts else [],  # FSDP cuts no experts
@@ -113,62 +103,45 @@ def compile_recipe(
     }
 
 
+def _under(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{prefix}.{name}": value for name, value in values.items()}
+
+
 def _actor(recipe: TrainRecipe, expert_parallel: int) -> dict[str, Any]:
-    optim, collector, settings, objective = recipe.optim, recipe.collector, recipe.verl, recipe.objective
+    optim, collector, objective = recipe.optim, recipe.collector, recipe.objective
     assert isinstance(objective, GroupCreditSettings)  # others are refused
-    aggregation = objective.variant.loss_aggregation
-    offload = {"param_offload": False, "optimizer_offload": False}
-    if expert_parallel:
-        engine: dict[str, Any] = {
-            "megatron": {
-                "tensor_model_parallel_size": 1,
-                "pipeline_model_parallel_size": 1,
-                "context_parallel_size": settings.sequence_parallel,
-                "expert_model_parallel_size": expert_parallel,
-                "use_mbridge": True,
-                **offload,
-            }
-        }
-    else:
-        engine = {
-            "strategy": "fsdp2",
-            "grad_clip": MAX_GRAD_NORM,
-            "ulysses_sequence_parallel_size": settings.sequence_parallel,
-            "fsdp_config": {
-                "model_dtype": "fp32",
-                "dtype": recipe.compute.dtype,
-                "ulysses_sequence_parallel_size": settings.sequence_parallel,
-                **offload,
-            },
-        }
-    constant = {"lr_scheduler_type": "constant", "zero_indexed_step": False}
-    return {
+    aggregation, sequence_parallel = objective.variant.loss_aggregation, recipe.verl.sequence_parallel
+    common = {
         "ppo_mini_batch_size": collector.minibatch_size // collector.group_size,
         "ppo_max_token_len_per_gpu": recipe.packing.micro_batch_tokens,
         "entropy_coeff": getattr(objective, "entropy_coef", 0.0),
         "loss_agg_mode": _ENTROPY_MEANS[aggregation],
         "loss_scale_factor": recipe.rewards.max_length if aggregation == "constant" else None,
-        "optim": {
-            "lr": optim.learning_rate,
-            "lr_warmup_steps": optim.warmup_steps,
-            "weight_decay": 0.0,
-            "betas": list(ADAM_BETAS),
-            "clip_grad": MAX_GRAD_NORM,
-            **({"lr_decay_style": "constant"} if expert_parallel else constant),
-        },
-        **engine,
+        "optim.lr": optim.learning_rate,
+        "optim.lr_warmup_steps": optim.warmup_steps,
+        "optim.betas": list(ADAM_BETAS),
+        "optim.clip_grad": MAX_GRAD_NORM,
+    }
+    if expert_parallel:
+        return common | {
+            "megatron.context_parallel_size": sequence_parallel,
+            "megatron.expert_model_parallel_size": expert_parallel,
+        }
+    return common | {
+        "optim.zero_indexed_step": False,
+        "strategy": "fsdp2",
+        "grad_clip": MAX_GRAD_NORM,
+        "ulysses_sequence_parallel_size": sequence_parallel,
+        "fsdp_config.model_dtype": "fp32",
+        "fsdp_config.dtype": recipe.compute.dtype,
+        "fsdp_config.ulysses_sequence_parallel_size": sequence_parallel,
     }
 
 
 def _rollout(recipe: TrainRecipe, placement: VerlPlacement) -> dict[str, Any]:
     collector, model, tensor = recipe.collector, recipe.trained, recipe.tensor_parallel
     assert isinstance(model, VllmModel)  # others are refused
-    apart = {
-        "nnodes": placement.rollout_nodes,
-        "n_gpus_per_node": placement.rollout_gpus,
-        "checkpoint_engine": {"backend": "nccl"},
-    }
-    return {
+    values: dict[str, Any] = {
         "n": collector.group_size,
         "temperature": recipe.temperature,
         "prompt_length": MAX_PROMPT_TOKENS,
@@ -179,9 +152,13 @@ def _rollout(recipe: TrainRecipe, placement: VerlPlacement) -> dict[str, Any]:
         "max_num_seqs": max(collector.n_async * tensor // placement.generators, 1),
         "seed": recipe.seed,
         "log_prob_max_token_len_per_gpu": recipe.packing.micro_batch_tokens,
-        "val_kwargs": {"n": recipe.evaluation.attempts, "temperature": recipe.temperature},
-        **({} if recipe.synchronous else apart),
+        "val_kwargs.n": recipe.evaluation.attempts,
+        "val_kwargs.temperature": recipe.temperature,
     }
+    if not recipe.synchronous:
+        values["nnodes"], values["n_gpus_per_node"] = placement.rollout_nodes, placement.rollout_gpus
+        values["checkpoint_engine.backend"] = "nccl"
+    return values
 
 
 def _trainer(recipe: TrainRecipe, out: Path, placement: VerlPlacement) -> dict[str, Any]:
@@ -196,17 +173,11 @@ def _trainer(recipe: TrainRecipe, out: Path, placement: VerlPlacement) -> dict[s
         "default_local_dir": str(out / "verl" / "checkpoints"),
         "test_freq": recipe.evaluation.every if evaluates else -1,
         "val_before_train": evaluates,
-        "v1": {
-            "trainer_mode": "sync" if recipe.synchronous else "separate_async",
-            "separate_async": {
-                "parameter_sync_step": collector.n_batch // collector.minibatch_size,
-                "num_warmup_batches": batches_in_flight,
-            },
-            "sampler": {
-                "max_off_policy_threshold": collector.max_staleness + 1,
-                "custom_sampler": {"name": "GroupBuffer" if recipe.synchronous else "AsyncGroupBuffer"},
-            },
-        },
+        "v1.trainer_mode": "sync" if recipe.synchronous else "separate_async",
+        "v1.separate_async.parameter_sync_step": collector.n_batch // collector.minibatch_size,
+        "v1.separate_async.num_warmup_batches": batches_in_flight,
+        "v1.sampler.max_off_policy_threshold": collector.max_staleness + 1,
+        "v1.sampler.custom_sampler.name": "GroupBuffer" if recipe.synchronous else "AsyncGroupBuffer",
     }
 
 

@@ -15,63 +15,10 @@ KINDS = ("grpo", "aipo", "dppo")
 
 def refuse_what_differs(recipe: TrainRecipe) -> None:
     """Refuse a recipe that verl would silently change."""
-    reasons = _refusals(recipe)
-    if reasons:
-        told = "; ".join(reasons)
-        raise ConfigError(f'recipe {recipe.name}: not with engine = "verl": {told}. Or train with engine = "embedded".')
-
-
-def replacements(recipe: TrainRecipe) -> list[str]:
-    """Return what verl does differently with this recipe, in sentences."""
-    collector, told = recipe.collector, []
-    if recipe.synchronous and collector.minibatch_size != collector.n_batch:
-        told.append(
-            "With max_staleness = 0 verl cuts a batch into minibatches itself: advantages are normalised over the "
-            "whole batch, and a group may lie in two minibatches."
-        )
-    if recipe.synchronous:
-        told.append(
-            "With max_staleness = 0 verl starts groups until a batch is full and throws away whole groups that are "
-            "over; the embedded engine trains on them next."
-        )
-    else:
-        told.append(
-            f"n_async = {collector.n_async} is kept in whole batches: verl has n_batch rollouts and so many more in "
-            "flight, at most max_staleness batches more, and lets a group that would become too old finish before the "
-            "next batch is taken."
-        )
     objective = recipe.objective
-    if isinstance(objective, GrpoSettings) and objective.entropy_coef and objective.variant.loss_aggregation == "group":
-        told.append("The entropy bonus is verl's, a mean over the minibatch's tokens; here it has the loss's weights.")
-    if isinstance(objective, GroupCreditSettings) and objective.variant.mask_truncated:
-        told.append("A rollout counts as cut off where it has as many tokens as it may, even if the last one ends it.")
-    if recipe.stages:
-        told.append(
-            f"Each stage is a process of verl of its own, over one folder: a plateau ends it at the next checkpoint "
-            f"(every {recipe.checkpoints.every} steps), and what is in flight then is begun anew by the next stage."
-        )
-    told += [
-        "Tokens with an impossible log-probability are left out of the loss, but still count in its denominators.",
-        "Gradients are clipped and averaged by verl, and its micro-batches are its own: sums differ in rounding only.",
-        "Rollouts are vLLM's as verl starts it; seeds are its own, so two runs do not draw the same tokens.",
-        f"Prompts longer than {MAX_PROMPT_TOKENS} tokens are left out before the run, by verl.",
-        "The checks of `goldilocks train --check` are the embedded engine's and are not made.",
-    ]
-    return told
-
-
-def _refusals(recipe: TrainRecipe) -> list[str]:
-    objective, reasons = recipe.objective, []
-    if objective.kind not in KINDS:
-        reasons.append(f"objective.kind = {objective.kind!r} is the embedded engine's: a second pass, or no group")
-    if isinstance(objective, GroupCreditSettings) and objective.variant.advantage_normalisation == "components":
-        reasons.append("advantages by component (gdpo) need the components, and verl hands totals only on")
-    if getattr(objective, "kl_coef", 0):
-        reasons.append("objective.kl_coef > 0 needs our KL term, and verl's per-token ones have other gradients; set 0")
-    if getattr(objective, "credit", "reward") == "majority":
-        reasons.append('objective.credit = "majority" needs the answers, and verl hands rewards only on')
-    if not isinstance(recipe.trained, VllmModel):
-        reasons.append(f"models.{recipe.model}.kind: verl starts vLLM itself; name the kind `vllm`")
+    by_component = isinstance(objective, GroupCreditSettings) and (
+        objective.variant.advantage_normalisation == "components"
+    )
     embedded_only = {
         "stored": recipe.stored,
         "lora": recipe.lora,
@@ -80,6 +27,54 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
         "verify.judges (name the files in GOLDILOCKS_JUDGES)": recipe.verify.judges,
         "checkpoints.trajectory": recipe.checkpoints.trajectory,
     }
-    return reasons + [
-        f"{name} is the embedded engine's; leave it out" for name, value in embedded_only.items() if value
-    ]
+    refusals = {
+        f"objective.kind = {objective.kind!r} is the embedded engine's: a second pass, or no group": (
+            objective.kind not in KINDS
+        ),
+        "advantages by component (gdpo) need the components, and verl passes on totals only": by_component,
+        "objective.kl_coef > 0 needs our KL term, and verl's per-token ones have other gradients; set 0": (
+            getattr(objective, "kl_coef", 0)
+        ),
+        'objective.credit = "majority" needs the answers, and verl passes on rewards only': (
+            getattr(objective, "credit", "reward") == "majority"
+        ),
+        f"models.{recipe.model}.kind: verl starts vLLM itself; name the kind `vllm`": (
+            not isinstance(recipe.trained, VllmModel)
+        ),
+        **{f"{name} is the embedded engine's; leave it out": value for name, value in embedded_only.items()},
+    }
+    if reasons := "; ".join(reason for reason, holds in refusals.items() if holds):
+        raise ConfigError(
+            f'recipe {recipe.name}: not with engine = "verl": {reasons}. Or train with engine = "embedded".'
+        )
+
+
+def replacements(recipe: TrainRecipe) -> list[str]:
+    """Return what verl does differently with this recipe, in sentences."""
+    collector, objective = recipe.collector, recipe.objective
+    variant = objective.variant if isinstance(objective, GroupCreditSettings) else None
+    bonus = isinstance(objective, GrpoSettings) and objective.entropy_coef
+    remarks = {
+        "With max_staleness = 0 verl cuts a batch into minibatches itself: advantages are normalised over the whole "
+        "batch, and a group may be split.": recipe.synchronous and collector.minibatch_size != collector.n_batch,
+        "With max_staleness = 0 verl starts groups until a batch is full and discards whole groups beyond it; the "
+        "embedded engine trains on them next.": recipe.synchronous,
+        f"n_async = {collector.n_async} is kept in whole batches: n_batch rollouts, and at most max_staleness batches "
+        "more, are in flight; a group that would become too old finishes before the next batch is taken.": (
+            not recipe.synchronous
+        ),
+        "The entropy bonus is verl's, a mean over the minibatch's tokens; here it has the loss's weights.": (
+            bonus and variant is not None and variant.loss_aggregation == "group"
+        ),
+        "A rollout with the max number of tokens counts as truncated, even if the last one ends it.": (
+            variant is not None and variant.mask_truncated
+        ),
+        "Each stage is a process of verl over one folder: a plateau ends it at the next checkpoint (every "
+        f"{recipe.checkpoints.every} steps), and the next stage begins anew what was in flight.": recipe.stages,
+        "Tokens with an impossible log-probability are left out of the loss, but count in its denominators.": True,
+        "verl clips and averages gradients, and forms micro-batches itself: sums differ in rounding only.": True,
+        "verl starts vLLM with seeds of its own, so two runs do not draw the same tokens.": True,
+        f"verl leaves out prompts longer than {MAX_PROMPT_TOKENS} tokens before the run.": True,
+        "The checks of `goldilocks train --check` are the embedded engine's and are not made.": True,
+    }
+    return [remark for remark, applies in remarks.items() if applies]

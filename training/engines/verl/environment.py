@@ -47,26 +47,25 @@ def verl_folder() -> Path:
     return Path(os.environ.get(VARIABLE) or "~/.cache/goldilocks/verl").expanduser()
 
 
-def find_interpreter() -> Path | None:
-    """Return verl's interpreter, if any."""
-    path = verl_folder() / "bin" / "python"
-    return path if path.exists() else None
+def missing() -> str:
+    """Return why verl cannot be used, or an empty text."""
+    if _interpreter().exists():
+        return ""
+    return (
+        f"{verl_folder()}: verl's environment is not there; make it with `python -m training.engines.verl.environment` "
+        f"(`make setup-verl`), or name its folder in ${VARIABLE}."
+    )
 
 
 def require_interpreter() -> Path:
     """Return verl's interpreter."""
-    path = find_interpreter()
-    if path is None:
-        raise ConfigError(
-            f"{verl_folder()}: verl's environment is not there; make it with "
-            f"`python -m training.engines.verl.environment` (`make setup-verl`), or name its folder in ${VARIABLE}."
-        )
-    return path
+    if why := missing():
+        raise ConfigError(why)
+    return _interpreter()
 
 
-def missing() -> str:
-    """Return why verl cannot be used, or an empty text."""
-    return "" if find_interpreter() else f"verl's environment is not in {verl_folder()}; `make setup-verl` makes it"
+def _interpreter() -> Path:
+    return verl_folder() / "bin" / "python"
 
 
 def process_environment(variables: Mapping[str, str]) -> dict[str, str]:
@@ -114,7 +113,7 @@ def _indexes(python: Path) -> Sequence[str]:
 
 def main() -> None:
     """Make a missing environment, and print its interpreter."""
-    if find_interpreter() is None:
+    if missing():
         make(verl_folder(), gpu=bool(visible_gpus()))
     print(f"verl {VERSION}: {require_interpreter()}")
 

@@ -59,8 +59,10 @@ class MetricsFollower:
     def __init__(self, out: Path, steps: int, begun_at: int, monitors: Sequence[Monitor] = ()) -> None:
         self._source, self._read = steps_file(out, begun_at), 0
         self._source.unlink(missing_ok=True)
-        self.step = _cut_rows(out / "metrics.jsonl", begun_at)
-        self._log = JsonlLog(out / "metrics.jsonl")
+        self._log, lines = JsonlLog(out / "metrics.jsonl"), (out / "metrics.jsonl").read_bytes().splitlines(True)
+        kept = [line for line in lines if line.endswith(b"\n") and json.loads(line)["step"] <= begun_at]
+        self._log.truncate(sum(map(len, kept)))
+        self.step = int(json.loads(kept[-1])["step"]) if kept else -1
         self._logger = MetricsLogger(out, self._log, steps, self.step + 1, monitors)
         earlier = self._source.parent.glob("steps-*.jsonl")
         for file in sorted(earlier, key=lambda file: int(file.stem.partition("-")[2])):
@@ -88,11 +90,3 @@ class MetricsFollower:
                 self.step = int(row["step"])
                 self._logger.log_step(self.step, our_metrics(row["data"]))
         return len(whole)
-
-
-def _cut_rows(path: Path, step: int) -> int:
-    if not path.exists():
-        return -1
-    rows = [line for line in path.read_text(encoding="utf-8").splitlines() if json.loads(line)["step"] <= step]
-    path.write_text("".join(f"{line}\n" for line in rows), encoding="utf-8")
-    return int(json.loads(rows[-1])["step"]) if rows else -1

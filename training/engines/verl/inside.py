@@ -30,12 +30,15 @@ def compose(job: dict[str, Any]) -> Any:
     with initialize_config_dir(str(folder), version_base=None):
         config = hydra_compose("ppo_trainer", overrides=list(job["groups"]))
     OmegaConf.set_struct(config, True)
-    config.merge_with(OmegaConf.load(Path(__file__).with_name("fixed.yaml")), OmegaConf.create(job["values"]))
+    config.merge_with(OmegaConf.load(Path(__file__).with_name("fixed.yaml")))
+    for key, value in job["values"].items():
+        OmegaConf.update(config, key, value)
     with open_dict(config):
-        config.merge_with(OmegaConf.create(job["added"]))
+        for key, value in job["added"].items():
+            OmegaConf.update(config, key, value)
     for override in job["overrides"]:
         key, _, value = override.partition("=")
-        OmegaConf.update(config, key, yaml.safe_load(value), force_add=False)
+        OmegaConf.update(config, key, yaml.safe_load(value))
     _choose_attention(config)
     return config
 

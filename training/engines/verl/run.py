@@ -20,36 +20,42 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from curation.policies.checkpoints import folder_revision
 from curation.policies.vllm.placement import visible_gpus
-from curation.prompts.asked import write_asked
+from curation.prompts import Prompt
+from curation.prompts.asked import Asked, write_asked
+from curation.publish.export_formats.rows import TYPES, ExportedProblem, row_of
 from curation.records import StoreError
 from curation.response_formats import BOXED
 from curation.storage.locks import lock_folder
-from curation.storage.stages import atomic_write
+from curation.storage.stages import atomic_write, write_parquet
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.mirroring import RunMirror, claim_folder
 from training.engines.placement import EXPERT_COUNTS, VerlPlacement, place_verl
-from training.engines.processes import PATIENCE_S, EngineError, failure, run_processes
+from training.engines.processes import failure, run_processes
 from training.engines.verl.configuration import HELD_OUT, RECIPE_VARIABLE, TRAIN, compile_recipe
-from training.engines.verl.data import write_verl_set
 from training.engines.verl.differences import refuse_what_differs, replacements
-from training.engines.verl.environment import RAY_TOKENS, process_environment, require_interpreter
+from training.engines.verl.environment import process_environment, require_interpreter
 from training.engines.verl.following import MetricsFollower
 from training.engines.verl.stages import VerlStage, last_step, present_stage
 from training.evaluation.metrics import open_monitors
 from training.optimisation.model import MARK, replaced, require_model
 from training.recipe import TrainRecipe
-from training.rollouts.tasks import load_tasks
+from training.rollouts.tasks import TrainingTask, load_tasks
 
 INSIDE = "training.engines.verl.inside"
+
+_EXPORT = "verl"
+"""The format of `goldilocks export` that verl reads."""
 
 _LOOK_S = 0.2
 
@@ -63,12 +69,12 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
     Raises:
         ConfigError: verl cannot do what the recipe asks, or is not installed.
         StoreError: the folder holds another run, one that still runs, or none to resume.
-        EngineError: verl failed; names the process and its last lines.
+        EngineError: verl failed; has its last lines.
     """
     refuse_what_differs(recipe)
     interpreter = require_interpreter()
     with RunMirror(recipe.storage.mirror, recipe.name, out, _say) as mirror, lock_folder(out / "verl"):
-        await_leftovers(out, _say)
+        end_leftovers(out)
         prepare(recipe, recipe_folder, out, resume=resume)
         for line in replacements(recipe):
             _say(f"verl: {line}")
@@ -108,17 +114,7 @@ def _run_stage(
         command = [str(interpreter), "-m", INSIDE, str(out / "verl" / "job.json")]
         status = run_processes(command, process_environment(job["environment"]), log, watch=watch, folder=out)
     if status:
-        said = log.read_bytes()[begun:].decode("utf-8", "replace") if log.exists() else ""
-        if recipe.verl.ray_address is not None and any(word in said for word in _REFUSED_TOKENS):
-            raise EngineError(
-                f"verl.ray_address = {recipe.verl.ray_address!r}: the cluster refuses this run's token; set "
-                f"{' or '.join(RAY_TOKENS)} to the cluster's ({log})."
-            )
         raise failure(f"verl's run in {out}", status, log, begun)
-
-
-_REFUSED_TOKENS = ("InvalidAuthToken", "AuthenticationError")
-"""Ray's errors for a wrong token."""
 
 
 def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> None:
@@ -168,6 +164,38 @@ def check_configuration(out: Path, interpreter: Path) -> None:
         raise failure(f"verl's check of {job}", status, log)
 
 
+def write_verl_set(tasks: Iterable[TrainingTask], prompt: Prompt, file: Path) -> int:
+    """Write the tasks in order, as `goldilocks export --format verl` does, with this prompt; return their number."""
+    rows = [row_of(_EXPORT, _exported(task, prompt, number)) for number, task in enumerate(tasks)]
+    types = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_parquet(file, pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None))
+    return len(rows)
+
+
+def _exported(task: TrainingTask, prompt: Prompt, number: int) -> ExportedProblem:
+    request = task.request
+    row = {
+        "id": task.id,
+        "group": task.id,
+        "source": "",
+        "lang": request.lang,
+        "pass_rate": None,
+        "correct": task.correct,
+        "judged": task.judged,
+        "domain": request.domain.value,
+        "statement": request.statement,
+        "answer": task.reference_answer,
+        "raw_answer": task.raw_answer,
+        "accepted": task.accepted,
+        "scorer": task.scorer,
+    }
+    # verl's own scorers would read the tests there; ours has the record
+    tests: list[dict[str, str]] | None = None if task.code_problem is None else []
+    messages = [{"role": one["role"], "content": one["content"]} for one in prompt.messages(request)]
+    return ExportedProblem(row, number, messages, task.code_problem, tests, Asked(prompt, judges=task.judges))
+
+
 def publish_model(recipe: TrainRecipe, out: Path) -> Path:
     """Copy verl's last checkpoint to the run's model."""
     step = last_step(out)
@@ -206,24 +234,18 @@ def processes_of(out: Path) -> list[int]:
     return sorted(found - {os.getpid()})
 
 
-def await_leftovers(out: Path, say: Callable[[str], None], patience_s: float = PATIENCE_S) -> None:
-    """Wait for an earlier start's processes; kill those left after ``patience_s``.
+def end_leftovers(out: Path) -> None:
+    """Kill an earlier start's processes, whose work since their last checkpoint is lost anyway, and wait for their end.
 
     Args:
-        out: absolute; no one else starts the run meanwhile.
+        out: absolute; its lock is held, so no other start runs.
     """
-    ends, are_killed = time.monotonic() + patience_s, False
-    if left := processes_of(out):
-        say(
-            f"{out}: {len(left)} processes of this run's earlier start are still ending (the eldest is {left[0]}); it "
-            f"goes on when they are gone, in {patience_s:g} s at the latest."
-        )
+    reported = False
     while left := processes_of(out):
-        if time.monotonic() >= ends:
-            if not are_killed:
-                say(f"{out}: {len(left)} of them did not end by themselves and are killed.")
-            are_killed = True
-            for process in left:
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
+        if not reported:
+            _say(f"{out}: {len(left)} processes of this run's earlier start are killed.")
+            reported = True
+        for process in left:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         time.sleep(_LOOK_S)

@@ -13,7 +13,7 @@ from curation.policies.completions import TokenCompletion
 from tests.training.engines.embedded.test_run import lines, small
 from tests.waiting import until
 from training.embedded_model.problems import Split
-from training.engines.embedded import heartbeat, loop, run
+from training.engines.embedded import loop, run
 from training.evaluation.metrics import MetricsLogger
 from training.generation.checkpoint_tensors import Weights
 from training.generation.generators import Generator, TorchGenerator
@@ -141,7 +141,7 @@ def test_generators_that_do_not_answer_are_named(
     monkeypatch: pytest.MonkeyPatch, said: list[str], tmp_path: Path
 ) -> None:
     generate_with(monkeypatch, Silent, said=said)
-    monkeypatch.setattr(heartbeat, "PROGRESS_S", 0.05)
+    monkeypatch.setattr(loop, "PROGRESS_S", 0.05)
     run.train(quick(1, steps=1), Path(), tmp_path / "run")
     first = next(line for line in said if "no attempt was finished" in line)
     assert first.startswith("step 1: collecting a batch for ")

@@ -39,39 +39,46 @@ def _stub_verl() -> None:
     package = ModuleType("training.engines.verl.plugin")
     package.__path__ = [str(PLUGIN)]
     sys.modules[package.__name__] = package
-    for name in ("verl", "verl.trainer", "verl.trainer.ppo", "verl.trainer.ppo.checkpoint_callback"):
-        sys.modules[name] = ModuleType(name)
-    sys.modules["verl.trainer.ppo.checkpoint_callback"].CheckpointCallback = object  # type: ignore[attr-defined]
+    for path, base in (
+        ("verl.trainer.ppo.checkpoint_callback", "CheckpointCallback"),
+        ("verl.utils.dataset.rl_dataset", "RLHFDataset"),
+    ):
+        for end in range(path.count(".") + 1):
+            name = ".".join(path.split(".")[: end + 1])
+            sys.modules.setdefault(name, ModuleType(name))
+        setattr(sys.modules[path], base, object)
 
 
 def train(folder: Path, values: dict[str, Any]) -> None:
     from training.engines.verl.groups import open_ledger
-    from training.engines.verl.plugin.callbacks import CurriculumCheckpoint
+    from training.engines.verl.plugin.curriculum import CurriculumCheckpoint
     from training.rollouts import curriculum
 
     curriculum.PLATEAU_WINDOW = 4
-    settings = values["trainer"]
-    checkpoints = Path(settings["default_local_dir"])
+    checkpoints = Path(values["trainer.default_local_dir"])
     latest = checkpoints / "latest_checkpointed_iteration.txt"
-    rows = pl.read_parquet(values["data"]["train_files"][0]).to_dicts()
+    rows = pl.read_parquet(values["data.train_files"][0]).to_dicts()
     begun = int(latest.read_text()) if latest.exists() else 0
     ledger = open_ledger(rows, checkpoints)
     seen = {
         "begun": begun,
-        "response_length": values["data"]["max_response_length"],
-        "groups": values["data"]["train_batch_size"],
+        "response_length": values["data.max_response_length"],
+        "groups": values["data.train_batch_size"],
         "queue": (checkpoints / f"global_step_{begun}" / "transfer_queue").exists(),
         "pools": ledger.curriculum.pool_sizes(),
     }
     with (folder / "seen.jsonl").open("a") as file:
         file.write(json.dumps(seen) + "\n")
-    trainer, save = SimpleNamespace(total_training_steps=settings["total_training_steps"]), settings["save_freq"]
+    trainer, save = (
+        SimpleNamespace(total_training_steps=values["trainer.total_training_steps"]),
+        values["trainer.save_freq"],
+    )
     step, kill = begun + 1, folder / "kill"
     while step <= trainer.total_training_steps:
         is_last = step >= trainer.total_training_steps
         metrics = {f"goldilocks/{name}": value for name, value in ledger.after_step(step - 1).items()}
-        for group in range(values["data"]["train_batch_size"]):
-            _decide(ledger, rows, f"{step}-{group}", step, values["data"]["max_response_length"])
+        for group in range(values["data.train_batch_size"]):
+            _decide(ledger, rows, f"{step}-{group}", step, values["data.max_response_length"])
         asked = kill.read_text().split() if kill.exists() else ["0", ""]
         if asked == [str(step), "before"]:
             kill.unlink()

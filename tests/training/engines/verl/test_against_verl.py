@@ -19,8 +19,8 @@ from training.embedded_model.problems import Split
 from training.engines.placement import place_verl
 from training.engines.verl import configuration
 from training.engines.verl.configuration import TRAIN, compile_recipe
-from training.engines.verl.data import write_verl_set
 from training.engines.verl.environment import missing, process_environment, require_interpreter
+from training.engines.verl.run import write_verl_set
 from training.objectives.base import CreditInputs
 from training.objectives.registry import objective_of
 from training.optimisation import trainer as trainer_module
@@ -107,7 +107,7 @@ def test_verl_composes_and_checks_what_is_compiled(tmp_path: Path) -> None:
                 job = compile_recipe(made, WEIGHTS, tmp_path, placed)
                 name = f"{nodes}x8-{'experts' if experts else 'dense'}-{staleness}"
                 (tmp_path / "jobs" / f"{name}.json").write_text(json.dumps(job))
-    job["values"]["trainer"]["total_steps"] = 3
+    job["values"]["trainer.total_steps"] = 3
     (tmp_path / "jobs" / "wrong.json").write_text(json.dumps(job))
     told = inside(tmp_path, "configurations")["configurations"]
     assert "total_steps" in told.pop("wrong")  # a key that verl does not have is refused, not passed over

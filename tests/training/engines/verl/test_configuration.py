@@ -29,10 +29,7 @@ def compiled(made: TrainRecipe, placement: VerlPlacement = APART) -> dict[str, A
 
 
 def at(job: dict[str, Any], key: str, part: str = "values") -> Any:
-    value = job[part]
-    for name in key.split("."):
-        value = value[name]
-    return value
+    return job[part][key]
 
 
 def test_batches_and_staleness_are_the_papers() -> None:
@@ -58,12 +55,13 @@ def test_lengths_decoding_and_rates_are_the_recipes() -> None:
             packing={"micro_batch_tokens": 9000},
         )
     )
-    rollout, actor = at(made, "actor_rollout_ref.rollout"), at(made, "actor_rollout_ref.actor")
-    assert rollout["temperature"] == 0.8
-    assert (rollout["response_length"], rollout["max_model_len"]) == (900, 900 + 4096)
+    rollout, actor = "actor_rollout_ref.rollout", "actor_rollout_ref.actor"
+    assert at(made, f"{rollout}.temperature") == 0.8
+    assert (at(made, f"{rollout}.response_length"), at(made, f"{rollout}.max_model_len")) == (900, 900 + 4096)
     assert at(made, "data.max_response_length") == 900
-    assert (actor["optim"]["lr"], actor["optim"]["betas"], actor["optim"]["lr_warmup_steps"]) == (3e-6, [0.9, 0.95], 4)
-    assert actor["ppo_max_token_len_per_gpu"] == 9000
+    optim = [at(made, f"{actor}.optim.{name}") for name in ("lr", "betas", "lr_warmup_steps")]
+    assert optim == [3e-6, [0.9, 0.95], 4]
+    assert at(made, f"{actor}.ppo_max_token_len_per_gpu") == 9000
     assert at(made, "actor_rollout_ref.actor.optim.override_optimizer_config", "added") == {"eps": 1e-8}
     assert at(made, "data.apply_chat_template_kwargs", "added") == {"enable_thinking": False, "thinking": False}
 
@@ -72,7 +70,7 @@ def test_waiting_generators_share_the_gpus_and_experts_go_to_megatron() -> None:
     waiting = compiled(recipe(collector={"max_staleness": 0}), TOGETHER)
     assert at(waiting, "trainer.v1.trainer_mode") == "sync"
     assert at(waiting, "actor_rollout_ref.hybrid_engine") is True
-    assert "nnodes" not in at(waiting, "actor_rollout_ref.rollout")
+    assert "actor_rollout_ref.rollout.nnodes" not in waiting["values"]
     one_node = recipe()
     experts = compiled(one_node, place_verl(one_node, 8, experts=True))
     assert experts["groups"] == ["model_engine=megatron"]
@@ -95,9 +93,8 @@ def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv(RECIPE_VARIABLE)
     with pytest.raises(ConfigError, match="is not set"):
         run_facts()
-    ray = job["added"]["ray_kwargs"]["ray_init"]
-    assert ray["runtime_env"]["env_vars"] == job["environment"]
-    assert ray["address"] == "local"
+    assert at(job, "ray_kwargs.ray_init.runtime_env.env_vars", "added") == job["environment"]
+    assert at(job, "ray_kwargs.ray_init.address", "added") == "local"
     assert job["environment"]["VERL_FILE_LOGGER_PATH"].endswith("verl/steps-0.jsonl")
 
 

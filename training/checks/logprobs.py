@@ -1,4 +1,6 @@
-"""Check that generators and trainer compute the same log-probabilities, with first and with changed weights.
+"""Check that packed and plain sequences, and generators and trainer, have the same log-probabilities.
+
+Generators are checked with first and with changed weights.
 
 Invariants: the trainer ends with its first weights, to the bit. Tokens of changed weights have a version that no step
 has, so nothing cached survives.
@@ -10,13 +12,15 @@ import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 
 import torch
 from torch import Tensor
 
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
-from training.checks.results import EXACT, CheckResult, mean_difference
+from training.checks.results import EXACT, ROUNDED, CheckResult, mean_difference
+from training.config import PackingSettings
 from training.generation.generators import Generator
 from training.optimisation.packing import TrainingSample
 from training.optimisation.scoring import PolicyScorer
@@ -31,6 +35,25 @@ CHANGED_VERSION = -1
 _ARRIVE = "weights arrive"
 _MOVED_SHARE = 0.1
 """Max rounding in half precision, as a share of the change."""
+
+PACKED = "packed = unpacked"
+
+_PROMPT = 20
+"""Last tokens that are taken of a rendered prompt."""
+
+_DRAWN = (3, 2, 1)
+"""Drawn tokens that begin each prompt; leaks show best in short ones."""
+
+_RESPONSES = ((20, 16), (24, 20), (12, 9))
+"""Tokens of the responses, by prompt."""
+
+_LONGEST_WINDOW = 1024
+"""Max window of attention that is tried with a longer sequence."""
+
+_MENDED_BY_NOTHING = (
+    "no packing mends it: the trainer does not compute this architecture as transformers does; take another model, or "
+    "set dropout and jitter to 0 in its config.json, if it has any"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +107,7 @@ class GeneratorChecks:
             finally:
                 await asyncio.to_thread(self.scorer.flip_weights)
             figure = max(changed, await self._updated(0))
-        except _UpdateRefused as refusal:
+        except PolicyError as refusal:
             return CheckResult(_ARRIVE, None, None, str(refusal).rstrip("."), advice)
         tolerance = max(self.tolerance, _MOVED_SHARE * moved) if self.tolerance > EXACT else EXACT
         if figure <= tolerance:
@@ -97,10 +120,7 @@ class GeneratorChecks:
 
     async def _updated(self, version: int) -> float:
         """Send the trainer's weights, and return how far new samples are from its own log-probabilities."""
-        try:
-            await self.generator.update_weights(await asyncio.to_thread(self.state), version)
-        except PolicyError as error:
-            raise _UpdateRefused(str(error)) from error
+        await self.generator.update_weights(await asyncio.to_thread(self.state), version)
         completions = await self._sample()
         return _difference(completions, await self._score(completions))
 
@@ -116,14 +136,8 @@ class GeneratorChecks:
         return completions
 
     async def _score(self, completions: Sequence[TokenCompletion]) -> list[Tensor]:
-        samples = [
-            TrainingSample(one.prompt_ids, one.token_ids, [0.0] * len(one.token_ids), 0.0, 0.0) for one in completions
-        ]
+        samples = [_sample(one.prompt_ids, one.token_ids) for one in completions]
         return await asyncio.to_thread(self.scorer.logprobs, samples)
-
-
-class _UpdateRefused(Exception):
-    """The generator does not take the trainer's weights."""
 
 
 def _difference(completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> float:
@@ -131,3 +145,42 @@ def _difference(completions: Sequence[TokenCompletion], scored: Sequence[Tensor]
     masks = [torch.tensor(possible_mask(one.logprobs) or [True] * len(one.logprobs)) for one in completions]
     ours, theirs = ([rows[mask] for rows, mask in zip(side, masks, strict=True)] for side in (ours, scored))
     return mean_difference(ours, theirs)
+
+
+def probe_samples(
+    prompt: Sequence[int], token_ids: Sequence[int], window: int | None = None, seed: int = 0
+) -> list[TrainingSample]:
+    """Return three prompts with two random responses each, and one sample longer than any ``window``."""
+    chance = Random(seed)
+    samples = []
+    for drawn, lengths, rendered in zip(_DRAWN, _RESPONSES, (prompt[-_PROMPT:], (), ()), strict=True):
+        start = [*chance.choices(token_ids, k=drawn), *rendered]
+        samples += [_sample(start, chance.choices(token_ids, k=length)) for length in lengths]
+    if window is not None and window <= _LONGEST_WINDOW:
+        samples.insert(0, _sample(chance.choices(token_ids, k=window), chance.choices(token_ids, k=_PROMPT)))
+    return samples
+
+
+def check_packing(scorer: PolicyScorer, samples: Sequence[TrainingSample], *, rounded: bool) -> CheckResult:
+    """Return whether the model may be packed, or that it computes no finite numbers."""
+    tolerance = ROUNDED if rounded else EXACT
+    plain = scorer.logprobs(samples, plain=True)
+    if not all(bool(row.isfinite().all()) for row in plain):
+        detail = "the model's own log-probabilities are not finite numbers, also without packing"
+        advice = "set compute.dtype = float32, or take a model without NaN or infinities in its computation"
+        return CheckResult("finite", float("nan"), None, detail, advice)
+
+    def figure(packing: PackingSettings) -> float:
+        return mean_difference(scorer.logprobs(samples, packing=packing), plain)
+
+    found = figure(scorer.packing)
+    if found <= tolerance:
+        return CheckResult(PACKED, found, tolerance, "")
+    single = scorer.packing.model_copy(update={"single": True})
+    mends = single != scorer.packing and figure(single) <= tolerance
+    detail = f"a token's log-probability is {found:.2g} nats off on average where its sequence is packed"
+    return CheckResult(PACKED, found, tolerance, detail, "set packing.single = true" if mends else _MENDED_BY_NOTHING)
+
+
+def _sample(prompt: Sequence[int], response: Sequence[int]) -> TrainingSample:
+    return TrainingSample(prompt, response, [0.0] * len(response), 0.0, 0.0)

@@ -11,7 +11,6 @@ from curation.policies.chat_templates import stop_tokens
 from curation.prompts import PLAIN, SOLVE, Prompt
 from curation.records import Domain, PromptRequest
 from curation.thinking import THINK
-from training.checks.prompts import PromptChecks
 from training.checks.results import (
     CheckResult,
     ModelCheckError,
@@ -19,6 +18,7 @@ from training.checks.results import (
     require_passed,
 )
 from training.embedded_model import WEIGHTS
+from training.engines.embedded.preflight import PromptChecks
 from training.optimisation.model import load_tokenizer
 from training.rollouts.rollouts import render_prompt
 from training.rollouts.tasks import TrainingTask
