@@ -1,7 +1,8 @@
 """Exported sets, the trainer and verl's plugin: the reward of a response is the verdict of the set that it comes from.
 
 Responses are real attempts at GSM8K and Odyssey, judged by a run's judge, and the labelled programs of the tests. Every
-second doubtful answer counts as accepted by a model, so that what a model decides is among the verdicts.
+second doubtful answer counts as accepted by a model, with all answers that the judge finds equal to it, so that what a
+model decides is among the verdicts.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import random
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -66,21 +67,24 @@ def attempts(source: str, count: int) -> tuple[Sampled, ...]:
     ]
     with MathJudge() as judge:
         verdicts = [result.verdicts[0] for result in judge.judge(tasks)]
-    doubtful = dict.fromkeys(
-        (task.problem, one.answer) for task, one in zip(tasks, verdicts, strict=True) if one.is_doubtful
-    )
-    taken = set(list(doubtful)[::2])
+        doubtful = dict.fromkeys(
+            (task.problem, one.answer) for task, one in zip(tasks, verdicts, strict=True) if one.is_doubtful
+        )
+        taken = set(list(doubtful)[::2])
+        accepted = {task.problem: tuple(answer for name, answer in taken if name == task.problem) for task in tasks}
+        again = [replace(task, admissible=accepted[task.problem]) for task in tasks]
+        rights = [result.verdicts[0].outcome is Outcome.CORRECT for result in judge.judge(again)]
     return tuple(
         Sampled(
             problem_id(statement),
             statement,
             gold,
             text,
-            float(one.outcome is Outcome.CORRECT or (problem_id(statement), one.answer) in taken),
+            float(right or (problem_id(statement), one.answer) in taken),
             one.answer,
             (problem_id(statement), one.answer) in taken,
         )
-        for (statement, gold, text), one in zip(drawn, verdicts, strict=True)
+        for (statement, gold, text), one, right in zip(drawn, verdicts, rights, strict=True)
         if one.outcome not in FAILED
     )
 
