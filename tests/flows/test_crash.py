@@ -73,9 +73,3 @@ def test_a_run_killed_again_and_again_ends_in_the_same_bytes(demo_run: Path, tmp
     assert parquet_bytes(folder) == parquet_bytes(demo_run)
     assert (folder / "curated" / "README.md").read_bytes() == (demo_run / "curated" / "README.md").read_bytes()
     assert finished_files(folder).items() >= finished.items()
-
-
-def test_a_finished_run_is_not_run_again(demo_run: Path) -> None:
-    before = {path: path.stat().st_mtime_ns for path in demo_run.rglob("*") if path.suffix in (".parquet", ".md")}
-    run_recipe(DEMO, [], demo_run)
-    assert {path: path.stat().st_mtime_ns for path in before} == before

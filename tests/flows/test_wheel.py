@@ -33,17 +33,6 @@ path = "attempts.jsonl"
 columns = { problem = "question", attempts = "samples", text = "text" }
 """
 
-JUDGE = """
-import json, sys
-import curation
-from curation.scoring.trainers import trl_reward
-record = json.dumps({"goldilocks": 1, "id": "a", "domain": "math", "lang": "en", "statement": "6 * 7?", "answer": "42"})
-if __name__ == "__main__":
-    rewards = trl_reward(["so \\\\boxed{42}", "so \\\\boxed{41}"], [record] * 2, workers=1)
-    heavy = [name for name in ("torch", "prefect", "pydantic", "datasets", "flows") if name in sys.modules]
-    print(json.dumps([rewards, heavy, curation.__file__]))
-"""
-
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -93,14 +82,6 @@ def test_the_command_runs_a_recipe_where_there_is_no_checkout(elsewhere: Path) -
     curated = pl.read_parquet(elsewhere / "runs" / "elsewhere" / "curated" / "data" / "*.parquet")
     assert curated["pass_rate"].to_list() == [6 / 16] * curated.height
     assert 0 < curated.height <= 9
-
-
-@pytest.mark.slow
-def test_the_judge_alone_needs_neither_torch_nor_prefect(elsewhere: Path) -> None:
-    (elsewhere / "judge.py").write_text(JUDGE)
-    rewards, heavy, place = json.loads(run(elsewhere, "judge.py"))
-    assert (rewards, heavy) == ([1.0, 0.0], [])
-    assert Path(place).is_relative_to(elsewhere)
 
 
 @pytest.mark.slow

@@ -30,8 +30,6 @@ def commands(group: click.Command | None = None, name: str = "goldilocks") -> It
 
 
 REFUSED = {
-    "stage1.band.attempt=8": "unknown key `stage1.band.attempt`; did you mean `attempts`? Allowed here: ",
-    "stage1.band.attempts=eight": "`stage1.band.attempts` = 'eight': input should be a valid integer",
     "stage1.band.max_pass_rate=0.1": "stage1.band: impossible band: min_correct = 1",
     "sources.0.path=problem.jsonl": "holds problems.jsonl, strong.jsonl, tiny.toml, weak.jsonl.",
     "sources.0.columns.answer={path='meta.final', take='hash'}": "no row has `meta.final`; there are: question, final.",
@@ -42,7 +40,6 @@ REFUSED = {
     "models.student.columns.problem=prompt": "no row has `prompt`; there are: question, tries, tries.0.text",
     "models.strong.columns.text=response": "inside `tries`: no row has `response`; there are: text, right.",
     "models.student.columns.attempts=question": "`question` is not a list of objects",
-    "seed": "--set seed: write key=value",
 }
 
 

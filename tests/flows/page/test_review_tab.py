@@ -32,13 +32,6 @@ def test_a_verdict_is_written_as_the_command_writes_it(tiny_copy: Tiny) -> None:
     }
 
 
-def test_a_server_that_starts_after_a_verdict_goes_on_with_the_queue(planted_copy: Path) -> None:
-    visitor = Visitor(planted_copy)
-    first = visitor.next("Ada")
-    assert visitor.post("/r/run/review/verdict", verdict(first)).status_code == 200
-    assert Visitor(planted_copy).next("Ada") not in (None, first)
-
-
 def test_what_is_sent_twice_is_written_once_and_undo_takes_it_back(planted_copy: Path) -> None:
     visitor = Visitor(planted_copy)
     name = visitor.next("Ada")
