@@ -96,6 +96,12 @@ def foreign_all() -> Measured:
     return _judged_otherwise(1, [0])
 
 
+@gate("attacks-with-user", Limit("==", 1, "test"), tier="room")
+def attacks_with_user() -> Measured:
+    """Return whether all attacks fail under Landlock where each slot has a user id of its own (CI: without)."""
+    return tests_pass("tests/curation/verify/sandbox/test_landlock_with_user.py")
+
+
 @gate("styles", Limit("==", len(RUNGS)), tier="room")
 def styles() -> Measured:
     """Return on how many rungs every style of ours ends and prints as outside."""

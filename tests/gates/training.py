@@ -213,6 +213,12 @@ def vllm_copies() -> Measured:
     return tests_pass(f"tests/curation/policies/test_vllm.py::{name}")
 
 
+@gate("real-model", Limit("==", 1, "test"), tier="room")
+def real_model() -> Measured:
+    """Return whether SmolLM2-135M goes through the loop: sampled by vLLM, curated, trained, loaded and asked again."""
+    return tests_pass("tests/real_model/test_loop.py::test_the_whole_loop")
+
+
 @contextlib.contextmanager
 def peer() -> Iterator[str]:
     """Make an environment with TRL and our versions of torch and transformers, and give its interpreter.

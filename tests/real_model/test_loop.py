@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.places import in_gate
 from tests.real_model.loop import MAX_TOKENS, Plan, curate, held_out_sums, train
 from tests.real_model.smollm import END
 from tests.real_model.sums import EXAMPLES
@@ -36,6 +37,7 @@ def test_the_folder_is_a_chat_model(smollm: Path) -> None:
     assert str(asked).endswith("<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n")
 
 
+@in_gate("training/real-model")
 def test_the_whole_loop(smollm: Path, tmp_path: Path) -> None:
     pytest.importorskip("vllm")
     run = curate(PLAN, tmp_path, smollm)

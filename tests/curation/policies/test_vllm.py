@@ -19,7 +19,7 @@ from curation.policies.completions import TokenCompletion
 from curation.policies.vllm import Vllm
 from curation.records import Completion, PolicyError, RequestRefused
 from tests.curation.policies.conftest import Running, asked, tiny_settings
-from tests.places import IS_WHOLE
+from tests.places import in_gate
 from tests.waiting import until, wait_gone
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
@@ -132,7 +132,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.skipif(not IS_WHOLE, reason="the gate `training/vllm-copies` starts two more engines")
+@in_gate("training/vllm-copies")
 def test_two_copies_answer_as_one_does_and_end_with_a_run_that_is_killed(
     models: Path, tmp_path: Path, engine: Vllm, run: Running
 ) -> None:

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from curation.policies.completions import TokenCompletion
-from tests.places import IS_WHOLE
+from tests.places import in_gate
 from tests.training.families import FAMILIES, IN_VLLM, make_family
 from tests.training.optimisation.packed import pack_samples
 from tests.training.vllm_running import Running, running
@@ -26,12 +26,10 @@ from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model, load_tokenizer, save_model, to_checkpoint_names
 from training.optimisation.packing import TrainingSample
 
-pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+pytestmark = [pytest.mark.vllm, pytest.mark.slow, in_gate("training/in-vllm")]
 
 PACKING = PackingSettings(micro_batch_tokens=512)
 TOLERANCES = {"float32": 1e-3, "bfloat16": 0.3}
-TRIED = tuple(IN_VLLM) if IS_WHOLE else ("qwen3_moe",)
-"""Experts. Other tests give a dense model with tied embeddings, the embedded one, new weights."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -73,7 +71,7 @@ def trained(folder: Path, to: Path) -> Any:
     return model
 
 
-@pytest.mark.parametrize("family", TRIED)
+@pytest.mark.parametrize("family", IN_VLLM)
 def test_vllm_loads_it_and_takes_new_weights(family: str, tmp_path: Path) -> None:
     skip_without_vllm()
     if "text_config" in FAMILIES[family][1]:

@@ -11,6 +11,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+from tests.places import in_gate
 from tests.training.objectives.ranks import alone, on_two_ranks, require_same
 from tests.training.optimisation.test_trainer import recipe
 from training.objectives.base import ObjectiveInputs
@@ -60,5 +61,6 @@ def test_a_step_is_the_sum_over_micro_batches_also_of_parts_of_groups(kind: str)
 
 
 @pytest.mark.slow
+@in_gate("training/two-ranks")
 def test_two_ranks_have_the_gradient_and_the_statistics_of_one() -> None:
     require_same(on_two_ranks()["grpo"], alone("grpo", 60))

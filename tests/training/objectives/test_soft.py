@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.places import in_gate
 from tests.training.objectives.ranks import alone, on_two_ranks, require_same
 from tests.training.objectives.test_grpo import gradient
 from training.objectives.base import CreditInputs, ObjectiveInputs, ScoredGroups
@@ -131,5 +132,6 @@ def test_masked_tokens_are_no_part_of_a_log_ratio() -> None:
 
 
 @pytest.mark.slow
+@in_gate("training/two-ranks")
 def test_two_ranks_take_the_step_of_one() -> None:
     require_same(on_two_ranks()["soft"], alone("soft", 60))

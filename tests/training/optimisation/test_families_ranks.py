@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 
-from tests.places import IS_WHOLE
+from tests.places import in_gate
 from tests.training.families import make_family
 from tests.training.optimisation.ranks import run_on_ranks
 from tests.training.optimisation.test_families import samples
@@ -28,10 +28,10 @@ from training.optimisation.distributed import DistributedContext, end_process
 from training.optimisation.model import load_model
 from training.optimisation.trainer import Trainer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, in_gate("training/two-ranks")]
 
-FAMILIES = ("mistral3", "gpt_oss", *(("qwen3_moe", "qwen3_next") if IS_WHOLE else ()))
-READ = (*FAMILIES, "llama_tied", "falcon_h1", *(("gemma3", "deepseek_v3") if IS_WHOLE else ()))
+FAMILIES = ("mistral3", "gpt_oss", "qwen3_moe", "qwen3_next")
+READ = (*FAMILIES, "llama_tied", "falcon_h1", "gemma3", "deepseek_v3")
 ADAPTED = ("llama_tied", "mixtral") if importlib.util.find_spec("peft") else ()
 LORA = {"lora": {"rank": 4}}
 

@@ -16,6 +16,7 @@ import pytest
 
 import curation
 from tests.conftest import TEMPORARY
+from tests.places import in_gate
 
 CHECKOUT = Path(curation.__file__).resolve().parents[1]
 FOLDER = "tests/curation/verify/sandbox"
@@ -48,6 +49,7 @@ def _opened(places: set[Path]) -> str:
 
 
 @pytest.mark.slow
+@in_gate("programs/attacks-with-user")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a slot a user id of its own without namespaces")
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="`unshare` (util-linux) is not installed")
 def test_attacks_with_a_user_id_of_its_own(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import tomli_w
 import torch
 
 from flows.run.training import main
-from tests.places import ROOT
+from tests.places import ROOT, in_gate
 from tests.training.engines.embedded.test_run import lines, small
 from tests.waiting import PATIENCE_S, wait_until
 from training.evaluation.metrics import read_metrics
@@ -82,6 +82,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
+@in_gate("training/resume-to-the-bit")
 def test_a_killed_synchronous_run_ends_as_an_undisturbed_one(undisturbed: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     killed(2, str(undisturbed / "recipe.toml"), "--out", str(out))
@@ -117,6 +118,7 @@ def test_a_killed_asynchronous_run_trains_on_no_attempt_twice(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@in_gate("training/two-ranks")
 def test_two_processes_have_the_loss_curve_of_one_and_can_hand_over_to_it(undisturbed: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     ranks = command(str(undisturbed / "recipe.toml"), "--set", "steps=2", "--out", str(out), ranks=2)
