@@ -16,7 +16,6 @@ from curation.policies.vllm import placement
 from curation.records import ConfigError
 from flows.cli import gpus
 from flows.cli.gpus import MOUNT, copies_overrides
-from flows.run import training
 from flows.run.recipe import load_recipe
 from flows.run.training import load_train_recipe, train_apart
 from tests.places import ROOT
@@ -106,7 +105,9 @@ def test_training_with_generator_servers_starts_and_ends_them(tmp_path: Path, mo
     changes += ["collector.group_size=4", "rewards.max_length=96", "checks=false", "evaluation={}"]
     before = set(psutil.Process().children(recursive=True))
     out = tmp_path / "run"
-    monkeypatch.setattr(training, "placed", lambda *_: EmbeddedPlacement(1, (), ((),)))
+    monkeypatch.setattr(
+        "training.engines.placement.place_embedded", lambda *_, **_more: EmbeddedPlacement(1, (), ((),))
+    )
     model = train_apart(TRAIN, out, changes)
     assert (model / "model.safetensors").is_file()
     assert json.loads((out / "run.json").read_text())["recipe"]["models"]["student"]["kind"] == "vllm"
