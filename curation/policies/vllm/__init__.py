@@ -9,6 +9,7 @@ import asyncio
 import itertools
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +19,7 @@ from curation.policies.chat_templates import apply_chat_template, stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.policies.completions import FINISHED, ResponseReader
 from curation.policies.seeds import LivePolicy, seed_of
-from curation.policies.vllm.engine import first_line, start_engine
+from curation.policies.vllm.engine import first_line, start_engine, vllm_version
 from curation.policies.vllm.placement import visible_gpus
 from curation.prompts import Prompt, plain_text
 from curation.records import Completion, PolicyError, PromptRequest, RequestRefused
@@ -52,6 +53,11 @@ class Vllm(LivePolicy):
         super().__init__(settings, name, prompt)
         self._numbers = itertools.count()
         self._engine: Any = None
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Return what the store notes."""
+        return {**super().about, "engine": f"vllm {vllm_version() or 'not installed'}"}
 
     async def __aenter__(self) -> Self:
         self._require_gpus()
