@@ -3,7 +3,7 @@
 - `DIR/run.json`: the recipe, and the base of its paths
 - `DIR/stages/01-sources` … `10-export`: tables
 - `DIR/attempts/`: the append-only attempt store
-- `DIR/verdicts/stage1/<verifier>/`, `DIR/decisions/stage1/<verifier>/`
+- `DIR/verdicts/stage1/<verifier>/`, `DIR/decisions/stage1/<verifier>/`, `DIR/labels/<verifier>/`
 - `DIR/curated/`: the curated set
 - `DIR/review.jsonl`: people's verdicts; append-only
 """

@@ -131,8 +131,11 @@ def _sample(
     unrefused = {index: mark for index, mark in before.items() if not mark["notes"].get(retries.REFUSED)}
     missing = [index for index in range(len(shard_counts(job.problems.folder))) if not folder.is_finished(index)]
     sampled = [index for index in missing if index not in unrefused]
+    priors = folder.folder / "priors"
+    has_priors = not priors.is_dir() or all((priors / f"{index:05}.parquet").exists() for index in sampled)
+    is_retry = bool(before) and has_priors
     again = open_judge(job.run, round_number) if round_number else nullcontext(judge)
-    session = SamplingSession(job, folder, opened, store, judge, rule, sampled, learner, limit, is_retry=bool(before))
+    session = SamplingSession(job, folder, opened, store, judge, rule, sampled, learner, limit, is_retry=is_retry)
     with session, again as patient:
 
         def work(index: int) -> Shard:

@@ -148,7 +148,7 @@ def other_references(near: StageResult | None) -> pl.DataFrame | None:
 
 @dataclass(frozen=True, slots=True)
 class LabelShards:
-    """The trust in a finished run's references, by shard; ``decides``: on references."""
+    """The trust in a finished run's references, by shard; ``decides`` is whether it decides on them."""
 
     folder: Path
     count: int
@@ -166,8 +166,7 @@ class LabelShards:
 def label_shards(run: Run, filters: Results, verifier: str) -> LabelShards:
     """Return the trust in a finished run's or version's references.
 
-    It is computed in a folder of its own for refreshed versions, and, deciding nothing, where the recipe's rule is
-    votes.
+    A refreshed version has its own stage folder for it. So has a run by votes, where it decides nothing.
     """
     decided = decisions_of(run.parts[-1]).folder_in(run, verifier)
     is_stored = run.version_folder is None and run.recipe.weighs_labels and (decided / "labels").is_dir()
