@@ -112,8 +112,9 @@ def _open_set(place: str) -> tuple[Path, PublishedTables, Version | None]:
         if int(number) not in known:
             there = f"versions there: {', '.join(map(str, known))}" if known else "no version is kept there"
             raise SourceError(f"{place}: no such version; {there}.")
-        decisions = versions.scan_decisions(folder, int(number)).rename({"problem": "id"}).collect()
-        measures = [name for name in set_diff.READ if name in decisions.columns]
+        measures = ("id", "policy", "pass_rate", "judged")
+        rows = versions.scan_decisions(folder, int(number)).rename({"problem": "id"})
+        decisions = rows.select("keep", "published", "reason", *measures).collect()
         over = pl.when("keep").then(pl.lit(DropReason.OVER_QUOTA.value)).otherwise("reason")
         others = decisions.filter(~pl.col("published")).with_columns(reason=over)
         kept = decisions.filter("published")

@@ -5,6 +5,7 @@ Safety: a run's name in an address is looked up among these, and never becomes a
 
 from __future__ import annotations
 
+import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,8 +37,13 @@ DEPTH = 3
 ITSELF = "run"
 """The name of the folder itself."""
 
+_NO_RUNS = frozenset(
+    "attempts chosen checkpoints curated decisions model plots service stages tensorboard verdicts versions".split()
+)
+"""Folders of a run, without runs of their own."""
+
 MOST_RUNS, MOST_EVIDENCE = 2, 16
-"""States of runs whose rows and disputes are in memory, and problems whose evidence is."""
+"""Max states of runs with rows and disputes in memory, and max problems with evidence in memory."""
 
 LEASE_S = 900.0
 """Seconds for which a problem that a browser shows is not given to another one."""
@@ -111,13 +117,14 @@ class OpenRuns:
     def find_runs(self) -> list[ShownRun]:
         """Return the curation runs now in the folder, whose links are resolved, and below it, not through links."""
         runs = []
-        files = (file for depth in range(DEPTH + 1) for file in self.root.glob("*/" * depth + "run.json"))
-        for folder in sorted(file.parent for file in files):
-            parts = folder.relative_to(self.root).parts
+        for place, inner, files in os.walk(self.root):  # passes over folders that a live run removes meanwhile
+            parts = Path(place).relative_to(self.root).parts
+            inner[:] = sorted(name for name in inner if name not in _NO_RUNS and not name.startswith("."))
+            if len(parts) == DEPTH:
+                inner.clear()
             is_shown = not self._only or (parts and parts[0] in self._only)
-            is_hidden = any(part.startswith(".") for part in parts) or folder.resolve() != folder
-            if is_shown and not is_hidden and not is_training(folder):
-                runs.append(ShownRun("~".join(parts) or ITSELF, folder))
+            if "run.json" in files and is_shown and not is_training(Path(place)):
+                runs.append(ShownRun("~".join(parts) or ITSELF, Path(place)))
         return runs
 
     def lease(

@@ -121,8 +121,6 @@ def test_a_rehearsal_walks_the_whole_recipe_and_says_what_would_fail(name: str, 
         assert dropped.filter(pl.col("reason") == "contaminated")["row"].to_list() == [5]
     else:
         assert dropped.filter(pl.col("source") == "apps")["reason"].to_list() == ["no_solution"]
-        assert "placeholder" not in said
-        assert "nobody listens" not in said
     taken = published(tmp_path / "run", "data")
     assert set(taken["source"]) == {source.name for source in load_recipe(recipe).read_sources}
     assert (tmp_path / "run" / "curated" / "README.md").is_file()
