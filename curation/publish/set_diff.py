@@ -100,7 +100,7 @@ def _outcomes(tables: PublishedTables) -> pl.DataFrame:
         )
     kept, left = sides
     furthest = left.unique("problem", keep="last", maintain_order=True)
-    return pl.concat([kept, furthest]).unique("problem", keep="first", maintain_order=True)
+    return pl.concat([kept, furthest]).unique("problem", keep="first", maintain_order=True).with_row_index("at")
 
 
 def _reworded(old: PublishedTables, new: PublishedTables, table: pl.DataFrame) -> pl.DataFrame:
