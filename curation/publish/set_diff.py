@@ -32,7 +32,7 @@ NO_CONTENT = frozenset(
     "id also_from source row policy attempts judged correct pass_rate pass_rate_low pass_rate_high decided_by "
     "measured_on first_policy first_pass_rate".split()
 )
-"""Columns of identity, origin and difficulty; others are contents, which hashes may replace."""
+"""Columns of identity, origin and difficulty; others are contents, which are only compared: their hashes do as well."""
 
 READ = ("id", *_ROW, *_MEASURES)
 """The columns of `NO_CONTENT` that are read."""
@@ -100,8 +100,7 @@ def _outcomes(tables: PublishedTables) -> pl.DataFrame:
         )
     kept, left = sides
     furthest = left.unique("problem", keep="last", maintain_order=True)
-    rows = pl.concat([kept, furthest]).unique("problem", keep="first", maintain_order=True)
-    return rows.with_row_index("at")
+    return pl.concat([kept, furthest]).unique("problem", keep="first", maintain_order=True).with_row_index("at")
 
 
 def _reworded(old: PublishedTables, new: PublishedTables, table: pl.DataFrame) -> pl.DataFrame:

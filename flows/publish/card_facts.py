@@ -159,8 +159,8 @@ def _label_counts(recipe: Recipe, results: Results, labels: LabelShards) -> dict
         queued = int((rows["wrong_label"] >= recipe.labels.queue_above).sum())
         left = rows.filter(pl.col("problem").is_in(published.implode()))["wrong_label"]
         counts.append((len(accused), queued, float(accused.sum()), float(left.sum())))
-    table = pl.DataFrame(counts, schema=["accused", "queued", "expected", "left"], orient="row")
-    return table.sum().row(0, named=True)
+    schema = {"accused": pl.Int64, "queued": pl.Int64, "expected": pl.Float64, "left": pl.Float64}
+    return pl.DataFrame(counts, schema=schema, orient="row").sum().row(0, named=True)
 
 
 def _decontamination(run: Run, results: Results) -> str:
