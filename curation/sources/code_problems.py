@@ -339,7 +339,7 @@ def _programs(row: Row, part: SolutionColumns) -> Sequence[Mapping[str, Any]]:
         return [{"code": item} for item in packed]
     names = {"code": part.code, "language": part.language, "verdict": part.verdict}
     found = _objects(packed, part.path, {key: name for key, name in names.items() if name is not None})
-    if found is None or part.code is None:
+    if found is None or part.code is None or (isinstance(packed, Mapping) and packed.get(part.code) is None):
         raise BadRowError(f"`{part.path}` does not hold programs in the recipe's form: {packed!r:.80}.")
     return found
 
@@ -420,7 +420,7 @@ def unpack_text(packed: str, limit: int = MAX_UNPACKED) -> str:
 def _limit(row: Row, path: str | None, units: Mapping[str, float], unit: str = "") -> float | None:
     """Return a limit by the unit in its text, or else ``unit``; None if it is missing or 0."""
     value = value_at(row, path) if path is not None else None
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and units is _SECONDS:
         value = (value.get("seconds") or 0) + (value.get("nanos") or 0) / 1e9
     if value in (None, "", 0):
         return None

@@ -155,7 +155,7 @@ def _too_many(source: Source, bad: RawRow) -> SourceError:
             "the source, or raise its `bad_rows`."
         )
     shown = "" if bad.row is not None else f": {(bad.raw or b'')[:60].decode('utf-8', 'replace')!r}"
-    way_out = f"Mend it, or set `bad_rows = 100` for source {source.name}, and up to 100 such rows are set aside."
+    way_out = f"Mend it, or set `bad_rows = 100` for source {source.name} in a recipe to set up to 100 such rows aside."
     return SourceError(f"source {source.name}: {found}{shown}. {way_out}")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,9 +119,16 @@ def _paths(rows: Sequence[Row]) -> list[str]:
 
 
 def parse_options(value: Any, path: str) -> list[str] | None:
-    """Return options of a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``."""
+    """Return options of a list, ``{"A": "1", …}``, ``{"label": […], "text": […]}``, these as text, or lettered text."""
+    if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            value = ast.literal_eval(value.strip())
     if value is None or value == []:
         return None
+    if isinstance(value, list) and all(isinstance(option, str) and _APART.match(option) for option in value):
+        value = _lettered(" , ".join(value)) or value
+    if isinstance(value, str):
+        value = _lettered(value.strip()) or value
     if isinstance(value, Mapping):
         labels: Any = value.get("label")
         texts: Any = value.get("text")
@@ -132,3 +141,16 @@ def parse_options(value: Any, path: str) -> list[str] | None:
     if any(_SURROGATE.search(option) for option in options):
         raise BadRowError(f"`{path}` holds half of a surrogate pair: {str(options)[:80]!r}.")
     return options or None
+
+
+_APART = re.compile(r"[a-hA-H]\s+\)")
+"""A letter apart from its bracket, as in MathQA."""
+
+
+def _lettered(text: str) -> list[str] | None:
+    """Return the options of a text like "a ) 1 , 000 , b ) 38" or "(A) 1 (B) 38", or None."""
+    from curation.options import split_options
+
+    text = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    split = split_options(re.sub(r"(?<!\d)(\d{1,3}) , (?=\d{3}(?!\d))", r"\1,", text.replace("( ", "(")))
+    return None if split is None or split.question else [option.rstrip(" ,;") for option in split.options]
