@@ -54,8 +54,8 @@ def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
     for problem, reference, answer, outcome, method, indices in comparisons.iter_rows():
         against = f"against {excerpt(reference, SHOWN_CHARACTERS)}" if reference else "on the tests"
         shown, why = excerpt(answer or "", SHOWN_CHARACTERS), shortened(method, SHOWN_CHARACTERS)
-        numbers = ", ".join(map(str, indices))
-        rows.append((problem, f"attempts {numbers} answered {shown} {against}: {outcome} ({why})"))
+        numbers = f"attempt{'s' if len(indices) > 1 else ''} {', '.join(map(str, indices))}"
+        rows.append((problem, f"{numbers} answered {shown} {against}: {outcome} ({why})"))
     table = pl.DataFrame(rows, schema={"problem": pl.String, "failures": pl.String}, orient="row")
     more = pl.when(pl.len() > SHOWN_ANSWERS).then(pl.lit("; …")).otherwise(pl.lit(""))
     texts = pl.col("failures").head(SHOWN_ANSWERS).str.join("; ") + more

@@ -285,7 +285,7 @@ class Sampler:
             while True:
                 more_problems = await self._launch_requests(remaining)
                 self._store_completions()
-                if self._responses.is_alarming:
+                if self._responses.is_alarming or self._responses.is_likely(self.progress.expected):
                     self._sound_alarm()
                 self.progress.seconds = time.monotonic() - started
                 while self._finished:

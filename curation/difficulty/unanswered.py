@@ -53,6 +53,11 @@ class ResponseTally:
             return False
         return self.share - sqrt(log(1 / ERROR_RATE) / (2 * self.judged)) > 0.5
 
+    def is_likely(self, expected: float | None) -> bool:
+        """Return whether most responses are useless once a tenth of the expected ones is judged."""
+        is_early = expected is None or self.judged < max(MIN_RESPONSES, expected / 10)
+        return not is_early and len(self.problems) >= MIN_PROBLEMS and self.most_are_useless
+
     @property
     def main_kind(self) -> str:
         """Return the more frequent kind of useless responses."""

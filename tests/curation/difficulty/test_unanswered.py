@@ -84,3 +84,12 @@ def test_the_limit_narrows_with_the_number_of_responses(useless: int, judged: in
     for number in range(judged):
         tally.add(f"p{number}", 0, has_answer=number >= useless, is_cut_off=False)
     assert tally.is_alarming is alarming
+
+
+def test_a_majority_of_useless_responses_is_likely_after_a_tenth() -> None:
+    """FIELD.md R4: 56 % without an answer were reported when sampling had ended."""
+    tally = ResponseTally()
+    for number in range(100):
+        tally.add(f"p{number}", 0, has_answer=number % 25 >= 14, is_cut_off=False)
+    assert not tally.is_alarming
+    assert [tally.is_likely(expected) for expected in (None, 1001.0, 1000.0)] == [False, False, True]
