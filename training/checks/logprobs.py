@@ -107,7 +107,7 @@ class GeneratorChecks:
             finally:
                 await asyncio.to_thread(self.scorer.flip_weights)
             figure = max(changed, await self._updated(0))
-        except PolicyError as refusal:
+        except _UpdateRefused as refusal:
             return CheckResult(_ARRIVE, None, None, str(refusal).rstrip("."), advice)
         tolerance = max(self.tolerance, _MOVED_SHARE * moved) if self.tolerance > EXACT else EXACT
         if figure <= tolerance:
@@ -120,7 +120,10 @@ class GeneratorChecks:
 
     async def _updated(self, version: int) -> float:
         """Send the trainer's weights, and return how far new samples are from its own log-probabilities."""
-        await self.generator.update_weights(await asyncio.to_thread(self.state), version)
+        try:
+            await self.generator.update_weights(await asyncio.to_thread(self.state), version)
+        except PolicyError as error:
+            raise _UpdateRefused(str(error)) from error
         completions = await self._sample()
         return _difference(completions, await self._score(completions))
 
@@ -138,6 +141,10 @@ class GeneratorChecks:
     async def _score(self, completions: Sequence[TokenCompletion]) -> list[Tensor]:
         samples = [_sample(one.prompt_ids, one.token_ids) for one in completions]
         return await asyncio.to_thread(self.scorer.logprobs, samples)
+
+
+class _UpdateRefused(Exception):
+    """The generator does not take the trainer's weights; other failures of it are not this check's."""
 
 
 def _difference(completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> float:

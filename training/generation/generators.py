@@ -172,9 +172,13 @@ class TorchGenerator:
         running = len(engine.active) - len(leaving)
         joining = self._waiting[: self.capacity - running]
         del self._waiting[: len(joining)]
-        started_at = time.perf_counter()
-        finished = await self._on_thread(engine.step, joining, leaving)
-        self.decoding += (time.perf_counter() - started_at) * (running + len(joining))
+
+        def step() -> tuple[list[DecodingRequest], float]:
+            started_at = time.perf_counter()  # on the thread, once a load is done
+            return engine.step(joining, leaving), time.perf_counter() - started_at
+
+        finished, seconds = await self._on_thread(step)
+        self.decoding += seconds * (running + len(joining))
         for request in finished:
             if request in self._calls and not self._calls[request].done():
                 self._calls[request].set_result(None)

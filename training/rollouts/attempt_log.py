@@ -108,7 +108,7 @@ class AttemptLog:
         """Write recorded attempts into parts; return all parts' names."""
         self._raise_failure()
         self._hand_over()
-        return self._thread.submit(self._compact_all)
+        return self._thread.submit(self._compact_all, self._pending[-1])
 
     def _hand_over(self) -> None:
         recorded, self._recorded = self._recorded, []
@@ -157,7 +157,8 @@ class AttemptLog:
         verdicts = self._verdict_stores[purpose, verifier] = VerdictStore(folder, key, about, verifier=verifier)
         return self._stores[purpose], verdicts
 
-    def _compact_all(self) -> list[str]:
+    def _compact_all(self, written: Future[None]) -> list[str]:
+        written.result()  # a checkpoint names no parts that lack attempts
         for store in (*self._stores.values(), *self._verdict_stores.values()):
             store.compact()
         return sorted(str(path.relative_to(self._run)) for folder, _ in _folders(self._run) for path in _parts(folder))

@@ -35,6 +35,9 @@ from training.rollouts.tasks import TrainingTask
 TESTS_PER_GROUP = 20
 """Tests of a program, the same for a group (paper: 20)."""
 
+_LONG = 8192
+"""Characters from which the answer is extracted off the event loop: it may take seconds."""
+
 FILE = "asked.jsonl"
 
 MAX_QUESTIONS = 1000
@@ -187,6 +190,9 @@ class Verifiers:
         )
         judge = self._code if request.domain is Domain.CODE else self._math[task.judges]
         assert judge is not None
-        future = judge.submit(judge_task)
+        if len(text) > _LONG:
+            future = await asyncio.to_thread(judge.submit, judge_task)
+        else:
+            future = judge.submit(judge_task)
         (verdict,) = future.result() if future.done() else await asyncio.wrap_future(future)
         return await self.questions.decide(task, verdict) if self.questions is not None else verdict

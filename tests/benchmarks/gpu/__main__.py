@@ -8,7 +8,7 @@ variable lengths with the CPU, FSDP2 on one rank with none, activation checkpoin
 for models of 0.5, 1.5 and 7 billion random weights, micro-batches of 8,192 and 16,384 tokens, in bf16 with activation
 checkpointing: tokens per second, the share of the GPU's matrix peak (MFU), peak memory beside the estimate of
 `training/optimisation/memory.py`, how long new weights take to reach a generator, and what a token costs the process
-that reads generators' answers (where msgspec is installed). It prints a table and writes JSON. Status 1: a comparison
+that reads generators' answers (where orjson is installed). It prints a table and writes JSON. Status 1: a comparison
 failed.
 
 Without a GPU, or with ``--toy``, it runs with toy models, whose figures mean nothing. What there was no time for is

@@ -99,14 +99,15 @@ def _measured(shape: ModelShape, tokens: int, device: torch.device, peak: float)
 
 
 def _ingest(samples: Sequence[TrainingSample]) -> dict[str, Any]:
-    """Return the CPU time in which a vLLM server's answers become tokens."""
+    """Return the CPU time in which a vLLM server's answers become tokens; nothing where orjson is missing."""
     from training.generation.endpoint_generators import read_answer
 
     answers = [token_answer(sample) for sample in samples]
     begun = time.process_time()
     read = [read_answer(answer) for answer in answers]
     spent = time.process_time() - begun
-    return {"ingest_us_per_token": 1e6 * spent / sum(len(answer.token_ids) for answer in read)}
+    tokens = sum(len(answer.token_ids) for answer in read)
+    return {"ingest_us_per_token": 1e6 * spent / tokens} if tokens else {}  # its stand-in reads none
 
 
 def _hand_over(trainer: Any, device: torch.device) -> dict[str, Any]:

@@ -129,6 +129,8 @@ class Heartbeat:
     def _line(self) -> str:
         now = monotonic()
         text = f"step {self._step}: {self._phase} for {now - self._since:.0f} s"
+        if self._phase in (STARTING, CHECKING):
+            return f"{text}; look at their log if it goes on"
         if self._phase not in (COLLECTING, EVALUATING):
             return text
         ledger, generated = self._ledger(), self._rollouts.generated - self._finished_before
@@ -140,7 +142,9 @@ class Heartbeat:
         last = max(self._since, self._rollouts.last_generated_at)
         if now - last < PROGRESS_S:
             return text
-        where = "the verifier" if self._phase == COLLECTING and not ledger.running else "the generators"
+        where = (
+            "the verifier" if self._phase == COLLECTING and ledger.judging and not ledger.running else "the generators"
+        )
         return f"{text}; no attempt was finished for {now - last:.0f} s: look at {where}"
 
 

@@ -63,7 +63,9 @@ def stage_changes(out: Path) -> list[tuple[int, float, str]]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that nothing disturbed."""
     folder = tmp_path_factory.mktemp("whole")
-    model = train(recipe(folder), folder, folder / "run")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, "")  # `recipe` sets it, and no later test may see it
+        model = train(recipe(folder), folder, folder / "run")
     assert (model / "DONE.json").is_file()
     return folder / "run"
 
