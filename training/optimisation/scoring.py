@@ -100,7 +100,7 @@ class PolicyScorer:
 
 
 class ReferencePolicy:
-    """A frozen model on every rank, as the reference or, under that ``name``, the teacher."""
+    """A frozen model on every rank, the reference or the teacher by its ``name``."""
 
     def __init__(
         self,

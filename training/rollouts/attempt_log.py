@@ -36,7 +36,7 @@ ATTEMPTS, VERDICTS = "attempts", "verdicts"
 TRAINING_ATTEMPTS, EVALUATION_ATTEMPTS = "training", "evaluation"
 
 _TOGETHER = 32
-"""Rollouts that the writing thread is given at once; a kill loses no more than the resumed run makes again anyway."""
+"""Rollouts that the writing thread gets at once; a resumed run samples those that a kill loses again."""
 
 KIND = "training"
 """The kind in key.json; other folders are left alone."""

@@ -38,8 +38,8 @@ class StoredBatches:
         self._settings = recipe.stored or StoredSettings(epochs=0.0, share=0.0)
         self._batch_groups = recipe.collector.n_batch // recipe.collector.group_size
         epoch = supply.epoch_groups if supply is not None else 0
-        epochs = math.ceil(self._settings.epochs * epoch / self._batch_groups - 1e-9)
-        self.offline_steps = min(recipe.steps, epochs)
+        first_steps = math.ceil(self._settings.epochs * epoch / self._batch_groups - 1e-9)
+        self.offline_steps = min(recipe.steps, first_steps)
         self.steps = self.offline_steps if self._settings.only else recipe.steps
 
     def count(self, step: int) -> int:

@@ -112,12 +112,12 @@ def _open_trainer(recipe: TrainRecipe, recipe_folder: Path, folder: Path, contex
     trainer, needs = Trainer(folder, recipe, context), needs_of(recipe.objective)
     reference = teacher = None
     if needs.uses_reference:
-        place = resolve_model(recipe.reference_model, recipe_folder)
-        reference = ReferencePolicy(place, recipe, context, trainer.model.config.vocab_size)
+        path = resolve_model(recipe.reference_model, recipe_folder)
+        reference = ReferencePolicy(path, recipe, context, trainer.model.config.vocab_size)
     if needs.teacher is not None:
-        place = resolve_model(recipe.teacher_model, recipe_folder)
-        require_same_tokens(place, folder)
-        teacher = ReferencePolicy(place, recipe, context, None, "teacher")
+        path = resolve_model(recipe.teacher_model, recipe_folder)
+        require_same_tokens(path, folder)
+        teacher = ReferencePolicy(path, recipe, context, None, "teacher")
     trainer.ask(reference, teacher)
     return trainer
 
