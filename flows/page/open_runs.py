@@ -105,7 +105,7 @@ class OpenRuns:
     def __init__(self, root: Path, token: str | None = None, only: Sequence[str] = ()) -> None:
         self.root, self.token, self._only = root, token, tuple(only)
         self._leases: dict[Path, dict[str, tuple[str, float]]] = defaultdict(dict)  # by session: problem and end
-        self._leasing, self._reading, self._judging = Lock(), Lock(), Lock()
+        self._leasing, self._reading, self._reading_disputes, self._judging = Lock(), Lock(), Lock(), Lock()
         self._judges: dict[Path, Judge] = {}
         self._ahead = ThreadPoolExecutor(1, "ahead")
         self._stack = ExitStack()
@@ -156,7 +156,7 @@ class OpenRuns:
     def disputes(self, run: Run) -> Disputes:
         """Return the published set's current disputes."""
         files = sorted((run.folder / "curated" / "disputed").glob("*.parquet"))
-        with self._reading:
+        with self._reading_disputes:
             return self._disputes(run.folder, tuple(file.stat().st_mtime_ns for file in files))
 
     def evidence(self, run: Run, problem: str, gather: Callable[[Path, str], Gathered]) -> Future[Gathered]:

@@ -108,6 +108,7 @@ def _verdict(request: Request, run: Run, message: Message) -> Message:
     if not (mine and mine[-1] == verdict):
         with _runs(request).judge(run) as judge:
             settle(run, verdict, judge if verdict.answer is not None else None)
+    _runs(request).lease(run, (), request.state.session)  # a second reviewer need not wait for its end
     return {}
 
 

@@ -41,10 +41,10 @@ from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.mirroring import RunMirror, claim_folder
 from training.engines.placement import EXPERT_COUNTS, VerlPlacement, place_verl
-from training.engines.processes import failure, run_processes
+from training.engines.processes import EngineError, failure, run_processes
 from training.engines.verl.configuration import HELD_OUT, RECIPE_VARIABLE, TRAIN, compile_recipe
 from training.engines.verl.differences import refuse_what_differs, replacements
-from training.engines.verl.environment import process_environment, require_interpreter
+from training.engines.verl.environment import RAY_TOKENS, process_environment, require_interpreter
 from training.engines.verl.following import MetricsFollower
 from training.engines.verl.stages import VerlStage, last_step, present_stage
 from training.evaluation.metrics import open_monitors
@@ -114,7 +114,17 @@ def _run_stage(
         command = [str(interpreter), "-m", INSIDE, str(out / "verl" / "job.json")]
         status = run_processes(command, process_environment(job["environment"]), log, watch=watch, folder=out)
     if status:
+        said = log.read_bytes()[begun:].decode("utf-8", "replace") if log.exists() else ""
+        if recipe.verl.ray_address is not None and any(word in said for word in _REFUSED_TOKENS):
+            raise EngineError(
+                f"verl.ray_address = {recipe.verl.ray_address!r}: the cluster refuses this run's token; set "
+                f"{' or '.join(RAY_TOKENS)} to the cluster's ({log})."
+            )
         raise failure(f"verl's run in {out}", status, log, begun)
+
+
+_REFUSED_TOKENS = ("InvalidAuthToken", "AuthenticationError")
+"""Ray's errors for a wrong token."""
 
 
 def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> None:
