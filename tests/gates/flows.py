@@ -69,6 +69,12 @@ def recipes_rehearsed() -> Measured:
     return tests_pass(f"tests/flows/test_recipe_schemas.py::{name}")
 
 
+@gate("verl-loop", Limit("==", 1, "test"), tier="room")
+def verl_loop() -> Measured:
+    """Return whether a grader trained by verl itself is killed and resumed, and its set trained on and refreshed."""
+    return tests_pass("tests/flows/pipelines/test_verl_loop.py")
+
+
 @cache
 def crashes() -> dict[str, Sweep]:
     """Return what became of a run with a grader, and of a refresh, that were killed in each phase."""

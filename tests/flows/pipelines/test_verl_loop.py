@@ -18,13 +18,18 @@ from flows.cli.commands import run_recipe
 from flows.publish.versions import stored_versions
 from flows.serve.unfinished import REFRESHED, checkpoint, training_folder
 from tests.benchmarks.bench_crash import write_recipe
+from tests.places import in_gate
 from tests.training.engines.verl.cpu_environment import ENVIRONMENT, OVERRIDES, make_environment
 from tests.waiting import wait_until
 from training.engines.verl.environment import VARIABLE, missing
 from training.engines.verl.run import last_step, processes_of
 from training.evaluation.metrics import read_metrics
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(missing()), reason=missing()),
+    in_gate("flows/verl-loop"),
+]
 
 STEPS = 3
 
