@@ -143,9 +143,9 @@ class LlamaForwardPass:
 
     def copy_rows(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None:
         """See `ForwardPass.copy_rows`."""
-        source_rows, target_rows = torch.tensor(sources), torch.tensor(targets)
         for layer in self._cache:
-            layer[:, target_rows, :, :length] = layer[:, source_rows, :, :length]
+            for source, target in zip(sources, targets, strict=True):  # faster than by index tensors
+                layer[:, target, :, :length] = layer[:, source, :, :length]
 
     @property
     def _capacity(self) -> int:
