@@ -173,11 +173,16 @@ class JsonlLog:
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Write a line that survives a kill."""
-        self._file.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
+        self.buffer(row)
         self._file.flush()
+
+    def buffer(self, row: Mapping[str, Any]) -> None:
+        """Write a line that a kill may lose if it is among the last 8 KB."""
+        self._file.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
 
     def offset(self) -> int:
         """Return the bytes written, all on disk."""
+        self._file.flush()
         os.fsync(self._file.fileno())
         return self._file.tell()
 

@@ -438,7 +438,8 @@ class TrainingLoop:
             self.scheduler.mark_failed(request, outcome)
             return
         row = {"group": request.group, "index": request.index, "step": self.step, "admitted": request.version}
-        self.logs["attempts"].append({**row, **outcome.row()})
+        row |= outcome.row()
+        self.logs["attempts"].buffer(row)  # a flush takes its turn with the trainer's and the generator's threads
         origin = rollout_origin(TRAINING_ATTEMPTS, self.step, request.version, outcome, request.group)
         self.attempt_log.record(self.tasks[request.problem], outcome, request.index, origin)
         self.scheduler.mark_judged(request, outcome)
