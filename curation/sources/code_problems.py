@@ -285,7 +285,8 @@ def _first_call(text: str) -> str:
         calls = [node.func for node in ast.walk(ast.parse(text.strip())) if isinstance(node, ast.Call)]
     except SyntaxError as error:
         raise BadRowError(f"the asserts are no Python ({error}): {text!r:.80}.") from error
-    named = [call.id for call in calls if isinstance(call, ast.Name) and not hasattr(builtins, call.id)]
+    named = [call.id for call in calls if isinstance(call, ast.Name)]
+    named = [name for name in named if not hasattr(builtins, name)] or named  # MBPP has a problem of `sum`
     if not named:
         raise BadRowError(f"the asserts call no function: {text!r:.80}; name it as `code.function`.")
     return named[0]

@@ -336,7 +336,7 @@ def decisions_of(part: str) -> Stage:
         if not run.recipe.weighs_labels:
             return
         if labels.rule == "auto":
-            yield f"{part}: references leave by votes, or by everyone's answers, whichever finds planted ones better"
+            yield f"{part}: wrong references are found by votes, or by a model of all attempts, whichever finds more planted ones"
             return
         yield (
             f"{part}: references wrong with a probability of {labels.drop_above:g} leave, from "
