@@ -62,7 +62,6 @@ SHARED_ROOMS = {
     "prompts",
     "public_urls",
     "publish.pages",
-    "publish.set_diff",
     "publish.withheld",
     "publish.words",
     "questions",
