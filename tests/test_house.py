@@ -94,7 +94,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "curation/sources/tables.py::_own_rows": "whatever a source of the user's raises is a sentence with file and line",
     "training/objectives/registry.py::call": "whatever an objective of the user's raises is a sentence with its line",
     "training/own_rewards.py::own_reward": "whatever a component of the user's raises is a sentence with its line",
-    "flows/publish/hub.py::_told": "the hub's client raises errors of whichever HTTP library it uses",
+    "flows/publish/hub.py::_as_hub_errors": "the hub's client raises errors of whichever HTTP library it uses",
     "curation/verify/answers/symbolic.py::evaluate_symbolically": "sympy raises errors of every kind",
     "curation/storage/remote.py::remote_errors": "every file system has errors of its own; each becomes a sentence",
     "flows/cli/errors.py::ended": "a command ends with a sentence, whatever happens; the trace goes to the log",
