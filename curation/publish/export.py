@@ -169,10 +169,8 @@ def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame
 def _turns(groups: pl.Series, seed: int) -> pl.Series:
     """Return each row's draw position, equal within a group."""
     names = groups.unique(maintain_order=True)
-    draws = np.fromiter((_draw(seed, name) for name in names), np.uint64, len(names))
-    turns = np.empty(len(names), np.int64)
-    turns[np.argsort(draws, kind="stable")] = np.arange(len(names))
-    ranked = pl.DataFrame({"group": names, "turn": turns})
+    draws = pl.Series(np.fromiter((_draw(seed, name) for name in names), np.uint64, len(names)))
+    ranked = pl.DataFrame({"group": names, "turn": draws.rank("ordinal").cast(pl.Int64)})
     return groups.alias("group").to_frame().join(ranked, on="group", how="left", maintain_order="left")["turn"]
 
 

@@ -66,14 +66,14 @@ def escape_markdown(text: str) -> str:
 def code_span(text: str) -> str:
     """Return text as inline code on one line, backticks included."""
     inner = " ".join(text.split())
-    ticks = "`" * (1 + longest_run(inner, "`"))
+    ticks = "`" * (1 + longest_run(inner))
     pad = " " if inner.startswith("`") or inner.endswith("`") else ""
     return f"{ticks}{pad}{inner}{pad}{ticks}" if inner else "(empty)"
 
 
-def longest_run(text: str, letter: str) -> int:
-    """Return the length of a letter's longest run."""
-    return max(map(len, re.findall(f"{re.escape(letter)}+", text)), default=0)
+def longest_run(text: str) -> int:
+    """Return the length of the longest run of backticks."""
+    return max(map(len, re.findall("`+", text)), default=0)
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:

@@ -12,13 +12,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
 from curation.publish.pages import render_template, wilson
-from curation.records import SourceError
+from curation.records import SourceError, StoreError
+
+_T = TypeVar("_T")
 
 FILE, PAGE = "receipt.json", "RECEIPT.md"
 
@@ -132,12 +134,26 @@ def read_receipt(folder: Path) -> Receipt:
         ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise SourceError(
-            f"{path} is damaged ({first_fault(error)}); `goldilocks publish DIR --receipt` of the run's folder writes "
+            f"{path} is damaged ({_first_fault(error)}); `goldilocks publish DIR --receipt` of the run's folder writes "
             "it anew."
         ) from error
 
 
-def first_fault(error: Exception) -> str:
+def read_stored(path: Path, kind: type[_T], remedy: str) -> _T | None:
+    """Return a dataclass from its JSON file, or None.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    try:
+        return TypeAdapter(kind).validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise StoreError(f"{path} is damaged ({_first_fault(error)}); remove it, and {remedy}.") from error
+
+
+def _first_fault(error: Exception) -> str:
     """Return an error's first line, or the first mistake that pydantic found."""
     if isinstance(error, ValidationError):
         fault = error.errors()[0]
@@ -211,15 +227,12 @@ def differing_figures(stated: Receipt, computed: Receipt, names: Collection[str]
     """Return a sentence for each figure that is recomputed differently."""
     sentences = []
     for name in sorted(names):
-        match stated.figure(name), computed.figure(name):
-            case None, Figure() as new:
-                sentences.append(f"{name}: {new.numbers} comes out, and is not in the receipt.")
-            case Figure() as old, None:
-                sentences.append(f"{name}: {old.numbers} is stated, and does not come out.")
-            case Figure() as old, Figure() as new if _numbers(old) != _numbers(new):
-                sentences.append(f"{name}: the receipt states {old.numbers}, {new.numbers} comes out.")
-            case old, new if old != new:
-                sentences.append(f"{name}: the figure is right, but its words in the receipt were changed.")
+        old, new = stated.figure(name), computed.figure(name)
+        if old is not None and new is not None and old != new and _numbers(old) == _numbers(new):
+            sentences.append(f"{name}: the figure is right, but its words in the receipt were changed.")
+        elif old != new:
+            was, now = ("nothing" if figure is None else figure.numbers for figure in (old, new))
+            sentences.append(f"{name}: the receipt states {was}, {now} comes out.")
     return sentences
 
 

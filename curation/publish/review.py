@@ -13,22 +13,19 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import RawIOBase
 from pathlib import Path
 
 import polars as pl
 
 from curation.records import DROPPED, DropReason, StoreError
 
-VERSION = "review@3"
+VERSION = "review@4"
 
 STAGE = "review"
 
 FILE = "review.jsonl"
-TORN = "review.torn.jsonl"
-"""Lines cut off by a crash or full disk; none was reported as stored."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -62,11 +59,8 @@ _BEFORE_REVIEW = "before review: "
 IS_DOUBTFUL = pl.col("method").str.ends_with("(doubtful)")
 """Whether the verifier marked a verdict doubtful."""
 
-SHOWN_COLUMNS = 5
+SHOWN_VERDICTS = 5
 """Max doubtful verdicts in a problem's evidence."""
-
-SHOWN_CHARACTERS = 80
-"""Max characters of an unreadable answer in the evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +128,6 @@ def read_statements(folder: Path) -> dict[str, list[ReviewVerdict]]:
 
 def agreed_verdict(statements: Sequence[ReviewVerdict], reviewers: int = 1) -> ReviewVerdict | None:
     """Return the verdict of enough people, or None."""
-    if reviewers == 1:
-        return statements[-1] if statements else None
     last = {verdict.reviewer: verdict for verdict in statements}
     votes = Counter(verdict.content for verdict in last.values())
     standing = (verdict for verdict in reversed(statements) if last[verdict.reviewer] is verdict)
@@ -170,7 +162,15 @@ def _append(folder: Path, word: str, verdict: ReviewVerdict) -> None:
     line = {"problem": verdict.problem, "verdict": word, "answer": verdict.answer}
     line |= {name: text for name, text in about.items() if text is not None}
     with (folder / FILE).open("ab+", buffering=0) as handle:
-        end = _whole_lines(handle, folder / TORN)
+        handle.seek(0)
+        held = handle.read()
+        last = held.rpartition(b"\n")[2]
+        if last and _parse_line(last) is not None:
+            handle.write(b"\n")
+        elif last:
+            _LOG.warning("%s: a line that was cut off while it was written is removed: %r", folder / FILE, last)
+            handle.truncate(len(held) - len(last))
+        end = handle.seek(0, os.SEEK_END)
         content = json.dumps(line, ensure_ascii=False).encode() + b"\n"
         try:
             while content:
@@ -179,23 +179,6 @@ def _append(folder: Path, word: str, verdict: ReviewVerdict) -> None:
         except OSError:
             handle.truncate(end)
             raise
-
-
-def _whole_lines(handle: RawIOBase, torn: Path) -> int:
-    """Move a torn last line to `torn`; return the whole lines' end."""
-    handle.seek(0)
-    content = handle.read()
-    end = content.rfind(b"\n") + 1
-    last = content[end:]
-    if last and _parse_line(last) is not None:
-        handle.write(b"\n")
-        return len(content) + 1
-    if last:
-        with torn.open("ab") as aside:
-            aside.write(last + b"\n")
-        handle.truncate(end)
-        _LOG.warning("%s: a line that was cut off while it was written is set aside there", torn)
-    return end
 
 
 def digest(verdicts: ReviewVerdicts) -> str:
@@ -255,9 +238,7 @@ def exact_conflicts(dropped: pl.DataFrame) -> pl.DataFrame:
 def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     """Return near duplicates whose reference differs from the kept row's."""
     stayed = members.select("source", "row", "kept_id", "kept_source", "kept_row", "kept_answer")
-    conflicts = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS).join(
-        stayed, on=["source", "row"], how="left", maintain_order="left"
-    )
+    conflicts = dropped.join(stayed, on=["source", "row"], how="left", maintain_order="left")
     return _as_disputes(
         conflicts,
         "near_conflict",
@@ -279,23 +260,19 @@ def wrong_labels(problems: pl.DataFrame, accused: pl.DataFrame) -> pl.DataFrame:
         accused: ``problem``, ``rival_answer``, ``evidence`` and, by a model, ``wrong_label``.
     """
     joined = problems.join(accused, left_on="id", right_on="problem", how="inner", maintain_order="left")
-    references = pl.concat_list("answer", "rival_answer").list.drop_nulls()
-    return _as_disputes(joined, "suspected_wrong_label", references=references)
+    return _as_disputes(joined, "suspected_wrong_label", references=pl.concat_list("answer", "rival_answer"))
 
 
 def doubtful_verdicts(problems: pl.DataFrame, doubtful: pl.DataFrame) -> pl.DataFrame:
     """Return problems with doubtful verdicts, and the compared answers."""
-    line = pl.format("{} attempts: {} {} ({})", pl.col("len"), "answer", "outcome", pl.col("method"))
-    lines = (
-        doubtful.group_by("problem", "answer", "outcome", "method", maintain_order=True)
-        .len()
-        .sort("problem", "len", descending=[False, True], maintain_order=True)
-        .group_by("problem", maintain_order=True)
-        .agg(line.head(SHOWN_COLUMNS).str.join("; ").alias("evidence"), pl.col("answer").unique(maintain_order=True))
-        .rename({"answer": "answers"})
+    line = pl.format("{} attempts: {} {} ({})", "len", "answer", "outcome", "method")
+    counts = doubtful.group_by("problem", "answer", "outcome", "method", maintain_order=True).len()
+    ordered = counts.sort("problem", "len", descending=[False, True], maintain_order=True)
+    lines = ordered.group_by("problem", maintain_order=True).agg(
+        line.head(SHOWN_VERDICTS).str.join("; ").alias("evidence"), answers=pl.col("answer").unique(maintain_order=True)
     )
     doubted = problems.join(lines, left_on="id", right_on="problem", how="inner", maintain_order="left")
-    references = pl.concat_list(pl.concat_list("answer"), "answers").list.unique(maintain_order=True)
+    references = pl.concat_list("answer", "answers").list.unique(maintain_order=True)
     return _as_disputes(doubted, "doubtful_verdict", references=references)
 
 
@@ -306,25 +283,6 @@ def dispute_queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl
         "wrong_label", descending=True, nulls_last=True, maintain_order=True
     )
     return whole.filter(~pl.col("id").is_in(list(verdicts))) if verdicts else whole
-
-
-def offered_references(disputes: pl.DataFrame) -> list[tuple[str, str]]:
-    """Return distinct rival references and languages, sorted."""
-    rows = disputes.select("references", "lang").iter_rows()
-    return sorted({(text, lang) for references, lang in rows for text in references[1:] if text is not None})
-
-
-def offer_readable(disputes: pl.DataFrame, unreadable: Collection[tuple[str, str]]) -> pl.DataFrame:
-    """Return disputes with unreadable rivals moved into the evidence."""
-    offered, evidence = [], []
-    for references, lang, said in disputes.select("references", "lang", "evidence").iter_rows():
-        left_out = [text for text in references[1:] if text is None or (text, lang) in unreadable]
-        offered.append([*references[:1], *(text for text in references[1:] if text not in left_out)])
-        named = ", ".join(repr(text)[:SHOWN_CHARACTERS] for text in left_out if text is not None)
-        evidence.append(f"{said}; not offered, since the verifier cannot read it: {named}" if named else said)
-    return disputes.with_columns(
-        pl.Series("references", offered, DISPUTE["references"]), pl.Series("evidence", evidence, pl.String)
-    )
 
 
 def dispute_counts(disputes: pl.DataFrame) -> dict[str, int]:
@@ -340,4 +298,5 @@ def _source_row() -> pl.Expr:
 def _as_disputes(frame: pl.DataFrame, kind: str, **columns: pl.Expr) -> pl.DataFrame:
     own = {} if "rows" in frame.columns else {"rows": pl.concat_list(_source_row())}
     named = frame.with_columns(**{**own, "kind": pl.lit(kind), **columns})
+    named = named.with_columns(pl.col("references").list.drop_nulls())
     return named.match_to_schema(DISPUTE, extra_columns="ignore", missing_columns={"wrong_label": "insert"})

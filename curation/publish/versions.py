@@ -1,4 +1,4 @@
-"""Changes between two versions of a set, from their decisions (`DECISION`).
+"""Changes between two versions of a set, from their decisions (`DECISION`), or between two published sets.
 
 Invariant: every problem is in exactly one class (`VersionChange`).
 """
@@ -6,6 +6,7 @@ Invariant: every problem is in exactly one class (`VersionChange`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -120,3 +121,86 @@ def changelog(version: int, made_on: str, policy: str, number: Mapping[str, int]
         moved=MOVED,
         examples=[(change, rows.head(EXAMPLES).to_dicts()) for (change,), rows in examples],
     )
+
+
+DIFFERENCE = pl.Schema(
+    {
+        **CHANGES,
+        "differs": pl.List(pl.String()),  # contents that differ in a problem that is in both sets
+    }
+)
+"""A row of a comparison of two published sets."""
+
+_MEASURES = {"policy": pl.String(), "pass_rate": pl.Float64(), "judged": pl.Int32()}
+
+NO_CONTENT = frozenset(
+    "id also_from source row policy attempts judged correct pass_rate pass_rate_low pass_rate_high decided_by "
+    "measured_on first_policy first_pass_rate".split()
+)
+"""Columns of identity, origin and difficulty; others are contents, which are only compared: their hashes do as well."""
+
+READ = ("id", *_MEASURES)
+"""The columns of `NO_CONTENT` that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTables:
+    """A published set's tables; ``further`` has digests of other content per problem."""
+
+    data: pl.DataFrame
+    dropped: pl.DataFrame
+    further: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+
+def compare(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
+    """Return a `DIFFERENCE` row per problem of either set, in the order of the new one, then those that are gone."""
+    table = changes(_outcomes(old), _outcomes(new))
+    compared = table.join(_differing(old, new), on="problem", how="left", maintain_order="left")
+    return compared.with_columns(pl.col("differs").fill_null([])).select(DIFFERENCE.names()).cast(DIFFERENCE)
+
+
+def count_differing(table: pl.DataFrame) -> dict[str, int]:
+    """Count common problems by differing content, most frequent first."""
+    counts = table.explode("differs").drop_nulls("differs").group_by("differs").len()
+    return dict(counts.sort(["len", "differs"], descending=[True, False]).iter_rows())
+
+
+def rate_shift(table: pl.DataFrame) -> tuple[int, float | None]:
+    """Return how many problems both sets measured, and the mean change of their pass rates."""
+    both = table.filter(change=VersionChange.KEPT.value)
+    moves = (both["new_pass_rate"] - both["old_pass_rate"]).drop_nulls()
+    shift = moves.mean()
+    return len(moves), float(shift) if isinstance(shift, float) else None
+
+
+def _outcomes(tables: PublishedTables) -> pl.DataFrame:
+    """Return each problem's outcome, what of `DECISION` is compared; a kept row, else the last dropped one."""
+    sides = []
+    for frame, keep in ((tables.data, True), (tables.dropped, False)):
+        missing = [pl.lit(None, dtype).alias(name) for name, dtype in _MEASURES.items() if name not in frame.columns]
+        reason = pl.lit(None, pl.String) if keep else pl.col("reason")
+        sides.append(
+            frame.with_columns(missing).select(
+                pl.col("id").alias("problem"),
+                pl.lit(keep).alias("keep"),
+                reason.alias("reason"),
+                *(pl.col(name).cast(dtype) for name, dtype in _MEASURES.items()),
+            )
+        )
+    kept, left = sides
+    furthest = left.unique("problem", keep="last", maintain_order=True)
+    return pl.concat([kept, furthest]).unique("problem", keep="first", maintain_order=True).with_row_index("at")
+
+
+def _differing(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
+    """Return the names of differing contents of common problems in which any differ."""
+    names = [name for name in new.data.columns if name in {*old.data.columns} - NO_CONTENT]
+    both = new.data.select("id", *names).join(old.data.select("id", *names), on="id", suffix="_old")
+    for name in old.further.keys() & new.further.keys():
+        names.append(name)
+        for tables, suffix in ((new, ""), (old, "_old")):
+            digests = tables.further[name].rename({"problem": "id", "digest": f"{name}{suffix}"})
+            both = both.join(digests, on="id", how="left")
+    found = [pl.when(pl.col(name).ne_missing(pl.col(f"{name}_old"))).then(pl.lit(name)) for name in names]
+    listed = pl.concat_list(found).list.drop_nulls() if found else pl.lit([], pl.List(pl.String))
+    return both.select(problem="id", differs=listed).filter(pl.col("differs").list.len() > 0)

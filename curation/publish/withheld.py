@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 import polars as pl
 
@@ -50,15 +49,6 @@ WITHHELD = pl.Schema(
     }
 )
 """One row a withheld text."""
-
-
-@dataclass(frozen=True, slots=True)
-class WithheldSet:
-    """A table without withheld texts, the rows that restore them, and lost rows' number."""
-
-    rows: pl.DataFrame
-    withheld: pl.DataFrame
-    left_out: int
 
 
 def is_withheld(rows: pl.DataFrame, licenses: Collection[str]) -> pl.Series:
@@ -116,10 +106,9 @@ def _unpivoted(rows: pl.DataFrame, index: Sequence[str], columns: Sequence[str])
 
 def _with_digests(texts: pl.DataFrame) -> pl.DataFrame:
     """Return texts with their digests, and those of their words, whatever is between them."""
-    held = texts["text"].to_list()
-    words = [digest_of(" ".join(text.split())) for text in held]
+    words = (digest_of(" ".join(text.split())) for text in texts["text"])
     return texts.with_columns(
-        digest=pl.Series([digest_of(text) for text in held], dtype=pl.String), words=pl.Series(words, dtype=pl.String)
+        digest=pl.Series(map(digest_of, texts["text"]), dtype=pl.String), words=pl.Series(words, dtype=pl.String)
     )
 
 
@@ -128,8 +117,10 @@ def digest_of(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def withhold_texts(table: str, rows: pl.DataFrame, hidden: pl.Series, texts: pl.DataFrame) -> WithheldSet:
-    """Withhold texts of a table's hidden rows.
+def withhold_texts(
+    table: str, rows: pl.DataFrame, hidden: pl.Series, texts: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return a table without hidden rows' texts and without rows that cannot be restored, and `WITHHELD` rows.
 
     Args:
         rows: with ``source``, ``row`` and ``id``, and for tests ``index``.
@@ -141,19 +132,21 @@ def withhold_texts(table: str, rows: pl.DataFrame, hidden: pl.Series, texts: pl.
     apart = long.join(found, on=["_at", "column"], how="anti")
     reworded = apart.join(texts, on=[*PLACE, "words"], how="semi")
     lost = apart.filter(pl.col("column").is_in(_NEEDED[table]))
-    leaving = pl.concat([lost, reworded] if table == TESTS else [lost])["_at"].unique()
-    gone, empty = pl.concat([found, reworded]), {name: pl.lit(None) for name in columns}
+    lost_at = pl.concat([lost, reworded] if table == TESTS else [lost])["_at"].unique()
     if table in ROWS:  # accepted answers show the answer, evidence the text, and the source has neither
-        empty |= {"evidence": pl.lit(None), "accepted": pl.lit([], pl.List(pl.String))}
-    for name in empty.keys() & set(rows.columns):
-        is_gone: pl.Series | pl.Expr = hidden
-        if table not in ROWS:
-            is_gone = pl.col("_at").is_in(gone.filter(column=name)["_at"].implode())
-        rows = rows.with_columns(pl.when(is_gone).then(empty[name]).otherwise(name).alias(name))
-    is_leaving = pl.col("_at").is_in(leaving.implode())
-    notes = found.filter(~is_leaving).with_columns(table=pl.lit(table))
+        empty = {**dict.fromkeys((*columns, "evidence"), pl.lit(None)), "accepted": pl.lit([], pl.List(pl.String))}
+        gone = {name: hidden for name in empty if name in rows.columns}
+    else:
+        empty = dict.fromkeys(columns, pl.lit(None))
+        known = pl.concat([found, reworded])
+        gone = {name: rows["_at"].is_in(known.filter(column=name)["_at"].implode()) for name in columns}
+    rows = rows.with_columns(
+        pl.when(where).then(empty[name]).otherwise(name).alias(name) for name, where in gone.items()
+    )
+    is_lost = pl.col("_at").is_in(lost_at.implode())
+    notes = found.filter(~is_lost).with_columns(table=pl.lit(table))
     notes = notes.match_to_schema(WITHHELD, missing_columns="insert", extra_columns="ignore")
-    return WithheldSet(rows.filter(~is_leaving).drop("_at"), notes, len(leaving))
+    return rows.filter(~is_lost).drop("_at"), notes
 
 
 def restore_texts(

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
 
 from curation.publish.export_formats.rows import ExportedProblem
+from curation.publish.export_formats.writing import exported_problems
 from curation.response_formats import CHOICE, CUE, HASHES, TAG
 from curation.scoring.record import read_record
 from curation.scoring.scorer import ScoringSettings, shared_scorer
 
 Rewards = Sequence[float | None]
+
+CHECKED_AT_ONCE = 200
+"""Problems that are proved together."""
 
 MUTANTS = 4
 """Mutants of a solution that are tried."""
@@ -22,12 +28,21 @@ _NUMBER = re.compile(r"\d+")
 _PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
-def check_rows(problems: Sequence[ExportedProblem]) -> list[str | None]:
-    """Return why each problem fails, or None.
+def failing_rows(curated: Path) -> dict[str, str]:
+    """Return why problems of a set fail, by id; programs that no format carries are skipped.
 
     Raises:
-        SourceError: a judge is missing.
+        SourceError: there is no set, or a judge is missing.
     """
+    failing: dict[str, str] = {}
+    judged = (one for one in exported_problems(curated) if one.program is None or one.program.refused is None)
+    while held := list(islice(judged, CHECKED_AT_ONCE)):
+        failed = zip(held, _check_rows(held), strict=True)
+        failing |= {str(problem.row["id"]): why for problem, why in failed if why is not None}
+    return failing
+
+
+def _check_rows(problems: Sequence[ExportedProblem]) -> list[str | None]:
     asked: list[tuple[str, str]] = []
     parts: list[tuple[list[str], list[str], bool]] = []
     for problem in problems:

@@ -37,7 +37,6 @@ class ScoringSettings:
         response_format: None: the record's.
         workers: processes per domain; None: one per core.
         tests_run: max tests per program.
-        limit_s: CPU seconds per comparison.
         all_tests: continue after a failure.
         judges: as `path/to/chem.py:FORMULA`; default: those of `GOLDILOCKS_JUDGES`.
     """
@@ -46,7 +45,6 @@ class ScoringSettings:
     response_format: str | None = None
     workers: int | None = None
     tests_run: int | None = None
-    limit_s: float = 2.0
     all_tests: bool = False
     judges: tuple[str, ...] = ()
 
@@ -71,8 +69,7 @@ class Scorer:
         self._programs: dict[str, CodeProblem] = {}
         named = self.settings.judges or tuple(filter(None, os.environ.get(VARIABLE, "").split(",")))
         self._own = [judge_at(name.strip()) for name in named]
-        self._math: dict[tuple[PluginRef, ...], MathJudge] = {}
-        self._math[()] = MathJudge(self.settings.workers, self.settings.limit_s)
+        self._math: dict[tuple[PluginRef, ...], MathJudge] = {(): MathJudge(self.settings.workers)}
         self._code = ProgramJudge(
             self._programs.__getitem__,
             0,
@@ -148,7 +145,7 @@ class Scorer:
     def _math_judge(self, judges: tuple[PluginRef, ...]) -> MathJudge:
         with self._lock:
             if judges not in self._math:
-                self._math[judges] = MathJudge(self.settings.workers, self.settings.limit_s, judges=judges)
+                self._math[judges] = MathJudge(self.settings.workers, judges=judges)
             return self._math[judges]
 
     def _hold(self, name: str, program: Mapping[str, Any]) -> str:

@@ -39,7 +39,7 @@ def verl_score(
         SourceError: ``extra_info`` has no record.
     """
     # with a reward model, verl hands its router and tokenizer on, too
-    (score,) = _scored([((extra_info or {}).get(MARK), solution_str)], settings)
+    (score,) = scores_of([((extra_info or {}).get(MARK), solution_str)], settings)
     reward = score.reward or 0.0
     return {"score": reward, "acc": reward, "outcome": score.outcome, "excluded": float(score.reward is None)}
 
@@ -59,7 +59,7 @@ def trl_reward(
     """
     records: Sequence[str | None] = goldilocks or [None] * len(completions)
     pairs = [(record, last_message(completion)) for record, completion in zip(records, completions, strict=True)]
-    return [score.reward for score in _scored(pairs, others)]
+    return [score.reward for score in scores_of(pairs, others)]
 
 
 def areal_reward(
@@ -71,14 +71,14 @@ def areal_reward(
     **others: Any,
 ) -> float:
     """Return a response's reward."""
-    return _scored([(goldilocks, without_end(completions))], others)[0].reward or 0.0
+    return scores_of([(goldilocks, without_end(completions))], others)[0].reward or 0.0
 
 
 async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float | list[float]:
     """Return a sample's reward, or a group's."""
     samples = sample if isinstance(sample, list) else [sample]
     pairs = [((one.metadata or {}).get(MARK), without_end(one.response)) for one in samples]
-    rewards = [score.reward or 0.0 for score in await asyncio.to_thread(_scored, pairs, {})]
+    rewards = [score.reward or 0.0 for score in await asyncio.to_thread(scores_of, pairs, {})]
     return rewards if isinstance(sample, list) else rewards[0]
 
 
@@ -91,12 +91,8 @@ async def art_reward(row: Mapping[str, Any], trajectory: Any) -> float:
 
 
 def exported_score(record: Any, response: Any, **settings: Any) -> Score:
-    """Score a response by its record.
-
-    Raises:
-        SourceError: there is no record.
-    """
-    return _scored([(record, response)], settings)[0]
+    """Score a response, as `scores_of`."""
+    return scores_of([(record, response)], settings)[0]
 
 
 async def awaited_score(record: Any, response: Any, **settings: Any) -> Score:
@@ -119,7 +115,12 @@ def last_message(completion: Any) -> Any:
     return completion if isinstance(completion, str) else completion[-1]
 
 
-def _scored(pairs: Sequence[tuple[Any, Any]], keywords: Mapping[str, Any]) -> list[Score]:
+def scores_of(pairs: Sequence[tuple[Any, Any]], keywords: Mapping[str, Any]) -> list[Score]:
+    """Score (record, response) pairs; of the keywords those of `ScoringSettings` count.
+
+    Raises:
+        SourceError: a record is missing or invalid.
+    """
     if any(record is None for record, _ in pairs):
         raise SourceError(
             f"a row has no `{MARK}` record, by which it would be judged; export the set again with `goldilocks "

@@ -9,9 +9,8 @@ import polars as pl
 from rich.console import Console
 
 from curation.policies.excerpt import excerpt
-from curation.publish import set_diff
-from curation.publish.set_diff import PublishedTables
-from curation.publish.versions import VersionChange
+from curation.publish import versions as set_versions
+from curation.publish.versions import PublishedTables, VersionChange
 from curation.records import DropReason, SourceError
 from curation.storage.stages import atomic_write, require_outside, system_error, write_parquet
 from flows.cli.as_json import print_json
@@ -47,14 +46,14 @@ def show_diff(old: str, new: str, out: Path | None, *, as_json: bool) -> None:
     (old_home, was, old_version), (new_home, now, new_version) = _open_set(old), _open_set(new)
     if out is not None:
         require_outside(out, old_home, new_home)
-    table = set_diff.compare(was, now)
+    table = set_versions.compare(was, now)
     if out is not None:
         if out.suffix == ".parquet":
             write_parquet(out, table)
         else:
             atomic_write(out, table.write_ndjson())
-    counts, differing = set_diff.count_changes(table), set_diff.count_differing(table)
-    measured, shift = set_diff.rate_shift(table)
+    counts, differing = set_versions.counts(table), set_versions.count_differing(table)
+    measured, shift = set_versions.rate_shift(table)
     if as_json:
         sizes = {"old": was.data.height, "new": now.data.height}
         rates = {"problems": measured, "mean_pass_rate_shift": shift}
@@ -66,8 +65,7 @@ def show_diff(old: str, new: str, out: Path | None, *, as_json: bool) -> None:
     names = ", ".join(f"{name} ({count:,})" for name, count in differing.items())
     contents = f": contents differ in {names}" if names else ": the same contents"
     has_contents = all("statement" in side.data.columns for side in (was, now))  # versions have none
-    both = counts[VersionChange.KEPT] + counts[set_diff.REWORDED]
-    console.print(f"in both {both:,}{contents if has_contents else ''}")
+    console.print(f"in both {counts[VersionChange.KEPT]:,}{contents if has_contents else ''}")
     if shift is not None:
         console.print(f"mean pass rate of {measured:,} problems that both measured: {shift:+.3f}")
     judged = list[JudgedVersion]()
@@ -91,8 +89,7 @@ def _print_examples(console: Console, rows: pl.DataFrame, judged: Sequence[Judge
             rate = row[f"{side}_pass_rate"]
             kept = f"{rate:.2f}" if rate is not None else "kept"
             sides.append("not there" if row["change"] == absent else row[f"{side}_reason"] or kept)
-        before = f"was {row['old_problem']}" if row["old_problem"] else " → ".join(sides)
-        console.print(f"  {row['problem']}  {before}")
+        console.print(f"  {row['problem']}  {' → '.join(sides)}")
         for line in _changed_verdicts(row["problem"], judged):
             console.print(f"    {line}", soft_wrap=True, markup=False)
     if rows.height > EXAMPLES:
@@ -125,8 +122,8 @@ def _open_set(place: str) -> tuple[Path, PublishedTables, Version | None]:
     if not data:
         raise SourceError(f"{home}: no data/*.parquet; give the folder of a run or of a curated set, or RUN@VERSION.")
     try:
-        rows = pl.scan_parquet(data, glob=False).drop(set_diff.NO_CONTENT - {*set_diff.READ}, strict=False)
-        contents = [name for name in rows.collect_schema().names() if name not in set_diff.READ]
+        rows = pl.scan_parquet(data, glob=False).drop(set_versions.NO_CONTENT - {*set_versions.READ}, strict=False)
+        contents = [name for name in rows.collect_schema().names() if name not in set_versions.READ]
         hashes = [pl.when(pl.col(name).is_not_null()).then(pl.struct(name).hash(0)).alias(name) for name in contents]
         none = pl.LazyFrame(schema={"id": pl.String, "reason": pl.String})
         left = pl.scan_parquet(dropped, glob=False).select("id", "reason") if dropped else none

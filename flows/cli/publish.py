@@ -23,10 +23,9 @@ def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
     if push and lacks_texts(curated):
         console.print("its rows are not proved, since their texts are withheld")
     elif push:
-        from curation.publish.export_formats.writing import failing_rows
-        from curation.scoring.checking import check_rows
+        from curation.scoring.checking import failing_rows
 
-        failing = failing_rows(curated, check_rows)
+        failing = failing_rows(curated)
     if failing:
         console.print(f"{len(failing):,} problems are left out, which fail their proof:")
         for row, why in failing.items():

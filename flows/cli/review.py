@@ -22,7 +22,7 @@ from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.pipelines.run_tables import filters_of, find_id
-from flows.publish.curated_set import published_verifier, published_version
+from flows.publish.curated_set import published_mark
 from flows.publish.debates import FILE, hold_debates, read_debates
 from flows.publish.disputes import AUDIT, Audit, AuditRow, published_queue, read_audit, settle
 from flows.publish.versions import newest_run
@@ -111,7 +111,7 @@ def audit_run(run: Run, size: int, console: Console) -> None:
         raise ConfigError("--audit: programs are judged by tests; only a set of `curate-math` has references.")
     with lock_folder(run.folder):
         audit = read_audit(run.folder)
-        if audit is None or (audit.size, audit.version) != (size, published_version(run)):
+        if audit is None or (audit.size, audit.version) != (size, published_mark(run).get("version")):
             audit = _draw(run, size)
     judged = audit.wrong_labels(verdicts_of_people(run))
     waiting = [name for stratum in audit.strata for name in stratum.drawn if name not in judged]
@@ -136,7 +136,7 @@ def audit_run(run: Run, size: int, console: Console) -> None:
 
 
 def _draw(run: Run, size: int) -> Audit:
-    verifier, files = published_verifier(run), sorted((run.folder / "curated" / "data").glob("*.parquet"))
+    verifier, files = published_mark(run).get("verifier"), sorted((run.folder / "curated" / "data").glob("*.parquet"))
     if verifier is None or not files:
         raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
     rows = pl.scan_parquet(files, glob=False).select("statement", "answer", problem="id")
@@ -149,6 +149,6 @@ def _draw(run: Run, size: int) -> Audit:
     chosen = [name for stratum in drawn for name in stratum.drawn]
     found = rows.filter(pl.col("problem").is_in(chosen)).collect(engine="streaming").iter_rows()
     texts = {name: AuditRow(statement, answer) for statement, answer, name in found}
-    audit = Audit(size, published_version(run), drawn, {name: texts[name] for name in chosen})
+    audit = Audit(size, published_mark(run).get("version"), drawn, {name: texts[name] for name in chosen})
     atomic_write(run.folder / AUDIT, json.dumps(asdict(audit), indent=1, ensure_ascii=False) + "\n")
     return audit

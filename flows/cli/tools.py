@@ -250,7 +250,7 @@ def export(
 ) -> None:
     """Write a curated set for another trainer. `--format all` writes a folder for each."""
     from curation.publish.export_formats import FORMATS, export_set
-    from curation.publish.export_formats.writing import failing_rows, require_format
+    from curation.publish.export_formats.writing import require_format
     from curation.storage.stages import require_outside
     from flows.publish.curated_set import published_folder
     from flows.run.terminal import echo
@@ -261,9 +261,9 @@ def export(
     for name in formats:
         require_format(name)
     if check:
-        from curation.scoring.checking import check_rows
+        from curation.scoring.checking import failing_rows
 
-        failing = failing_rows(curated, check_rows)
+        failing = failing_rows(curated)
     for name in formats:
         written = export_set(curated, name, out / name if form == "all" else out, failing)
         prompt_file = f", {written.system_prompt}" if written.system_prompt else ""

@@ -31,7 +31,6 @@ from flows.publish import receipts as set_receipts
 from flows.publish.curated_set import (
     published_folder,
     published_mark,
-    published_verifier,
     renew_receipt,
     require_unaltered,
 )
@@ -76,7 +75,7 @@ def read_published(folder: Path) -> tuple[Run, Version, Results]:
         StoreError: it has no published set.
     """
     run = newest_run(folder.absolute())
-    verifier, version = published_verifier(run), latest(run.folder)
+    verifier, version = published_mark(run).get("verifier"), latest(run.folder)
     if verifier is None or version is None:
         raise StoreError(f"{folder} holds no finished run yet; finish it with `goldilocks run`.")
     later = [*map(decisions_of, run.parts), *(stage for stage in PUBLISHED if stage.enabled(run))]
@@ -169,7 +168,7 @@ def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:
 def _check_run(stated: Receipt, home: Path, folder: Path, found: Verification, *, quick: bool) -> None:
     run, version, stored = read_published(home)
     mark, verifier, today = published_mark(run), stored.decisions[-1].folder.name, verifier_version(run)
-    if mark is not None and mark["disputed"]["said"] != review.digest(verdicts_of_people(run)):
+    if mark and mark["disputed"]["said"] != review.digest(verdicts_of_people(run)):
         found.unchecked.append(
             "people's verdicts since the set was published: they are applied here, so decisions may differ; "
             "`goldilocks run` publishes them"
@@ -325,12 +324,12 @@ def measure_receipt(folder: Path, ablation: Path | None = None) -> Receipt:
         require_unaltered(run.folder / "curated", receipts.LEFT_OUT)
         if ablation is not None:
             figures = ablation_figures(ablation, run)
-            about = {"version": version.number, "decisions": version.digest}
-            set_receipts.keep_figures(run.folder, set_receipts.COUNTERFACTUAL, figures, **about)
+            measured = set_receipts.MeasuredFigures(figures, version=version.number, decisions=version.digest)
+            set_receipts.keep_figures(run.folder, set_receipts.COUNTERFACTUAL, measured)
         if not set_receipts.planted_figures(run, results):
             made_from = set_receipts.planted_from(run, results)
-            found = planted_figures(run, results)
-            set_receipts.keep_figures(run.folder, set_receipts.PLANTED, found, made_from=made_from)
+            found = set_receipts.MeasuredFigures(list(planted_figures(run, results)), made_from)
+            set_receipts.keep_figures(run.folder, set_receipts.PLANTED, found)
         renew_receipt(run, version, results)
         return receipts.read_receipt(run.folder / "curated")
 

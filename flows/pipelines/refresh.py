@@ -366,7 +366,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept:
         newest = stored[-1]
         recipe, home = with_policy(original, policy)
         trained = read_trained(attempts) if attempts is not None else ROLLOUT_COUNTS.to_frame()
-        if newest.origin == "refresh" and curated_set.published_version(original) != newest.number:
+        if newest.origin == "refresh" and curated_set.published_mark(original).get("version") != newest.number:
             republished = _show(original, results, newest)  # a refresh that was killed while it published
             if open_policy(stage_model(recipe, original.parts[-1]), home).key.policy == newest.policy:
                 return republished

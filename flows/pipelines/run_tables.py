@@ -15,7 +15,7 @@ from curation.publish.review import dispute_counts
 from curation.records import ATTEMPT, StoreError
 from curation.storage.stages import read_manifest
 from flows.pipelines.by_recipe import pipeline_of
-from flows.publish.curated_set import published_verifier
+from flows.publish.curated_set import published_mark
 from flows.publish.disputes import published_queue
 from flows.publish.versions import Version, latest, newest_run, scan_decisions, stored_versions, summary
 from flows.run import retries
@@ -128,7 +128,7 @@ def _label_lines(run: Run, verifier: str) -> Iterator[str]:
 
 def verifier_of(run: Run) -> str:
     """Return the published set's verifier version, else the recipe's."""
-    return published_verifier(run) or verifier_version(run)
+    return published_mark(run).get("verifier") or verifier_version(run)
 
 
 PLAN = "plan.json"  # in the run folder: each stage's `StagePlan`

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.config import Recipe, Source
+from curation.config import Source
 from curation.filters.decontamination.overlap import OVERLAP
-from curation.filters.statements.rules import MEASURED
 from curation.public_urls import public_url
 from curation.publish import review
 from curation.publish.cards import facts
 from curation.publish.cards.card import license_counts
-from curation.publish.pages import render_template, wilson
+from curation.publish.pages import render_template
 from curation.publish.versions import MOVED
 from curation.records import DropReason
 from curation.storage.sorted_parts import scan_table
@@ -25,14 +24,12 @@ from flows.publish.versions import Version
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import attempt_key, attempts_of
-from flows.stages.decisions import LabelShards, deciding_shards
+from flows.stages.decisions import deciding_shards
 from flows.stages.decontamination import DECONTAMINATION, benchmarks_of
 from flows.stages.export import EXPORT
 from flows.stages.questions import question_lines
 from flows.stages.sources import SOURCES, made_phrase, read_states
 from flows.stages.translation import TRANSLATION, translation_section
-
-_IS_ACCUSED = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value
 
 
 def card_facts(
@@ -45,18 +42,15 @@ def card_facts(
     """Return the data card's facts."""
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
     curated = scan_table(exported.folder, "kept")
-    suspicion, counts = dict[str, str](), dict[str, float]()
-    if (labels := deciding_shards(run, results)) is not None:
-        least = f"{recipe.labels.drop_above:g} or more"
-        words = f"by the answers of all policies the reference is wrong with a probability of {least}"
-        suspicion, counts = {"suspicion": words}, _label_counts(recipe, results, labels)
+    suspicion = dict[str, str]()
+    if deciding_shards(run, results) is not None:
+        words = "by the answers of all policies the reference is wrong with a probability of"
+        suspicion = {"suspicion": f"{words} {recipe.labels.drop_above:g} or more"}
     notes = render_template(
         Path(__file__).with_name("notes.md.jinja"),
         recipe=recipe,
-        precision=precision_sentence(recipe.statements.disabled) if recipe.flow != "curate-code" else "",
         questions=list(question_lines(run, decided[-1].folder.name)),
-        labels=counts,
-        published=exported.manifest.kept,
+        is_weighed=bool(suspicion),
         older=curated.filter(pl.col("policy") != version.policy).select(pl.len()).collect().item(),
     )
     return facts.CardFacts(
@@ -84,7 +78,12 @@ def card_facts(
         disputed={review.KINDS[kind]: count for kind, count in disputed.items()},
         set_version=version.number,
         changed={name.replace("_", " "): version.counts[name] for name in MOVED if version.counts[name]},
-        compared=_compared(decided[0], decided[-1], exported) if len(decided) > 1 and exported.manifest.kept else None,
+        compared=facts.compare_stages(
+            (read_shard(decided[0].folder, "decisions", shard, ["problem", "reason"]), decisions, published)
+            for shard, (decisions, published) in enumerate(_with_published(decided[-1], exported))
+        )
+        if len(decided) > 1 and exported.manifest.kept
+        else None,
     )
 
 
@@ -120,7 +119,7 @@ def _with_published(decided: StageResult, exported: StageResult) -> Iterator[tup
 def _stage_facts(
     run: Run, part: str, decided: StageResult, exported: StageResult, version: Version
 ) -> facts.StageFacts:
-    band, policy = difficulty_stage(run.recipe, part).band, version.policy
+    policy = version.policy
     if part != run.parts[-1]:
         policy = attempt_key(attempts_of(part).folder_in(run, version.verifier)).policy
     inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
@@ -129,38 +128,7 @@ def _stage_facts(
         (decisions.filter(was_judged).with_columns(foreseen_inside=inside), published)
         for decisions, published in _with_published(decided, exported)
     )
-    return facts.StageFacts(decided.stage.title, policy, band.min_correct, band.max_pass_rate, band.attempts, rates)
-
-
-def _compared(first: StageResult, last: StageResult, exported: StageResult) -> facts.StageComparison:
-    return facts.compare_stages(
-        (read_shard(first.folder, "decisions", shard, ["problem", "reason"]), decisions, published)
-        for shard, (decisions, published) in enumerate(_with_published(last, exported))
-    )
-
-
-def precision_sentence(disabled: tuple[str, ...] = ()) -> str:
-    """Return a sentence on the precision of the enabled format rules, if any."""
-    figures = []
-    for rule, (fired, right) in MEASURED.items():
-        if rule not in disabled:
-            low, high = wilson(right, fired)
-            figures.append(f"{rule} {right / fired:.2f} ({low:.2f} to {high:.2f}) on {fired:,}")
-    start = "The format filter's precision on labelled rows, by rule, with its 95 % interval: "
-    return f"{start}{', '.join(figures)}." if figures else ""
-
-
-def _label_counts(recipe: Recipe, results: Results, labels: LabelShards) -> dict[str, float]:
-    """Count accused and queued references, and add up the probabilities that accused and published ones are wrong."""
-    counts = []
-    for shard, (decisions, published) in enumerate(_with_published(results.decisions[-1], results[EXPORT])):
-        rows = labels.read(shard).select("problem", "wrong_label")
-        accused = rows.join(decisions.filter(_IS_ACCUSED), on="problem", how="semi")["wrong_label"]
-        queued = int((rows["wrong_label"] >= recipe.labels.queue_above).sum())
-        left = rows.filter(pl.col("problem").is_in(published.implode()))["wrong_label"]
-        counts.append((len(accused), queued, float(accused.sum()), float(left.sum())))
-    schema = {"accused": pl.Int64, "queued": pl.Int64, "expected": pl.Float64, "left": pl.Float64}
-    return pl.DataFrame(counts, schema=schema, orient="row").sum().row(0, named=True)
+    return facts.StageFacts(decided.stage.title, policy, difficulty_stage(run.recipe, part).band, rates)
 
 
 def _decontamination(run: Run, results: Results) -> str:

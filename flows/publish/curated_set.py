@@ -106,7 +106,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
         "receipt": receipts.made_from(run, results),
     }
     mark = published_mark(run)
-    if mark is not None and {**mark, "receipt": made_from["receipt"], "files": None} == {**made_from, "files": None}:
+    if mark and {**mark, "receipt": made_from["receipt"], "files": None} == {**made_from, "files": None}:
         others = altered_files(target, mark)
         if not others:
             if mark.get("receipt") != made_from["receipt"]:
@@ -202,28 +202,16 @@ def published_folder(place: Path) -> Path:
 
 def is_published(run: Run) -> bool:
     """Return whether this recipe, thresholds and verifier aside, made the published set."""
-    return (published_mark(run) or {}).get("settled") == settled_digest(run.recipe)
+    return published_mark(run).get("settled") == settled_digest(run.recipe)
 
 
-def published_verifier(run: Run) -> str | None:
-    """Return the published set's verifier, or None."""
-    verifier: str | None = (published_mark(run) or {}).get("verifier")
-    return verifier
-
-
-def published_version(run: Run) -> int | None:
-    """Return the published version's number, or None."""
-    number: int | None = (published_mark(run) or {}).get("version")
-    return number
-
-
-def published_mark(run: Run) -> dict[str, Any] | None:
-    """Return the published set's mark; None if missing or damaged."""
+def published_mark(run: Run) -> dict[str, Any]:
+    """Return the published set's mark; empty if missing or damaged."""
     try:
-        mark = read_mark(run.folder / "curated")
+        mark = read_mark(run.folder / "curated") or {}
     except StoreError:
-        return None
-    return mark if mark is not None and {"verifier", "files"} <= mark.keys() else None
+        return {}
+    return mark if {"verifier", "version", "files"} <= mark.keys() else {}
 
 
 def read_mark(folder: Path) -> dict[str, Any] | None:

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-from pydantic import TypeAdapter
 
 from curation.filters.statements.cleaning import without_layout
 from curation.publish import review
 from curation.publish.audit import AuditStratum
-from curation.publish.receipts import first_fault
-from curation.records import ConfigError, DropReason, StoreError
+from curation.publish.receipts import read_stored
+from curation.records import ConfigError, DropReason
 from curation.storage.locks import lock_folder
 from curation.storage.stages import read_table, write_parquet
 from curation.verify.math_judge import Judge
@@ -25,7 +24,6 @@ from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Results, Stage, StageResult, rows_of
 from flows.stages.decisions import deciding_shards
 from flows.stages.dedup import EXACT_DEDUP, NEAR_DEDUP
-from flows.stages.judging import open_judge
 from flows.stages.questions import final_verdicts
 from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES
@@ -45,7 +43,7 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     if (near := results.get(NEAR_DEDUP)) is not None:
         members = read_table(near.folder, "members")
         parts.append(review.near_conflicts(dropped(NEAR_DEDUP, DropReason.CONFLICTING_ANSWERS), members))
-    if (checked := results.get(REFERENCES)) is not None:
+    if results.get(REFERENCES) is not None:
         unproven = dropped(REFERENCES, DropReason.UNPROVEN_REWRITING)
         parts.append(review.unproven_rewritings(unproven.with_columns(rewritten=without_layout(unproven["answer"]))))
     shards = deciding_shards(run, results)
@@ -60,14 +58,7 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
         if table.height:
             is_named = pl.col("id").is_in(table["problem"].unique().implode())
             parts.append(as_disputes(read_table(results.problems.folder, "kept", where=is_named), table))
-    queue = review.dispute_queue(parts, verdicts_of_people(run))
-    if checked is None:
-        return queue
-    offered = review.offered_references(queue)
-    with open_judge(run) as judge:
-        checks = zip(offered, judge.check(offered), strict=True)
-        unreadable = {reference for reference, check in checks if not check.usable and check.failure is None}
-    return review.offer_readable(queue, unreadable)
+    return review.dispute_queue(parts, verdicts_of_people(run))
 
 
 def made_from(run: Run, results: Results) -> Mapping[str, str]:
@@ -161,11 +152,4 @@ def read_audit(folder: Path) -> Audit | None:
     Raises:
         StoreError: it is damaged.
     """
-    path = folder / AUDIT
-    try:
-        return TypeAdapter(Audit).validate_json(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        why = first_fault(error)
-        raise StoreError(f"{path} is damaged ({why}); remove it, and the rows are drawn again.") from error
+    return read_stored(folder / AUDIT, Audit, "the rows are drawn again")

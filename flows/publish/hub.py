@@ -5,21 +5,16 @@ Invariants: `plan_push` sends nothing; a push is one commit; tags never move.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from curation.publish.export_formats.writing import card_license
 from curation.records import GoldilocksError, SourceError
 from flows.publish.curated_set import published_folder, read_mark
 from flows.run.mirroring import MARK
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 
 class HubError(GoldilocksError):
@@ -64,7 +59,7 @@ def plan_push(place: Path, name: str) -> Push:
 
 
 def push(planned: Push, *, private: bool, endpoint: str | None = None, token: str | None = None) -> str:
-    """Push a set as one tagged commit, unless its tag exists; return the commit's URL.
+    """Push a set as one tagged commit; return the commit's URL.
 
     Args:
         private: for a new data set.
@@ -72,23 +67,21 @@ def push(planned: Push, *, private: bool, endpoint: str | None = None, token: st
         token: by default ``HF_TOKEN`` or that of `hf auth login`.
 
     Raises:
-        HubError: the hub fails or refuses, or has other files under this tag.
+        HubError: the hub fails or refuses, or has this tag.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
     api = HfApi(endpoint=endpoint, token=token)
-    with _told(planned.name):
+    with _as_hub_errors(planned.name):
         api.create_repo(planned.name, repo_type="dataset", private=private, exist_ok=True)
         tags = {ref.name: ref.target_commit for ref in api.list_repo_refs(planned.name, repo_type="dataset").tags}
         if planned.tag in tags:
-            if not _is_there(api, planned):
-                raise HubError(
-                    f"{planned.name} has {planned.tag} already, with other files; a version is never moved. "
-                    "`goldilocks diff` prints what differs."
-                )
-            return f"{api.endpoint}/datasets/{planned.name}/commit/{tags[planned.tag]}"
+            raise HubError(
+                f"{planned.name} has {planned.tag} already, in commit {tags[planned.tag]}; a version is never moved. "
+                "`goldilocks diff` prints what differs."
+            )
         done = api.upload_folder(
             repo_id=planned.name,
             repo_type="dataset",
@@ -100,43 +93,21 @@ def push(planned: Push, *, private: bool, endpoint: str | None = None, token: st
     return str(done.commit_url)
 
 
-def _is_there(api: HfApi, planned: Push) -> bool:
-    from huggingface_hub import RepoFile
-    from huggingface_hub.utils.sha import git_hash
-
-    tree = api.list_repo_tree(planned.name, repo_type="dataset", revision=planned.tag, recursive=True)
-    files = [one for one in tree if isinstance(one, RepoFile) and one.path != ".gitattributes"]
-    there = {one.path: one.blob_id if one.lfs is None else one.lfs.sha256 for one in files}
-    if there.keys() != {path for path, _ in planned.files}:
-        return False
-    contents = ((digest, (planned.folder / path).read_bytes()) for path, digest in there.items())
-    return all(digest in (git_hash(content), hashlib.sha256(content).hexdigest()) for digest, content in contents)
-
-
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def _as_hub_errors(name: str) -> Iterator[None]:
     """Raise the hub client's errors as `HubError`."""
-    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
-
     try:
         yield
-    except LocalTokenNotFoundError as error:
-        raise HubError(f"{name}: no user is logged in; set HF_TOKEN, or call `hf auth login`.") from error
-    except OfflineModeIsEnabled as error:
-        raise HubError(f"{name}: HF_HUB_OFFLINE is set; unset it to push.") from error
-    except HfHubHTTPError as error:
-        status = error.response.status_code
-        if status in (401, 403):
-            raise HubError(
-                f"{name}: the hub refuses ({status}); does HF_TOKEN belong to an owner who may write?"
-            ) from error
-        said = " ".join(str(error.server_message or error).split())
-        raise HubError(f"{name}: the hub answers {status}: {said:.200}") from error
     except GoldilocksError:
         raise
     except Exception as error:
-        if not isinstance(error, OSError | RuntimeError) and not type(error).__module__.startswith("httpx"):
-            raise  # a connection error is of whichever of httpx and httpx2 the client uses, an upload's a RuntimeError
+        of_client = type(error).__module__.startswith(("httpx", "huggingface_hub"))
+        if not of_client and not isinstance(error, OSError | RuntimeError):
+            raise  # an upload's error is a RuntimeError
+        words = " ".join(str(getattr(error, "server_message", None) or error).split())
+        response = getattr(error, "response", None)
+        status = f"answers {response.status_code}" if response is not None else "cannot be asked"
         raise HubError(
-            f"{name}: the hub cannot be reached ({error}); try again, a push that was cut off is none."
+            f"{name}: the hub {status}: {words:.200}; a push that was cut off is none, so try again, with an HF_TOKEN "
+            "(or `hf auth login`) of an owner who may write, and without HF_HUB_OFFLINE."
         ) from error

@@ -66,8 +66,7 @@ def make_public(run: Run, failing: Mapping[str, str]) -> Path:
 def _leave_out(aside: Path, failing: Mapping[str, str]) -> None:
     for table, path in _files(aside):
         if table != "dropped":
-            name = "problem" if table in BESIDE else "id"
-            write_parquet(path, pl.read_parquet(path, glob=False).filter(~pl.col(name).is_in([*failing])))
+            _write(table, path, _read(table, path).filter(~pl.col("id").is_in([*failing])))
     _leave_undisputed(aside, [*failing])
     named = "".join(f"\n- `{name}`: {why}" for name, why in failing.items())
     section = (
@@ -94,17 +93,16 @@ def _withhold(aside: Path, run: Run) -> None:
     texts = source_texts(sources, None if is_code else run.recipe.statements, given)
     notes, left_out = [WITHHELD.to_frame()], Counter[str]()
     for table, path in _files(aside):
-        rows = pl.read_parquet(path, glob=False)
-        if table in TABLES:
-            split = withhold_texts(table, rows, rows["id"].is_in(hidden), texts)
-        else:
-            own = rows.rename({"problem": "id"}).join(members, on="id", how="left", maintain_order="left")
+        rows = _read(table, path)
+        own, is_hidden = rows, rows["id"].is_in(hidden)
+        if table in BESIDE:
+            own = rows.join(members, on="id", how="left", maintain_order="left")
             is_made = pl.col("origin").is_in(MADE) if table == TESTS_TABLE else pl.lit(False)
-            is_given = own.select(given=pl.col("source").is_not_null() & ~is_made)["given"]
-            split = withhold_texts(table, own, is_given, texts)
-        write_parquet(path, split.rows.rename({} if table in TABLES else {"id": "problem"}).select(rows.columns))
-        notes.append(split.withheld)
-        left_out[table] += split.left_out
+            is_hidden = own.select(given=pl.col("source").is_not_null() & ~is_made)["given"]
+        left, noted = withhold_texts(table, own, is_hidden, texts)
+        _write(table, path, left.select(rows.columns))
+        notes.append(noted)
+        left_out[table] += rows.height - left.height
     _leave_undisputed(aside, hidden)
     write_parquet(aside / DIGESTS, pl.concat(notes))
     atomic_write(aside / RECIPE, recipe_text(run))
@@ -126,9 +124,8 @@ def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
     notes = pl.read_parquet(folder / DIGESTS)
     texts, absent = _texts_again(folder, home, places, notes), [WITHHELD.to_frame()]
     for table, path in _files(folder):
-        rows = pl.read_parquet(path, glob=False)
-        filled, missing = restore_texts(table, rows.rename({"problem": "id"} if table in BESIDE else {}), notes, texts)
-        write_parquet(path, filled.rename({"id": "problem"} if table in BESIDE else {}))
+        filled, missing = restore_texts(table, _read(table, path), notes, texts)
+        _write(table, path, filled)
         absent.append(missing)
     _write_card(folder, _card(folder))
     renew_contents(folder)
@@ -175,10 +172,8 @@ def sendable(place: Path, failing: Mapping[str, str]) -> Path:
 
 def _withheld_ids(curated: Path, licenses: tuple[str, ...]) -> list[str]:
     ids: set[str] = set()
-    for path in (path for table, path in _files(curated) if table in TABLES):
-        has = pl.read_parquet_schema(path)
-        names: list[str] = [name for name in ("id", "group", "license", "also_from") if name in has]
-        rows = pl.read_parquet(path, columns=names, glob=False)
+    for table in TABLES:
+        rows = _scan(curated, table).select("id", "group", "license", "^also_from$").collect()
         hidden = rows.filter(is_withheld(rows, licenses))
         ids |= {*hidden["id"], *hidden["group"].drop_nulls()}
     return sorted(ids)
@@ -192,6 +187,15 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _scan(folder: Path, table: str) -> pl.LazyFrame:
     return pl.scan_parquet([path for name, path in _files(folder) if name == table], glob=False)
+
+
+def _read(table: str, path: Path) -> pl.DataFrame:
+    """Return a table's file, with the problem as ``id``."""
+    return pl.read_parquet(path, glob=False).rename({"problem": "id"} if table in BESIDE else {})
+
+
+def _write(table: str, path: Path, rows: pl.DataFrame) -> None:
+    write_parquet(path, rows.rename({"id": "problem"} if table in BESIDE else {}))
 
 
 def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.DataFrame) -> pl.DataFrame:

@@ -8,13 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version as package_version
 from pathlib import Path
-from typing import Any
 
 import polars as pl
-from pydantic import TypeAdapter
 
 from curation.filters.statements.rules import MEASURED
 from curation.planting import VERSION as PLANTING
@@ -23,11 +21,10 @@ from curation.publish.audit import estimate_audit
 from curation.publish.cards.card import license_counts
 from curation.publish.export_formats.writing import card_license
 from curation.publish.receipts import Figure, Needs, Receipt, power_of_tests, share_figure
-from curation.records import SourceError
-from curation.storage.sorted_parts import digest_in_order, in_order, scan_table
+from curation.storage.sorted_parts import digest_in_order, scan_table
 from curation.storage.stages import atomic_write, file_digest, read_shard, read_table
 from flows.publish.disputes import AUDIT, read_audit
-from flows.publish.versions import Version, scan_decisions
+from flows.publish.versions import Version
 from flows.run.run_folder import Run, as_written, verdicts_of_people
 from flows.run.stage import TESTS_TABLE, Results
 from flows.stages.decisions import label_shards
@@ -36,7 +33,7 @@ from flows.stages.questions import final_verdicts
 from flows.stages.sources import SOURCES
 from flows.stages.tests import TESTS
 
-VERSION = "receipts@2"
+VERSION = "receipts@3"
 """Changed whenever the same run could give another receipt."""
 
 FOLDER, PLANTED, COUNTERFACTUAL = "receipt", "planted.json", "counterfactual.json"
@@ -130,34 +127,36 @@ def made_from(run: Run, results: Results) -> str:
 
 def planted_figures(run: Run, results: Results) -> list[Figure]:
     """Return figures on planted defects, unless recipe or rows have changed."""
-    about, figures = _kept(run.folder, PLANTED)
-    return figures if figures and about["made_from"] == planted_from(run, results) else []
+    kept = _kept(run.folder, PLANTED)
+    return kept.figures if kept.made_from == planted_from(run, results) else []
 
 
 def counterfactual_figures(run: Run, version: Version) -> list[Figure]:
     """Return the figures of an ablation; titles name an earlier version."""
-    about, figures = _kept(run.folder, COUNTERFACTUAL)
-    if not figures or about["decisions"] == version.digest:
-        return figures
-    return [replace(figure, title=f"{figure.title} (of version {about['version']})") for figure in figures]
+    kept = _kept(run.folder, COUNTERFACTUAL)
+    if kept.decisions == version.digest:
+        return kept.figures
+    return [replace(figure, title=f"{figure.title} (of version {kept.version})") for figure in kept.figures]
 
 
-def keep_figures(folder: Path, name: str, figures: Iterable[Figure], **about: object) -> None:
-    """Store separately measured figures with their inputs in a run's folder."""
-    table = {**about, "figures": [asdict(figure) for figure in figures]}
-    atomic_write(folder / FOLDER / name, json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+@dataclass(frozen=True, slots=True)
+class MeasuredFigures:
+    """Separately measured figures, and what they were measured on."""
+
+    figures: list[Figure]
+    made_from: str = ""
+    version: int = 0
+    decisions: str = ""
 
 
-def _kept(folder: Path, name: str) -> tuple[dict[str, Any], list[Figure]]:
+def keep_figures(folder: Path, name: str, measured: MeasuredFigures) -> None:
+    """Store figures in a run's folder."""
+    atomic_write(folder / FOLDER / name, json.dumps(asdict(measured), indent=1, ensure_ascii=False) + "\n")
+
+
+def _kept(folder: Path, name: str) -> MeasuredFigures:
     path = folder / FOLDER / name
-    try:
-        about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return about, TypeAdapter(list[Figure]).validate_python(about.pop("figures"))
-    except FileNotFoundError:
-        return {}, []
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        why = receipts.first_fault(error)
-        raise SourceError(f"{path} is damaged ({why}); remove it, and measure it again.") from error
+    return receipts.read_stored(path, MeasuredFigures, "measure it again") or MeasuredFigures([])
 
 
 def stored_digests(run: Run, results: Results, version: Version) -> dict[str, str]:
@@ -214,24 +213,14 @@ def _audited(run: Run, version: Version, results: Results) -> Figure | None:
     verdicts, exported = verdicts_of_people(run), results[EXPORT].folder
     judged = audit.wrong_labels(verdicts)
     answers = dict(read_table(exported, "kept", ["id", "answer"], pl.col("id").is_in(list(judged))).iter_rows())
-    came, left = 0, set[str]()
-    if audit.version != version.number:
-        before = scan_decisions(run.folder, audit.version).filter("published").select("problem")
-        for old, new in in_order(before, scan_table(exported, "kept").select(problem="id")):
-            came += new.join(old, on="problem", how="anti").height
-            left.update(old.join(new, on="problem", how="anti")["problem"])
-    title, mended, gone = f"Measured by an audit of version {audit.version}", set[str](), set[str]()
+    gone = judged.keys() - answers.keys()
+    mended = {name for name, wrong in judged.items() if wrong and answers.get(name) == verdicts[name].answer}
+    title = "Measured by an audit" + (f" of version {audit.version}" if audit.version != version.number else "")
     how = (
-        f"measured on version {audit.version} of the set, from which {len(left):,} problems left and to which "
-        f"{came:,} came that no audit has seen"
+        "rows drawn with known probabilities and judged by people, each verdict counting for the rows it stood for "
+        "(Horvitz and Thompson); what they found wrong and was corrected or taken out since no longer counts; no "
+        "problem that came to the set after its audited version was seen"
     )
-    if not came and left <= judged.keys():
-        title, gone = "Measured by an audit", judged.keys() - answers.keys()
-        mended = {name for name, wrong in judged.items() if wrong and answers.get(name) == verdicts[name].answer}
-        how = (
-            "rows drawn with known probabilities and judged by people, each verdict counting for the rows it stood for "
-            "(Horvitz and Thompson); what they found wrong and was corrected or taken out since no longer counts"
-        )
     estimate = estimate_audit(audit.strata, judged, mended, gone)
     if estimate is None:
         return None

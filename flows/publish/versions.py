@@ -36,8 +36,6 @@ from flows.stages.decisions import decisions_of as decisions_stage
 FOLDER = "versions"
 ABOUT, DECISIONS = "about.json", "decisions.parquet"
 CHANGELOG = "CHANGELOG.md"
-COLUMNS = [*versions.COMPARED, "published"]
-"""Columns by which versions are compared."""
 
 Origin = Literal["run", "refresh"]
 
@@ -252,7 +250,7 @@ def _shown_changes(old: pl.LazyFrame, new: pl.LazyFrame) -> tuple[dict[str, int]
     """Return the number of changes per class, and the first of each in `versions.changes`' order."""
     nothing = versions.KEPT.to_frame().with_columns(at=pl.lit(0, pl.UInt32))
     counts, shown = Counter[str](), list[pl.DataFrame]()
-    sides = (table.with_row_index("at").select("at", *COLUMNS) for table in (old, new))
+    sides = (table.with_row_index("at").select("at", *versions.COMPARED, "published") for table in (old, new))
     for before, after in chain([(nothing, nothing)], in_order(*sides)):
         changes = versions.changes(*map(_as_published, (before, after)))
         counts.update(versions.counts(changes))

@@ -22,7 +22,6 @@ import polars as pl
 from curation.prompts import SOLVE
 from curation.publish.export import CURATED
 from curation.publish.export_formats import FORMATS, export_set
-from curation.publish.export_formats.writing import failing_rows
 from curation.records import Outcome, problem_id
 from curation.response_formats import BOXED
 from curation.scoring.record import MARK
@@ -217,7 +216,7 @@ def planted_rows_found() -> Measured:
     """Plant bad rows in both demo sets, and prove the exported rows of every format; sound rows must stay."""
     import datasets
 
-    from curation.scoring.checking import check_rows
+    from curation.scoring.checking import failing_rows
     from flows import run_recipe
     from tests.curation.publish.test_export_formats import loaded
 
@@ -227,7 +226,7 @@ def planted_rows_found() -> Measured:
         for name in ("demo_math", "demo_code"):
             folder = run_recipe(ROOT / "flows" / "recipes" / f"{name}.toml", Path(scratch) / name)
             planted = _plant(folder)
-            failing = failing_rows(folder, check_rows)
+            failing = failing_rows(folder)
             for form in FORMATS:
                 export = export_set(folder, form, Path(scratch) / name / form, failing)
                 count += len(planted)

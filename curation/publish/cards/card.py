@@ -16,23 +16,11 @@ import polars as pl
 from curation.extras import has_extra
 from curation.licenses import UNKNOWN, conflict
 from curation.publish.cards.facts import CardFacts, regraded_stages, values_of
-from curation.publish.pages import (
-    data_files,
-    longest_run,
-    render_template,
-    wilson,
-    yaml_header,
-)
-from curation.publish.words import (
-    COLUMN_WORDS,
-    by_count,
-    language_names,
-    reason_words,
-)
-from curation.records import StoreError
+from curation.publish.pages import data_files, longest_run, render_template, wilson, yaml_header
+from curation.publish.words import COLUMN_WORDS, by_count, language_names, reason_words
 from curation.storage.sorted_parts import in_slices
 
-VERSION = "cards@11"
+VERSION = "cards@12"
 """Changed if the same facts could give another card."""
 
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
@@ -45,17 +33,7 @@ SHORT = 500
 
 
 def write_card(facts: CardFacts, folder: Path) -> Path:
-    """Write README.md and, with the extra `plots`, plots/.
-
-    Raises:
-        StoreError: a funnel row does not add up.
-    """
-    for row in facts.funnel:
-        if row.rows_in != row.kept + row.dropped:
-            raise StoreError(
-                f"card {facts.name}: stage {row.stage} read {row.rows_in} rows, but kept {row.kept} and "
-                f"dropped {row.dropped}; the stage's manifest is damaged, run the stage again."
-            )
+    """Write README.md and, with the extra `plots`, plots/."""
     if has_extra("plots"):
         from curation.publish.cards.plots import draw_funnel, draw_pass_rates
 
@@ -72,7 +50,7 @@ def render(facts: CardFacts) -> str:
     """Return the text of README.md."""
     height = int(facts.curated.select(pl.len()).collect().item())
     languages = facts.curated.group_by("lang").len().sort("len", "lang", descending=[True, False])
-    ends = wilson(1, facts.stages[-1].attempts) if facts.stages else ()
+    ends = wilson(1, facts.stages[-1].band.attempts) if facts.stages else ()
     return render_template(
         Path(__file__).with_name("card.md.jinja"),
         facts=facts,
@@ -89,7 +67,7 @@ def render(facts: CardFacts) -> str:
         examples=_examples(facts.curated),
         columns=facts.curated.collect_schema(),
         column_words=COLUMN_WORDS,
-        fence="`" * max(3, 1 + longest_run(facts.recipe_toml, "`")),
+        fence="`" * max(3, 1 + longest_run(facts.recipe_toml)),
         coarse=[f"{100 * end:.0f} %" for end in ends],
         has_plots=has_extra("plots"),
     )
@@ -151,24 +129,18 @@ def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequen
 
 def license_counts(*tables: pl.LazyFrame) -> dict[str, list[tuple[str, int, int, int]]]:
     """Count rows, changed rows and merged copies by source and licence."""
-    by = ["source", "license"]
-    counted = pl.concat([_license_counts(table) for table in tables]).group_by(by).agg(pl.all().sum())
-    counted = counted.sort("source", "problems", "merged", "license", descending=[False, True, True, False])
+    by, license = ["source", "license"], pl.col("license").fill_null(UNKNOWN)
+    is_changed = pl.any_horizontal(pl.col("raw_statement", "raw_answer").is_not_null())
+    parts = []
+    for table in tables:
+        own = table.select("source", license, problems=1, changed=is_changed.cast(pl.Int64), merged=0)
+        copies = table.select(pl.col("also_from").list.explode()).drop_nulls().unnest("also_from").cast(_COPY)
+        merged = copies.select("source", license, problems=0, changed=0, merged=1)
+        counted = pl.concat([own, merged], how="vertical_relaxed").group_by(by).agg(pl.all().sum())
+        parts.append(counted.collect(engine="streaming"))
+    total = pl.concat(parts).group_by(by).agg(pl.all().sum())
+    total = total.sort("source", "problems", "merged", "license", descending=[False, True, True, False])
     counts: dict[str, list[tuple[str, int, int, int]]] = {}
-    for source, license, problems, times, copied in counted.iter_rows():
-        counts.setdefault(source, []).append((license, problems, times, copied))
+    for source, *rest in total.iter_rows():
+        counts.setdefault(source, []).append(tuple(rest))
     return counts
-
-
-def _license_counts(curated: pl.LazyFrame) -> pl.DataFrame:
-    changed = pl.col("raw_statement").is_not_null() | pl.col("raw_answer").is_not_null()
-    by = ["source", "license"]
-    licensed = curated.with_columns(pl.col("license").fill_null(UNKNOWN))
-    own = licensed.group_by(by).agg(pl.len().alias("problems"), changed.sum().alias("changed"))
-    copies = curated.select(pl.col("also_from").list.explode()).drop_nulls().unnest("also_from").cast(_COPY)
-    copies = copies.with_columns(pl.col("license").fill_null(UNKNOWN))
-    merged = copies.group_by(by).agg(pl.len().alias("merged"))
-    table = own.join(merged, on=by, how="full", coalesce=True).with_columns(
-        pl.col("problems", "changed", "merged").fill_null(0)
-    )
-    return table.select(*by, "problems", "changed", "merged").collect(engine="streaming")

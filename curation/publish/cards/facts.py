@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
+from curation.config import Band
 from curation.records import DropReason
 
 
@@ -33,21 +35,19 @@ class StageFacts:
 
     title: str
     policy: str
-    min_correct: int
-    max_pass_rate: float
-    attempts: int
+    band: Band
     rates: pl.DataFrame
 
     @property
     def max_correct(self) -> int:
         """Return the band's max correct attempts."""
-        return int(self.max_pass_rate * self.attempts + 1e-9)
+        return int(self.band.max_pass_rate * self.band.attempts + 1e-9)
 
     @property
     def counts(self) -> list[int]:
         """Return how many problems were measured, never solved, always solved, and in the band."""
         judged, correct = pl.col("judged"), pl.col("correct")
-        is_between = (correct >= self.min_correct) & (correct <= (judged * self.max_pass_rate + 1e-9).floor())
+        is_between = (correct >= self.band.min_correct) & (correct <= (judged * self.band.max_pass_rate + 1e-9).floor())
         filters = (pl.lit(True), correct == 0, correct == judged, pl.coalesce("foreseen_inside", is_between))
         measured = self.rates.filter(judged > 0)
         return [int(measured.filter(where)["problems"].sum()) for where in filters]
@@ -60,26 +60,8 @@ class StageFacts:
         return total / int(of_set["problems"].sum()) if of_set.height else None
 
 
-@dataclass(frozen=True, slots=True)
-class StageComparison:
-    """What the second stage changed, in problems.
-
-    Args:
-        never_solved, rescued, dropped: those that stage 1 never solved, in the set, and why the others are not.
-        alone, both: those that stage 1 keeps, and those of them in the set.
-        lost: problems of the set that stage 1 alone would drop, by reason.
-    """
-
-    never_solved: int
-    rescued: int
-    dropped: Mapping[str, int]
-    alone: int
-    both: int
-    lost: Mapping[str, int]
-
-
-def compare_stages(shards: Iterable[tuple[pl.DataFrame, pl.DataFrame, pl.Series]]) -> StageComparison:
-    """Return what the last stage changed.
+def compare_stages(shards: Iterable[tuple[pl.DataFrame, pl.DataFrame, pl.Series]]) -> dict[str, Any]:
+    """Count what the last stage changed, in problems.
 
     Args:
         shards: the first and last stages' ``problem`` and ``reason`` of the same problems, and the set's ids.
@@ -87,20 +69,25 @@ def compare_stages(shards: Iterable[tuple[pl.DataFrame, pl.DataFrame, pl.Series]
     fates = Counter[tuple[bool, str | None, str | None]]()
     for first, last, published in shards:
         both = first.select("problem", "reason").join(last.select("problem", later="reason"), on="problem")
-        is_in_set = pl.col("problem").is_in(published.implode())
-        fates.update(both.select(is_in_set, "reason", "later").iter_rows())
-    numbers, dropped, lost = Counter[str](), Counter[str](), Counter[str]()
-    for (stands, reason, later), number in fates.items():
-        stage1 = "kept" if reason is None else "never" if reason == DropReason.NEVER_SOLVED.value else "other"
-        numbers[stage1] += number
-        numbers[f"{stage1} in set"] += number * stands
-        if stage1 == "never" and not stands:
-            dropped[later or DropReason.OVER_QUOTA.value] += number
-        if reason is not None and stands:
+        fates.update(both.select(pl.col("problem").is_in(published.implode()), "reason", "later").iter_rows())
+    never, alone, dropped, lost = (Counter[Any]() for _ in range(4))
+    for (is_in_set, reason, later), number in fates.items():
+        if reason is None:
+            alone[is_in_set] += number
+        elif is_in_set:
             lost[reason] += number
-    return StageComparison(
-        numbers["never"], numbers["never in set"], dropped, numbers["kept"], numbers["kept in set"], lost
-    )
+        if reason == DropReason.NEVER_SOLVED.value:
+            never[is_in_set] += number
+            if not is_in_set:
+                dropped[later or DropReason.OVER_QUOTA.value] += number
+    return {
+        "never_solved": never.total(),
+        "rescued": never[True],  # of these in the set
+        "dropped": dropped,  # why the others are not
+        "alone": alone.total(),  # those that stage 1 keeps
+        "both": alone[True],  # of these in the set
+        "lost": lost,  # problems of the set that stage 1 alone drops, by reason
+    }
 
 
 RATES = pl.Schema(
@@ -145,7 +132,7 @@ class CardFacts:
     suspicion: str = "most attempts agree on one answer that is not the reference"
     set_version: int | None = None
     changed: Mapping[str, int] = field(default_factory=dict)
-    compared: StageComparison | None = None
+    compared: Mapping[str, Any] | None = None
 
 
 def count_rates(shards: Iterable[tuple[pl.DataFrame, pl.Series]]) -> pl.DataFrame:

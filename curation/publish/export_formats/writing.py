@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -55,18 +55,11 @@ class ExportResult:
     failed: Mapping[str, str] = field(default_factory=dict)
 
 
-RowCheck = Callable[[Sequence[ExportedProblem]], Sequence[str | None]]
-"""Proves problems; returns each problem's failure or None (`curation.scoring.checking`)."""
-
-CHECKED_AT_ONCE = 200
-"""Problems that are proved together."""
-
-
 def export_set(curated: Path, form: str, out: Path, failing: Mapping[str, str] = MappingProxyType({})) -> ExportResult:
     """Write a curated set for another trainer, with a README: ``out/train.parquet``, ``train.jsonl`` or a folder.
 
     Args:
-        failing: problems to leave out, by id, and why (`failing_rows`).
+        failing: problems to leave out, by id, and why (`curation.scoring.checking`).
 
     Raises:
         SourceError: unknown format, no set, or a problem that the format cannot carry.
@@ -83,7 +76,7 @@ def export_set(curated: Path, form: str, out: Path, failing: Mapping[str, str] =
     domains = Counter[str]()
 
     def carried() -> Iterator[ExportedProblem]:
-        for problem in _problems(curated):
+        for problem in exported_problems(curated):
             domains[problem.row["domain"]] += 1
             name = str(problem.row["id"])
             if problem.program is not None and problem.program.refused is not None:
@@ -117,27 +110,13 @@ def require_format(form: str) -> None:
         raise SourceError(f"format {form!r} is not known; known are {', '.join(FORMATS)}.")
 
 
-def failing_rows(curated: Path, check: RowCheck) -> dict[str, str]:
-    """Return why problems fail their proof, by id; programs that no format carries are skipped.
-
-    Raises:
-        SourceError: as `export_set`.
-    """
-    failing: dict[str, str] = {}
-    judged = (one for one in _problems(curated) if one.program is None or one.program.refused is None)
-    while held := list(islice(judged, CHECKED_AT_ONCE)):
-        failed = zip(held, check(held), strict=True)
-        failing |= {str(problem.row["id"]): why for problem, why in failed if why is not None}
-    return failing
-
-
 def set_records(curated: Path) -> dict[str, str]:
     """Return each problem's record by id.
 
     Raises:
         SourceError: there is no set, or a problem cannot be judged.
     """
-    return {str(problem.row["id"]): problem.record for problem in _problems(curated)}
+    return {str(problem.row["id"]): problem.record for problem in exported_problems(curated)}
 
 
 def card_license(curated: Path) -> str:
@@ -158,11 +137,11 @@ def card_license(curated: Path) -> str:
 def _no_damage(curated: Path) -> Iterator[None]:
     try:
         yield
-    except (pl.exceptions.ColumnNotFoundError, pl.exceptions.SchemaError, pl.exceptions.ComputeError) as error:
+    except (pl.exceptions.PolarsError, ValueError) as error:
         raise SourceError(f"{curated}/data: no table of a curated set ({error}); publish the set again.") from error
 
 
-def _problems(curated: Path) -> Iterator[ExportedProblem]:
+def exported_problems(curated: Path) -> Iterator[ExportedProblem]:
     """Yield a set's problems; all programs' tests are in memory."""
     files = sorted((curated / "data").glob("*.parquet"))
     if not files:
@@ -173,6 +152,10 @@ def _problems(curated: Path) -> Iterator[ExportedProblem]:
         empty = table.filter(pl.col("statement").is_null()).select("number", "id").head(1).collect()
         code = table.filter(pl.col("domain") == Domain.CODE).select("id", "group", "meta").collect()
         height = table.select(pl.len()).collect().item()
+        languages = {
+            name: (group or name, CodeLang(str(json.loads(meta or "{}").get(FENCE, "python"))))
+            for name, group, meta in code.iter_rows()
+        }
     for number, name in empty.iter_rows():
         raise SourceError(
             f"{curated}, row {number}, problem {name}: has no statement; withheld texts are put back by `goldilocks "
@@ -180,20 +163,10 @@ def _problems(curated: Path) -> Iterator[ExportedProblem]:
         )
     if not height:
         raise SourceError(f"{curated}: the set holds no problems; there is nothing to export.")
-    programs, asked = set_problems(curated, _languages(code, curated)), read_asked(curated)
+    programs, asked = set_problems(curated, languages), read_asked(curated)
     with _no_damage(curated):
         for rows in in_slices(table):
             yield from (_problem(row, programs, curated, asked) for row in rows.iter_rows(named=True))
-
-
-def _languages(code: pl.DataFrame, curated: Path) -> dict[str, tuple[str, CodeLang]]:
-    languages = {}
-    for name, group, meta in code.iter_rows():
-        try:
-            languages[name] = group or name, CodeLang(str(json.loads(meta or "{}").get(FENCE, "python")))
-        except ValueError as error:
-            raise SourceError(f"{curated}: problem {name} asks for {error}; leave it out.") from error
-    return languages
 
 
 def _problem(row: Row, programs: Mapping[str, CodeProblem], curated: Path, asked: Asked) -> ExportedProblem:

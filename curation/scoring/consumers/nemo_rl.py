@@ -12,8 +12,7 @@ from nemo_rl.distributed.virtual_cluster import PY_EXECUTABLES
 from nemo_rl.environments.interfaces import EnvironmentInterface, EnvironmentReturn
 from nemo_rl.environments.utils import ENV_REGISTRY, register_env
 
-from curation.scoring.scorer import ScoringSettings, shared_scorer
-from curation.scoring.trainers import without_end
+from curation.scoring.trainers import scores_of, without_end
 
 NAME = "goldilocks"
 """In ``data.default.env_name`` and ``env``."""
@@ -24,9 +23,7 @@ class GoldilocksEnvironment(EnvironmentInterface):
     """Judges final responses; settings are in ``env.goldilocks``."""
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
-        known = ScoringSettings.__dataclass_fields__
-        given = {name: value for name, value in (settings or {}).items() if name in known}
-        self._scorer = shared_scorer(ScoringSettings(**given))
+        self._settings = settings or {}
 
     def step(
         self, message_log_batch: Sequence[Sequence[Mapping[str, Any]]], metadata: Sequence[Mapping[str, Any]]
@@ -34,7 +31,8 @@ class GoldilocksEnvironment(EnvironmentInterface):
         """Return a batch's rewards; every conversation ends."""
         texts = ["".join(str(m["content"]) for m in log if m["role"] == "assistant") for log in message_log_batch]
         records = [entry["ground_truth"] for entry in metadata]
-        scores = self._scorer.score([(record, without_end(text)) for record, text in zip(records, texts, strict=True)])
+        pairs = [(record, without_end(text)) for record, text in zip(records, texts, strict=True)]
+        scores = scores_of(pairs, self._settings)
         told = [f"Environment: {score.outcome}" for score in scores]
         return EnvironmentReturn(
             observations=[{"role": "environment", "content": text} for text in told],

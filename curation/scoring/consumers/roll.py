@@ -11,8 +11,7 @@ from roll.distributed.scheduler.decorator import Dispatch, register
 from roll.distributed.scheduler.protocol import DataProto
 from roll.models.model_providers import default_tokenizer_provider
 
-from curation.scoring.scorer import ScoringSettings, shared_scorer
-from curation.scoring.trainers import without_end
+from curation.scoring.trainers import scores_of, without_end
 
 
 class GoldilocksRewardWorker(Worker):
@@ -46,4 +45,4 @@ def rewards_of(tokenizer: Any, responses: Any, records: Any) -> list[float]:
     """Return the rewards of responses (token ids [B, T])."""
     texts = tokenizer.batch_decode(responses, skip_special_tokens=False)
     pairs = [(str(record), without_end(text)) for record, text in zip(records, texts, strict=True)]
-    return [score.reward or 0.0 for score in shared_scorer(ScoringSettings()).score(pairs)]
+    return [score.reward or 0.0 for score in scores_of(pairs, {})]

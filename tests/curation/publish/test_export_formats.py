@@ -84,32 +84,16 @@ def mixed(tmp_path: Path) -> Path:
     return curated(tmp_path / "curated", MATH, OTHER, PROGRAM)
 
 
-def test_verl(mixed: Path, tmp_path: Path) -> None:
-    math, _, code = loaded(export_set(mixed, "verl", tmp_path / "out"))
-    assert math["prompt"] == chat(MATH)
-    assert (math["data_source"], math["ability"]) == ("goldilocks", "math")
+def test_each_trainers_own_columns(mixed: Path, tmp_path: Path) -> None:
+    tests = {"inputs": ["1\n", "é\n"], "outputs": ["1\n", "é\n"]}
+    math, _, code = loaded(export_set(mixed, "verl", tmp_path / "verl"))
+    assert (math["prompt"], math["data_source"], math["ability"]) == (chat(MATH), "goldilocks", "math")
     assert math["reward_model"] == {"style": "rule", "ground_truth": "\\frac{2}{2}"}
-    assert math["extra_info"]["split"] == "train"
-    assert (math["extra_info"]["index"], math["extra_info"]["id"], math["extra_info"]["pass_rate"]) == (0, "m1", 0.25)
-    assert (code["data_source"], code["ability"]) == ("goldilocks", "code")
-    truth = json.loads(code["reward_model"]["ground_truth"])
-    assert truth == {"inputs": ["1\n", "é\n"], "outputs": ["1\n", "é\n"]}
-
-
-@pytest.mark.slow
-def test_trl_and_its_accuracy_reward(mixed: Path, tmp_path: Path) -> None:
-    from math_verify import parse, verify
-
-    math, _, code = loaded(export_set(mixed, "trl", tmp_path / "out"))
-    assert math["prompt"] == chat(MATH)
-    assert verify(parse(math["solution"]), parse("so it is \\boxed{1}"))
-    assert not verify(parse(math["solution"]), parse("so it is \\boxed{2}"))
-    assert (code["solution"], math["tests"]) == (None, None)
-    assert json.loads(code["tests"])["inputs"] == ["1\n", "é\n"]
-
-
-def test_open_r1(mixed: Path, tmp_path: Path) -> None:
-    math, _, code = loaded(export_set(mixed, "open-r1", tmp_path / "out"))
+    assert (math["extra_info"]["split"], math["extra_info"]["index"]) == ("train", 0)
+    assert json.loads(code["reward_model"]["ground_truth"]) == tests
+    math, _, code = loaded(export_set(mixed, "trl", tmp_path / "trl"))
+    assert (code["solution"], math["tests"], json.loads(code["tests"])) == (None, None, tests)
+    math, _, code = loaded(export_set(mixed, "open-r1", tmp_path / "open-r1"))
     assert (math["problem"], math["prompt"]) == (MATH["statement"], chat(MATH))
     assert (math["solution"], code["solution"]) == ("\\boxed{\\frac{2}{2}}", None)
 
@@ -181,20 +165,15 @@ def test_what_a_format_cannot_carry_is_refused(row: dict[str, Any], form: str, m
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("form", ["open-r1", "slime"])
-def test_a_set_with_every_kind_of_problem(form: str, tmp_path: Path) -> None:
-    curated = write_set(tmp_path / "curated")
-    exported = export_set(curated, form, tmp_path / "out")
-    assert (dict(exported.left_out), exported.rows, len(loaded(exported))) == ({}, 13, 13)
+def test_where_the_scorer_is_yours_the_row_tells_all(tmp_path: Path) -> None:
+    import datasets
 
-
-@pytest.mark.parametrize("form", ["trl", "areal"])
-def test_where_the_scorer_is_yours_the_row_tells_all(form: str, tmp_path: Path) -> None:
     curated = write_set(tmp_path / "curated")
     known = {name: one for name, one in read_problems(PROBLEMS).items() if one.lang is not None}
-    for row in loaded(export_set(curated, form, tmp_path / "out")):
+    for row in loaded(export_set(curated, "areal", tmp_path / "out")):
         held, judging = json.loads(row["tests"]), json.loads(row["judging"])
         pairs = zip(held["inputs"], held["outputs"], strict=True)
         tests, name = [{"input": given, "output": wanted} for given, wanted in pairs], row["id"]
         found = problem_of_row({"id": name, "tests": tests, **judging}, "here")
         assert found == known[name]
+    assert datasets.load_from_disk(str(tmp_path / "out"))["train"].num_rows == len(known)  # the folder as a whole

@@ -62,8 +62,8 @@ def test_differences_are_sentences() -> None:
     assert differing_figures(RECEIPT, other, {"planted.proof", "worth.x", "worth.y"}) == [
         "planted.proof: the receipt states 0.900 (0.596 to 0.982) of 10 [proof 8, unusable 1, stayed 1], "
         "0.900 (0.596 to 0.982) of 11 [proof 8, unusable 1, stayed 1] comes out.",
-        "worth.x: not measured is stated, and does not come out.",
-        "worth.y: not measured comes out, and is not in the receipt.",
+        "worth.x: the receipt states not measured, nothing comes out.",
+        "worth.y: the receipt states nothing, not measured comes out.",
     ]
     reworded = replace(RECEIPT, figures=(ABSENT, replace(PROOFS, how="seen")))
     assert differing_figures(RECEIPT, reworded, {"planted.proof"}) == [

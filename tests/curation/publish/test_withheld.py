@@ -51,31 +51,27 @@ def test_a_text_is_withheld_by_its_own_licence_and_by_that_of_a_copy() -> None:
 
 def test_a_cleaned_text_comes_back_and_a_changed_source_is_named() -> None:
     table = rows({"statement": TEXT, "raw_statement": SOURCE["statement"]}, KEPT)
-    split = withhold_texts("data", table, is_withheld(table, ["unknown"]), texts())
-    assert split.left_out == 0
-    assert split.rows["statement"].to_list() == [None, SOURCE["statement"]]
-    assert "positive" not in split.withheld.write_ndjson()
-    filled, missing = restore_texts("data", split.rows, split.withheld, texts())
+    left, noted = withhold_texts("data", table, is_withheld(table, ["unknown"]), texts())
+    assert left["statement"].to_list() == [None, SOURCE["statement"]]
+    assert "positive" not in noted.write_ndjson()
+    filled, missing = restore_texts("data", left, noted, texts())
     assert missing.is_empty()
     assert filled.equals(table)
-    filled, missing = restore_texts("data", split.rows, split.withheld, texts({"answer": "27 apples"}))
+    filled, missing = restore_texts("data", left, noted, texts({"answer": "27 apples"}))
     assert missing["column"].to_list() == ["answer"]
     assert filled["answer"].to_list() == [None, "28 apples"]
-    filled, missing = restore_texts("data", split.rows, split.withheld, texts({"row": 9}))
-    assert missing.height == split.withheld.height
-    assert filled.equals(split.rows)
 
 
 def test_a_row_whose_statement_or_answer_is_not_its_sources_leaves_and_is_counted() -> None:
     for changed in ({"statement": "Combien font deux et deux ?"}, {"answer": "28"}):
         table = rows(changed, KEPT)
-        split = withhold_texts("data", table, is_withheld(table, ["unknown"]), texts())
-        assert (split.left_out, split.rows["id"].to_list()) == (1, ["q"]), changed
-        assert split.withheld.is_empty()
+        left, noted = withhold_texts("data", table, is_withheld(table, ["unknown"]), texts())
+        assert left["id"].to_list() == ["q"], changed
+        assert noted.is_empty()
     lost = rows({"solution": "in our words"})  # a row is of use without it
-    split = withhold_texts("data", lost, is_withheld(lost, ["unknown"]), texts())
-    assert (split.left_out, "solution" in split.withheld["column"]) == (0, False)
-    assert split.rows["solution"].to_list() == [None]
+    left, noted = withhold_texts("data", lost, is_withheld(lost, ["unknown"]), texts())
+    assert "solution" not in noted["column"]
+    assert left["solution"].to_list() == [None]
 
 
 PROGRAM = {"source": "s", "row": 3, "id": "orig", "group": "orig", "statement": "Add two numbers.", "meta": None}
@@ -99,20 +95,19 @@ def test_given_tests_leave_and_come_back_and_what_is_ours_stays() -> None:
         ("4 4\n", "8\n", "private"),  # nowhere in the source
     )
     own = published.rename({"problem": "id"}).with_columns(source=pl.lit("s"), row=pl.lit(3, pl.Int64))
-    split = withhold_texts("tests", own, own["origin"] != "mutation", program_texts(tests=given))
-    assert split.rows.select("index", "input", "output").rows() == [
+    left, noted = withhold_texts("tests", own, own["origin"] != "mutation", program_texts(tests=given))
+    assert left.select("index", "input", "output").rows() == [
         (0, None, None),
         (1, None, "10\n"),
         (2, "9 9\n", "18\n"),
     ]
-    assert split.left_out == 2
-    assert "1 2" not in split.withheld.write_ndjson()
-    public = split.rows.drop("source", "row")
-    restored, missing = restore_texts("tests", public, split.withheld, program_texts(tests=given))
+    assert "1 2" not in noted.write_ndjson()
+    public = left.drop("source", "row")
+    restored, missing = restore_texts("tests", public, noted, program_texts(tests=given))
     assert missing.is_empty()
     assert restored.equals(own.drop("source", "row").head(3))
     changed = given.with_columns(pl.col("input").str.replace("5 5", "5 6"))
-    restored, missing = restore_texts("tests", public, split.withheld, program_texts(tests=changed))
+    restored, missing = restore_texts("tests", public, noted, program_texts(tests=changed))
     assert missing.select("index", "column").rows() == [(1, "input")]
 
 
@@ -122,9 +117,9 @@ def test_a_checker_of_the_source_leaves_and_one_that_is_ours_stays() -> None:
     line = {**empty, "problem": "py", "checker": "int main() {}", "validator": "made here", "time_limit_s": 2.0}
     judging = pl.DataFrame([line], schema=JUDGING).rename({"problem": "id"})
     own = judging.with_columns(source=pl.lit("s"), row=pl.lit(3, pl.Int64))
-    split = withhold_texts("judging", own, pl.Series([True]), program_texts(judging=given))
-    assert split.rows.select("checker", "validator").rows() == [(None, "made here")]
-    restored, missing = restore_texts("judging", split.rows, split.withheld, program_texts(judging=given))
+    left, noted = withhold_texts("judging", own, pl.Series([True]), program_texts(judging=given))
+    assert left.select("checker", "validator").rows() == [(None, "made here")]
+    restored, missing = restore_texts("judging", left, noted, program_texts(judging=given))
     assert missing.is_empty()
     assert restored.equals(own)
 
@@ -133,6 +128,6 @@ def test_a_variants_statement_and_its_meta_are_its_originals() -> None:
     meta = json.dumps({"language": "python", "solved_in_it": True})
     asked = f"{PROGRAM['statement']}\n\nWrite the program in Python 3."
     row = rows({**PROGRAM, "id": "py", "statement": asked, "meta": meta, "answer": None, "solution": None})
-    split = withhold_texts("data", row, pl.Series([True]), program_texts())
-    assert split.rows.select("statement", "meta").rows() == [(None, None)]
-    assert restore_texts("data", split.rows, split.withheld, program_texts())[0].equals(row)
+    left, noted = withhold_texts("data", row, pl.Series([True]), program_texts())
+    assert left.select("statement", "meta").rows() == [(None, None)]
+    assert restore_texts("data", left, noted, program_texts())[0].equals(row)

@@ -19,34 +19,17 @@ from curation.scoring.record import read_record, record_of
 from curation.scoring.trainers import art_reward, trl_reward, verifiers_reward
 from tests.places import ROOT
 
-WORKERS = {"workers": 2}
-
 
 def math_record(answer: str = "42", **others: str) -> dict[str, Any]:
     told = {"goldilocks": 1, "id": "m", "domain": "math", "lang": "en", "statement": "What is 6 times 7?"}
     return {**told, "answer": answer, **others}
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        {"content": "<think>41? \\boxed{41}</think>so \\boxed{42}"},
-        {"content": "so \\boxed{42}", "reasoning_content": "41? \\boxed{41}"},
-        {"content": [{"type": "text", "text": "so \\boxed{42}"}], "reasoning": "41? \\boxed{41}"},
-        {
-            "content": [
-                {"type": "thinking", "thinking": [{"type": "text", "text": "41? \\boxed{41}"}]},
-                {"type": "text", "text": "so \\boxed{42}"},
-            ]
-        },
-    ],
-)
-def test_every_form_of_a_message_has_the_same_verdict(message: dict[str, Any]) -> None:
-    chat = [{"role": "assistant", **message}]
+def test_a_message_with_thoughts_has_the_same_verdict_everywhere() -> None:
+    chat = [{"role": "assistant", "content": "so \\boxed{42}", "reasoning_content": "41? \\boxed{41}"}]
     for answer, worth in (("42", 1.0), ("41", 0.0)):
-        record = json.dumps(math_record(answer))
-        assert trl_reward([chat], goldilocks=[record], workers=1) == [worth]
-        info = {"goldilocks": record}
+        info = {"goldilocks": json.dumps(math_record(answer))}
+        assert trl_reward([chat], goldilocks=[info["goldilocks"]], workers=1) == [worth]
         assert asyncio.run(verifiers_reward(chat, info)) == worth
         trajectory = SimpleNamespace(messages=lambda: chat, metadata={}, metrics={})
         assert asyncio.run(art_reward(info, trajectory)) == worth
@@ -81,18 +64,9 @@ def test_an_opened_choice_may_be_answered_by_its_letter() -> None:
     assert "letter" not in json.loads(record_of({**row, "raw_answer": "42"}, None))
 
 
-@pytest.mark.parametrize(
-    ("record", "words"),
-    [
-        ("no JSON", "is no record of Goldilocks"),
-        ({"answer": "42"}, "is no record of Goldilocks"),
-        (math_record(goldilocks=9), "a record of version 9 of Goldilocks, and this one reads 1"),  # type: ignore[arg-type]
-        ({**math_record(), "answer": None}, "answer is None"),
-    ],
-)
-def test_what_is_no_record_is_refused(record: Any, words: str) -> None:
-    with pytest.raises(SourceError, match=words):
-        read_record(record)
+def test_a_record_of_another_version_is_refused() -> None:
+    with pytest.raises(SourceError, match="a record of version 9 of Goldilocks, and this one reads 1"):
+        read_record({**math_record(), "goldilocks": 9})
 
 
 JUDGE_ALONE = """

@@ -59,17 +59,9 @@ def test_a_push_is_one_commit_of_all_files_with_the_versions_tag(hub: HubDouble,
     assert (there.commits[-1], len(there.commits), there.tags) == (contents(curated), 2, {"v1": 1})
     assert there.messages[-1] == "Version 1, curated by Goldilocks"
 
-    status, again = publish(tiny_copy.folder, "--push")  # as after a kill between tag and end
-    assert (status, len(there.commits)) == (0, 2)
-    assert "".join(again.split())[-40:] == "".join(said.split())[-40:]
-
-    for name in ("README.md", "data/train-00000-of-00001.parquet"):
-        kept = there.commits[-1][name]
-        there.commits[-1][name] = kept[:-1] + b"?"
-        status, said = publish(tiny_copy.folder, "--push")
-        assert (status, len(there.commits)) == (1, 2)
-        assert "me/tiny has v1 already, with other files; a version is never moved" in " ".join(said.split())
-        there.commits[-1][name] = kept
+    status, said = publish(tiny_copy.folder, "--push")
+    assert (status, len(there.commits)) == (1, 2)
+    assert "me/tiny has v1 already" in said
 
     tiny_copy.answer_all()
     assert tiny_copy.run().status == 0
@@ -116,7 +108,8 @@ def test_what_the_hub_says_against_it_is_one_sentence(
     monkeypatch.setenv("HF_TOKEN", "another")
     status, said = publish(tiny_run.folder, "--push")
     assert status == 1
-    assert "the hub refuses (401)" in said
+    assert "me/tiny: the hub answers 401: " in " ".join(said.split())
+    assert "an HF_TOKEN" in said
     for place, name, words in [(tmp_path, "me/x", "no published set"), (tiny_run.folder, "tiny", "write OWNER/NAME")]:
         ended = goldilocks("publish", place, "--to", name)
         assert ended.status == 1

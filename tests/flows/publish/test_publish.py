@@ -14,10 +14,8 @@ import yaml
 
 from curation.publish.cards.card import rows_digest
 from curation.publish.export import CURATED
-from curation.publish.pages import render_template
 from curation.records import DROPPED
-from flows.publish import code_publish, curated_set
-from flows.publish.card_facts import precision_sentence
+from flows.publish import curated_set
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import new_run
 from tests.benchmarks.bench_crash import write_recipe
@@ -112,21 +110,3 @@ def test_a_grader_in_the_run_folder_leaves_no_trace_of_it_in_the_card(tmp_path: 
     again = parse_recipe(tomllib.loads(curated_set.recipe_text(one)), "the card")  # with one grader, and no stage 2
     assert again.grader is not None
     assert again.grader.recipe == "…/train_demo_grader.toml"
-
-
-def test_the_card_names_every_rule_with_its_rows_unless_it_is_switched_off() -> None:
-    assert "proof 1.00 (0.99 to 1.00) on 531" in precision_sentence()
-    assert "yes_no 1.00" in precision_sentence()
-    assert "yes_no" not in precision_sentence(("yes_no",))
-
-
-def test_the_card_of_a_code_set_counts_what_vouches_for_inputs() -> None:
-    counts = {"vouched_package": 0, "vouched_model": 1, "vouched_none": 2, "made_unvouched": 7, "validators_aside": 3}
-    others = "tests_discarded refused_given tests_corrected power_tried power_made power_refused power_wrong".split()
-    template = Path(code_publish.__file__).with_name("tests.md.jinja")
-    about = {"given": 9, "in_set": 8, "runs": 7, "languages": [("cpp", 2), ("python", 1)]}
-    text = render_template(template, notes=dict.fromkeys(others, 0) | counts, min_votes=3, **about)
-    assert "for 1 problem (0 by the package's own, 1 by one that" in text
-    assert "For 2 problems there is none: a model's programs wrote the inputs of their 7 generated tests" in text
-    assert "Validators of 3 problems were not believed." in text
-    assert "Asked for in cpp: 2, python: 1." in text

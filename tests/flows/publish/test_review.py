@@ -9,7 +9,7 @@ import pytest
 
 from curation.publish.review import DISPUTE
 from curation.records import problem_id
-from tests.flows.conftest import TINY, TINY_RECIPE, Tiny, goldilocks, published, refusal, write_jsonl
+from tests.flows.conftest import TINY, Tiny, goldilocks, published, refusal
 
 
 def name_of(key: str) -> str:
@@ -90,35 +90,3 @@ def test_a_verdict_that_cannot_be_meant_is_refused(tiny_copy: Tiny) -> None:
     ):
         assert why in refusal("review", tiny_copy.folder, *arguments)
     assert not (tiny_copy.folder / "review.jsonl").exists()
-
-
-BENCHMARKED = (
-    TINY_RECIPE
-    + """
-[[decontamination.against]]
-name = "exam"
-kind = "jsonl"
-path = "exam.jsonl"
-columns = { statement = "task" }
-license = "CC0-1.0"
-"""
-)
-
-
-@pytest.mark.slow
-def test_overlap_with_a_benchmark_is_dropped_with_its_row(tiny_copy: Tiny) -> None:
-    inputs = tiny_copy.recipe.parent
-    tiny_copy.recipe.write_text(BENCHMARKED)
-    tasks = ("What is the tallest tree?", "what is the SUM of $5$ and 6 ?")
-    write_jsonl(inputs / "exam.jsonl", [{"task": task} for task in tasks])
-    dry = goldilocks("run", tiny_copy.recipe, "--out", tiny_copy.folder, "--dry").out
-    assert "benchmark exam: jsonl exam.jsonl, licence CC0-1.0" in dry
-    assert tiny_copy.run().status == 0
-    dropped = tiny_copy.table("dropped").filter(pl.col("stage") == "decontamination")
-    ((name, evidence),) = dropped.select("id", "evidence").iter_rows()
-    assert name == name_of("easy")
-    assert evidence == "ngram 1.0 with row 1 of exam; words 1.0 with row 1 of exam"
-    assert "Decontamination: dropped row 2 of school, contaminated" in goldilocks("explain", tiny_copy.folder, name).out
-    card = (tiny_copy.folder / "curated" / "README.md").read_text()
-    assert "| exam | CC0-1.0 | 1 | 1 | 1 | 0 |" in card
-    assert tiny_copy.table("data").height + tiny_copy.table("dropped").height == len(TINY)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,11 @@ import polars as pl
 import pytest
 import yaml
 
+from curation.config import Band
 from curation.publish.cards.card import render, write_card
 from curation.publish.cards.facts import CardFacts, FunnelRow, StageFacts, compare_stages, count_rates
 from curation.publish.export import CURATED
-from curation.records import PASS_RATE, StoreError
+from curation.records import PASS_RATE
 
 STATEMENTS = (
     ("What is 12 + 30?", "42", "en"),
@@ -69,7 +69,10 @@ def facts(stages: int, kept: int = 4) -> CardFacts:
     counts = ([0, 5, 0, 12, 16, 0, 3, 0], [3, 9, 2, 14, 16, 0, 15, 16])[:stages]
     rates = [measured(corrects, 16, "") for corrects in counts]
     curated = with_rates(problems(kept), rates[-1]) if rates else problems(kept)
-    named = [("Difficulty, Stage 1", "weak@1", 1, 0.75, 16), ("Difficulty, Stage 2", "strong@7f3", 1, 0.875, 16)]
+    named = [
+        ("Difficulty, Stage 1", "weak@1", Band()),
+        ("Difficulty, Stage 2", "strong@7f3", Band(max_pass_rate=0.875)),
+    ]
     return CardFacts(
         name="small-set",
         pretty_name="A Small Set",
@@ -120,9 +123,10 @@ def test_stages_are_compared_problem_by_problem_and_in_parts_as_in_whole() -> No
     parts = [(first[at : at + 3], last[at : at + 3]) for at in (6, 0, 3)]
     summed = compare_stages((*part, published) for part in parts)
     assert summed == compare_stages([(first, last, published)])
-    assert (summed.never_solved, summed.rescued, summed.alone, summed.both) == (4, 1, 2, 1)
-    assert dict(summed.dropped) == {never: 1, wrong: 1, "over_quota": 1}  # g is over the size asked for
-    assert dict(summed.lost) == {never: 1, wrong: 1}
+    assert summed == {
+        **{"never_solved": 4, "rescued": 1, "alone": 2, "both": 1, "lost": {never: 1, wrong: 1}},
+        "dropped": {never: 1, wrong: 1, "over_quota": 1},  # g is over the size asked for
+    }
     rates, published = measured([0, 3, 3, 3, 16, 3], 16, "m@1"), problems(3)["id"]
     rates = rates.with_columns(foreseen_inside=pl.lit(None, pl.Boolean))
     whole = count_rates([(rates, published)])
@@ -133,13 +137,6 @@ def test_stages_are_compared_problem_by_problem_and_in_parts_as_in_whole() -> No
         (True, 16, 3, 0.1875, None, 2),
     ]
     assert count_rates((rates[at : at + 2], published) for at in (4, 0, 2)).equals(whole)
-
-
-def test_a_funnel_that_does_not_add_up_is_refused(tmp_path: Path) -> None:
-    wrong = replace(facts(1), funnel=(FunnelRow("statements", "Format Filter", 12, 9, {"proof": 2}),))
-    with pytest.raises(StoreError, match="read 12 rows, but kept 9 and dropped 2"):
-        write_card(wrong, tmp_path)
-    assert not (tmp_path / "README.md").exists()
 
 
 @pytest.mark.slow
@@ -165,21 +162,11 @@ def test_the_same_facts_give_the_same_bytes_whatever_the_users_plot_settings(tmp
         assert not any(chunk in one[name] for chunk in (b"Software", b"tIME"))
 
 
-def write_set(given: CardFacts, folder: Path) -> str:
-    """A curated set as the line leaves it; returns the card's text."""
-    (folder / "data").mkdir()
-    (folder / "dropped").mkdir()
-    given.curated.collect().write_parquet(folder / "data" / "train-00000-of-00001.parquet")
-    problems(3).with_columns(reason=pl.lit("proof")).write_parquet(folder / "dropped" / "part-00000.parquet")
-    return write_card(given, folder).read_text("utf-8")
-
-
-def test_an_empty_set_has_a_card_that_says_so(tmp_path: Path) -> None:
-    text = write_set(facts(2, 0), tmp_path)
+def test_an_empty_set_has_a_card_that_says_so() -> None:
+    text = render(facts(2, 0))
     assert "**No problem passed.**" in text
     assert "## Examples" not in text
     assert "datasets.load_dataset" not in text  # the library refuses an empty split
-    assert pl.read_parquet(tmp_path / "data" / "train-*.parquet").height == 0
     assert "language" not in header(text)
 
 
