@@ -37,7 +37,7 @@ from curation.prompts.solving import FENCE
 from curation.records import Domain, Outcome, PromptRequest
 from curation.sources.procedural import made_meta
 from curation.storage.attempts import AttemptStore
-from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard, read_table
+from curation.storage.stages import Shard, StageFolder, read_shard, read_table
 from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge
 from flows.run import retries
@@ -283,8 +283,6 @@ class SamplingSession:
             return sampler.progress
         learnt = learner.learn(verdict_frame(sampled, self._session.policy.key, self._judge.version))
         self._priors = learner.table(learnt)
-        found = {"used": learnt.hold, "sentence": learnt.sentence, "tenths": learnt.calibration.tenths.to_dicts()}
-        atomic_write(self._folder.folder / "priors.json", json.dumps(found, indent=1) + "\n")
         note(f"{self._stage.title}: {learnt.sentence}")
         if not learnt.hold:
             warn(self._run.folder, self._stage.name, learnt.sentence)

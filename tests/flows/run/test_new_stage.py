@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from curation.records import DropReason, problem_id
-from curation.storage.stages import Shard, read_manifest, read_shard
+from curation.storage.stages import read_manifest
 from flows.cli.plan import plan_recipe
 from flows.pipelines.by_recipe import CURATE_MATH, PIPELINES
 from flows.run import pipeline
@@ -26,16 +27,14 @@ from tests.flows.conftest import TINY, Tiny, goldilocks, published
 
 def drop_products(job: StageRun) -> StageResult:
     """A filter as any other: problems that multiply leave."""
-    problems, name = job.problems.folder, job.stage.name
 
-    def work(index: int) -> Shard:
-        frame = read_shard(problems, "kept", index)
+    def split(frame: pl.DataFrame, _index: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         times = ["times" in text for text in frame["statement"]]
         reasons = [DropReason.UNUSABLE if found else None for found in times]
-        kept, dropped = split_rows(frame, name, reasons, ["it multiplies" if found else "" for found in times])
-        return Shard(frame.height, {"kept": kept, "dropped": dropped})
+        evidence = ["it multiplies" if found else "" for found in times]
+        return split_rows(frame, job.stage.name, reasons, evidence)
 
-    return job.shard_by_shard(job.open("products@1", "", job.problems), work)
+    return job.filter(job.open("products@1", "", job.problems), split)
 
 
 def reads_aloud(_run: Run) -> Iterator[str]:
