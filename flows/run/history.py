@@ -15,7 +15,7 @@ from typing import Any
 
 from curation.public_urls import public_text
 from curation.storage.locks import is_locked
-from flows.run.progress import add_line, print_detail, read_lines
+from flows.run.progress import add_line, read_lines
 from flows.run.stage import StageResult
 
 FILE = "history.jsonl"
@@ -51,7 +51,6 @@ def record_item(folder: Path, name: str, result: StageResult | None, begun: floa
         return
     if result is not None and result.reused:
         counts["reused"] += 1
-        print_detail(f"{result.stage.title:<24} was finished before: {result.manifest.kept:,} rows in {result.folder}")
         return
     rows = {} if result is None else {"in": result.manifest.rows_in, "kept": result.manifest.kept}
     add_line(folder / FILE, {"stage": name, "state": FINISHED, "seconds": _since(begun), **rows})

@@ -49,15 +49,8 @@ from flows.run.stage import StageResult, StageRun, shard_counts
 ANCHOR_SHARE, ANCHOR_LEAST = 0.05, 100
 """Share and min number of anchor problems; nothing is learnt if they exceed half of all."""
 
-_RATES = pl.Schema(
-    {
-        "problem": pl.String(),
-        "policy": pl.String(),
-        "correct": pl.Int64(),
-        "judged": pl.Int64(),
-        "top_wrong_votes": pl.Int64(),
-    }
-)
+_COUNTS = dict.fromkeys(("correct", "judged", "top_wrong_votes"), pl.Int64())
+_RATES = pl.Schema({"problem": pl.String(), "policy": pl.String(), **_COUNTS})
 
 
 @dataclass(frozen=True, slots=True)

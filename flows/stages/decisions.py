@@ -13,7 +13,6 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.config import Band
 from curation.difficulty import early_stopping, label_trust, pass_rates
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.label_trust import (
@@ -306,22 +305,19 @@ class JudgedShard:
             accuses: whether a label may be suspected.
         """
         by_votes = accuses and (trust is None or run.recipe.labels.rule == "posterior")  # which has none in the band
-        decisions = self._by_rates(reviews, difficulty_stage(run.recipe, part).band, part, by_votes=by_votes)
+        band, rule = difficulty_stage(run.recipe, part).band, self.rule
+        failures = failed_verdicts(pass_rates.counted_verdicts(self.verdicts, rule))
+        decisions = pass_rates.decide(self.rates, band, part, rule, failures)
+        if not by_votes or any(verdict.answer is not None for verdict in reviews.values()):
+            band = band.model_copy(update={"wrong_label_share": 1.0})
+            error_rate = max(rule.error_rate, _LEAST_DOUBT) if rule.early_stopping else 0.0
+            foreseeing = rule.given(rule.priors, band, error_rate)
+            unsuspecting = pass_rates.decide(self.rates, band, part, foreseeing, failures)
+            decisions = review.keep_accepted_labels(decisions, unsuspecting, reviews) if by_votes else unsuspecting
         if trust is None or not accuses:
             return decisions
         trusted = trust.join(decisions, on="problem", how="semi", maintain_order="left")
         return suspect_labels(decisions, trusted, run.recipe.labels.drop_above)
-
-    def _by_rates(self, reviews: review.ReviewVerdicts, band: Band, part: str, *, by_votes: bool) -> pl.DataFrame:
-        failures = failed_verdicts(pass_rates.counted_verdicts(self.verdicts, self.rule))
-        decisions = pass_rates.decide(self.rates, band, part, self.rule, failures)
-        if by_votes and all(verdict.answer is None for verdict in reviews.values()):
-            return decisions
-        band = band.model_copy(update={"wrong_label_share": 1.0})
-        error_rate = max(self.rule.error_rate, _LEAST_DOUBT) if self.rule.early_stopping else 0.0
-        foreseeing = self.rule.given(self.rule.priors, band, error_rate)
-        unsuspecting = pass_rates.decide(self.rates, band, part, foreseeing, failures)
-        return review.keep_accepted_labels(decisions, unsuspecting, reviews) if by_votes else unsuspecting
 
 
 @cache

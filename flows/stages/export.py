@@ -20,15 +20,8 @@ from flows.stages.dedup import EXACT_DEDUP, NEAR_DEDUP
 from flows.stages.questions import VARIANTS, doubtful_verdicts_of
 from flows.stages.translation import TRANSLATION
 
-_NO_VOTES = pl.DataFrame(
-    schema={
-        "problem": pl.String(),
-        "reference": pl.String(),
-        "answer": pl.String(),
-        "attempts": pl.Int32(),
-        "decision": pl.String(),
-    }
-)
+_TEXTS = dict.fromkeys(("problem", "reference", "answer"), pl.String())
+_NO_VOTES = pl.DataFrame(schema={**_TEXTS, "attempts": pl.Int32(), "decision": pl.String()})
 
 
 def export_problems(job: StageRun) -> StageResult:

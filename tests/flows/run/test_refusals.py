@@ -13,32 +13,15 @@ from curation.difficulty.sampling import SamplingProgress
 from curation.records import problem_id
 from flows.run.sampling_session import progress_phrase
 from tests.curation.policies.test_endpoint import StandIn
-from tests.flows.conftest import Tiny, goldilocks, published, stamps, write_jsonl
+from tests.flows.conftest import Tiny, goldilocks, published, recipe_with, stamps, write_jsonl
 from tests.patience import patient
 
-RECIPE = """
-name = "poisoned"
-shard_rows = 2
-workers = 1
-
-[[sources]]
-name = "school"
-kind = "jsonl"
-path = "problems.jsonl"
-license = "MIT"
-columns = { statement = "question", answer = "final" }
-
-[stage1]
-model = "student"
-band = { attempts = 4, max_pass_rate = 1.0 }
-
-[models.student]
-kind = "endpoint"
-model = "m"
-revision = "1"
-prompt = "plain"
-urls = ["URL"]
-"""
+RECIPE = recipe_with(
+    'name="poisoned"',
+    "shard_rows=2",
+    "stage1.band.max_pass_rate=1.0",
+    'models.student={kind="endpoint", model="m", revision="1", prompt="plain", urls=["URL"]}',
+)
 PROBLEMS = {f"What is {number} plus {number} times 3?": str(4 * number) for number in (11, 12, 13, 14, 15, 16)}
 POISONED, OTHER = "What is 12 plus 12 times 3?", "What is 15 plus 15 times 3?"
 
