@@ -20,7 +20,6 @@ from flows.run.stage import StageResult
 
 FILE = "history.jsonl"
 FINISHED, FAILED = "finished", "failed"
-SLOWEST = 3  # stages that `last_command` names
 
 _reused: ContextVar[dict[str, int] | None] = ContextVar("reused", default=None)
 
@@ -70,9 +69,8 @@ def last_command(folder: Path) -> str | None:
         state = "still running" if is_locked(folder) else "killed before it ended"
     words = [f"last `{lines[0]['command']}`: begun {began}, {state}"]
     if stages:
-        slowest = sorted(stages, key=lambda line: -line["seconds"])[:SLOWEST]
-        longest = ", ".join(f"{line['stage']} {line['seconds']:,.1f} s" for line in slowest)
-        words.append(f"{len(stages)} stages worked, longest {longest}")
+        longest = max(stages, key=lambda line: float(line["seconds"]))
+        words.append(f"{len(stages)} stages worked, longest {longest['stage']} {longest['seconds']:,.1f} s")
     elif end is not None and end["reused"]:
         words.append(f"all {end['reused']} stages were finished before")
     if end is not None and "error" in end:

@@ -99,8 +99,8 @@ def take_tests(job: StageRun) -> StageResult:
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
-        tests = read_shard(sources, TESTS_TABLE, index).filter(pl.col("problem").is_in(frame["id"].to_list()))
-        judging = read_shard(sources, JUDGING_TABLE, index).filter(pl.col("problem").is_in(frame["id"].to_list()))
+        is_kept = pl.col("problem").is_in(frame["id"].implode())
+        tests, judging = (read_shard(sources, table, index).filter(is_kept) for table in (TESTS_TABLE, JUDGING_TABLE))
         tested = set(tests["problem"])
         reasons = [None if name in tested else DropReason.TOO_FEW_TESTS.value for name in frame["id"]]
         kept, dropped = split_rows(frame, job.stage.name, reasons, [""] * frame.height)

@@ -56,8 +56,8 @@ class Weighing:
     settled: tuple[str, ...]
     drop_above: float
     decides: bool
-    check: PlantedCheck | None = None
-    voters: Sequence[str] | None = None
+    check: PlantedCheck | None
+    voters: Sequence[str] | None
 
     def labels(self, problems: pl.Series) -> pl.DataFrame:
         """Return these problems' `LABEL_TRUST` rows; none without votes."""
@@ -84,17 +84,16 @@ def weighing(
     settings, seed, settled = run.recipe.labels, run.recipe.seed, tuple(accepted)
     by_order, drop_above = settings.rule == "posterior", settings.drop_above
     with opened_votes(verdicts, others) as (votes, voters):
-        if votes.ids.is_empty():
-            yield Weighing(votes, None, settled, drop_above, by_order)
-            return
-        names = votes.ids
-        check = None
-        with bar("Label trust", 1 + label_trust.DRAWS, is_part=True) as advance:
-            model = label_trust.fit_labels(votes.of(label_trust.drawn_problems(names, seed)), settled, seed)
-            advance(1)
-            if run.recipe.weighs_labels:
-                band = None if by_order else difficulty_stage(run.recipe, run.parts[-1]).band
-                check = check_by_planting(votes, voters, drop_above, settled, seed, band, model, advance)
+        model: label_trust.LabelModel | None = None
+        check: PlantedCheck | None = None
+        if not votes.ids.is_empty():
+            with bar("Label trust", 1 + label_trust.DRAWS, is_part=True) as advance:
+                drawn = label_trust.drawn_problems(votes.ids, seed)
+                model = label_trust.fit_labels(votes.of(drawn), settled, seed)
+                advance(1)
+                if run.recipe.weighs_labels:
+                    band = None if by_order else difficulty_stage(run.recipe, run.parts[-1]).band
+                    check = check_by_planting(votes, voters, drop_above, settled, seed, band, model, advance)
         holds = check is not None and check.posterior_holds
         deciding = voters if by_order and check is not None and not holds else None
         yield Weighing(votes, model, settled, drop_above, by_order or holds, check, deciding)

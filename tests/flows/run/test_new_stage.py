@@ -15,7 +15,6 @@ import pytest
 
 from curation.records import DropReason, problem_id
 from curation.storage.stages import read_manifest
-from flows.cli.plan import plan_recipe
 from flows.pipelines.by_recipe import CURATE_MATH, PIPELINES
 from flows.run import pipeline
 from flows.run.pipeline import Pipeline, as_task
@@ -101,20 +100,6 @@ def test_a_stage_in_the_list_is_everywhere(
     assert f"  looked at for products: {name}\n" in told
     finished = goldilocks("run", tiny_recipe, "--dry", "--out", run.folder).out.splitlines()[-1]
     assert "exact_dedup, products, near_dedup" in finished
-
-
-@pytest.mark.slow
-def test_the_plan_runs_it_unless_it_is_left_out_of_plans(
-    tiny_recipe: Path, tmp_path: Path, longer: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plans = plan_recipe(tiny_recipe, tmp_path / "with", pilot=2)
-    assert (tmp_path / "with" / PRODUCTS.folder / "DONE.json").exists()
-    dear = replace(PRODUCTS, is_planned=False)
-    items = tuple(dear if item is PRODUCTS else item for item in PIPELINES[CURATE_MATH.name].items)
-    monkeypatch.setitem(PIPELINES, CURATE_MATH.name, replace(CURATE_MATH, items=items))
-    without = plan_recipe(tiny_recipe, tmp_path / "without", pilot=2)
-    assert not (tmp_path / "without" / PRODUCTS.folder).exists()
-    assert without[0].problems == plans[0].problems + 3
 
 
 def test_a_list_that_cannot_be_meant_is_refused() -> None:

@@ -14,7 +14,7 @@ from curation.questions.premises import PROMPT as PREMISES
 from curation.records import AttemptKey, Completion, Domain, PromptRequest
 from flows.run import policies
 from flows.run.pipeline import run_pipeline
-from flows.run.policy_session import keep_open, model_session
+from flows.run.policy_session import model_session
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun
@@ -130,16 +130,6 @@ def test_a_stage_that_needs_no_answer_starts_nothing(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     run_pipeline(run, [asking("one", "stage1.model", opens=False)])
     assert LOG == []
-
-
-def test_what_a_caller_keeps_open_stays_open_to_the_end_of_its_block(tmp_path: Path) -> None:
-    run = run_of(tmp_path)
-    (tmp_path / "run").mkdir()
-    with keep_open():
-        for name in ("one", "two"):
-            run_pipeline(run, [asking(name, "stage1.model")])
-        assert LOG == ["start small", "asked small solve p", "asked small solve p"]
-    assert LOG[-1] == "end small"
 
 
 @pytest.mark.slow
