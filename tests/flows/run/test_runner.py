@@ -22,27 +22,15 @@ from flows.stages.sources import SOURCES
 from flows.stages.statements import PROGRAMS, STATEMENTS
 from flows.stages.tests import EXECUTION_MATRIX
 from tests.flows.code_rows import sound_row
-from tests.flows.conftest import write_jsonl
+from tests.flows.conftest import recipe_with, write_jsonl
 from tests.flows.run.conftest import losing_a_node
 
-RECIPE = """
-name = "spread"
-shard_rows = 50
-workers = 1
-[[sources]]
-name = "sums"
-kind = "jsonl"
-path = "sums.jsonl"
-columns = { statement = "q", answer = "a" }
-[stage1]
-model = "student"
-
-[models.student]
-kind = "recorded"
-name = "a@1"
-path = "none.jsonl"
-columns = { text = "t" }
-"""
+RECIPE = recipe_with(
+    'name="spread"',
+    "shard_rows=50",
+    'sources.0={name="sums", kind="jsonl", path="sums.jsonl", columns={statement="q", answer="a"}}',
+    'models.student={kind="recorded", name="a@1", path="none.jsonl", columns={text="t"}}',
+)
 
 
 def filtered(inputs: Path, out: Path, runner: str) -> dict[str, bytes]:
