@@ -17,7 +17,7 @@ from types import FrameType
 
 from curation.errors import GoldilocksError
 from curation.public_urls import public_text
-from flows.run.progress import written_out
+from flows.run.safe_text import written_out
 
 INTERRUPTED, TERMINATED = 130, 143
 """Exit statuses after Ctrl-C and SIGTERM."""

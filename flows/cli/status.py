@@ -17,7 +17,7 @@ import typer
 from curation.storage.locks import is_locked
 from flows.cli.as_json import print_json
 from flows.cli.errors import cache_folder
-from flows.run.progress import written_out
+from flows.run.safe_text import written_out
 
 _TITLES = ["stage", "in", "kept", "dropped", "kept %", "why dropped"]
 _ROOM = 30

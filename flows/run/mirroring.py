@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -28,10 +29,11 @@ def mirrored(run: Run) -> Iterator[None]:
         _mirror(run.recipe.storage.mirror, run.recipe.name).claim()
     try:
         yield
-    except BaseException:
-        copy(run)
-        raise
-    _copy(run)
+    finally:
+        if sys.exception() is None:
+            _copy(run)
+        else:
+            copy(run)
 
 
 def copy(run: Run) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,17 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from curation.public_urls import public_text
+from flows.run.safe_text import written_out
 
 if TYPE_CHECKING:
     from rich.console import Group
 
 Advance = Callable[[int], None]
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-def written_out(text: str) -> str:
-    r"""Return a text with escaped control characters (``\x1b``), except tabs and line ends."""
-    return _CONTROL.sub(lambda sign: f"\\x{ord(sign[0]):02x}", text)
 
 
 _is_quiet = False

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from flows.run.progress import written_out
+from flows.run.safe_text import written_out
 
 
 def echo(text: object) -> None:
