@@ -46,7 +46,6 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def goldilocks(
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print no progress, only warnings.")] = False,
-    verbose: Annotated[bool, Option("--verbose", "-v", help="Also name stages that were already finished.")] = False,
     debug: Annotated[bool, Option("--debug", help="Print the trace of an error.")] = False,
     _version: Annotated[
         bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
@@ -55,8 +54,7 @@ def goldilocks(
     """Turn raw math and code problems into RL training sets that are neither too easy nor too hard."""
     from flows.run import progress
 
-    level = progress.Verbosity.QUIET if quiet else progress.Verbosity.VERBOSE if verbose else progress.Verbosity.NORMAL
-    progress.set_verbosity(level)
+    progress.set_quiet(quiet)
     errors.debug = debug
 
 

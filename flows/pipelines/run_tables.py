@@ -27,7 +27,6 @@ from flows.run.training import is_training, training_lines
 from flows.stages.attempts import attempt_store, attempts_of
 from flows.stages.judging import verifier_version
 from flows.stages.questions import VARIANTS, final_verdicts, question_lines
-from flows.stages.sources import made_lines
 
 
 def status_table(folder: Path, *, with_lines: bool = True) -> dict[str, Any]:
@@ -79,7 +78,6 @@ def _lines(
     disputed: Mapping[str, int],
     questions: Sequence[str],
 ) -> Iterator[str]:
-    yield from made_lines(run)
     if stages[-1].finished and not stages[-1].row.kept:
         yield "Nothing is left for the curated set; the table says where the rows went."
     if version is not None:

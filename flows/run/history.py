@@ -15,12 +15,11 @@ from typing import Any
 
 from curation.public_urls import public_text
 from curation.storage.locks import is_locked
-from flows.run.progress import add_line, print_detail, read_lines
+from flows.run.progress import add_line, read_lines
 from flows.run.stage import StageResult
 
 FILE = "history.jsonl"
 FINISHED, FAILED = "finished", "failed"
-SLOWEST = 3  # stages that `last_command` names
 
 _reused: ContextVar[dict[str, int] | None] = ContextVar("reused", default=None)
 
@@ -51,7 +50,6 @@ def record_item(folder: Path, name: str, result: StageResult | None, begun: floa
         return
     if result is not None and result.reused:
         counts["reused"] += 1
-        print_detail(f"{result.stage.title:<24} was finished before: {result.manifest.kept:,} rows in {result.folder}")
         return
     rows = {} if result is None else {"in": result.manifest.rows_in, "kept": result.manifest.kept}
     add_line(folder / FILE, {"stage": name, "state": FINISHED, "seconds": _since(begun), **rows})
@@ -71,9 +69,8 @@ def last_command(folder: Path) -> str | None:
         state = "still running" if is_locked(folder) else "killed before it ended"
     words = [f"last `{lines[0]['command']}`: begun {began}, {state}"]
     if stages:
-        slowest = sorted(stages, key=lambda line: -line["seconds"])[:SLOWEST]
-        longest = ", ".join(f"{line['stage']} {line['seconds']:,.1f} s" for line in slowest)
-        words.append(f"{len(stages)} stages worked, longest {longest}")
+        longest = max(stages, key=lambda line: float(line["seconds"]))
+        words.append(f"{len(stages)} stages worked, longest {longest['stage']} {longest['seconds']:,.1f} s")
     elif end is not None and end["reused"]:
         words.append(f"all {end['reused']} stages were finished before")
     if end is not None and "error" in end:

@@ -18,7 +18,6 @@ from curation.config import EndpointModel, ModelFile, ModelSettings, Recipe, Rec
 from curation.config.loading import parse_settings, read_toml
 from curation.config.mistakes import did_you_mean
 from curation.config.recipe import GRADER
-from curation.difficulty.unanswered import CUT_OFF
 from curation.policies.recorded import Recorded
 from curation.prompts import Prompt
 from curation.records import ConfigError, GoldilocksError, Policy
@@ -91,15 +90,6 @@ def model_title(recipe: Recipe, name: str | None) -> str:
 def policy_name(settings: ModelSettings) -> str:
     """Return a policy's name in the recipe, without revision."""
     return settings.name if isinstance(settings, RecordedModel) else settings.model
-
-
-def response_advice(response_kind: str, policy_kind: str, name: str) -> str:
-    """Return which setting to check if most responses are useless."""
-    if policy_kind == "recorded":
-        return f"look at `models.{name}.columns`, which name where the file has text and answer"
-    if response_kind == CUT_OFF:
-        return f"raise `models.{name}.decoding.max_tokens`, or ask for less by `models.{name}.prompt`"
-    return f"look at `models.{name}.prompt` and at the model's chat template: answers are not in the form asked for"
 
 
 _OFFLINE: ContextVar[bool] = ContextVar("offline", default=False)

@@ -1,13 +1,13 @@
 """Start each model once per run, within `keep_open`.
 
-Invariants: one local model runs at a time, as two may not fit on a GPU. Equal tables are one model. No stored response
-is asked for again; later runs retry refused requests.
+Invariants: one local model runs at a time, as two may not fit on a GPU. No stored response is asked for again; later
+runs retry refused requests.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -17,14 +17,14 @@ from typing import Any, TypeVar
 import polars as pl
 
 from curation.config import ModelSettings, RecordedModel, TorchModel, VllmModel
-from curation.difficulty.unanswered import ResponseTally
+from curation.difficulty.unanswered import CUT_OFF, ResponseTally
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
 from curation.records import ATTEMPT, Completion, Policy, PromptRequest, RequestRefused
 from curation.storage.attempts import AttemptStore
 from curation.storage.stages import Shard, StageFolder
 from flows.run import retries
-from flows.run.policies import open_policy, refuse_offline, response_advice
+from flows.run.policies import open_policy, refuse_offline
 from flows.run.progress import warn
 from flows.run.run_folder import Run
 from flows.run.stage import StageResult, StageRun
@@ -33,49 +33,50 @@ Result = TypeVar("Result")
 
 
 class OpenModels:
-    """The running models and their event loop."""
+    """The opened models and their event loop."""
 
     def __init__(self) -> None:
-        self._runner: asyncio.Runner | None = None
-        self._running: dict[str, Policy] = {}
-        self._local: set[str] = set()
+        self._runner = asyncio.Runner()
+        self._opened: dict[str, Any] = {}
+        self._running: dict[str, bool] = {}  # whether it is a local one
 
-    def running(self, settings: ModelSettings, folder: Path) -> Any:
-        """Return a model's running policy, or None."""
-        return self._running.get(model_key(settings, folder))
+    def policy(self, settings: ModelSettings, folder: Path) -> Any:
+        """Return a model's policy, which may run already; equal tables are one model."""
+        key = f"{settings.digest()} {folder}"
+        if key not in self._opened:
+            self._opened[key] = open_policy(settings, folder)
+        return self._opened[key]
 
-    def start(self, settings: ModelSettings, folder: Path, policy: Policy) -> None:
-        """Start a model's policy; a local one ends other local ones."""
-        name = model_key(settings, folder)
-        if isinstance(settings, VllmModel | TorchModel):
-            self.end_local()
-            self._local.add(name)
-        self.run(policy.__aenter__())
-        self._running[name] = policy
+    def start(self, settings: ModelSettings, folder: Path) -> Any:
+        """Return a model's running policy; the start of a local one ends other local ones."""
+        key, policy = f"{settings.digest()} {folder}", self.policy(settings, folder)
+        if key not in self._running:
+            is_local = isinstance(settings, VllmModel | TorchModel)
+            if is_local:
+                self.end_local()
+            self.run(policy.__aenter__())
+            self._running[key] = is_local
+        return policy
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run work in the models' event loop."""
-        if self._runner is None:
-            self._runner = asyncio.Runner()
         return self._runner.run(work)
-
-    def end_except(self, names: Collection[str]) -> None:
-        """End all models but these."""
-        for name in [name for name in self._running if name not in names]:
-            self.run(self._running.pop(name).__aexit__(None, None, None))
 
     def end_local(self) -> None:
         """End this machine's models, to free its GPUs."""
-        self.end_except([name for name in self._running if name not in self._local])
+        self._end([key for key, is_local in self._running.items() if is_local])
 
     def close(self) -> None:
         """End all models and their event loop."""
         try:
-            self.end_except(())
+            self._end(list(self._running))
         finally:
-            runner, self._runner = self._runner, None
-            if runner is not None:
-                runner.close()
+            self._runner.close()
+
+    def _end(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            del self._running[key]
+            self.run(self._opened.pop(key).__aexit__(None, None, None))
 
 
 class ModelSession:
@@ -83,30 +84,20 @@ class ModelSession:
 
     def __init__(self, models: OpenModels, settings: ModelSettings, folder: Path, prompt: Prompt | None) -> None:
         self._models, self._settings, self._folder, self._prompt = models, settings, folder, prompt
-        self._started: Any = models.running(settings, folder)
-        self.policy: Policy = self._started.asking(prompt) if self._started else open_policy(settings, folder, prompt)
+        self._started: Any = None
+        self.policy: Policy = models.policy(settings, folder).asking(prompt)
 
     def open(self) -> None:
         """Start the model unless it runs; refuse if no model may be asked."""
         if not isinstance(self._settings, RecordedModel):
             refuse_offline(f"this needs answers of {self.policy.key.policy}")
-        running = self._models.running(self._settings, self._folder)
-        if running is None:
-            if self._started is not None:  # it has ended since
-                self.policy = open_policy(self._settings, self._folder, self._prompt)
-            self._models.start(self._settings, self._folder, self.policy)
-            self._started = self.policy
-        elif running is not self._started:
-            self._started, self.policy = running, running.asking(self._prompt)
+        started = self._models.start(self._settings, self._folder)
+        if started is not self._started:
+            self._started, self.policy = started, started.asking(self._prompt)
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run work in the model's event loop."""
         return self._models.run(work)
-
-
-def model_key(settings: ModelSettings, folder: Path) -> str:
-    """Return a key that is equal for equal tables."""
-    return f"{settings.digest()} {folder}"
 
 
 _KEPT: ContextVar[OpenModels | None] = ContextVar("kept_models", default=None)
@@ -126,11 +117,6 @@ def keep_open() -> Iterator[OpenModels]:
     finally:
         _KEPT.reset(token)
         models.close()
-
-
-def kept_models() -> OpenModels | None:
-    """Return the current `keep_open` models, or None."""
-    return _KEPT.get()
 
 
 @contextmanager
@@ -185,7 +171,14 @@ def failure_budget(run: Run, problems: int) -> FailureBudget:
 
 def warn_of_responses(run: Run, stage: str, model: str, responses: ResponseTally, example: str | None) -> None:
     """Warn of useless responses, with the setting to check."""
-    advice = response_advice(responses.main_kind, run.recipe.models[model].kind, model)
+    if run.recipe.models[model].kind == "recorded":
+        advice = f"look at `models.{model}.columns`, which name where the file has text and answer"
+    elif responses.main_kind == CUT_OFF:
+        advice = f"raise `models.{model}.decoding.max_tokens`, or ask for less by `models.{model}.prompt`"
+    else:
+        advice = (
+            f"look at `models.{model}.prompt` and at the model's chat template: answers are not in the form asked for"
+        )
     warn(run.folder, stage, responses.sentence(advice, example))
 
 

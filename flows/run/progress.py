@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,36 +19,22 @@ if TYPE_CHECKING:
 Advance = Callable[[int], None]
 
 
-class Verbosity(Enum):
-    """How much is printed on standard error."""
-
-    QUIET = "warnings alone"
-    NORMAL = "a bar or a line per stage"
-    VERBOSE = "also which stages were finished before"
+_is_quiet = False
 
 
-_verbosity = Verbosity.NORMAL
-
-
-def set_verbosity(verbosity: Verbosity) -> None:
-    """Set how much is printed."""
-    global _verbosity
-    _verbosity = verbosity
+def set_quiet(is_quiet: bool) -> None:
+    """Set whether warnings alone are printed."""
+    global _is_quiet
+    _is_quiet = is_quiet
 
 
 def _print(line: str) -> None:
     print(written_out(line), file=sys.stderr, flush=True)
 
 
-def print_detail(text: str) -> None:
-    """Print a line if verbose."""
-    if _verbosity is Verbosity.VERBOSE:
-        _print(text)
-
-
 def print_line(text: str) -> None:
     """Print a line unless quiet."""
-    if _verbosity is not Verbosity.QUIET:
+    if not _is_quiet:
         _print(text)
 
 
@@ -170,7 +155,7 @@ def bar(title: str, total: int | None, *, is_part: bool = False) -> Iterator[Adv
     Args:
         is_part: it is within another bar's work.
     """
-    if _verbosity is Verbosity.QUIET or (_shown and not is_part):  # the outer bar is shown
+    if _is_quiet or (_shown and not is_part):  # the outer bar is shown
         yield lambda _more: None
         return
     shown = _Bar(title, total)

@@ -31,14 +31,13 @@ def override_recipe(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
 
 def recipe_warnings(recipe: Recipe, folder: Path) -> list[str]:
     """Return a warning for each unpinned hub set and each unused model."""
-    tables: list[tuple[str, Any]] = [(f"source {one.name}", one) for one in recipe.read_sources]
-    tables += [(f"source {one.name}, joined table", one.join) for one in recipe.read_sources if one.join is not None]
     unpinned = [
-        f"{name}: {one.path} is not pinned: "
+        f"source {source.name}{', joined table' if one is not source else ''}: {one.path} is not pinned: "
         f"{f'`{one.revision}` is no commit' if one.revision else 'no revision is named'}, "
         "so it may be another tomorrow; the card names the commit that is read. Pin it by `revision`."
-        for name, one in tables
-        if one.kind == "dataset" and not COMMIT.fullmatch(one.revision or "")
+        for source in recipe.read_sources
+        for one in (source, source.join)
+        if one is not None and one.kind == "dataset" and not COMMIT.fullmatch(one.revision or "")
         if not one.path.startswith((".", "/", "~")) and not (folder / one.path).exists()
     ]
     unused = [f"[models.{name}]: no setting names this model, so a run never asks it." for name in recipe.unused_models]
@@ -54,10 +53,8 @@ def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
 
     def portable(text: str) -> str:
         path = Path(text)
-        inside = next((home for home in homes if path.is_relative_to(home)), None)
-        if inside is None:
-            return f"…/{path.name}"
-        return f"{homes[inside]}{path.relative_to(inside)}"
+        inside = (f"{name}{path.relative_to(home)}" for home, name in homes.items() if path.is_relative_to(home))
+        return next(inside, f"…/{path.name}")
 
     def walk(value: Any, key: str) -> Any:
         if isinstance(value, dict):

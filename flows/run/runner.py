@@ -50,19 +50,9 @@ _running: ContextVar[LocalRunner | None] = ContextVar("runner", default=None)
 
 
 def current_runner(runs_anywhere: bool) -> LocalRunner:
-    """Return `computing_on`'s runner, or this process for dependent shards."""
+    """Return `runner_of`'s runner, or this process for dependent shards."""
     runner = _running.get()
     return runner if runner is not None and runs_anywhere else LocalRunner()
-
-
-@contextmanager
-def computing_on(runner: LocalRunner) -> Iterator[None]:
-    """Compute shards on a runner within the block."""
-    token = _running.set(runner)
-    try:
-        yield
-    finally:
-        _running.reset(token)
 
 
 AHEAD = 2  # shards sent per core: one in work, one waiting
@@ -150,8 +140,12 @@ def runner_of(recipe: Recipe) -> Iterator[None]:
     if recipe.runner == "local":
         yield
         return
-    with ray_runner() as runner, computing_on(runner):
-        yield
+    with ray_runner() as runner:
+        token = _running.set(runner)
+        try:
+            yield
+        finally:
+            _running.reset(token)
 
 
 @contextmanager

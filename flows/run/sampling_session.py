@@ -37,7 +37,7 @@ from curation.prompts.solving import FENCE
 from curation.records import Domain, Outcome, PromptRequest
 from curation.sources.procedural import made_meta
 from curation.storage.attempts import AttemptStore
-from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard, read_table
+from curation.storage.stages import Shard, StageFolder, read_shard, read_table
 from curation.verify.generator_scores import scorer_of
 from curation.verify.math_judge import Judge
 from flows.run import retries
@@ -49,15 +49,8 @@ from flows.run.stage import StageResult, StageRun, shard_counts
 ANCHOR_SHARE, ANCHOR_LEAST = 0.05, 100
 """Share and min number of anchor problems; nothing is learnt if they exceed half of all."""
 
-_RATES = pl.Schema(
-    {
-        "problem": pl.String(),
-        "policy": pl.String(),
-        "correct": pl.Int64(),
-        "judged": pl.Int64(),
-        "top_wrong_votes": pl.Int64(),
-    }
-)
+_COUNTS = dict.fromkeys(("correct", "judged", "top_wrong_votes"), pl.Int64())
+_RATES = pl.Schema({"problem": pl.String(), "policy": pl.String(), **_COUNTS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +276,6 @@ class SamplingSession:
             return sampler.progress
         learnt = learner.learn(verdict_frame(sampled, self._session.policy.key, self._judge.version))
         self._priors = learner.table(learnt)
-        found = {"used": learnt.hold, "sentence": learnt.sentence, "tenths": learnt.calibration.tenths.to_dicts()}
-        atomic_write(self._folder.folder / "priors.json", json.dumps(found, indent=1) + "\n")
         note(f"{self._stage.title}: {learnt.sentence}")
         if not learnt.hold:
             warn(self._run.folder, self._stage.name, learnt.sentence)

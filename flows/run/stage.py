@@ -18,7 +18,7 @@ import polars as pl
 from curation.config import Recipe
 from curation.publish.cards.facts import FunnelRow
 from curation.records import DROPPED, StoreError
-from curation.storage.stages import Manifest, Shard, StageFolder, damaged, finished_shards, table_files
+from curation.storage.stages import Manifest, Shard, StageFolder, damaged, finished_shards, read_shard, table_files
 from flows.run import retries
 from flows.run.policies import is_offline
 from flows.run.progress import bar
@@ -212,6 +212,19 @@ class StageRun:
         shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
         rows_in = self.problems.manifest.kept if is_whole else None
         return self.compute(folder, shards, total=sum(counts), rows_in=rows_in, title=title)
+
+    def filter(
+        self, folder: StageFolder, split: Callable[[pl.DataFrame, int], tuple[pl.DataFrame, pl.DataFrame]]
+    ) -> StageResult:
+        """Split each shard's rows, with its number, into kept and dropped ones."""
+        problems = self.problems.folder
+
+        def work(index: int) -> Shard:
+            frame = read_shard(problems, "kept", index)
+            kept, dropped = split(frame, index)
+            return Shard(frame.height, {"kept": kept, "dropped": dropped})
+
+        return self.shard_by_shard(folder, work)
 
     def compute(
         self,

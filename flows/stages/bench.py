@@ -34,8 +34,7 @@ def take_rows(job: StageRun) -> StageResult:
         for name in read_shard(sources, "kept", index, ["id"])["id"]:
             first.setdefault(name, index)
 
-    def work(index: int) -> Shard:
-        frame = read_shard(sources, "kept", index)
+    def split(frame: pl.DataFrame, index: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         reasons, evidence, rows = [], [], []
         here: set[str] = set()
         for row in frame.iter_rows(named=True):
@@ -44,10 +43,9 @@ def take_rows(job: StageRun) -> StageResult:
             reasons.append(reason)
             evidence.append(words)
             rows.append(row if reason is not None else _as_asked(row, bench))
-        kept, dropped = split_rows(pl.DataFrame(rows, schema=frame.schema), job.stage.name, reasons, evidence)
-        return Shard(frame.height, {"kept": kept, "dropped": dropped})
+        return split_rows(pl.DataFrame(rows, schema=frame.schema), job.stage.name, reasons, evidence)
 
-    return job.shard_by_shard(job.open(VERSION, settings, job.problems), work)
+    return job.filter(job.open(VERSION, settings, job.problems), split)
 
 
 def _bench_of(run: Run) -> Bench:
@@ -101,8 +99,8 @@ def take_tests(job: StageRun) -> StageResult:
 
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
-        tests = read_shard(sources, TESTS_TABLE, index).filter(pl.col("problem").is_in(frame["id"].to_list()))
-        judging = read_shard(sources, JUDGING_TABLE, index).filter(pl.col("problem").is_in(frame["id"].to_list()))
+        is_kept = pl.col("problem").is_in(frame["id"].implode())
+        tests, judging = (read_shard(sources, table, index).filter(is_kept) for table in (TESTS_TABLE, JUDGING_TABLE))
         tested = set(tests["problem"])
         reasons = [None if name in tested else DropReason.TOO_FEW_TESTS.value for name in frame["id"]]
         kept, dropped = split_rows(frame, job.stage.name, reasons, [""] * frame.height)

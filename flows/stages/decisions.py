@@ -13,7 +13,6 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.config import Band
 from curation.difficulty import early_stopping, label_trust, pass_rates
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.label_trust import (
@@ -57,8 +56,8 @@ class Weighing:
     settled: tuple[str, ...]
     drop_above: float
     decides: bool
-    check: PlantedCheck | None = None
-    voters: Sequence[str] | None = None
+    check: PlantedCheck | None
+    voters: Sequence[str] | None
 
     def labels(self, problems: pl.Series) -> pl.DataFrame:
         """Return these problems' `LABEL_TRUST` rows; none without votes."""
@@ -85,17 +84,16 @@ def weighing(
     settings, seed, settled = run.recipe.labels, run.recipe.seed, tuple(accepted)
     by_order, drop_above = settings.rule == "posterior", settings.drop_above
     with opened_votes(verdicts, others) as (votes, voters):
-        if votes.ids.is_empty():
-            yield Weighing(votes, None, settled, drop_above, by_order)
-            return
-        names = votes.ids
-        check = None
-        with bar("Label trust", 1 + label_trust.DRAWS, is_part=True) as advance:
-            model = label_trust.fit_labels(votes.of(label_trust.drawn_problems(names, seed)), settled, seed)
-            advance(1)
-            if run.recipe.weighs_labels:
-                band = None if by_order else difficulty_stage(run.recipe, run.parts[-1]).band
-                check = check_by_planting(votes, voters, drop_above, settled, seed, band, model, advance)
+        model: label_trust.LabelModel | None = None
+        check: PlantedCheck | None = None
+        if not votes.ids.is_empty():
+            with bar("Label trust", 1 + label_trust.DRAWS, is_part=True) as advance:
+                drawn = label_trust.drawn_problems(votes.ids, seed)
+                model = label_trust.fit_labels(votes.of(drawn), settled, seed)
+                advance(1)
+                if run.recipe.weighs_labels:
+                    band = None if by_order else difficulty_stage(run.recipe, run.parts[-1]).band
+                    check = check_by_planting(votes, voters, drop_above, settled, seed, band, model, advance)
         holds = check is not None and check.posterior_holds
         deciding = voters if by_order and check is not None and not holds else None
         yield Weighing(votes, model, settled, drop_above, by_order or holds, check, deciding)
@@ -306,22 +304,19 @@ class JudgedShard:
             accuses: whether a label may be suspected.
         """
         by_votes = accuses and (trust is None or run.recipe.labels.rule == "posterior")  # which has none in the band
-        decisions = self._by_rates(reviews, difficulty_stage(run.recipe, part).band, part, by_votes=by_votes)
+        band, rule = difficulty_stage(run.recipe, part).band, self.rule
+        failures = failed_verdicts(pass_rates.counted_verdicts(self.verdicts, rule))
+        decisions = pass_rates.decide(self.rates, band, part, rule, failures)
+        if not by_votes or any(verdict.answer is not None for verdict in reviews.values()):
+            band = band.model_copy(update={"wrong_label_share": 1.0})
+            error_rate = max(rule.error_rate, _LEAST_DOUBT) if rule.early_stopping else 0.0
+            foreseeing = rule.given(rule.priors, band, error_rate)
+            unsuspecting = pass_rates.decide(self.rates, band, part, foreseeing, failures)
+            decisions = review.keep_accepted_labels(decisions, unsuspecting, reviews) if by_votes else unsuspecting
         if trust is None or not accuses:
             return decisions
         trusted = trust.join(decisions, on="problem", how="semi", maintain_order="left")
         return suspect_labels(decisions, trusted, run.recipe.labels.drop_above)
-
-    def _by_rates(self, reviews: review.ReviewVerdicts, band: Band, part: str, *, by_votes: bool) -> pl.DataFrame:
-        failures = failed_verdicts(pass_rates.counted_verdicts(self.verdicts, self.rule))
-        decisions = pass_rates.decide(self.rates, band, part, self.rule, failures)
-        if by_votes and all(verdict.answer is None for verdict in reviews.values()):
-            return decisions
-        band = band.model_copy(update={"wrong_label_share": 1.0})
-        error_rate = max(self.rule.error_rate, _LEAST_DOUBT) if self.rule.early_stopping else 0.0
-        foreseeing = self.rule.given(self.rule.priors, band, error_rate)
-        unsuspecting = pass_rates.decide(self.rates, band, part, foreseeing, failures)
-        return review.keep_accepted_labels(decisions, unsuspecting, reviews) if by_votes else unsuspecting
 
 
 @cache

@@ -36,13 +36,7 @@ def find_duplicates(job: StageRun) -> StageResult:
 
     duplicates = exact.exact_duplicates(parts)
     conflicts = _conflicts(run, duplicates)
-
-    def work(index: int) -> Shard:
-        frame = read_shard(problems, "kept", index)
-        kept, dropped = exact.drop_exact_duplicates(frame, duplicates, conflicts)
-        return Shard(frame.height, {"kept": kept, "dropped": dropped})
-
-    return job.shard_by_shard(folder, work)
+    return job.filter(folder, lambda frame, _: exact.drop_exact_duplicates(frame, duplicates, conflicts))
 
 
 def _conflicts(run: Run, duplicates: exact.ExactDuplicates) -> dict[str, str]:

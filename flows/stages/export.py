@@ -20,15 +20,8 @@ from flows.stages.dedup import EXACT_DEDUP, NEAR_DEDUP
 from flows.stages.questions import VARIANTS, doubtful_verdicts_of
 from flows.stages.translation import TRANSLATION
 
-_NO_VOTES = pl.DataFrame(
-    schema={
-        "problem": pl.String(),
-        "reference": pl.String(),
-        "answer": pl.String(),
-        "attempts": pl.Int32(),
-        "decision": pl.String(),
-    }
-)
+_TEXTS = dict.fromkeys(("problem", "reference", "answer"), pl.String())
+_NO_VOTES = pl.DataFrame(schema={**_TEXTS, "attempts": pl.Int32(), "decision": pl.String()})
 
 
 def export_problems(job: StageRun) -> StageResult:
@@ -42,10 +35,9 @@ def export_problems(job: StageRun) -> StageResult:
     measured = measured_on(job.run, job.run.parts[-1], last.name)
     merging = [result for stage in (EXACT_DEDUP, NEAR_DEDUP) if (result := job.results.get(stage)) is not None]
     settings = f"{recipe.export.size} {recipe.seed} {measured}"
-    added, voted = job.results.get(TRANSLATION), _doubtful_verdicts(job, last.name)
-    varied = job.results.get(VARIANTS)
-    read = [*merging, *decided, *(one for one in (added, varied) if one is not None), *voted]
-    folder = job.open(export.VERSION, settings, job.problems, *read)
+    added, varied = job.results.get(TRANSLATION), job.results.get(VARIANTS)
+    additions, voted = [one for one in (added, varied) if one is not None], _doubtful_verdicts(job, last.name)
+    folder = job.open(export.VERSION, settings, job.problems, *merging, *decided, *additions, *voted)
     if (result := job.finished(folder)) is not None:
         return result
     copies = _merged_copies(job)
@@ -59,7 +51,7 @@ def export_problems(job: StageRun) -> StageResult:
         stays = export.with_accepted(with_copies(kept.filter(evidence.is_null()), copies), votes)
         before = read_shard(first, "decisions", index) if first is not None else None
         new, variants = TRANSLATED.to_frame(), VARIANT.to_frame()
-        for addition in (one for one in (added, varied) if one is not None):
+        for addition in additions:
             own = read_optional_shard(addition.folder, "decisions", index)
             if own is not None:
                 own = own.with_columns(measured_on=pl.lit(measured)).select(decisions.columns)
@@ -81,9 +73,8 @@ def export_problems(job: StageRun) -> StageResult:
 
     counts = shard_counts(last)
     shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
-    return job.compute(
-        folder, shards, total=sum(counts), rows_in=None if added or varied else decided[-1].manifest.kept
-    )
+    rows_in = None if additions else decided[-1].manifest.kept
+    return job.compute(folder, shards, total=sum(counts), rows_in=rows_in)
 
 
 def _of_kept(added: StageResult, index: int, original: str, kept: pl.DataFrame) -> pl.DataFrame:

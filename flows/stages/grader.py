@@ -15,7 +15,7 @@ from curation.config.difficulty import GraderSettings
 from curation.records import ConfigError
 from curation.storage.stages import atomic_write, file_digest, read_table, write_parquet
 from flows.run.policies import refuse_offline
-from flows.run.policy_session import kept_models
+from flows.run.policy_session import keep_open
 from flows.run.run_folder import Run, grader_folder
 from flows.run.stage import Results, Step
 from flows.run.training import check_train_recipe, train_apart
@@ -39,7 +39,7 @@ def train_grader(run: Run, results: Results) -> None:
     """
     settings, decided = run.recipe.grader, results.decisions[-1]
     assert settings is not None
-    if (models := kept_models()) is not None:
+    with keep_open() as models:
         models.end_local()  # the trainer needs the GPUs
     recipe = _recipe(run, settings)
     if not decided.manifest.kept:

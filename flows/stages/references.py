@@ -89,14 +89,9 @@ REFERENCES = Stage(
 
 def apply_reviews(job: StageRun) -> StageResult:
     """Apply the verdicts of people."""
-    verdicts, problems = verdicts_of_people(job.run), job.problems.folder
-
-    def work(index: int) -> Shard:
-        frame = read_shard(problems, "kept", index)
-        kept, dropped = review.apply_verdicts(frame, verdicts)
-        return Shard(frame.height, {"kept": kept, "dropped": dropped})
-
-    return job.shard_by_shard(job.open(review.VERSION, review.digest(verdicts), job.problems), work)
+    verdicts = verdicts_of_people(job.run)
+    folder = job.open(review.VERSION, review.digest(verdicts), job.problems)
+    return job.filter(folder, lambda frame, _: review.apply_verdicts(frame, verdicts))
 
 
 REVIEW = Stage(

@@ -193,16 +193,6 @@ def made_phrase(source: Source) -> str:
     return f"`{source.generator}`, {levels:,} {'level' if levels == 1 else 'levels'} of {each}"
 
 
-def made_lines(run: Run) -> list[str]:
-    """Return a sentence on each procedural source that was read."""
-    states = read_states(SOURCES.folder_in(run))
-    return [
-        f"made, not collected: {states[source.name]['joined']:,} rows of {source.name}, by {made_phrase(source)}"
-        for source in run.recipe.read_sources
-        if source.is_made and source.name in states
-    ]
-
-
 def _describe(run: Run) -> Iterator[str]:
     for source in run.recipe.sources:
         if source.name in run.recipe.left_out:

@@ -65,13 +65,11 @@ def filter_programs(job: StageRun) -> StageResult:
     """
     problems = job.problems.folder
 
-    def work(index: int) -> Shard:
-        frame = read_shard(problems, "kept", index)
+    def split(frame: pl.DataFrame, index: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         tables = [read_shard(problems, name, index) for name in (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE)]
-        kept, dropped = filters.filter_programs(frame, *tables)
-        return Shard(frame.height, {"kept": kept, "dropped": dropped})
+        return filters.filter_programs(frame, *tables)
 
-    return job.shard_by_shard(job.open(filters.VERSION, "", job.problems), work)
+    return job.filter(job.open(filters.VERSION, "", job.problems), split)
 
 
 PROGRAMS = Stage(

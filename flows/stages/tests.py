@@ -6,7 +6,7 @@ A model may be asked for programs that make and check tests. Each problem become
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -88,24 +88,11 @@ def units(run: Run, problems: Path, index: int) -> Iterator[Unit]:
         yield Unit(row, own.head(MAX_TESTS), max(0, own.height - MAX_TESTS), made, limits[row["id"]])
 
 
-_LETTERS = {"TLE": "T", "MLE": "M", "RTE": "R", "CE": "C", "OLE": "O", "skipped": "-"}
-_MEANINGS = {
-    "=": "the output that the test wants",
-    ".": "another output",
-    "T": "out of time",
-    "M": "out of memory",
-    "R": "crashed",
-    "C": "not compiled",
-    "O": "too much output",
-    "-": "not run after that",
-    "X": "failed",
-    "?": "not known",
-}
-_MOST_LINES = 60
+_MAX_LINES = 60
 
 
 def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[str]:
-    """Yield a problem's solutions, and each test's results and decision, for `goldilocks explain`.
+    """Yield a problem's solutions with their results, and each test's decision, for `goldilocks explain`.
 
     Args:
         folder: of the tests stage.
@@ -114,43 +101,28 @@ def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[st
     runs = rows_of(folder if (folder / "runs").is_dir() else matrix, "runs", name, "problem")
     if runs.is_empty():
         return
-    decisions = {row["test"]: row for row in rows_of(folder, "decisions", name, "problem").iter_rows(named=True)}
-    tests = rows_of(folder, TESTS_TABLE, name, "problem")
-    origins = {row["index"]: row["origin"] for row in tests.iter_rows(named=True)}
-    solutions = runs.group_by("solution").agg(pl.col("lang", "right", "standard").first()).sort("solution")
-    words = {True: "right", False: "wrong", None: "unknown"}
-    for number, (index, lang, right, standard) in enumerate(solutions.iter_rows()):
+    result = pl.when(~pl.col("valid")).then("ended").when("expected").then(pl.lit("as expected"))
+    counted = runs.with_columns(result=result.otherwise(pl.lit("other output"))).group_by("solution")
+    solutions = counted.agg(pl.col("lang", "right", "standard").first(), "result")
+    labels = {True: "right", False: "wrong", None: "unknown"}
+    for index, lang, right, standard, results in solutions.sort("solution").iter_rows():
         older = f", compiled as {standard}" if standard not in (None, STANDARDS[0]) else ""
-        yield f"solution {number % 10}: {index} of the source, {lang}{older}, labelled {words[right]}"
-    yield f"{'test':>6}  {''.join(str(i % 10) for i in range(solutions.height))}"
-    used: set[str] = set()
-    for test in sorted(runs["test"].unique())[:_MOST_LINES]:
-        own = {row["solution"]: row for row in runs.filter(pl.col("test") == test).iter_rows(named=True)}
-        decision = decisions.get(test)
-        expected = decision["output"] if decision is not None else None
-        letters = "".join(_letter(own.get(one), expected) for one in solutions["solution"])
-        used.update(letters)
-        text = ""
-        if decision is not None:
-            evidence = f"{decision['evidence']}, " if decision["evidence"] else ""
-            votes = f"{decision['agreeing']} of {decision['votes']} votes"
-            text = f"{decision['decision']}: {decision['why']}, {evidence}{votes}"
-        origin = f", {origins[test]}" if origins.get(test) in ("mutation", "model") else ""
-        yield f"{test:>6}  {letters}  {text}{origin}"
-    if runs["test"].n_unique() > _MOST_LINES:
-        yield f"… and {runs['test'].n_unique() - _MOST_LINES} more tests"
-    yield ", ".join(f"{letter} {meaning}" for letter, meaning in _MEANINGS.items() if letter in used)
+        came = ", ".join(f"{count} {result}" for result, count in Counter(results).most_common())
+        yield f"solution {index} of the source, {lang}{older}, labelled {labels[right]}: {came}"
+    tests = rows_of(folder, TESTS_TABLE, name, "problem").iter_rows(named=True)
+    made = {row["index"]: row["origin"] for row in tests if row["origin"] in ("mutation", "model")}
+    decisions = rows_of(folder, "decisions", name, "problem")
+    decisions = decisions.sort("test") if decisions.height else decisions
+    for row in decisions.head(_MAX_LINES).iter_rows(named=True):
+        evidence = f"{row['evidence']}, " if row["evidence"] else ""
+        origin = f", {made[row['test']]}" if row["test"] in made else ""
+        votes = f"{row['agreeing']} of {row['votes']} votes"
+        yield f"{row['test']:>6}  {row['decision']}: {row['why']}, {evidence}{votes}{origin}"
+    if decisions.height > _MAX_LINES:
+        yield f"… and {decisions.height - _MAX_LINES} more tests"
     for row in rows_of(folder, "problems", name, "problem").iter_rows(named=True):
         caught = f"{row['wrong_caught']} of {row['wrong_solutions']} known wrong solutions caught"
         yield f"{row['evidence']}; {row['voting']} of {row['solutions']} solutions vote; {caught}"
-
-
-def _letter(row: dict[str, object] | None, expected: str | None) -> str:
-    if row is None:
-        return "?"
-    if not row["valid"]:
-        return _LETTERS.get(str(row["ended"]), "X")
-    return "=" if (row["output"] == expected if expected is not None else row["expected"]) else "."
 
 
 EXECUTION_MATRIX = Stage(

@@ -10,6 +10,7 @@ import shutil
 import socket
 import sqlite3
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+import tomli_w
 
+from curation.config.loading import set_value
 from curation.publish.cards import plots
 from curation.publish.cards.facts import CardFacts
 from curation.storage.stages import read_json, write_json, write_parquet
@@ -196,6 +199,14 @@ name = "strong@1"
 path = "strong.jsonl"
 columns = { problem = "question", attempts = "tries", text = "text", label = "right" }
 """
+
+
+def recipe_with(*changes: str) -> str:
+    """The tiny recipe without stage 2 and labels of attempts, with settings changed as by ``--set``."""
+    table = tomllib.loads(TINY_RECIPE.partition("[stage2]")[0])
+    for change in ('models.student.columns={problem="question", attempts="tries", text="text"}', *changes):
+        set_value(table, change)
+    return tomli_w.dumps(table)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,51 @@ import json
 import math
 import re
 import threading
+import tomllib
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from statistics import NormalDist
 from types import TracebackType
 from typing import Any
 
+import tomli_w
+
+from curation.config.loading import set_value
+from tests.flows.conftest import write_jsonl
+
 SPREAD = 2.5
+SUMS = """
+name = "sums"
+shard_rows = 50
+workers = 1
+near_dedup = { enabled = false } # sums are alike
+
+[[sources]]
+name = "sums"
+kind = "jsonl"
+path = "sums.jsonl"
+license = "MIT"
+columns = { statement = "question", answer = "final", meta = ["rate"] }
+"""
+
+
+def write_recipe(home: Path, count: int, models: Sequence[str], *changes: str) -> Path:
+    """Write sums, and a recipe whose stages ask models with these tables, the first of them `student`."""
+    rows = [
+        {"question": statement(number), "final": str(answer(number)), "rate": round(pass_rate(number, 0.0), 3)}
+        for number in range(count)
+    ]
+    write_jsonl(home / "sums.jsonl", rows)
+    table = tomllib.loads(SUMS)
+    for part, name, model in zip(("stage1", "stage2"), ("student", "teacher"), models, strict=False):
+        table[part] = {"model": name}
+        table.setdefault("models", {})[name] = tomllib.loads(model)
+    for change in changes:
+        set_value(table, change)
+    path = home / "sums.toml"
+    path.write_text(tomli_w.dumps(table))
+    return path
 
 
 def uniform(*parts: object) -> float:

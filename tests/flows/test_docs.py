@@ -13,9 +13,8 @@ from curation.config import Recipe
 from curation.publish.export import CURATED
 from curation.publish.export_formats import FORMATS
 from curation.records import DropReason
-from flows.cli.gpus import is_training_recipe
 from flows.cli.settings import settings_of
-from flows.run.recipe import load_recipe, parse_recipe
+from flows.run.recipe import parse_recipe
 from tests.flows.cli.test_cli import commands
 from tests.flows.conftest import ROOT
 from tests.reference_pages.__main__ import PAGES as REFERENCE
@@ -96,17 +95,6 @@ def test_every_page_stands_in_the_sites_contents() -> None:
     contents = (ROOT / ".zensical.toml").read_text(encoding="utf-8")
     listed = re.findall(r'= "([\w/-]+\.md)"', contents)
     assert sorted(listed) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
-
-
-RECIPES = [path for path in sorted((ROOT / "flows" / "recipes").glob("*.toml")) if not is_training_recipe(path)]
-
-
-@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
-def test_every_recipe_that_comes_along_is_a_recipe(path: Path) -> None:
-    recipe = load_recipe(path)
-    assert recipe.name == path.stem.replace("_", "-")
-    for source in recipe.sources:
-        assert not Path(source.path).is_absolute()
 
 
 def anchors(page: Path) -> set[str]:

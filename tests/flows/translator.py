@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 
+from tests.flows.conftest import recipe_with
 from tests.flows.solver import Solver, uniform
 
 ENGLISH = "Anna has {} apples and buys {} more. How many apples does Anna have now?"
@@ -82,35 +83,10 @@ class Translator(Solver):
         return f"One line a sentence.\n\nDIFFERENCE: {verdict}"
 
 
-def recipe(url: str, translation: str, count: int = 24) -> str:
-    """The recipe's text; its problems are written by `write_problems`."""
-    model = f'kind = "endpoint"\nrevision = "1"\nurls = ["{url}"]\nprompt = "plain"\n'
-    return f"""
-name = "apples"
-shard_rows = 5
-workers = 1
-
-[[sources]]
-name = "school"
-kind = "jsonl"
-path = "problems.jsonl"
-license = "MIT"
-columns = {{ statement = "question", answer = "final" }}
-
-[near_dedup]
-enabled = false
-
-[models.weak]
-model = "weak"
-{model}
-[models.strong]
-model = "strong"
-{model}
-[stage1]
-model = "weak"
-band = {{ attempts = 4 }}
-sampling = {{ early_stopping = false }}
-
-[translation]
-{translation}
-"""
+def recipe(url: str, translation: str) -> str:
+    """Return the recipe's text; its problems are written by the tests."""
+    model = f'kind="endpoint", revision="1", urls=["{url}"], prompt="plain"'
+    models = ", ".join(f'{name}={{model="{name}", {model}}}' for name in ("weak", "strong"))
+    settings = ('name="apples"', "shard_rows=5", "near_dedup.enabled=false", f"models={{{models}}}")
+    stage = ("stage1.model=weak", "stage1.sampling.early_stopping=false")
+    return recipe_with(*settings, *stage) + f"\n[translation]\n{translation}\n"

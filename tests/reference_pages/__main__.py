@@ -59,7 +59,7 @@ def commands_page() -> str:
     parts = [
         "# Commands",
         f"{MADE} `goldilocks --help` lists the commands by purpose.",
-        "`--quiet`, `--verbose` and `--debug` come before the command. A command that fails prints "
+        "`--quiet` and `--debug` come before the command. A command that fails prints "
         "one sentence with the cause, and exits with status 1; `goldilocks --debug COMMAND` prints the trace too. "
         "`goldilocks --install-completion` completes commands in your shell.",
     ]

@@ -77,8 +77,8 @@ def test_the_standard_that_a_solution_was_compiled_as_is_kept_and_told(runner: R
     (tmp_path / "runs").mkdir()
     made.runs.write_parquet(tmp_path / "runs" / "00000.parquet")
     assert list(execution_matrix_lines(tmp_path, tmp_path, "p"))[:2] == [
-        "solution 0: 0 of the source, cpp, labelled right",
-        "solution 1: 1 of the source, cpp, compiled as gnu++14, labelled right",
+        "solution 0 of the source, cpp, labelled right: 1 as expected",
+        "solution 1 of the source, cpp, compiled as gnu++14, labelled right: 1 as expected",
     ]
 
 

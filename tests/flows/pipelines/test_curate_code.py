@@ -294,7 +294,7 @@ def test_explain_shows_the_matrix(finished: Path) -> None:
     said = goldilocks("explain", finished, twin)
     assert said.status == 0, said.err
     assert "correct: corrected, 3 of 3 votes" in said.out
-    assert "solution 3: 3 of the source, python, labelled wrong" in said.out
+    assert "solution 3 of the source, python, labelled wrong: " in said.out
     assert "stage 1" in said.out
 
 

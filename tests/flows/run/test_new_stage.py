@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from curation.records import DropReason, problem_id
-from curation.storage.stages import Shard, read_manifest, read_shard
-from flows.cli.plan import plan_recipe
+from curation.storage.stages import read_manifest
 from flows.pipelines.by_recipe import CURATE_MATH, PIPELINES
 from flows.run import pipeline
 from flows.run.pipeline import Pipeline, as_task
@@ -26,16 +26,14 @@ from tests.flows.conftest import TINY, Tiny, goldilocks, published
 
 def drop_products(job: StageRun) -> StageResult:
     """A filter as any other: problems that multiply leave."""
-    problems, name = job.problems.folder, job.stage.name
 
-    def work(index: int) -> Shard:
-        frame = read_shard(problems, "kept", index)
+    def split(frame: pl.DataFrame, _index: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         times = ["times" in text for text in frame["statement"]]
         reasons = [DropReason.UNUSABLE if found else None for found in times]
-        kept, dropped = split_rows(frame, name, reasons, ["it multiplies" if found else "" for found in times])
-        return Shard(frame.height, {"kept": kept, "dropped": dropped})
+        evidence = ["it multiplies" if found else "" for found in times]
+        return split_rows(frame, job.stage.name, reasons, evidence)
 
-    return job.shard_by_shard(job.open("products@1", "", job.problems), work)
+    return job.filter(job.open("products@1", "", job.problems), split)
 
 
 def reads_aloud(_run: Run) -> Iterator[str]:
@@ -102,20 +100,6 @@ def test_a_stage_in_the_list_is_everywhere(
     assert f"  looked at for products: {name}\n" in told
     finished = goldilocks("run", tiny_recipe, "--dry", "--out", run.folder).out.splitlines()[-1]
     assert "exact_dedup, products, near_dedup" in finished
-
-
-@pytest.mark.slow
-def test_the_plan_runs_it_unless_it_is_left_out_of_plans(
-    tiny_recipe: Path, tmp_path: Path, longer: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plans = plan_recipe(tiny_recipe, tmp_path / "with", pilot=2)
-    assert (tmp_path / "with" / PRODUCTS.folder / "DONE.json").exists()
-    dear = replace(PRODUCTS, is_planned=False)
-    items = tuple(dear if item is PRODUCTS else item for item in PIPELINES[CURATE_MATH.name].items)
-    monkeypatch.setitem(PIPELINES, CURATE_MATH.name, replace(CURATE_MATH, items=items))
-    without = plan_recipe(tiny_recipe, tmp_path / "without", pilot=2)
-    assert not (tmp_path / "without" / PRODUCTS.folder).exists()
-    assert without[0].problems == plans[0].problems + 3
 
 
 def test_a_list_that_cannot_be_meant_is_refused() -> None:

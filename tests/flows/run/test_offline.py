@@ -8,29 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.flows.conftest import goldilocks, write_jsonl
-from tests.flows.solver import Solver, answer, statement
+from tests.flows.conftest import goldilocks
+from tests.flows.solver import Solver, write_recipe
 from tests.patience import patient
-
-RECIPE = """
-shard_rows = 50
-near_dedup = {{ enabled = false }}
-
-[[sources]]
-name = "sums"
-kind = "jsonl"
-path = "sums.jsonl"
-columns = {{ statement = "question", answer = "final" }}
-
-[models.student]
-{model}
-
-[stage1]
-model = "student"
-
-[labels]
-rule = "votes"
-"""
 
 NEW_BAND = ("--set", "stage1.band.max_pass_rate=0.7", "--set", "stage1.band.min_correct=2")
 
@@ -42,10 +22,9 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_a_new_band_is_decided_from_stored_attempts(tmp_path: Path) -> None:
-    write_jsonl(tmp_path / "sums.jsonl", [{"question": statement(n), "final": str(answer(n))} for n in range(40)])
-    recipe, out = tmp_path / "sums.toml", tmp_path / "run"
+    out = tmp_path / "run"
     with Solver(0.0) as solver:
-        recipe.write_text(RECIPE.format(model=solver.table("weak")))
+        recipe = write_recipe(tmp_path, 40, [solver.table("weak")], "labels.rule=votes")
         assert goldilocks("run", recipe, "--out", out).status == 0
         made = solver.requests
         offline = goldilocks("run", recipe, "--out", out, *NEW_BAND, "--offline")

@@ -14,7 +14,7 @@ from curation.questions.premises import PROMPT as PREMISES
 from curation.records import AttemptKey, Completion, Domain, PromptRequest
 from flows.run import policies
 from flows.run.pipeline import run_pipeline
-from flows.run.policy_session import ModelSession, keep_open, model_session
+from flows.run.policy_session import model_session
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun
@@ -132,16 +132,6 @@ def test_a_stage_that_needs_no_answer_starts_nothing(tmp_path: Path) -> None:
     assert LOG == []
 
 
-def test_what_a_caller_keeps_open_stays_open_to_the_end_of_its_block(tmp_path: Path) -> None:
-    run = run_of(tmp_path)
-    (tmp_path / "run").mkdir()
-    with keep_open():
-        for name in ("one", "two"):
-            run_pipeline(run, [asking(name, "stage1.model")])
-        assert LOG == ["start small", "asked small solve p", "asked small solve p"]
-    assert LOG[-1] == "end small"
-
-
 @pytest.mark.slow
 def test_a_model_under_two_names_shares_its_attempts(tiny_copy: Tiny) -> None:
     """The name is in no digest: a run whose model is renamed finds all its attempts."""
@@ -152,17 +142,3 @@ def test_a_model_under_two_names_shares_its_attempts(tiny_copy: Tiny) -> None:
     again = tiny_copy.run()
     assert again.status == 0, again.err
     assert sorted(path.name for path in (tiny_copy.folder / "attempts").iterdir()) == stored
-
-
-def test_two_local_models_take_turns_and_never_run_at_once(tmp_path: Path) -> None:
-    models, request = run_of(tmp_path).recipe.models, PromptRequest("p", "1 + 1?", Domain.MATH, "en")
-    with keep_open(), model_session(models["a"], tmp_path) as first, model_session(models["b"], tmp_path) as second:
-        texts = [_asked(session, request) for session in (first, second, first, first)]
-    assert texts == ["small solve p", "large solve p", "small solve p", "small solve p"]
-    assert LOG == ["start small", "end small", "start large", "end large", "start small", "end small"]
-
-
-def _asked(session: ModelSession, request: PromptRequest) -> str | None:
-    session.open()
-    answer = session.run(session.policy.answer(request, 0))
-    return answer.text if answer is not None else None

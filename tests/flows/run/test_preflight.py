@@ -4,29 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.conftest import free_port, goldilocks, write_jsonl
-from tests.flows.solver import Solver, answer, statement
+from tests.flows.conftest import free_port, goldilocks
+from tests.flows.solver import Solver, write_recipe
 from tests.patience import patient
-
-RECIPE = """
-shard_rows = 50
-
-[[sources]]
-name = "sums"
-kind = "jsonl"
-path = "sums.jsonl"
-columns = {{ statement = "question", answer = "final" }}
-
-[models.student]
-kind = "endpoint"
-model = "{model}"
-revision = "1"
-urls = ["{url}"]
-{key}
-
-[stage1]
-model = "student"
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -34,11 +14,8 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     patient(monkeypatch)
 
 
-def write_recipe(home: Path, url: str, model: str = "weak", key: str = "") -> Path:
-    write_jsonl(home / "sums.jsonl", [{"question": statement(n), "final": str(answer(n))} for n in range(20)])
-    path = home / "sums.toml"
-    path.write_text(RECIPE.format(url=url, model=model, key=key))
-    return path
+def recipe_of(home: Path, url: str, model: str = "weak", key: str = "") -> Path:
+    return write_recipe(home, 20, [f'kind = "endpoint"\nmodel = "{model}"\nrevision = "1"\nurls = ["{url}"]\n{key}'])
 
 
 @pytest.mark.parametrize(
@@ -52,7 +29,7 @@ def test_a_model_that_cannot_be_asked_is_refused_first(
     tmp_path: Path, model: str, key: str, message: str, dry: bool
 ) -> None:
     with Solver(0.0) as solver:
-        recipe = write_recipe(tmp_path, solver.url, model, key)
+        recipe = recipe_of(tmp_path, solver.url, model, key)
         done = goldilocks("run", recipe, "--out", tmp_path / "run", *(["--dry"] if dry else []))
     assert done.status == 1
     assert "models.student: " in done.err
@@ -62,13 +39,13 @@ def test_a_model_that_cannot_be_asked_is_refused_first(
 
 @pytest.mark.slow
 def test_without_its_server_a_run_begins_nothing_and_a_finished_one_only_warns(tmp_path: Path) -> None:
-    dead = write_recipe(tmp_path, f"http://127.0.0.1:{free_port()}/v1")
+    dead = recipe_of(tmp_path, f"http://127.0.0.1:{free_port()}/v1")
     refused = goldilocks("run", dead, "--out", tmp_path / "run")
     assert refused.status == 1
     assert "models.student: no server answers" in refused.err
     assert not (tmp_path / "run/stages").exists()
     with Solver(0.0) as solver:
-        recipe = write_recipe(tmp_path, solver.url)
+        recipe = recipe_of(tmp_path, solver.url)
         assert goldilocks("run", recipe, "--out", tmp_path / "run").status == 0
     again = goldilocks("run", recipe, "--out", tmp_path / "run")
     assert again.status == 0

@@ -69,26 +69,13 @@ def changed(**top: Any) -> dict[str, Any]:
     return {**tomllib.loads(RECIPE), **top}
 
 
-def test_a_recipe_is_read(path: Path) -> None:
-    recipe = load_recipe(path)
-    assert [source.name for source in recipe.sources] == ["one", "two"]
-    assert recipe.sources[0].columns.answer == Pick(path="worked", take="hash")
-    assert recipe.sources[0].columns.meta == ("uid", "meta.level")
-    assert recipe.sources[1].weight == 2.0
-    assert (recipe.stage1.band.attempts, recipe.stage1.band.max_pass_rate) == (4, 0.75)
-    assert recipe.stage2 is not None
-    assert (recipe.stage2.band.attempts, recipe.stage2.band.max_pass_rate) == (4, 0.875)
-
-
 @pytest.mark.parametrize(
     ("override", "where", "value"),
     [
         ("seed=7", "seed", 7),
-        ('name="quoted"', "name", "quoted"),
         ("description=two words, and = signs", "description", "two words, and = signs"),
         ("stage1.band.max_pass_rate=1", "stage1.band.max_pass_rate", 1.0),
         ("stage2.band.attempts=4", "stage2.band.max_pass_rate", 0.875),
-        ("code.make_tests=false", "code.make_tests", False),
         ('statements.languages=["en", "fr"]', "statements.languages", ("en", "fr")),
         ("sources.0.limit=100", "sources.0.limit", 100),
         ('sources.1.columns.answer={value="7"}', "sources.1.columns.answer", Pick(value="7")),
@@ -115,17 +102,12 @@ def test_a_later_set_wins_and_a_new_table_is_made(path: Path) -> None:
     ("override", "said"),
     [
         ("seed", "--set seed: write key=value, as in seed=1."),
-        ("=5", "--set =5: write key=value"),
         ("sources.2.limit=5", "`2` is not a position; the list has 2, from 0"),
-        ("sources.one.limit=5", "`one` is not a position; the list has 2, from 0"),
-        ("sources.².limit=5", "`²` is not a position"),
         ("name.first.second=x", "is inside a value that is no table"),
         (
             "stage1.band.attempt=8",
             "unknown key `stage1.band.attempt`; did you mean `attempts`? Allowed here: attempts, max_pass_rate",
         ),
-        ("stage1.band.attempts=eight", "`stage1.band.attempts` = 'eight': input should be a valid integer"),
-        ("stage1.band.attempts=1", "stage1.band: impossible band: min_correct = 1"),
         ("sources.1.name=one", "two sources are named one; names must differ"),
     ],
 )
@@ -142,37 +124,8 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
             f"{', '.join(sorted(Recipe.model_fields))}.",
         ),
         (
-            changed(sources=[{"name": "s", "kind": "csv", "path": "x", "columns": {"statment": "q"}}]),
-            "unknown key `sources.0.columns.statment`; did you mean `statement`? Allowed here: answer, choices, lang, "
-            "license, meta, solution, statement.",
-        ),
-        (
-            changed(sources=[{"name": "s", "kind": "csv", "path": "x", "columns": {"answer": {"pth": "q"}}}]),
-            "unknown key `sources.0.columns.answer.pth`; did you mean `path`? Allowed here: path, take, value.",
-        ),
-        (
-            changed(
-                sources=[{"name": "s", "kind": "csv", "path": "x", "columns": {"answer": {"path": "q", "take": 1}}}]
-            ),
-            "`sources.0.columns.answer.take` = 1: input should be 'all', 'hash' or 'boxed'.",
-        ),
-        (
-            changed(sources=[{"name": "s", "kind": "xml", "path": "x"}]),
-            "`sources.0.kind` = 'xml': input should be 'jsonl', 'parquet', 'csv', 'dataset', 'kattis', 'procedural' "
-            "or 'python'.",
-        ),
-        (changed(sources=[{"name": "s", "kind": "csv"}]), "`sources.0.path` is missing."),
-        (
-            changed(models={"student": {"kind": "oracle"}}),
-            "`models.student.kind` = 'oracle': input should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
-        ),
-        (
             changed(models={"student": {"model": "m"}}),
             "`models.student.kind` is missing; it should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
-        ),
-        (
-            changed(models={"student": "m"}),
-            "`models.student` = 'm': input should be a table.",
         ),
         (
             changed(stage1={"model": "studnet"}),
@@ -184,23 +137,9 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
             "stage1.model = 'student': there is no table [models.student]; no model is defined.",
         ),
         (
-            changed(models={"student": {"kind": "vllm", "model": "m", "decoding": {"heat": 1}}}),
-            "unknown key `models.student.decoding.heat`; allowed here: max_tokens, temperature, top_p.",
-        ),
-        (
-            changed(models={"student": {"kind": "vllm", "model": "m", "decoding": {"top_p": 0}}}),
-            "`models.student.decoding.top_p` = 0: input should be greater than 0.",
-        ),
-        (
             changed(models={"student": {"kind": "endpoint", "model": "m", "revision": "1", "urls": ["localhost"]}}),
             "models.student.urls: 'localhost' is no address; write http://host:port/v1.",
         ),
-        (
-            changed(models={"student": {"kind": "recorded", "name": "m@1", "path": "x", "urls": []}}),
-            "unknown key `models.student.urls`; allowed here: columns, kind, name, path, thinking.",
-        ),
-        (changed(shard_rows=0), "`shard_rows` = 0: input should be greater than or equal to 1."),
-        (changed(verify={"limit_s": "2"}), "`verify.limit_s` = '2': input should be a valid number."),
         (
             changed(statements={"languages": "en"}),
             "`statements.languages` = 'en': input should be a list, as in ['en'].",
@@ -212,23 +151,6 @@ def test_one_mistake_is_one_sentence(table: dict[str, Any], said: str) -> None:
         parse_recipe(table, "here.toml")
     lines = [line.strip() for line in str(caught.value).removeprefix("recipe here.toml: ").splitlines()]
     assert lines == [said]
-
-
-def test_several_mistakes_are_told_at_once() -> None:
-    with pytest.raises(ConfigError) as caught:
-        parse_recipe(changed(seed="x", workers=0, colour="red"), "here.toml")
-    message = str(caught.value)
-    assert message.startswith("recipe here.toml: ")
-    assert [key for key in ("`seed` = 'x'", "`workers` = 0", "unknown key `colour`") if key not in message] == []
-
-
-def test_a_recipe_without_sources_is_refused() -> None:
-    with pytest.raises(ConfigError, match="sources"):
-        parse_recipe(changed(sources=[]), "here.toml")
-    bare = changed()
-    del bare["sources"]
-    with pytest.raises(ConfigError, match="`sources` is missing"):
-        parse_recipe(bare, "here.toml")
 
 
 def test_a_file_that_is_no_recipe(tmp_path: Path) -> None:

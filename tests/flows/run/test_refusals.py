@@ -13,32 +13,15 @@ from curation.difficulty.sampling import SamplingProgress
 from curation.records import problem_id
 from flows.run.sampling_session import progress_phrase
 from tests.curation.policies.test_endpoint import StandIn
-from tests.flows.conftest import Tiny, goldilocks, published, stamps, write_jsonl
+from tests.flows.conftest import Tiny, goldilocks, published, recipe_with, stamps, write_jsonl
 from tests.patience import patient
 
-RECIPE = """
-name = "poisoned"
-shard_rows = 2
-workers = 1
-
-[[sources]]
-name = "school"
-kind = "jsonl"
-path = "problems.jsonl"
-license = "MIT"
-columns = { statement = "question", answer = "final" }
-
-[stage1]
-model = "student"
-band = { attempts = 4, max_pass_rate = 1.0 }
-
-[models.student]
-kind = "endpoint"
-model = "m"
-revision = "1"
-prompt = "plain"
-urls = ["URL"]
-"""
+RECIPE = recipe_with(
+    'name="poisoned"',
+    "shard_rows=2",
+    "stage1.band.max_pass_rate=1.0",
+    'models.student={kind="endpoint", model="m", revision="1", prompt="plain", urls=["URL"]}',
+)
 PROBLEMS = {f"What is {number} plus {number} times 3?": str(4 * number) for number in (11, 12, 13, 14, 15, 16)}
 POISONED, OTHER = "What is 12 plus 12 times 3?", "What is 15 plus 15 times 3?"
 
@@ -164,23 +147,8 @@ def test_votes_of_a_model_are_refused_and_asked_again_too(poisoned: Tiny, tmp_pa
     assert "(400 2), more than stage1.sampling.max_failed = 0.01 allows (1)" in ended.err
 
 
-@pytest.mark.slow
-def test_refusals_for_now_are_shown_while_a_run_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    patient(monkeypatch, retries=4)
-    home = tmp_path / "inputs"
-    home.mkdir()
-    write_jsonl(home / "problems.jsonl", [{"question": text, "final": answer} for text, answer in PROBLEMS.items()])
-    says(tmp_path, {})
-    server = StandIn(tmp_path / "journal.jsonl", plan="429 429 500", says=tmp_path / "says.json")
-    (home / "poisoned.toml").write_text(RECIPE.replace("URL", server.url))
-    run = Tiny(home / "poisoned.toml", tmp_path / "run")
-    try:
-        assert run.run().status == 0
-    finally:
-        server.stop()
-    last = json.loads((run.folder / "metrics.jsonl").read_text().splitlines()[-1])
-    assert (last["busy"], last["failed"], last["asked_again"]) == (2, 1, 3)
-    servers = {name: last[name] for name in ("busy", "failed", "asked_again", "latency_s")}
-    phrase = progress_phrase(SamplingProgress(in_flight=5, servers={**servers, "latency_s": 0.25}))
+def test_refusals_for_now_are_shown_while_a_run_samples() -> None:
+    servers = {"busy": 2, "failed": 1, "asked_again": 3, "latency_s": 0.25}
+    phrase = progress_phrase(SamplingProgress(in_flight=5, servers=servers))
     assert "5 in flight at 0.25 s, asked again 3 (429: 2, 5xx: 1)" in phrase
     assert "in flight" not in progress_phrase(SamplingProgress(in_flight=5))

@@ -18,33 +18,9 @@ from curation.records import problem_id
 from curation.storage.stages import read_table
 from flows.publish.versions import scan_decisions, stored_versions
 from flows.run import retries
-from tests.flows.conftest import Tiny, goldilocks, published, stamps, tries, write_jsonl
+from tests.flows.conftest import Tiny, goldilocks, published, recipe_with, stamps, tries, write_jsonl
 
-RECIPE = """
-name = "slow"
-shard_rows = 1
-workers = 1
-
-[verify]
-limit_s = 0.01    # what needs a worker takes longer
-
-[[sources]]
-name = "school"
-kind = "jsonl"
-path = "problems.jsonl"
-license = "MIT"
-columns = { statement = "question", answer = "final" }
-
-[stage1]
-model = "student"
-band = { attempts = 4 }
-
-[models.student]
-kind = "recorded"
-name = "weak@1"
-path = "weak.jsonl"
-columns = { problem = "question", attempts = "tries", text = "text" }
-"""
+RECIPE = recipe_with('name="slow"', "shard_rows=1", "verify.limit_s=0.01")  # what needs a worker takes longer
 SUM = r"\sum_{k=0}^{\infty}\frac{1}{2^k}"
 PLAIN, SLOW, CLEAR = "What is 17 + 25?", "What is 6 minus 4?", "What is 5 plus 6?"
 CURVE = "On which curve does the point lie?"
@@ -138,18 +114,6 @@ def test_the_next_run_judges_again_what_failed_and_nothing_else(slow: Tiny) -> N
     settled = stamps(slow.folder)
     assert slow.run().status == 0
     assert {name for name, stamp in stamps(slow.folder).items() if settled.get(name) != stamp} <= {"run.json", ".lock"}
-
-
-@pytest.mark.slow
-def test_what_keeps_failing_is_given_up_and_costs_nothing_more(slow: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filters, "RETRY_FACTOR", 1.0)
-    said = [slow.run() for _ in range(4)]
-    assert [one.status for one in said] == [0] * 4
-    assert ["retry 1 of 2" in one.out for one in said] == [True, False, False, False]
-    assert ["retry 2 of 2" in one.out for one in said] == [False, True, False, False]
-    assert "no further run tries them again" in said[2].out
-    assert decisions(slow)[SLOW]["reason"] == "verifier_failed"
-    assert json.loads((verdicts_folder(slow) / retries.FILE).read_text())["round"] == 2
 
 
 @pytest.mark.slow

@@ -16,33 +16,21 @@ from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest
 from flows.pipelines.by_recipe import CURATE_CODE, CURATE_MATH
 from flows.run.pipeline import run_pipeline
 from flows.run.run_folder import new_run
-from flows.run.runner import LocalRunner, computing_on, current_runner, runner_of
+from flows.run.runner import runner_of
 from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES
 from flows.stages.statements import PROGRAMS, STATEMENTS
 from flows.stages.tests import EXECUTION_MATRIX
 from tests.flows.code_rows import sound_row
-from tests.flows.conftest import write_jsonl
+from tests.flows.conftest import recipe_with, write_jsonl
 from tests.flows.run.conftest import losing_a_node
 
-RECIPE = """
-name = "spread"
-shard_rows = 50
-workers = 1
-[[sources]]
-name = "sums"
-kind = "jsonl"
-path = "sums.jsonl"
-columns = { statement = "q", answer = "a" }
-[stage1]
-model = "student"
-
-[models.student]
-kind = "recorded"
-name = "a@1"
-path = "none.jsonl"
-columns = { text = "t" }
-"""
+RECIPE = recipe_with(
+    'name="spread"',
+    "shard_rows=50",
+    'sources.0={name="sums", kind="jsonl", path="sums.jsonl", columns={statement="q", answer="a"}}',
+    'models.student={kind="recorded", name="a@1", path="none.jsonl", columns={text="t"}}',
+)
 
 
 def filtered(inputs: Path, out: Path, runner: str) -> dict[str, bytes]:
@@ -121,21 +109,9 @@ def shards(out: Path, stage: str) -> int:
     return len(list(out.glob(f"stages/*-{stage}/shards/*")))
 
 
-def test_shards_come_in_order_and_only_where_they_stand_for_themselves() -> None:
-    made = [Shard(number, {}, kept_rows=number) for number in range(3)]
-    assert list(LocalRunner().map((n, lambda n=n: made[n]) for n in range(3))) == list(enumerate(made))
-    elsewhere = LocalRunner()
-    assert current_runner(True) is not elsewhere
-    with computing_on(elsewhere):
-        assert current_runner(True) is elsewhere
-        assert current_runner(False) is not elsewhere
+def test_only_shards_that_depend_on_no_other_are_spread() -> None:
     spread = {stage.name for pipeline in (CURATE_MATH, CURATE_CODE) for stage in pipeline.stages if stage.runs_anywhere}
-    assert spread == {
-        "programs",
-        "statements",
-        "references",
-        "execution_matrix",
-    }
+    assert spread == {"programs", "statements", "references", "execution_matrix"}
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from curation.verify.math_judge import JudgeTask, MathJudge, Verdict
-from flows.run.runner import LocalRunner, current_runner
 from tests.curation.policies.test_endpoint import StandIn
 from tests.flows.conftest import Tiny, write_jsonl
 from tests.flows.run.conftest import losing_a_node
@@ -74,10 +73,3 @@ def test_slow_verdicts_are_those_of_this_process(cluster: Any) -> None:
         ]
         assert spread.submit(task, ["4"]).done()  # at a glance, here
         assert spread.version == judge.version
-
-
-def test_without_a_cluster_everything_stays_here(tmp_path: Path) -> None:
-    with MathJudge(1) as judge:
-        runner = current_runner(runs_anywhere=True)
-        assert isinstance(runner, LocalRunner)
-        assert runner.spread_judge(judge) is judge

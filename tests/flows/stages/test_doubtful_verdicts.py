@@ -11,7 +11,7 @@ import pytest
 from curation.questions.doubtful_verdicts import comparison_request
 from curation.records import problem_id
 from curation.storage.stages import read_table
-from tests.flows.conftest import TINY_RECIPE, Tiny, goldilocks, published, tries, write_jsonl
+from tests.flows.conftest import Tiny, goldilocks, published, recipe_with, tries, write_jsonl
 from tests.flows.stages.conftest import asks_judge, run
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,7 @@ VOTES = {
     (MUTE, "0.83"): ("PERHAPS", "WHO KNOWS", "SAME"),
 }
 
-RECIPE = TINY_RECIPE.partition("[stage2]")[0] + asks_judge("doubtful_verdicts")
+RECIPE = recipe_with() + asks_judge("doubtful_verdicts")
 
 
 def vote(question: str, answer: str, word: str) -> dict[str, str]:

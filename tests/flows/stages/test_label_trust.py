@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from curation.records import problem_id
-from tests.flows.conftest import Tiny, goldilocks, published, stamps, tries, write_jsonl
+from tests.flows.conftest import Tiny, goldilocks, published, recipe_with, stamps, tries, write_jsonl
 
 pytestmark = pytest.mark.slow
 
@@ -38,25 +38,7 @@ def posterior_run(tiny_recipe: Path, tmp_path_factory: pytest.TempPathFactory) -
     return made
 
 
-EIGHT = """
-name = "eight"
-shard_rows = 20
-near_dedup = {{ enabled = false }}
-labels = {{ rule = "posterior" }}
-sources = [{{ path = "problems.jsonl", license = "MIT", columns = {{ statement = "question", answer = "final" }} }}]
-
-[models.all]
-kind = "recorded"
-path = "all.jsonl"
-columns = {{ problem = "question", attempts = "tries"{model} }}
-
-[stage1]
-model = "all"
-band = {{ attempts = 8, max_pass_rate = 1.0 }}
-"""
-
-
-@pytest.mark.parametrize(("model", "accused"), [("", set()), (', model = "by"', {3, 7})])
+@pytest.mark.parametrize(("model", "accused"), [("", set()), (', model="by"', {3, 7})])
 def test_each_model_of_a_file_of_attempts_is_a_voter(model: str, accused: set[int], tmp_path: Path) -> None:
     problems, attempts = [], []
     for number in range(60):
@@ -69,7 +51,11 @@ def test_each_model_of_a_file_of_attempts_is_a_voter(model: str, accused: set[in
         attempts.append(row)
     write_jsonl(tmp_path / "problems.jsonl", problems)
     write_jsonl(tmp_path / "all.jsonl", attempts)
-    (tmp_path / "eight.toml").write_text(EIGHT.format(model=model))
+    columns = f'problem="question", attempts="tries"{model}'
+    settings = ("shard_rows=20", "near_dedup.enabled=false", "labels.rule=posterior")
+    band, asked = "{attempts=8, max_pass_rate=1.0}", f'{{kind="recorded", path="all.jsonl", columns={{{columns}}}}}'
+    text = recipe_with('name="eight"', *settings, f"stage1.band={band}", f"models.student={asked}")
+    (tmp_path / "eight.toml").write_text(text)
     said = goldilocks("run", tmp_path / "eight.toml", "--out", tmp_path / "run")
     assert said.status == 0, said.err
     dropped = published(tmp_path / "run", "dropped").filter(reason="suspected_wrong_label")

@@ -7,32 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.conftest import goldilocks, published, refusal, write_jsonl
+from tests.flows.conftest import goldilocks, published, recipe_with, refusal, write_jsonl
 
-RECIPE = """
-name = "licensed"
-workers = 1
-
-[export]
-license = "apache-2.0"
-
-[[sources]]
-name = "school"
-kind = "jsonl"
-path = "problems.jsonl"
-license = "MIT"
-columns = { statement = "question", answer = "final", license = "terms" }
-
-[stage1]
-model = "student"
-band = { attempts = 2 }
-
-[models.student]
-kind = "recorded"
-name = "weak@1"
-path = "attempts.jsonl"
-columns = { problem = "question", attempts = "tries", text = "text" }
-"""
+RECIPE = recipe_with(
+    'name="licensed"',
+    "shard_rows=2000",
+    'export.license="apache-2.0"',
+    'sources.0.columns.license="terms"',
+    "stage1.band.attempts=2",
+    'models.student.path="attempts.jsonl"',
+)
 SUMS = {f"What is {number} plus {number} times 3?": 4 * number for number in (11, 12, 13, 14)}
 TERMS = (None, "CC-BY-NC-4.0", "cc-by-4.0", "CC-BY-NC-4.0")  # in whatever letters
 

@@ -5,23 +5,15 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from tests.flows.conftest import TINY_RECIPE, Tiny, goldilocks, stamps, tries, write_jsonl
+from tests.flows.conftest import Tiny, goldilocks, recipe_with, stamps, tries, write_jsonl
 
 STORY = (
     "Maria walks {} minutes to the market, buys {} apples for {} dollars each and {} pears, and walks home again. "
     "How many minutes does she walk in all?"
 )
 FENCE = "A farmer puts a fence of {} metres around a square field. How long is one side of the field in metres?"
-BENCHMARKED = (
-    TINY_RECIPE.partition("[stage2]")[0]
-    + """
-[[decontamination.against]]
-name = "exam"
-kind = "jsonl"
-path = "exam.jsonl"
-columns = { statement = "task" }
-"""
-)
+EXAMS = '{ name = "exam", kind = "jsonl", path = "exam.jsonl", columns = { statement = "task" } }'
+BENCHMARKED = recipe_with(f"decontamination.against=[{EXAMS}]")
 
 
 def prepare(tiny: Tiny) -> None:

@@ -18,6 +18,7 @@ from flows.run.run_folder import new_run
 from flows.run.stage import Results
 from flows.stages.questions import OVERLAPS
 from tests.flows.conftest import stamps, write_jsonl
+from tests.flows.stages.conftest import asks_judge
 
 RECIPE = """
 name = "overlap"
@@ -58,17 +59,6 @@ OTHERS = [
     )
 ]
 
-VOTERS = """
-[questions.overlaps]
-model = "judge"
-
-[models.judge]
-kind = "recorded"
-name = "comparer@1"
-path = "votes.jsonl"
-columns = { problem = "pair", text = "text" }
-"""
-
 
 def row(text: str) -> dict[str, object]:
     tests = [{"input": f"{number} 9 4\n", "output": "1\n"} for number in range(6)]
@@ -77,7 +67,7 @@ def row(text: str) -> dict[str, object]:
 
 def votes(text: str, *said: str) -> list[dict[str, str]]:
     request = overlap_request(text, EXAM, "en", "code")
-    return [{"pair": request.statement, "text": f"I compared them.\nVERDICT: {word}"} for word in said]
+    return [{"question": request.statement, "text": f"I compared them.\nVERDICT: {word}"} for word in said]
 
 
 def filtered(folder: Path, *settings: str) -> Results:
@@ -100,7 +90,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(overlaps, "ASK_FROM", 0.35)  # lower, so that these rows are asked about
     write_jsonl(tmp_path / "rows.jsonl", [row(text) for text in (SAME, ALIKE, *OTHERS)])
     write_jsonl(tmp_path / "exam.jsonl", [{"task": EXAM}])
-    (tmp_path / "recipe.toml").write_text(RECIPE + VOTERS)
+    (tmp_path / "recipe.toml").write_text(RECIPE + asks_judge("overlaps"))
     said = [
         *votes(SAME, "SAME", "DIFFERENT", "SAME"),
         *votes(ALIKE, "DIFFERENT", "DIFFERENT", "SAME"),

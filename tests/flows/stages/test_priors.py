@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -13,31 +14,10 @@ from flows.cli.commands import refresh_run
 from flows.publish.versions import scan_decisions
 from flows.run import sampling_session
 from flows.run.progress import read_metrics
-from tests.flows.conftest import goldilocks, published, write_jsonl
-from tests.flows.solver import Solver, answer, pass_rate, statement
+from tests.flows.conftest import goldilocks, published
+from tests.flows.solver import Solver, write_recipe
 
 PROBLEMS = 240
-RECIPE = """
-name = "sums"
-shard_rows = 100
-workers = 1
-near_dedup = {{ enabled = false }} # sums are alike
-
-[[sources]]
-name = "sums"
-kind = "jsonl"
-path = "sums.jsonl"
-license = "MIT"
-columns = {{ statement = "question", answer = "final", meta = ["rate"] }}
-"""
-STAGE = """
-[{part}]
-model = "{part}"
-band = {{ attempts = 16 }}
-sampling = {{ error_rate = 0.1 }}
-[models.{part}]
-{policy}
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -45,18 +25,10 @@ def _a_small_anchor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling_session, "ANCHOR_LEAST", 60)
 
 
-def write_recipe(home: Path, stages: dict[str, tuple[Solver, str]]) -> Path:
-    rows = [
-        {"question": statement(number), "final": str(answer(number)), "rate": round(pass_rate(number, 0.0), 3)}
-        for number in range(PROBLEMS)
-    ]
-    write_jsonl(home / "sums.jsonl", rows)
-    text = RECIPE.format()
-    for part, (solver, model) in stages.items():
-        text += STAGE.format(part=part, policy=solver.table(model))
-    path = home / "recipe.toml"
-    path.write_text(text)
-    return path
+def recipe_of(home: Path, models: Sequence[str], error_rate: float) -> Path:
+    parts = ("stage1", "stage2")[: len(models)]
+    changes = [f"{part}.{one}" for part in parts for one in ("band.attempts=16", f"sampling.error_rate={error_rate}")]
+    return write_recipe(home, PROBLEMS, models, "shard_rows=100", *changes)
 
 
 def verdicts_folder(folder: Path, part: str) -> Path:
@@ -92,7 +64,7 @@ def check_every_figure(folder: Path, part: str, policy: str) -> None:
 def test_stage_1s_attempts_spare_stage_2_attempts(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with Solver(-1.0) as weak, Solver(1.0) as strong:
-        recipe = write_recipe(tmp_path, {"stage1": (weak, "weak"), "stage2": (strong, "strong")})
+        recipe = recipe_of(tmp_path, [weak.table("weak"), strong.table("strong")], 0.1)
         said = goldilocks("run", recipe, "--out", folder)
         assert said.status == 0, said.err
         marks = [json.loads(path.read_text()) for path in (folder / "verdicts").glob("*/*/DONE.json")]
@@ -109,8 +81,7 @@ def test_stage_1s_attempts_spare_stage_2_attempts(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_refresh_starts_its_policy_once_and_spends_less_than_a_full_judgement(tmp_path: Path) -> None:
     with Solver(-1.0) as weak, Solver(0.5) as strong:
-        recipe = write_recipe(tmp_path, {"stage1": (weak, "weak")})
-        recipe.write_text(recipe.read_text().replace("error_rate = 0.1", "error_rate = 0.0"))
+        recipe = recipe_of(tmp_path, [weak.table("weak")], 0.0)
         said = goldilocks("run", recipe, "--out", tmp_path / "run")
         assert said.status == 0, said.err
         (tmp_path / "strong.toml").write_text(f"[models.newer]\n{strong.table('strong')}")

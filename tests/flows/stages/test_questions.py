@@ -16,7 +16,7 @@ from curation.questions.proposals import Proposal
 from curation.questions.votes import Vote
 from curation.records import problem_id
 from flows.stages.question import registered
-from tests.flows.conftest import ROOT, TINY_RECIPE, goldilocks, published, refusal, tries, write_jsonl
+from tests.flows.conftest import ROOT, goldilocks, published, recipe_with, refusal, tries, write_jsonl
 from tests.flows.stages.conftest import asks_judge, run
 
 HARD = "Which of the following numbers is divisible by 7?"
@@ -31,12 +31,7 @@ DOUBTFUL = "How many apples are 3 bags with 14 apples each?"
 SOUND = "What is 13 times 17?"
 
 RECIPE = (
-    TINY_RECIPE.replace(
-        'columns = { statement = "question", answer = "final" }',
-        'columns = { statement = "question", answer = "final", choices = "options" }',
-    )
-    .partition("[stage2]")[0]
-    .replace('columns = { problem = "question",', 'columns = { choices = "options", problem = "question",')
+    recipe_with('sources.0.columns.choices="options"', 'models.student.columns.choices="options"')
     + """
 [questions.rewriting]
 model = "writer"

@@ -8,44 +8,27 @@ from pathlib import Path
 import pytest
 
 from curation.storage.stages import read_table
-from tests.flows.conftest import goldilocks, published, refusal, write_jsonl
+from tests.flows.conftest import goldilocks, published, recipe_with, refusal, write_jsonl
 
-RECIPE = """
-name = "chosen"
-workers = 1
-
-[[sources]]
-name = "school"
-kind = "jsonl"
-path = "problems.jsonl"
-license = "MIT"
-where = "valid = 'Yes'"
-quota = 3
-columns = { statement = "question", answer = "final" }
-
-[sources.join]
-path = "solutions.jsonl"
-on = "uid"
-columns = ["worked"]
-into = "solutions"
-
+RECIPE = (
+    recipe_with(
+        'name="chosen"',
+        "shard_rows=2000",
+        "sources.0.where=\"valid = 'Yes'\"",
+        "sources.0.quota=3",
+        'sources.0.join={path="solutions.jsonl", on="uid", columns=["worked"], into="solutions"}',
+        "stage1.band.attempts=2",
+        'models.student.path="attempts.jsonl"',
+    )
+    + """
 [[sources]]
 name = "gone"
 kind = "jsonl"
 path = "gone.jsonl"
 license = "MIT"
 columns = { statement = "question", answer = "final" }
-
-[stage1]
-model = "student"
-band = { attempts = 2 }
-
-[models.student]
-kind = "recorded"
-name = "weak@1"
-path = "attempts.jsonl"
-columns = { problem = "question", attempts = "tries", text = "text" }
 """
+)
 BROKEN, ODD = '{"question": "What is 2?", "final": NaN}\n', '{"question": "What is 3?", "final": ["3"]}\n'
 SUMS = {f"What is {number} plus {number} times 3?": 4 * number for number in range(11, 19)}
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.flows.conftest import TINY_RECIPE, published, tries, write_jsonl
-from tests.flows.stages.conftest import run
+from tests.flows.conftest import published, recipe_with, tries, write_jsonl
+from tests.flows.stages.conftest import asks_judge, run
 
 SUM, PRODUCT, BAGS, AGES, TRAIN, ROPE = (
     "What is 17 + 25?",
@@ -32,25 +32,8 @@ WRITTEN = {
     AGES: (AGED, "22"),
     ROPE: (EXAM, "15"),
 }
-RECIPE = (
-    TINY_RECIPE.partition("[stage2]")[0]
-    + """
-[[decontamination.against]]
-name = "exam"
-kind = "jsonl"
-path = "exam.jsonl"
-columns = { statement = "task" }
-
-[questions.variants]
-model = "judge"
-
-[models.judge]
-kind = "recorded"
-name = "judge@1"
-path = "variants.jsonl"
-columns = { problem = "question", text = "text" }
-"""
-)
+EXAMS = '{ name = "exam", kind = "jsonl", path = "exam.jsonl", columns = { statement = "task" } }'
+RECIPE = recipe_with(f"decontamination.against=[{EXAMS}]") + asks_judge("variants")
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +49,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     write_jsonl(folder / "weak.jsonl", attempts)
     texts = {text: rf"<problem>{new}</problem> So it is \boxed{{{own}}}" for text, (new, own) in WRITTEN.items()}
     texts[TRAIN] = "<problem>NONE</problem>"
-    write_jsonl(folder / "variants.jsonl", [{"question": text, "text": said} for text, said in texts.items()])
+    write_jsonl(folder / "votes.jsonl", [{"question": text, "text": said} for text, said in texts.items()])
     out = folder.parent / "run"
     run(folder / "recipe.toml", out)
     return folder / "recipe.toml", out

@@ -1,4 +1,4 @@
-"""Rows that cannot be read, in a whole run: it stops at them, or they are set aside and counted; inputs stay whole."""
+"""No command writes over what it reads."""
 
 from __future__ import annotations
 
@@ -7,31 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.conftest import Tiny, goldilocks, refusal, write_jsonl, write_tiny
-
-BROKEN = b'{"question": "What is 2?", "final": NaN}\n'
-ODD = b'{"question": "What is 3?", "final": ["3"]}\n'
-
-
-def spoiled(folder: Path, settings: str) -> Path:
-    """The tiny recipe with two bad rows, the second and the last."""
-    recipe = write_tiny(folder)
-    lines = (folder / "problems.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "problems.jsonl").write_bytes(b"".join([lines[0], BROKEN, *lines[1:], ODD]))
-    recipe.write_text(recipe.read_text().replace('license = "MIT"\n', f'license = "MIT"\n{settings}\n', 1))
-    return recipe
-
-
-def test_a_run_stops_at_a_bad_row_or_at_more_than_its_limit(tmp_path: Path) -> None:
-    recipe = spoiled(tmp_path / "in", "")
-    out = ("--out", tmp_path / "run")
-    for said in (goldilocks("run", recipe, "--dry", *out).err, refusal("run", recipe, *out)):
-        assert "problems.jsonl, line 2: not JSON (" in said
-        assert "set `bad_rows = 100` for source school" in said
-    said = refusal("run", recipe, *out, "--set", "sources.0.bad_rows=1")
-    assert "more than 1 rows cannot be read" in said
-    assert "line 13: `final` should be text" in said
-
+from tests.flows.conftest import Tiny, refusal, write_jsonl
 
 PAIR = {"gold": "1", "pred": "1"}
 PROGRAM = {"id": "x", "tests": [], "problem": "x", "lang": "python", "code": "", "gold": "1", "text": "a", "q": "What?"}
