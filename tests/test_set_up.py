@@ -107,20 +107,6 @@ all = 1
     )
 
 
-def test_uv_knows_every_option_of_the_translation_and_obeys_constraints(set_up: Any, tmp_path: Path) -> None:
-    uv = Path(sys.executable).parent / "uv"
-    if not uv.exists():
-        pytest.skip("uv is not in this environment")
-    pins = tmp_path / "pins.txt"
-    pins.write_text("goldilocks-no-such-package==1")
-    values = {"trusted-host": "localhost", "find-links": str(tmp_path), "only-binary": "a", "no-binary": "b"}
-    options = [f"--{name}={values.get(name, pins)}" for name in sorted(set_up.LISTS)]
-    command = [str(uv), "pip", "install", "--offline", "--dry-run", "--no-index", "--pre", "--python", sys.executable]
-    done = subprocess.run([*command, *options], capture_output=True, text=True)
-    assert "No solution found" in done.stderr
-    assert "goldilocks-no-such-package" in done.stderr
-
-
 def test_a_setting_without_a_translation_is_reported_and_pip_installs_all(
     set_up: Any, calls: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -250,8 +236,3 @@ def test_an_old_python_is_refused_in_one_sentence() -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("Goldilocks needs Python 3.11 or newer")
     assert done.stderr.count("\n") == 1
-
-
-def test_no_index_is_named() -> None:
-    assert "://" not in SCRIPT.read_text()
-    assert "://" not in (SCRIPT.parent / "constraints.txt").read_text()
