@@ -37,11 +37,6 @@ DEPTH = 3
 ITSELF = "run"
 """The name of the folder itself."""
 
-_NO_RUNS = frozenset(
-    "attempts chosen checkpoints curated decisions model plots service stages tensorboard verdicts versions".split()
-)
-"""Folders of a run, without runs of their own."""
-
 MOST_RUNS, MOST_EVIDENCE = 2, 16
 """Max states of runs with rows and disputes in memory, and max problems with evidence in memory."""
 
@@ -53,7 +48,7 @@ LEASE_S = 900.0
 class ShownRun:
     """A run by its name in addresses.
 
-    Example: ``ShownRun("math~newer", Path("runs/math/newer"))``
+    Example: ``ShownRun("math~newer", Path("runs/math/newer"))``, in the page of ``runs``
     """
 
     name: str
@@ -119,9 +114,8 @@ class OpenRuns:
         runs = []
         for place, inner, files in os.walk(self.root):  # passes over folders that a live run removes meanwhile
             parts = Path(place).relative_to(self.root).parts
-            inner[:] = sorted(name for name in inner if name not in _NO_RUNS and not name.startswith("."))
-            if len(parts) == DEPTH:
-                inner.clear()
+            is_deepest = "run.json" in files or len(parts) == DEPTH
+            inner[:] = [] if is_deepest else sorted(name for name in inner if not name.startswith("."))
             is_shown = not self._only or (parts and parts[0] in self._only)
             if "run.json" in files and is_shown and not is_training(Path(place)):
                 runs.append(ShownRun("~".join(parts) or ITSELF, Path(place)))

@@ -33,7 +33,7 @@ def base_of(request: Request) -> str:
 
 def show(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a template's page."""
-    known = {"base": base_of(request), "csrf": request.scope["state"]["csrf"]}
+    known = {"base": base_of(request), "csrf": request.state.csrf}
     return HTMLResponse(_environment().get_template(template).render(known | values), status)
 
 

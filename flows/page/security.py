@@ -11,9 +11,10 @@ import hashlib
 import hmac
 import secrets
 
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from curation.server_guard import LOCAL, host_name, is_same
 
@@ -43,36 +44,29 @@ def entry_of(token: str) -> str:
     return hmac.new(token.encode(), b"goldilocks page", hashlib.sha256).hexdigest()
 
 
-class Guard:
+class Guard(BaseHTTPMiddleware):
     """Refuses requests, gives browsers a session, sets headers.
 
-    ``scope["state"]`` gets ``session`` and ``csrf``.
+    The request's state gets ``session`` and ``csrf``.
     """
 
     def __init__(self, app: ASGIApp, token: str | None) -> None:
-        self._app, self._token = app, token
+        super().__init__(app)
+        self._token = token
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
         """Answer a request, or pass it on."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        request = Request(scope)
         session = request.cookies.get(SESSION, "")
         is_new = not session.isalnum()
         session = secrets.token_hex(16) if is_new else session
-        scope.setdefault("state", {}).update(session=session, csrf=csrf_of(session))
-
-        async def answer(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                _add_headers(message, session if is_new else None, request)
-            await send(message)
-
-        refusal = self._refusal(request, session)
-        if refusal is not None:
-            await refusal(scope, receive, answer)
-        else:
-            await self._app(scope, receive, answer)
+        request.state.session, request.state.csrf = session, csrf_of(session)
+        response = self._refusal(request, session) or await call_next(request)
+        response.headers.update(HEADERS)
+        if not route_of(request).startswith("/static/"):
+            response.headers["Cache-Control"] = "no-store"
+            if is_new:
+                set_cookie(response, request, SESSION, session)
+        return response
 
     def _refusal(self, request: Request, session: str) -> Response | None:
         path = route_of(request)
@@ -104,14 +98,7 @@ def route_of(request: Request) -> str:
     return path[len(root) :] if root and path.startswith(root) else path
 
 
-def _add_headers(message: Message, session: str | None, request: Request) -> None:
-    response = Response()
-    response.raw_headers = list(message["headers"])
-    for name, value in HEADERS.items():
-        response.headers[name] = value
-    if not route_of(request).startswith("/static/"):
-        response.headers["Cache-Control"] = "no-store"
-        if session is not None:
-            place = request.scope.get("root_path", "") + "/"
-            response.set_cookie(SESSION, session, path=place, httponly=True, samesite="strict", max_age=30 * 86400)
-    message["headers"] = response.raw_headers
+def set_cookie(response: Response, request: Request, name: str, value: str) -> None:
+    """Set a cookie for the page's addresses that no script reads and no other site sends."""
+    path = request.scope.get("root_path", "") + "/"
+    response.set_cookie(name, value, path=path, httponly=True, samesite="strict", max_age=30 * 86400)

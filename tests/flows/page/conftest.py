@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from flows.page.app import make_app
@@ -69,7 +71,9 @@ class Visitor:
     """A browser without a screen: its cookies, and the header that the page's own script sends."""
 
     def __init__(self, folder: Path, token: str | None = None, prefix: str = "") -> None:
-        self.client = TestClient(make_app(folder, token, prefix), base_url="http://localhost")
+        page = make_app(folder, token)
+        app = Starlette(routes=[Mount(prefix, page)]) if prefix else page
+        self.client = TestClient(app, base_url="http://localhost")
         self.prefix = prefix
 
     def second(self) -> Visitor:
