@@ -88,7 +88,6 @@ def run(
     limit: Annotated[int | None, Option(metavar="N", min=1, help="Read only the first N rows of each source.")] = None,
     gpus: Gpus = None,
     batch: Batch = None,
-    json: Json = False,
 ) -> None:
     """Run a recipe from raw rows to a curated set. The same command continues a killed run."""
     from flows.cli.commands import run_recipe
@@ -113,7 +112,7 @@ def run(
         from flows.cli.rehearse import show_rehearsal
 
         raise typer.Exit(show_rehearsal(recipe, rehearse, changes, out))
-    run_recipe(recipe, changes, out, dry=dry, as_json=json, no_model=offline)
+    run_recipe(recipe, changes, out, dry=dry, no_model=offline)
 
 
 @app.command(epilog="Example: goldilocks plan recipe.toml --stated")
@@ -195,9 +194,8 @@ def review(
 @app.command(epilog="Example: goldilocks page runs")
 def page(
     folder: Annotated[Path, Argument(metavar="DIR", help="Folder of a run, or of several.")],
-    host: Annotated[str, Option(help="Address to listen on; other machines need a token.")] = ("127.0.0.1"),
+    host: Annotated[str, Option(help="Address to listen on; other machines need a token.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 4300,
-    prefix: Annotated[str, Option(metavar="/PATH", help="Path prefix that a proxy does not remove.")] = "",
 ) -> None:
     """Look at a run in a browser, and judge its disputed labels."""
     from curation.extras import require_extra
@@ -205,7 +203,7 @@ def page(
     require_extra("page", "the page")
     from flows.page.app import serve_page
 
-    serve_page(folder, host, port, prefix)
+    serve_page(folder, host, port)
 
 
 @app.command(epilog="Example: goldilocks train train.toml --check")

@@ -20,7 +20,7 @@ Rows = Annotated[Path, Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst
 Thinking = Annotated[str, Option("--thinking", metavar="TAG", help="Tag of thoughts, as [THINK], or none.")]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 SetFolder = Annotated[Path, Argument(metavar="DIR", help="Folder of a run, or of a curated set.")]
-SHOWN = 40  # differences from a receipt that are printed; `--json` has all
+SHOWN = 40  # differences from a receipt that are printed
 
 Workers = Annotated[int | None, Option(min=1, help="Verifier processes; one per core by default.")]
 
@@ -342,27 +342,21 @@ def publish(
 def verify_receipt(
     folder: SetFolder,
     quick: Annotated[bool, Option("--quick", help="Plant no defects again.")] = False,
-    json: Json = False,
 ) -> None:
     """Compute the figures of a set's receipt again; status 1 if one differs."""
-    from flows.cli.as_json import print_json
     from flows.pipelines import receipts
     from flows.run.terminal import echo
 
     found = receipts.verify_receipt(folder, quick=quick)
-    if json:
-        table = {"folder": str(found.folder), "holds": found.holds}
-        print_json({**table, "differing": found.differing, "checked": found.checked, "unchecked": found.unchecked})
-    else:
-        for sentence in found.differing[:SHOWN]:
-            echo(sentence)
-        if len(found.differing) > SHOWN:
-            echo(f"… and {len(found.differing) - SHOWN:,} more; --json prints all.")
-        echo(f"computed again: {'; '.join(found.checked) or 'nothing'}")
-        for text in found.unchecked:
-            echo(f"not checked: {text}")
-        count = len(found.differing)
-        differ = f"{count:,} {'thing differs' if count == 1 else 'things differ'} from the receipt of {found.folder}"
-        echo(f"the receipt of {found.folder} holds" if found.holds else differ)
+    for sentence in found.differing[:SHOWN]:
+        echo(sentence)
+    count = len(found.differing)
+    if count > SHOWN:
+        echo(f"… and {count - SHOWN:,} more")
+    echo(f"computed again: {'; '.join(found.checked) or 'nothing'}")
+    for text in found.unchecked:
+        echo(f"not checked: {text}")
+    differ = f"{count:,} {'thing differs' if count == 1 else 'things differ'} from the receipt of {found.folder}"
+    echo(f"the receipt of {found.folder} holds" if found.holds else differ)
     if not found.holds:
         raise typer.Exit(1)

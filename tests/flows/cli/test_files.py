@@ -70,7 +70,7 @@ def test_columns_are_found_by_usual_names_and_by_maps(tmp_path: Path) -> None:
 
 
 MISFITS = [
-    (("statement",), "--map statement: write FIELD=COLUMN; fields are statement, answer, choices, lang, id, source, m"),
+    (("statement",), "--map statement: write FIELD=COLUMN; fields are statement, answer, choices, lang, id."),
     (("statement=question",), "(statement): no row has `question`; there are: no, task, key."),
     (("statement=task", "answer=final"), "(answer): no row has `final`; there are: no, task, key."),
     ((), "(statement): no row has `problem`; there are: no, task, key."),
