@@ -23,7 +23,7 @@ from curation.server_guard import LOCAL, is_same
 from flows.page import problem_page, review_tab, run_tab
 from flows.page.open_runs import OpenRuns
 from flows.page.rendering import STATIC, show
-from flows.page.security import ENTRY, Guard, entry_of, set_cookie
+from flows.page.security import ENTRY, Guard, derived, root_of, set_cookie
 
 
 def make_app(root: Path, token: str | None = None, only: Sequence[str] = ()) -> ASGIApp:
@@ -65,7 +65,7 @@ async def _enter(request: Request) -> Response:
     if not is_same(given, token):
         return show(request, "enter.html", 403 if given else 200, wrong=bool(given))
     response = RedirectResponse("./", 303)
-    set_cookie(response, request, ENTRY, entry_of(token))
+    set_cookie(response, root_of(request), ENTRY, derived(token, "page"))
     return response
 
 
@@ -94,7 +94,7 @@ def serve_page(folder: Path, host: str, port: int) -> None:
     """
     if not folder.is_dir() or not OpenRuns(folder.resolve()).find_runs():
         raise StoreError(
-            f"{folder} holds no curation run (no run.json, nor below it); give the folder of a run, or of runs. "
+            f"{folder} holds no curation run (no run.json); give the folder of a run, or of runs. "
             "Training runs are shown by `tensorboard --logdir DIR`."
         )
     token = os.environ.get(TOKEN) or (None if host in LOCAL else secrets.token_urlsafe(18))

@@ -111,13 +111,7 @@ class RowIndex:
         return self.table[found.places.slice(start, count)].to_dicts()
 
     def _chosen(self, query: RowQuery) -> dict[str, pl.Expr]:
-        chosen = {}
-        for name in FACETS:
-            if value := getattr(query, name):
-                kind = self.table.schema[name]
-                assert isinstance(kind, pl.Enum)
-                is_known = value in kind.categories
-                chosen[name] = pl.col(name) == pl.lit(value, kind) if is_known else pl.lit(False)
+        chosen = {name: pl.col(name) == value for name in FACETS if (value := getattr(query, name))}
         if query.stage.endswith(".decisions") and query.reason:
             del chosen["reason"]
             chosen["stage"] = pl.col(f"reason_{query.stage.partition('.')[0]}") == query.reason
@@ -188,7 +182,7 @@ def _table(run: Run, names: list[str]) -> pl.DataFrame:
     )
     end = CURATED if is_decided and exports else GOING
     place = {name: number for number, name in enumerate(names)} | {GOING: 254, CURATED: 255}
-    table = (
+    return (
         pl.concat([dropped, kept.with_columns(pl.col("stage").fill_null(end))], how="diagonal")
         .with_columns(
             pl.col(*FACETS).fill_null(_NO_REASON),
@@ -196,9 +190,9 @@ def _table(run: Run, names: list[str]) -> pl.DataFrame:
             length=pl.col("statement").str.len_chars(),
         )
         .sort("source", "row", maintain_order=True)
+        .with_columns(pl.col(*FACETS).cast(pl.Categorical))
         .collect()
     )
-    return table.with_columns(table[name].cast(pl.Enum(table[name].unique().sort())) for name in FACETS)
 
 
 def made_from(run: Run) -> str:
