@@ -16,9 +16,9 @@ from curation.records import DropReason
 from flows.cli.gpus import is_training_recipe
 from flows.cli.settings import settings_of
 from flows.run.recipe import load_recipe, parse_recipe
-from tests.flows.cli.test_cli import commands
 from tests.flows.conftest import ROOT
 from tests.reference_pages.__main__ import PAGES as REFERENCE
+from tests.reference_pages.__main__ import commands
 from tests.reference_pages.settings import everyday_keys
 from training.recipe import TrainRecipe
 
