@@ -53,7 +53,7 @@ def chosen_policy(
 
 def _recorded(path: Path, columns: Sequence[str]) -> RecordedModel:
     subject = f"--attempts {path}"
-    mapped = mapped_names("--map", columns, RECORDED_FIELDS)
+    mapped = mapped_names(columns, RECORDED_FIELDS)
     row = next(iter(read_rows(path)), {})
     inner = row.get(mapped.get("attempts", "attempts"))
     first = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else {}

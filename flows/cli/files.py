@@ -21,8 +21,8 @@ FIELDS = ("statement", "answer", "choices", "lang", "id")
 BATCH = 20_000
 
 
-def mapped_names(option: str, items: Sequence[str], known: Sequence[str]) -> dict[str, str]:
-    """Return the columns that an option names as FIELD=COLUMN, by field.
+def mapped_names(items: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+    """Return the columns that ``--map`` names, each FIELD=COLUMN, by field.
 
     Raises:
         ConfigError: an item is none, or its field is not known.
@@ -31,7 +31,7 @@ def mapped_names(option: str, items: Sequence[str], known: Sequence[str]) -> dic
     for item in items:
         field, _, mapped[field] = item.partition("=")
         if field not in known or not mapped[field]:
-            raise ConfigError(f"{option} {item}: write FIELD=COLUMN; fields are {', '.join(known)}.")
+            raise ConfigError(f"--map {item}: write FIELD=COLUMN; fields are {', '.join(known)}.")
     return mapped
 
 
@@ -44,7 +44,7 @@ def classified(path: Path, items: Sequence[str]) -> Iterator[pl.DataFrame]:
     Raises:
         SourceError: the first rows lack the statement, or a column that is mapped.
     """
-    kind, mapped = kind_of(path), mapped_names("--map", items, FIELDS)
+    kind, mapped = kind_of(path), mapped_names(items, FIELDS)
     raws = list(itertools.islice(raw_rows(path, kind), FIRST_ROWS))
     if not raws:
         return
