@@ -41,6 +41,8 @@ def show_diff(old: str, new: str, out: Path | None) -> None:
         SourceError: there is no set, or no such version.
         StoreError: ``out`` is inside a set's folder.
     """
+    if out is not None and out.suffix != ".parquet":
+        raise SourceError(f"--out {out}: the name must end in .parquet.")
     (old_home, was, old_version), (new_home, now, new_version) = _open_set(old), _open_set(new)
     table = set_diff.compare(was, now)
     if out is not None:

@@ -38,6 +38,7 @@ def test_what_is_no_set_is_one_sentence(tiny_run: Tiny, tmp_path: Path) -> None:
     here = tiny_run.folder
     assert "no data/*.parquet" in refusal("diff", tmp_path, here)
     assert "no such version; versions there: 1" in refusal("diff", f"{here}@7", here)
+    assert "must end in .parquet" in refusal("diff", here, here, "--out", tmp_path / "x.jsonl")
     assert "which is read by this command" in refusal("diff", here, here, "--out", here / "curated" / "x.parquet")
 
 
