@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from curation.public_urls import public_text
@@ -19,13 +20,7 @@ from flows.serve.server import user_api
 
 
 def run_recipe(
-    path: Path,
-    overrides: Sequence[str],
-    out: Path | None,
-    *,
-    dry: bool = False,
-    as_json: bool = False,
-    no_model: bool = False,
+    path: Path, overrides: Sequence[str], out: Path | None, *, dry: bool = False, no_model: bool = False
 ) -> Path | None:
     """Run a recipe and return the set's folder, or None after a dry run.
 
@@ -47,11 +42,9 @@ def run_recipe(
         reused = "finished there, and reused where nothing it is made from has changed"
         console.print(f"  {reused}: {', '.join(finished) or 'nothing'}")
         return None
-    if no_model:
-        with offline():
+    if no_model or user_api() is None:
+        with offline() if no_model else nullcontext():
             curated = curate(path.absolute(), run.folder, list(overrides))
-    elif user_api() is None:
-        curated = curate(path.absolute(), run.folder, list(overrides))
     else:
         from flows.loop import CURATION
 
@@ -59,9 +52,8 @@ def run_recipe(
         made = flow(path.absolute(), run.folder, list(overrides))
         assert made is not None, "only a deployment's run is passed over"
         curated = made
-    show_status(run.folder, as_json=as_json)
-    if not as_json:
-        SafeConsole().print(f"\ncurated set and card: {curated / 'README.md'}")
+    show_status(run.folder)
+    SafeConsole().print(f"\ncurated set and card: {curated / 'README.md'}")
     return curated
 
 

@@ -12,8 +12,7 @@ from curation.policies.excerpt import excerpt
 from curation.publish import versions as set_versions
 from curation.publish.versions import PublishedTables, VersionChange
 from curation.records import DropReason, SourceError
-from curation.storage.stages import atomic_write, require_outside, system_error, write_parquet
-from flows.cli.as_json import print_json
+from curation.storage.stages import require_outside, system_error, write_parquet
 from flows.publish import versions
 from flows.publish.curated_set import published_folder
 from flows.publish.versions import Version, refreshed_run, stored_versions
@@ -31,34 +30,25 @@ EXAMPLES = 3
 JudgedVersion = tuple[Run, Version]
 
 
-def show_diff(old: str, new: str, out: Path | None, *, as_json: bool) -> None:
+def show_diff(old: str, new: str, out: Path | None) -> None:
     """Print a comparison of two sets: folders of a run or set, or versions such as ``runs/x@2``.
 
     Args:
-        out: file for a row per problem, .parquet or .jsonl.
+        out: file for a row per problem, as Parquet.
 
     Raises:
         SourceError: there is no set, or no such version.
         StoreError: ``out`` is inside a set's folder.
     """
-    if out is not None and out.suffix not in (".parquet", ".jsonl"):
-        raise SourceError(f"--out {out}: the name must end in .parquet or .jsonl.")
+    if out is not None and out.suffix != ".parquet":
+        raise SourceError(f"--out {out}: the name must end in .parquet.")
     (old_home, was, old_version), (new_home, now, new_version) = _open_set(old), _open_set(new)
-    if out is not None:
-        require_outside(out, old_home, new_home)
     table = set_versions.compare(was, now)
     if out is not None:
-        if out.suffix == ".parquet":
-            write_parquet(out, table)
-        else:
-            atomic_write(out, table.write_ndjson())
+        require_outside(out, old_home, new_home)
+        write_parquet(out, table)
     counts, differing = set_versions.counts(table), set_versions.count_differing(table)
     measured, shift = set_versions.rate_shift(table)
-    if as_json:
-        sizes = {"old": was.data.height, "new": now.data.height}
-        rates = {"problems": measured, "mean_pass_rate_shift": shift}
-        print_json({"problems": sizes, "changes": counts, "differs": differing, "measured_in_both": rates})
-        return
     console = SafeConsole()
     console.print(f"old  {old}: {was.data.height:,} problems")
     console.print(f"new  {new}: {now.data.height:,} problems")

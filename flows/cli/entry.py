@@ -3,15 +3,45 @@
 import os
 import secrets
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
+from typer.core import TyperGroup
 
 from flows.cli import errors
-from flows.cli.help import Commands
-from flows.cli.tools import Json, tools
+from flows.cli.tools import Thinking, Workers, tools
+
+GROUPS: Mapping[str, Sequence[str]] = {
+    "Make a set": ("init", "plan", "run", "status"),
+    "Look at it and decide": ("explain", "diff", "review", "page"),
+    "Train on it": ("train", "evaluate", "ablate", "refresh", "serve"),
+    "Pass it on": ("export", "publish"),
+    "Check and look up": ("verify", "doctor", "settings"),
+}
+"""Every command is in one group."""
+
+
+class Commands(TyperGroup):
+    """The commands of `goldilocks`, listed by group, with errors instead of click's "Aborted!"."""
+
+    def invoke(self, ctx: Any) -> object:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except EOFError as error:
+            raise SystemExit(errors.failed(error)) from error
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each group's commands."""
+        width = max(map(len, self.list_commands(ctx)))
+        limit = formatter.width - 6 - width
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(limit)) for name in names])
+
 
 app = typer.Typer(
     name="goldilocks",
@@ -28,6 +58,7 @@ Overrides = Annotated[
 ]
 RunOut = Annotated[Path | None, Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")]
 RunFolder = Annotated[Path, Argument(metavar="DIR", help="Folder of a run.")]
+Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Gpus = Annotated[int | None, Option("--gpus", metavar="N", min=0, help="GPUs to use, an engine on each.")]
 Batch = Annotated[
     str | None,
@@ -86,7 +117,6 @@ def run(
     limit: Annotated[int | None, Option(metavar="N", min=1, help="Read only the first N rows of each source.")] = None,
     gpus: Gpus = None,
     batch: Batch = None,
-    json: Json = False,
 ) -> None:
     """Run a recipe from raw rows to a curated set. The same command continues a killed run."""
     from flows.cli.commands import run_recipe
@@ -111,7 +141,7 @@ def run(
         from flows.cli.rehearse import show_rehearsal
 
         raise typer.Exit(show_rehearsal(recipe, rehearse, changes, out))
-    run_recipe(recipe, changes, out, dry=dry, as_json=json, no_model=offline)
+    run_recipe(recipe, changes, out, dry=dry, no_model=offline)
 
 
 @app.command(epilog="Example: goldilocks plan recipe.toml --stated")
@@ -193,9 +223,8 @@ def review(
 @app.command(epilog="Example: goldilocks page runs")
 def page(
     folder: Annotated[Path, Argument(metavar="DIR", help="Folder of a run, or of several.")],
-    host: Annotated[str, Option(help="Address to listen on; other machines need a token.")] = ("127.0.0.1"),
+    host: Annotated[str, Option(help="Address to listen on; other machines need a token.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 4300,
-    prefix: Annotated[str, Option(metavar="/PATH", help="Path prefix that a proxy does not remove.")] = "",
 ) -> None:
     """Look at a run in a browser, and judge its disputed labels."""
     from curation.extras import require_extra
@@ -203,7 +232,7 @@ def page(
     require_extra("page", "the page")
     from flows.page.app import serve_page
 
-    serve_page(folder, host, port, prefix)
+    serve_page(folder, host, port)
 
 
 @app.command(epilog="Example: goldilocks train train.toml --check")
@@ -354,10 +383,8 @@ def serve(
     port: Annotated[int | None, Option(help="Port of Prefect's page, or of the judge (8765).")] = None,
     reward: Annotated[bool, Option("--reward", help="Serve rewards of responses, for any trainer.")] = False,
     host: Annotated[str, Option(help="With --reward: address to listen on; other machines need a key.")] = "127.0.0.1",
-    workers: Annotated[int | None, Option(min=1, help="With --reward: processes; one per core by default.")] = None,
-    thinking: Annotated[
-        str, Option(metavar="TAG", help="With --reward: tag of thoughts, as [THINK], or none.")
-    ] = "<think>",
+    workers: Workers = None,
+    thinking: Thinking = "<think>",
     response_format: Annotated[str, Option("--format", help="With --reward: as `verify.response_format`.")] = "any",
 ) -> None:
     """Run recipes on their schedules, or serve rewards. New sets are trained on, new checkpoints refresh."""

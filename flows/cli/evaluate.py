@@ -10,6 +10,7 @@ from curation.config.policies import of_domain
 from curation.public_urls import public_url
 from curation.records import ConfigError
 from curation.sources.files import read_rows
+from flows.cli.files import mapped_names
 from flows.pipelines.refresh import checkpoint_table
 from flows.run.benches import load_bench, ready_names
 from flows.run.policies import load_model, parse_model
@@ -52,10 +53,7 @@ def chosen_policy(
 
 def _recorded(path: Path, columns: Sequence[str]) -> RecordedModel:
     subject = f"--attempts {path}"
-    mapped = dict(column.partition("=")[::2] for column in columns)
-    unknown = [field for field in mapped if field not in RECORDED_FIELDS]
-    if unknown:
-        raise ConfigError(f"--map {unknown[0]}: give one of {', '.join(RECORDED_FIELDS)}, as in text=response")
+    mapped = mapped_names(columns, RECORDED_FIELDS)
     row = next(iter(read_rows(path)), {})
     inner = row.get(mapped.get("attempts", "attempts"))
     first = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else {}

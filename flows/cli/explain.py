@@ -1,7 +1,4 @@
-"""`goldilocks explain`: prints a problem's way through a run, with the evidence, and each version's decision.
-
-For a training run, only its attempts are printed.
-"""
+"""`goldilocks explain`: prints a problem's way through a run, with the evidence, and each version's decision."""
 
 from __future__ import annotations
 
@@ -10,10 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from curation.policies.excerpt import excerpt
-from curation.records import VERDICT, ConfigError, DropReason, StoreError
+from curation.records import DropReason, StoreError
 from flows.cli.as_json import print_json
 from flows.cli.settings import deciding_settings
 from flows.pipelines.run_tables import (
@@ -35,23 +29,26 @@ from flows.run.training import is_training
 from flows.stages.decisions import decisions_of
 from flows.stages.questions import final_verdicts
 
-_NAME = ["problem", "sampling", "index"]
+
+def open_curation(folder: Path) -> Run:
+    """Open a curation run.
+
+    Raises:
+        StoreError: the folder holds a training run, or none.
+    """
+    if is_training(folder):
+        raise StoreError(f"{folder} holds a training run; give the folder of the run that made its set.")
+    return open_run(folder.absolute())
 
 
 def explain_problem(folder: Path, problem: str, *, as_json: bool = False) -> None:
     """Print a problem's way, by its id or an unambiguous beginning."""
-    if is_training(folder):
-        if as_json:
-            raise ConfigError(f"{folder} holds a training run, of which `explain` has no --json; leave it out.")
-        lines = _training_lines(folder.absolute(), problem)
-    else:
-        run = open_run(folder.absolute())
-        name = find_id(run, problem)
-        if as_json:
-            print_json(explain_table(run, name))
-            return
-        lines = _lines(run, name)
-    for line in lines:
+    run = open_curation(folder)
+    name = find_id(run, problem)
+    if as_json:
+        print_json(explain_table(run, name))
+        return
+    for line in _lines(run, name):
         echo(line)
 
 
@@ -176,29 +173,3 @@ def _version_lines(run: Run, row: dict[str, Any]) -> Iterator[str]:
     yield f"  {measured}{again}"
     if is_measured:
         yield from _attempt_lines(run, run.parts[-1], version.verifier, row["problem"])
-
-
-def _training_lines(run: Path, beginning: str) -> Iterator[str]:
-    from training.rollouts.attempt_log import attempt_tables, read_attempts, verdict_tables
-
-    ids: set[str] = set()
-    for table in attempt_tables(run, ["problem", "index"]):
-        ids.update(table.filter(pl.col("problem").str.starts_with(beginning))["problem"])
-    if len(ids) != 1:
-        examples = f": {', '.join(sorted(ids)[:5])}; give more" if ids else ""
-        raise StoreError(f"{beginning!r} begins {len(ids)} ids of attempted problems in {run}{examples}.")
-    (problem,) = ids
-    verdicts = pl.concat([VERDICT.to_frame(), *(table.filter(problem=problem) for table in verdict_tables(run))])
-    columns = (*_NAME, "purpose", "step", "version", "newest_version", "tokens", "finish", "text")
-    judged = read_attempts(run, columns, problems=[problem]).join(
-        verdicts.select(*_NAME, "reference", "outcome", "answer", "method"), on=_NAME, how="left", maintain_order="left"
-    )
-    yield f"{problem}: {judged.height:,} attempts; reference {excerpt(judged['reference'][0])}"
-    for row in judged.iter_rows(named=True):
-        versions = " to ".join(dict.fromkeys([str(row["version"]), str(row["newest_version"])]))
-        answer = f" {excerpt(row['answer'], 60)}" if row["answer"] is not None else ""
-        yield (
-            f"  {row['purpose']} at step {row['step']}, version {versions}, attempt {row['index']}: "
-            f"{row['outcome'] or 'format'}{answer}; {row['method']}; {row['tokens']} tokens, {row['finish']}; "
-            f"{excerpt(row['text'], 120)}"
-        )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
-import textwrap
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,68 +19,8 @@ from flows.run.training import load_train_recipe
 MOUNT = "/workspace"
 """The volume of a Kubernetes job, with all files."""
 
-SLURM = """\
-#!/bin/bash
-#SBATCH --job-name=goldilocks-{name}
-#SBATCH --nodes=1
-#SBATCH --ntasks=1
-#SBATCH --gpus-per-node={gpus}
-#SBATCH --exclusive
-#SBATCH --requeue
-#SBATCH --open-mode=append
-#SBATCH --output=goldilocks-{name}-%j.log
-#SBATCH --signal=TERM@120
-# Add --partition, --account and --time as your cluster wants them. Submit it where the recipe's paths hold:
-# the run folder must be visible to all nodes, because a preempted run resumes there.
-set -euo pipefail
-cd "$SLURM_SUBMIT_DIR"
-srun --kill-on-bad-exit=1 {command}
-"""
-"""For ``sbatch FILE``; the run has 120 s between the signal to end and the kill."""
-
-KUBERNETES = """\
-apiVersion: jobset.x-k8s.io/v1alpha2
-kind: JobSet
-metadata:
-  name: {name}
-spec:
-  failurePolicy:
-    maxRestarts: 20
-  replicatedJobs:
-  - name: run
-    replicas: 1
-    template:
-      spec:
-        parallelism: 1
-        completions: 1
-        backoffLimit: 20
-        template:
-          spec:
-            restartPolicy: OnFailure
-            terminationGracePeriodSeconds: 120
-            containers:
-            - name: run
-              image: goldilocks:latest
-              command:
-{command}
-              workingDir: {mount}
-              resources:
-                limits:
-                  nvidia.com/gpu: {gpus}
-              volumeMounts:
-              - name: work
-                mountPath: {mount}
-              - name: memory
-                mountPath: /dev/shm
-            volumes:
-            - name: work
-              persistentVolumeClaim:
-                claimName: goldilocks
-            - name: memory
-              emptyDir:
-                medium: Memory
-"""
-"""A JobSet with one pod, for ``kubectl apply -f FILE``; users change its image and its volume's claim."""
+JOBS = {"slurm": "slurm.sbatch", "kubernetes": "kubernetes.yaml"}
+"""Templates, in ``jobs``. A Slurm job has 120 s between the signal to end and the kill; a JobSet has one pod."""
 
 
 def is_training_recipe(path: Path) -> bool:
@@ -100,8 +40,8 @@ def batch_file(
     Raises:
         ConfigError: there is no such kind, the recipe does not fit on these GPUs, or a path is outside the volume.
     """
-    if kind not in ("slurm", "kubernetes"):
-        raise ConfigError(f"--batch {kind}: the kinds are slurm and kubernetes.")
+    if kind not in JOBS:
+        raise ConfigError(f"--batch {kind}: the kinds are {' and '.join(JOBS)}.")
     if gpus is None or gpus < 1:
         raise ConfigError(f"--batch {kind} needs the GPUs of the node, as in --gpus 8.")
     if is_training_recipe(recipe):
@@ -119,18 +59,17 @@ def batch_file(
     words = ["goldilocks", command, str(recipe), "--gpus", str(gpus), "--out", str(out)]
     words += ["--trainer-gpus", str(trainer_gpus)] if trainer_gpus is not None else []
     words += [word for override in overrides for word in ("--set", override)]
-    if kind == "slurm":
-        return SLURM.format(name=name, gpus=gpus, command=shlex.join(words))
-    import yaml
-
-    for path in (recipe, out):
-        if path.is_absolute() and not path.is_relative_to(MOUNT):
-            raise ConfigError(
-                f"--batch kubernetes: {path} is outside of the volume; give a path relative to its root, {MOUNT}."
-            )
-    name = f"goldilocks-{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}"[:50].rstrip("-")
-    listed = textwrap.indent(yaml.safe_dump(words, width=120).rstrip("\n"), " " * 14)
-    return KUBERNETES.format(name=name, gpus=gpus, command=listed, mount=MOUNT)
+    shown = shlex.join(words)
+    if kind == "kubernetes":
+        for path in (recipe, out):
+            if path.is_absolute() and not path.is_relative_to(MOUNT):
+                raise ConfigError(
+                    f"--batch kubernetes: {path} is outside of the volume; give a path relative to its root, {MOUNT}."
+                )
+        name = f"goldilocks-{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}"[:50].rstrip("-")
+        shown = json.dumps(words, ensure_ascii=False)
+    template = (Path(__file__).parent / "jobs" / JOBS[kind]).read_text("utf-8")
+    return template.format(name=name, gpus=gpus, command=shown, mount=MOUNT)
 
 
 def copies_overrides(recipe: Recipe, gpus: int) -> list[str]:

@@ -21,15 +21,15 @@ from curation.questions.debates import evidence
 from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
+from flows.cli.explain import open_curation
 from flows.pipelines.run_tables import filters_of, find_id
 from flows.publish.curated_set import published_mark
 from flows.publish.debates import FILE, hold_debates, read_debates
 from flows.publish.disputes import AUDIT, Audit, AuditRow, published_queue, read_audit, settle
 from flows.publish.versions import newest_run
 from flows.run.pipeline import read_results
-from flows.run.run_folder import Run, open_run, verdicts_of_people
+from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.terminal import SafeConsole
-from flows.run.training import is_training
 from flows.stages.decisions import label_shards
 from flows.stages.judging import open_judge
 
@@ -39,9 +39,7 @@ SHOWN = 20
 
 def review_run(folder: Path, beginning: str | None, answer: str | None, audit: int | None = None) -> None:
     """Print the queue or an audit, or record a verdict on a problem: its right reference, or None to reject it."""
-    if is_training(folder):
-        raise StoreError(f"{folder} holds a training run; review the labels of the run that made its set.")
-    run, console = open_run(folder.absolute()), SafeConsole()
+    run, console = open_curation(folder), SafeConsole()
     if audit is not None:
         audit_run(run, audit, console)
     elif beginning is None:
@@ -58,8 +56,7 @@ def debate_labels(
     folder: Path, judge: str, debater: str, min_score: float | None, limit: int | None, overrides: Sequence[str]
 ) -> None:
     """Have models debate a run's disputed labels, and print the scores."""
-    if is_training(folder):
-        raise StoreError(f"{folder} holds a training run; debate the labels of the run that made its set.")
+    open_curation(folder)
     debates = hold_debates(folder, judge, debater, min_score=min_score, limit=limit, overrides=overrides)
     console = SafeConsole()
     judged = debates.rows.drop_nulls("score").sort("score", maintain_order=True)

@@ -17,7 +17,6 @@ from pydantic.json_schema import SkipJsonSchema
 from curation.config import Pick, Recipe
 from curation.config.base import ByKind
 from curation.config.mistakes import kinds_of, tables_in
-from curation.publish.words import reason_words
 from curation.records import ConfigError, DropReason
 from flows.cli.as_json import print_json
 from flows.run.terminal import SafeConsole
@@ -79,18 +78,13 @@ def deciding_settings(reason: DropReason) -> list[Setting]:
 
 
 def find_settings(recipe: type[BaseModel], key: str) -> list[Setting]:
-    """Return the settings whose key begins with ``key``, or that decide for a drop reason of this name, else those that
-    have it in their key or meaning.
+    """Return the settings whose key begins with ``key``, else those that have it in their key or meaning.
 
     Raises:
         ConfigError: there are none.
     """
     rows = list(settings_of(recipe))
     found = [row for row in rows if row.key.startswith(key) or display_key(row.key).startswith(key)]
-    if not found and recipe is Recipe and key in {*DropReason}:
-        found = deciding_settings(DropReason(key))
-        if not found:
-            raise ConfigError(f"no setting decides which rows leave as {key} ({reason_words(key)}).")
     if not found:
         sought = key.lower()
         found = [row for row in rows if sought in display_key(row.key) or sought in row.meaning.lower()]

@@ -18,9 +18,8 @@ tools.add_typer(verify_app, name="verify")
 
 Rows = Annotated[Path, Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst, .bz2, .xz), .parquet or .csv.")]
 Thinking = Annotated[str, Option("--thinking", metavar="TAG", help="Tag of thoughts, as [THINK], or none.")]
-Json = Annotated[bool, Option("--json", help="Print JSON.")]
 SetFolder = Annotated[Path, Argument(metavar="DIR", help="Folder of a run, or of a curated set.")]
-SHOWN = 40  # differences from a receipt that are printed; `--json` has all
+SHOWN = 40  # differences from a receipt that are printed
 
 Workers = Annotated[int | None, Option(min=1, help="Verifier processes; one per core by default.")]
 
@@ -56,30 +55,17 @@ def overlap(
     rows: Rows,
     against: Annotated[list[Path], Option(metavar="BENCH", help="A benchmark's file; repeatable.")],
     out: Annotated[Path, Option(metavar="OUT.jsonl", help="One line per row, in order, with its hits.")],
-    methods: Annotated[
-        list[str] | None,
-        Option("--method", help="ngram, words (both by default), embedding (an extra); repeatable."),
-    ] = None,
     field: Annotated[str | None, Option(help="Column of the statement.")] = None,
     benchmark_field: Annotated[str | None, Option(help="Column of the benchmarks' statement.")] = None,
 ) -> None:
     """Find rows that overlap with benchmarks, with row, method and score."""
-    from curation.embeddings import require_embeddings
     from curation.filters.decontamination.files import contamination_file
-    from curation.filters.decontamination.overlap import METHODS, OverlapSettings
-    from curation.records import ConfigError
     from curation.storage.stages import require_outside
     from flows.run.terminal import echo
 
-    unknown = [method for method in methods or () if method not in METHODS]
-    if unknown:
-        raise ConfigError(f"--method {unknown[0]}: the methods are {', '.join(METHODS)}.")
-    if "embedding" in (methods or ()):
-        require_embeddings()
-    settings = OverlapSettings(methods=tuple(methods)) if methods else OverlapSettings()
     require_outside(out, rows, *against)
     read, overlapping, templates, hits = contamination_file(
-        rows, against, out, settings, field=field, benchmark_field=benchmark_field
+        rows, against, out, field=field, benchmark_field=benchmark_field
     )
     by_method = ", ".join(f"{method} {count:,}" for method, count in hits.items())
     made = f", {templates:,} have a benchmark's template with other figures" if templates else ""
@@ -151,10 +137,9 @@ def code(
     out: Annotated[Path, Option(metavar="OUT.jsonl", help="One verdict per submission, in order.")],
     workers: Workers = None,
     every: Annotated[bool, Option("--every", help="Run every test, also after the first that fails.")] = False,
-    isolation: Annotated[str | None, Option(metavar="RUNG", help="Use only this isolation; see doctor.")] = None,
-    no_isolation: Annotated[
-        bool, Option("--no-isolation", help="Run programs unprotected if there is no isolation. Dangerous.")
-    ] = False,
+    isolation: Annotated[
+        str | None, Option(metavar="RUNG", help="Use only this isolation, as in doctor; none is dangerous.")
+    ] = None,
     thinking: Thinking = "<think>",
 ) -> None:
     """Run programs on tests in the sandbox, and write the verdict on each."""
@@ -166,7 +151,7 @@ def code(
 
     require_outside(out, problems, submissions)
     tags = _tags_of(thinking)
-    with Runner(workers, rung=isolation, allow_none=no_isolation) as runner:
+    with Runner(workers, rung=isolation) as runner:
         echo(runner.description)
         with bar("verify code", None) as advance:
             counts = verify_programs(problems, submissions, out, runner, advance, every=every, tags=tags)
@@ -281,13 +266,12 @@ def export(
 def diff(
     old: Annotated[str, Argument(metavar="A", help="A run, a curated set, or a version of a run's set: RUN@2.")],
     new: Annotated[str, Argument(metavar="B", help="The same, to compare with A.")],
-    out: Annotated[Path | None, Option(metavar="FILE", help="Write a row per problem, as .parquet or .jsonl.")] = None,
-    json: Json = False,
+    out: Annotated[Path | None, Option(metavar="FILE", help="Write a row per problem, as Parquet.")] = None,
 ) -> None:
     """Compare two curated sets, or two versions of one. Shows problems, pass rates, contents and verdicts."""
     from flows.cli.diff import show_diff
 
-    show_diff(old, new, out, as_json=json)
+    show_diff(old, new, out)
 
 
 @tools.command(epilog="Example: goldilocks publish runs/my-set --to me/my-set --push")
@@ -342,27 +326,21 @@ def publish(
 def verify_receipt(
     folder: SetFolder,
     quick: Annotated[bool, Option("--quick", help="Plant no defects again.")] = False,
-    json: Json = False,
 ) -> None:
     """Compute the figures of a set's receipt again; status 1 if one differs."""
-    from flows.cli.as_json import print_json
     from flows.pipelines import receipts
     from flows.run.terminal import echo
 
     found = receipts.verify_receipt(folder, quick=quick)
-    if json:
-        table = {"folder": str(found.folder), "holds": found.holds}
-        print_json({**table, "differing": found.differing, "checked": found.checked, "unchecked": found.unchecked})
-    else:
-        for sentence in found.differing[:SHOWN]:
-            echo(sentence)
-        if len(found.differing) > SHOWN:
-            echo(f"… and {len(found.differing) - SHOWN:,} more; --json prints all.")
-        echo(f"computed again: {'; '.join(found.checked) or 'nothing'}")
-        for text in found.unchecked:
-            echo(f"not checked: {text}")
-        count = len(found.differing)
-        differ = f"{count:,} {'thing differs' if count == 1 else 'things differ'} from the receipt of {found.folder}"
-        echo(f"the receipt of {found.folder} holds" if found.holds else differ)
+    for sentence in found.differing[:SHOWN]:
+        echo(sentence)
+    count = len(found.differing)
+    if count > SHOWN:
+        echo(f"… and {count - SHOWN:,} more")
+    echo(f"computed again: {'; '.join(found.checked) or 'nothing'}")
+    for text in found.unchecked:
+        echo(f"not checked: {text}")
+    differ = f"{count:,} {'thing differs' if count == 1 else 'things differ'} from the receipt of {found.folder}"
+    echo(f"the receipt of {found.folder} holds" if found.holds else differ)
     if not found.holds:
         raise typer.Exit(1)

@@ -18,21 +18,20 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from curation.http_server import address_of, listen, server_of
-from curation.records import ConfigError, GoldilocksError, StoreError
+from curation.records import GoldilocksError, StoreError
 from curation.server_guard import LOCAL, is_same
 from flows.page import problem_page, review_tab, run_tab
 from flows.page.open_runs import OpenRuns
 from flows.page.rendering import STATIC, show
-from flows.page.security import ENTRY, Guard, entry_of
+from flows.page.security import ENTRY, Guard, derived, root_of, set_cookie
 
 
-def make_app(root: Path, token: str | None = None, prefix: str = "", only: Sequence[str] = ()) -> ASGIApp:
+def make_app(root: Path, token: str | None = None, only: Sequence[str] = ()) -> ASGIApp:
     """Return the page of a run, or of a folder with runs.
 
     Args:
         token: what visitors must show; None only if no other machine can reach the page.
         only: shown folders; empty for all.
-        prefix: of all addresses, such as ``/goldilocks``.
     """
     routes = [
         Route("/", _index, name="index"),
@@ -45,8 +44,7 @@ def make_app(root: Path, token: str | None = None, prefix: str = "", only: Seque
     inner = Starlette(routes=routes, exception_handlers={GoldilocksError: _sentence, 404: _sentence})
     inner.state.page = runs = OpenRuns(root.resolve(), token, only)
     weakref.finalize(inner, runs.close)
-    guarded = Guard(inner, token)
-    return Starlette(routes=[Mount(prefix, guarded)]) if prefix else guarded
+    return Guard(inner, token)
 
 
 def _index(request: Request) -> Response:
@@ -67,8 +65,7 @@ async def _enter(request: Request) -> Response:
     if not is_same(given, token):
         return show(request, "enter.html", 403 if given else 200, wrong=bool(given))
     response = RedirectResponse("./", 303)
-    place = request.scope.get("root_path", "") + "/"
-    response.set_cookie(ENTRY, entry_of(token), path=place, httponly=True, samesite="strict", max_age=30 * 86400)
+    set_cookie(response, root_of(request), ENTRY, derived(token, "page"))
     return response
 
 
@@ -85,7 +82,7 @@ TOKEN = "GOLDILOCKS_PAGE_TOKEN"
 """Environment variable of the token for other machines."""
 
 
-def serve_page(folder: Path, host: str, port: int, prefix: str = "") -> None:
+def serve_page(folder: Path, host: str, port: int) -> None:
     """Serve until interrupted; other hosts need a token, that of `TOKEN` or a new one.
 
     Args:
@@ -93,19 +90,14 @@ def serve_page(folder: Path, host: str, port: int, prefix: str = "") -> None:
 
     Raises:
         StoreError: the folder has no run.
-        ConfigError: the prefix is invalid.
         GoldilocksError: the port cannot be used.
     """
     if not folder.is_dir() or not OpenRuns(folder.resolve()).find_runs():
         raise StoreError(
-            f"{folder} holds no curation run (no run.json, nor below it); give the folder of a run, or of runs. "
+            f"{folder} holds no curation run (no run.json); give the folder of a run, or of runs. "
             "Training runs are shown by `tensorboard --logdir DIR`."
         )
-    if prefix and not (prefix.startswith("/") and prefix.strip("/")):
-        raise ConfigError(f"--prefix {prefix!r}: it must begin with a slash, as in /goldilocks.")
     token = os.environ.get(TOKEN) or (None if host in LOCAL else secrets.token_urlsafe(18))
-    prefix = "/" + prefix.strip("/") if prefix else ""
     listening = listen(host, port)
-    where = f"{address_of(listening)}{prefix}/"
-    print(f"page: {where}{f'enter?token={token}' if token else ''} ; Ctrl-C ends it", flush=True)
-    server_of(make_app(folder, token, prefix)).run(sockets=[listening])
+    print(f"page: {address_of(listening)}/{f'enter?token={token}' if token else ''} ; Ctrl-C ends it", flush=True)
+    server_of(make_app(folder, token)).run(sockets=[listening])

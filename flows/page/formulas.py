@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from xml.etree import ElementTree
 
@@ -33,8 +33,8 @@ _DISPLAY = re.compile(
 _BOXED = re.compile(r"(\\boxed\s*\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})")
 _BARE = re.compile(r"\\[A-Za-z]+|[\^_]\{?\w")
 _TOKENS = re.compile(r"\s+|\w+|[^\w\s]")
+_RENDERER = LatexToMathML(macros={"mbox": r"\text{#1}", "hbox": r"\text{#1}"}, fancy_error=False)
 _FENCE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))", re.DOTALL)
-_OPEN_MARK, _CLOSE_MARK = Markup("<mark>"), Markup("</mark>")
 
 
 def pieces(text: str) -> Iterator[tuple[str, str]]:
@@ -62,22 +62,15 @@ def _inline(text: str) -> Iterator[tuple[str, str]]:
                 yield ("inline" if number % 2 else "text"), part
 
 
-def rendered(text: str | None, words: Iterable[str] = ()) -> Markup:
-    """Return a text with MathML, and ``words`` marked in any case."""
-    if not text:
-        return Markup("")
-    wanted = sorted({word for word in words if word.strip()}, key=len, reverse=True)
-    pattern = re.compile(f"({'|'.join(map(re.escape, wanted))})", re.IGNORECASE) if wanted else None
-    out: list[Markup] = []
-    for kind, piece in pieces(text):
-        if kind == "text":
-            out.append(_marked(piece, pattern))
-            continue
-        made = formula(piece, display=kind == "display")
-        shown = made if made is not None else escape(f"${piece}$" if kind == "inline" else f"$${piece}$$")
-        is_marked = pattern is not None and pattern.search(piece) is not None
-        out.append(_OPEN_MARK + shown + _CLOSE_MARK if is_marked else shown)
-    return Markup("").join(out)
+def rendered(text: str | None) -> Markup:
+    """Return a text with its formulas as MathML."""
+    return Markup("").join(_shown(kind, piece) for kind, piece in pieces(text or ""))
+
+
+def _shown(kind: str, piece: str) -> Markup:
+    made = formula(piece, display=kind == "display") if kind != "text" else None
+    dollars = {"text": "", "inline": "$", "display": "$$"}[kind]
+    return made if made is not None else escape(f"{dollars}{piece}{dollars}")
 
 
 def rendered_answer(answer: str | None) -> Markup:
@@ -97,16 +90,10 @@ def formula(source: str, *, display: bool = False) -> Markup | None:
     if len(source) > LONGEST:
         return None
     try:
-        made = _renderer().convert_with_local_state(source, displaystyle=display)
+        made = _RENDERER.convert_with_local_state(source, displaystyle=display)
     except LatexError:
         return None
     return _clean(made)
-
-
-@lru_cache(maxsize=1)
-def _renderer() -> LatexToMathML:
-    macros = {"mbox": r"\text{#1}", "hbox": r"\text{#1}"}
-    return LatexToMathML(macros=macros, fancy_error=False)
 
 
 def _clean(made: str) -> Markup | None:
@@ -121,13 +108,6 @@ def _clean(made: str) -> Markup | None:
         for name in [name for name in element.attrib if name not in _ATTRIBUTES]:
             del element.attrib[name]
     return Markup(ElementTree.tostring(root, encoding="unicode", short_empty_elements=False))
-
-
-def _marked(text: str, pattern: re.Pattern[str] | None) -> Markup:
-    pieces = map(escape, pattern.split(text) if pattern is not None else [text])  # each second one is a match
-    return Markup("").join(
-        _OPEN_MARK + piece + _CLOSE_MARK if number % 2 else piece for number, piece in enumerate(pieces)
-    )
 
 
 def differences(before: str | None, after: str | None) -> tuple[Markup, Markup]:

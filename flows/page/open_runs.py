@@ -1,11 +1,10 @@
-"""Finds the curation runs in a folder and below it, and caches what is read of them until they change on disk.
+"""Finds the curation runs in a folder, and caches what is read of them until they change on disk.
 
 Safety: a run's name in an address is looked up among these, and never becomes a path.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,16 +30,8 @@ from flows.run.run_folder import Run
 from flows.run.training import is_training
 from flows.stages.judging import open_judge
 
-DEPTH = 3
-"""Max depth of runs below the folder."""
-
 ITSELF = "run"
 """The name of the folder itself."""
-
-_NO_RUNS = frozenset(
-    "attempts chosen checkpoints curated decisions model plots service stages tensorboard verdicts versions".split()
-)
-"""Folders of a run, without runs of their own."""
 
 MOST_RUNS, MOST_EVIDENCE = 2, 16
 """Max states of runs with rows and disputes in memory, and max problems with evidence in memory."""
@@ -51,18 +42,10 @@ LEASE_S = 900.0
 
 @dataclass(frozen=True, slots=True)
 class ShownRun:
-    """A run by its name in addresses.
-
-    Example: ``ShownRun("math~newer", Path("runs/math/newer"))``
-    """
+    """A run by its name in addresses."""
 
     name: str
     folder: Path
-
-    @property
-    def title(self) -> str:
-        """Return the name for people."""
-        return self.folder.name if self.name == ITSELF else self.name.replace("~", "/")
 
 
 Gathered = dict[str, Any]
@@ -115,17 +98,11 @@ class OpenRuns:
         self._evidence = lru_cache(MOST_EVIDENCE)(lambda work, *about: self._ahead.submit(work, *about[:-1]))
 
     def find_runs(self) -> list[ShownRun]:
-        """Return the curation runs now in the folder, whose links are resolved, and below it, not through links."""
-        runs = []
-        for place, inner, files in os.walk(self.root):  # passes over folders that a live run removes meanwhile
-            parts = Path(place).relative_to(self.root).parts
-            inner[:] = sorted(name for name in inner if name not in _NO_RUNS and not name.startswith("."))
-            if len(parts) == DEPTH:
-                inner.clear()
-            is_shown = not self._only or (parts and parts[0] in self._only)
-            if "run.json" in files and is_shown and not is_training(Path(place)):
-                runs.append(ShownRun("~".join(parts) or ITSELF, Path(place)))
-        return runs
+        """Return the folder if it is a curation run, and the curation runs now in it, without links."""
+        inner = [path for path in sorted(self.root.iterdir()) if not (path.is_symlink() or path.name.startswith("."))]
+        shown = [ShownRun(path.name, path) for path in inner if not self._only or path.name in self._only]
+        own = [] if self._only else [ShownRun(ITSELF, self.root)]
+        return [run for run in own + shown if (run.folder / "run.json").is_file() and not is_training(run.folder)]
 
     def lease(
         self, run: Run, problems: Iterable[str], session: str, wanted: str | None = None, skipped: Sequence[str] = ()

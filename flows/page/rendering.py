@@ -23,17 +23,10 @@ STATIC = HERE / "static"
 _ALIGNED = re.compile(r' style="text-align:(left|right|center)"')
 
 
-def base_of(request: Request) -> str:
-    """Return the relative address of the page's root.
-
-    Example: ``"../../"`` for ``/r/demo/rows``, with any prefix.
-    """
-    return "../" * (route_of(request).count("/") - 1) or "./"
-
-
 def show(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a template's page."""
-    known = {"base": base_of(request), "csrf": request.scope["state"]["csrf"]}
+    base = "../" * (route_of(request).count("/") - 1) or "./"  # the page's root, as ../../ for /r/demo/rows
+    known = {"base": base, "csrf": request.state.csrf}
     return HTMLResponse(_environment().get_template(template).render(known | values), status)
 
 
@@ -49,18 +42,13 @@ def _environment() -> Environment:
     environment.filters |= {
         "maths": rendered,
         "answer": rendered_answer,
-        "count": count,
+        "count": lambda value: "–" if value is None else f"{value:,.0f}",
         "seconds": seconds,
-        "words": words,
-        "query": query,
+        "words": lambda name: name.replace("_", " "),
+        "query": lambda values: urlencode({name: value for name, value in values.items() if value not in (None, "")}),
         "card": card,
     }
     return environment
-
-
-def count(value: float | None) -> str:
-    """Return a number with commas, or a dash."""
-    return "–" if value is None else f"{value:,.0f}"
 
 
 def seconds(value: float | None) -> str:
@@ -75,16 +63,6 @@ def seconds(value: float | None) -> str:
         return f"{value:.1f} s"
     minutes = round(value / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
-
-
-def words(name: str) -> str:
-    """Return `never_solved` as never solved."""
-    return name.replace("_", " ")
-
-
-def query(values: dict[str, Any]) -> str:
-    """Return an address's query of the non-empty values."""
-    return urlencode({name: value for name, value in values.items() if value not in (None, "")})
 
 
 def card(text: str, pictures: str) -> Markup:

@@ -6,7 +6,6 @@ Invariant: a message is checked and written to disk before it is answered; a rep
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,10 @@ from flows.pipelines.run_tables import filters_of
 from flows.publish.debates import read_debates
 from flows.publish.disputes import settle, take_back
 from flows.publish.versions import newest_run
-from flows.run.run_folder import Run, verdicts_of_people
+from flows.run.run_folder import verdicts_of_people
 from flows.run.stage import rows_of
 
 LONGEST_NAME, LONGEST_TEXT = 80, 4000
-
-Message = dict[str, Any]
-Work = Callable[[Request, Run, Message], Message]
 
 
 def _review(request: Request) -> Response:
@@ -76,47 +72,38 @@ def _gather(folder: Path, problem: str) -> Gathered:
     return {"stages": attempts_at(run, problem), "row": rows.row(0, named=True) if rows.height else None}
 
 
-def _posted(work: Work) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint that does this with a message about a disputed problem."""
-
-    def checked(request: Request, message: Message) -> Message:
-        _, run = curation_run(request)
-        if message["problem"] not in _runs(request).disputes(run):
-            raise ConfigError(f"{message['problem'][:40]!r} is none of the disputed problems; load the page again.")
-        return work(request, run, message)
-
-    async def endpoint(request: Request) -> Response:
-        try:
-            message = json.loads(await request.body())
-        except ValueError:
-            return JSONResponse({"error": "this is no JSON."}, 400)
-        if not isinstance(message, dict) or not isinstance(message.get("problem"), str):
-            return JSONResponse({"error": "`problem` is missing."}, 400)
-        try:
-            return JSONResponse(await run_in_threadpool(checked, request, message))
-        except (StoreError, VerifierError) as error:  # a run works in the folder, or the verifier died: it may go later
-            return JSONResponse({"error": str(error)}, 409)
-        except GoldilocksError as error:
-            return JSONResponse({"error": str(error).removeprefix("--answer ")}, 422)
-
-    return endpoint
+async def _verdict(request: Request) -> Response:
+    """Take a verdict on a disputed problem, or the reviewer's last one back."""
+    try:
+        message = json.loads(await request.body())
+    except ValueError:
+        return JSONResponse({"error": "this is no JSON."}, 400)
+    if not isinstance(message, dict) or not isinstance(message.get("problem"), str):
+        return JSONResponse({"error": "`problem` is missing."}, 400)
+    try:
+        await run_in_threadpool(_settle, request, message)
+    except (StoreError, VerifierError) as error:  # a run works in the folder, or the verifier died: it may go later
+        return JSONResponse({"error": str(error)}, 409)
+    except GoldilocksError as error:
+        return JSONResponse({"error": str(error).removeprefix("--answer ")}, 422)
+    return JSONResponse({})
 
 
-def _verdict(request: Request, run: Run, message: Message) -> Message:
-    verdict = _parse(message)
-    mine = _said_by(run, verdict.problem, verdict.reviewer)
+def _settle(request: Request, message: dict[str, Any]) -> None:
+    _, run = curation_run(request)
+    runs, problem, reviewer = _runs(request), message["problem"], _short(message.get("reviewer"), LONGEST_NAME)
+    if problem not in runs.disputes(run):
+        raise ConfigError(f"{problem[:40]!r} is none of the disputed problems; load the page again.")
+    mine = [one for one in review.read_statements(run.folder).get(problem, ()) if one.reviewer == reviewer]
+    if message.get("verdict") == review.UNDO:
+        if mine:
+            take_back(run, problem, reviewer)
+        return
+    verdict = _parse(message, reviewer)
     if not (mine and mine[-1] == verdict):
-        with _runs(request).judge(run) as judge:
+        with runs.judge(run) as judge:
             settle(run, verdict, judge if verdict.answer is not None else None)
-    _runs(request).lease(run, (), request.state.session)  # a second reviewer need not wait for its end
-    return {}
-
-
-def _undo(_request: Request, run: Run, message: Message) -> Message:
-    reviewer = _short(message.get("reviewer"), LONGEST_NAME)
-    if _said_by(run, message["problem"], reviewer):
-        take_back(run, message["problem"], reviewer)
-    return {}
+    runs.lease(run, (), request.state.session)  # a second reviewer need not wait for its end
 
 
 def _runs(request: Request) -> OpenRuns:
@@ -124,14 +111,10 @@ def _runs(request: Request) -> OpenRuns:
     return runs
 
 
-def _said_by(run: Run, problem: str, reviewer: str | None) -> list[review.ReviewVerdict]:
-    return [one for one in review.read_statements(run.folder).get(problem, ()) if one.reviewer == reviewer]
-
-
-def _parse(table: Message) -> review.ReviewVerdict:
-    reviewer, note = _short(table.get("reviewer"), LONGEST_NAME), _short(table.get("note"), LONGEST_TEXT)
+def _parse(table: dict[str, Any], reviewer: str) -> review.ReviewVerdict:
     if not reviewer:
         raise ConfigError("who are you? Give a name before the first verdict.")
+    note = _short(table.get("note"), LONGEST_TEXT)
     word, answer = table.get("verdict"), table.get("answer")
     if word == review.REJECT and answer is None:
         return review.ReviewVerdict(table["problem"], None, reviewer, note or None)
@@ -147,6 +130,5 @@ def _short(text: object, longest: int) -> str:
 ROUTES = [
     Route("/r/{run}/review", _review),
     Route("/r/{run}/review/next", _next),
-    Route("/r/{run}/review/verdict", _posted(_verdict), methods=["POST"]),
-    Route("/r/{run}/review/undo", _posted(_undo), methods=["POST"]),
+    Route("/r/{run}/review/verdict", _verdict, methods=["POST"]),
 ]

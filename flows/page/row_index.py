@@ -6,12 +6,14 @@ Invariant: each row is here once, so rows = dropped + kept. Memory: about 0.9 kB
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import polars as pl
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from curation.publish.receipts import first_fault
+from curation.records import ConfigError
 from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.run_tables import verifier_of
 from flows.run.pipeline import read_result
@@ -40,12 +42,16 @@ FACETS = ("stage", "reason", "source", "lang")
 _SMALL, _PLACE = "small_letters", "_place"
 
 
-@dataclass(frozen=True, slots=True)
-class RowQuery:
+Rate = Annotated[float, Field(ge=0, le=1)] | None
+
+
+class RowQuery(BaseModel):
     """Which rows are wanted, by default all.
 
     Example: ``RowQuery(words="train", stage="statements", low=0.2)``
     """
+
+    model_config = ConfigDict(frozen=True, str_max_length=200)
 
     words: str = ""
     id: str = ""
@@ -54,13 +60,13 @@ class RowQuery:
     source: str = ""
     lang: str = ""
     passed: str = ""  # a stage that the row passed
-    low: float | None = None  # pass rate
-    high: float | None = None
+    low: Rate = None  # pass rate
+    high: Rate = None
     sort: str = "row"
 
     def without(self, name: str) -> dict[str, object]:
         """Return all settings except one, for links."""
-        return {key: value for key, value in asdict(self).items() if key != name}
+        return self.model_dump(exclude={name})
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +111,7 @@ class RowIndex:
         return self.table[found.places.slice(start, count)].to_dicts()
 
     def _chosen(self, query: RowQuery) -> dict[str, pl.Expr]:
-        chosen = {}
-        for name in FACETS:
-            if value := getattr(query, name):
-                kind = self.table.schema[name]
-                assert isinstance(kind, pl.Enum)
-                is_known = value in kind.categories
-                chosen[name] = pl.col(name) == pl.lit(value, kind) if is_known else pl.lit(False)
+        chosen = {name: pl.col(name) == value for name in FACETS if (value := getattr(query, name))}
         if query.stage.endswith(".decisions") and query.reason:
             del chosen["reason"]
             chosen["stage"] = pl.col(f"reason_{query.stage.partition('.')[0]}") == query.reason
@@ -119,16 +119,15 @@ class RowIndex:
 
 
 def read_query(values: Mapping[str, str]) -> RowQuery:
-    """Return an address's query, without unreadable numbers."""
-    known: dict[str, Any] = {}
-    for field in fields(RowQuery):
-        value = values.get(field.name, "").strip()[:200]
-        if value and field.name not in ("low", "high"):
-            known[field.name] = value
-        elif value:
-            with suppress(ValueError):
-                known[field.name] = rate if 0 <= (rate := float(value)) <= 1 else None
-    return RowQuery(**known)
+    """Return an address's query.
+
+    Raises:
+        ConfigError: a value is too long, or no pass rate.
+    """
+    try:
+        return RowQuery.model_validate({name: value.strip() for name, value in values.items() if value.strip()})
+    except ValidationError as error:
+        raise ConfigError(f"this address asks for no rows: {first_fault(error)}.") from error
 
 
 def _conditions(query: RowQuery, order: Mapping[str, int]) -> Iterator[pl.Expr]:
@@ -183,7 +182,7 @@ def _table(run: Run, names: list[str]) -> pl.DataFrame:
     )
     end = CURATED if is_decided and exports else GOING
     place = {name: number for number, name in enumerate(names)} | {GOING: 254, CURATED: 255}
-    table = (
+    return (
         pl.concat([dropped, kept.with_columns(pl.col("stage").fill_null(end))], how="diagonal")
         .with_columns(
             pl.col(*FACETS).fill_null(_NO_REASON),
@@ -191,9 +190,9 @@ def _table(run: Run, names: list[str]) -> pl.DataFrame:
             length=pl.col("statement").str.len_chars(),
         )
         .sort("source", "row", maintain_order=True)
+        .with_columns(pl.col(*FACETS).cast(pl.Categorical))
         .collect()
     )
-    return table.with_columns(table[name].cast(pl.Enum(table[name].unique().sort())) for name in FACETS)
 
 
 def made_from(run: Run) -> str:

@@ -67,25 +67,21 @@ def _run(request: Request) -> Response:
         texts[name] = path.read_text(encoding="utf-8") if path.is_file() else None
     if texts["card"] and texts["receipt"]:
         texts["card"] = texts["card"].replace(f"]({receipts.PAGE})", "](#receipt)")
-    return show(request, "run.html", run=run, tab="run", **texts, **_live(run))
-
-
-def _part(request: Request) -> Response:
-    run = shown_run(request)
-    return show(request, "run_part.html", run=run, **_live(run))
-
-
-def _live(run: ShownRun) -> Table:
     opened, table = newest_run(run.folder), status_table(run.folder, with_lines=False)
     warnings = [row for row in read_metrics(run.folder) if "warning" in row]
-    return {
-        "stages": funnel_stages(run, table),
-        "table": table,
-        "is_going": is_locked(run.folder),
-        "last_command": last_command(run.folder),
-        "planned": compare_with_plan(opened, verifier_of(opened)),
-        "warnings": warnings[-5:],
-    }
+    return show(
+        request,
+        "run.html",
+        run=run,
+        tab="run",
+        stages=funnel_stages(run, table),
+        table=table,
+        is_going=is_locked(run.folder),
+        last_command=last_command(run.folder),
+        planned=compare_with_plan(opened, verifier_of(opened)),
+        warnings=warnings[-5:],
+        **texts,
+    )
 
 
 def _picture(request: Request) -> Response:
@@ -129,7 +125,6 @@ def _rows(request: Request) -> Response:
 
 ROUTES = [
     Route("/r/{run}/", _run),
-    Route("/r/{run}/part", _part),
     Route("/r/{run}/rows", _rows),
     Route("/r/{run}/plots/{name}", _picture),
 ]

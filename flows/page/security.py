@@ -11,9 +11,10 @@ import hashlib
 import hmac
 import secrets
 
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from curation.server_guard import LOCAL, host_name, is_same
 
@@ -33,46 +34,33 @@ HEADERS = {
 }
 
 
-def csrf_of(session: str) -> str:
-    """Return the header that a session's changes need."""
-    return hashlib.sha256(b"goldilocks csrf " + session.encode()).hexdigest()
+def derived(secret: str, use: str) -> str:
+    """Return what proves that one knows a secret: the token's cookie (`page`), or a session's header (`csrf`)."""
+    return hmac.new(secret.encode(), f"goldilocks {use}".encode(), hashlib.sha256).hexdigest()
 
 
-def entry_of(token: str) -> str:
-    """Return the cookie for visitors with the token."""
-    return hmac.new(token.encode(), b"goldilocks page", hashlib.sha256).hexdigest()
-
-
-class Guard:
+class Guard(BaseHTTPMiddleware):
     """Refuses requests, gives browsers a session, sets headers.
 
-    ``scope["state"]`` gets ``session`` and ``csrf``.
+    The request's state gets ``session`` and ``csrf``.
     """
 
     def __init__(self, app: ASGIApp, token: str | None) -> None:
-        self._app, self._token = app, token
+        super().__init__(app)
+        self._token = token
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
         """Answer a request, or pass it on."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        request = Request(scope)
         session = request.cookies.get(SESSION, "")
         is_new = not session.isalnum()
         session = secrets.token_hex(16) if is_new else session
-        scope.setdefault("state", {}).update(session=session, csrf=csrf_of(session))
-
-        async def answer(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                _add_headers(message, session if is_new else None, request)
-            await send(message)
-
-        refusal = self._refusal(request, session)
-        if refusal is not None:
-            await refusal(scope, receive, answer)
-        else:
-            await self._app(scope, receive, answer)
+        request.state.session, request.state.csrf = session, derived(session, "csrf")
+        root, is_static = root_of(request), route_of(request).startswith("/static/")  # routing changes them
+        response = self._refusal(request, session) or await call_next(request)
+        response.headers.update({**HEADERS, "Cache-Control": "no-cache" if is_static else "no-store"})
+        if is_new and not is_static:
+            set_cookie(response, root, SESSION, session)
+        return response
 
     def _refusal(self, request: Request, session: str) -> Response | None:
         path = route_of(request)
@@ -81,7 +69,7 @@ class Guard:
             if host not in LOCAL:
                 return PlainTextResponse(f"{host}: only names of this machine are answered without a token.", 403)
         elif not (path == "/enter" or path.startswith("/static/")) and not is_same(
-            request.cookies.get(ENTRY, ""), entry_of(self._token)
+            request.cookies.get(ENTRY, ""), derived(self._token, "page")
         ):
             if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
                 return Response(status_code=303, headers={"Location": "../" * (path.count("/") - 1) + "enter"})
@@ -93,25 +81,21 @@ class Guard:
         if path == "/enter" and self._token is not None:
             return None
         from_here = request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
-        if not from_here or not is_same(request.headers.get(CSRF_HEADER, ""), csrf_of(session)):
+        if not from_here or not is_same(request.headers.get(CSRF_HEADER, ""), derived(session, "csrf")):
             return PlainTextResponse("this request does not come from the page; load it again.", 403)
         return None
 
 
+def root_of(request: Request) -> str:
+    """Return the prefix of the page's addresses."""
+    return str(request.scope.get("root_path", ""))
+
+
 def route_of(request: Request) -> str:
-    """Return an address's path within the page, with any prefix."""
-    path, root = str(request.scope["path"]), request.scope.get("root_path", "")
-    return path[len(root) :] if root and path.startswith(root) else path
+    """Return an address's path within the page."""
+    return str(request.scope["path"]).removeprefix(root_of(request))
 
 
-def _add_headers(message: Message, session: str | None, request: Request) -> None:
-    response = Response()
-    response.raw_headers = list(message["headers"])
-    for name, value in HEADERS.items():
-        response.headers[name] = value
-    if not route_of(request).startswith("/static/"):
-        response.headers["Cache-Control"] = "no-store"
-        if session is not None:
-            place = request.scope.get("root_path", "") + "/"
-            response.set_cookie(SESSION, session, path=place, httponly=True, samesite="strict", max_age=30 * 86400)
-    message["headers"] = response.raw_headers
+def set_cookie(response: Response, root: str, name: str, value: str) -> None:
+    """Set a cookie for the page's addresses that no script reads and no other site sends."""
+    response.set_cookie(name, value, path=f"{root}/", httponly=True, samesite="strict", max_age=30 * 86400)

@@ -331,7 +331,7 @@ def decisions_of(part: str) -> Stage:
         if not run.recipe.weighs_labels:
             return
         if labels.rule == "auto":
-            yield f"{part}: wrong references are found by votes, or by a model of all attempts, whichever finds more planted ones"
+            yield f"{part}: wrong references by votes or by a model of all attempts, whichever finds more planted ones"
             return
         yield (
             f"{part}: references wrong with a probability of {labels.drop_above:g} leave, from "

@@ -15,9 +15,9 @@ from curation.publish.export_formats import FORMATS
 from curation.records import DropReason
 from flows.cli.settings import settings_of
 from flows.run.recipe import parse_recipe
-from tests.flows.cli.test_cli import commands
 from tests.flows.conftest import ROOT
 from tests.reference_pages.__main__ import PAGES as REFERENCE
+from tests.reference_pages.__main__ import commands
 from tests.reference_pages.settings import everyday_keys
 from training.recipe import TrainRecipe
 

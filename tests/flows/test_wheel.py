@@ -75,7 +75,8 @@ def test_the_command_runs_a_recipe_where_there_is_no_checkout(elsewhere: Path) -
     (elsewhere / "problems.jsonl").write_text("\n".join(json.dumps(row) for row in problems))
     (elsewhere / "attempts.jsonl").write_text("\n".join(json.dumps(row) for row in lines))
     (elsewhere / "elsewhere.toml").write_text(RECIPE)
-    told = json.loads(run(elsewhere, "-m", "flows.cli", "run", "elsewhere.toml", "--json"))
+    run(elsewhere, "-m", "flows.cli", "run", "elsewhere.toml")
+    told = json.loads(run(elsewhere, "-m", "flows.cli", "status", "runs/elsewhere", "--json"))
     assert told
     import polars as pl
 

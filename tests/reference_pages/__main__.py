@@ -63,7 +63,7 @@ def commands_page() -> str:
         "one sentence with the cause, and exits with status 1; `goldilocks --debug COMMAND` prints the trace too. "
         "`goldilocks --install-completion` completes commands in your shell.",
     ]
-    for name, command in _commands():
+    for name, command in commands():
         context = command.make_context(name, [], resilient_parsing=True)
         usage = " ".join([name, *command.collect_usage_pieces(context)]).replace("{", "").replace("}", "")
         parts += [f"## `{name}`", (command.help or "").strip(), f"```text\n{usage}\n```"]
@@ -116,11 +116,12 @@ def main() -> None:
         (FOLDER / name).write_text(page(), encoding="utf-8")
 
 
-def _commands(group: click.Command | None = None, name: str = "goldilocks") -> Iterator[tuple[str, click.Command]]:
+def commands(group: click.Command | None = None, name: str = "goldilocks") -> Iterator[tuple[str, click.Command]]:
+    """Yield every command that does something, by what one types."""
     group = group or get_command(app)
     for part, inner in getattr(group, "commands", {}).items():
         if hasattr(inner, "commands"):
-            yield from _commands(inner, f"{name} {part}")
+            yield from commands(inner, f"{name} {part}")
         else:
             yield f"{name} {part}", inner
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from curation.config import Recipe
-from flows.cli.settings import Setting, settings_of
+from flows.cli.settings import Setting, display_key, settings_of
 from training.recipe import TrainRecipe
 
 Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
@@ -58,62 +58,37 @@ EVERYDAY = {
 """What most recipes set, in few words: at most 40 settings in all."""
 
 
-@dataclass
-class _Row:
-    """A setting of a table: in which kinds of the table it is, its type, default and meaning."""
-
-    name: str
-    type: str
-    default: str
-    meaning: str
-    kinds: list[str] = field(default_factory=list)
-
-    def join(self, other: _Row) -> None:
-        """Take the value of another kind of the table, and what it means."""
-        self.type, self.meaning = f"{self.type} | {other.type}", f"{self.meaning.rstrip('.')}; {other.meaning}"
-        self.default = ""
-
-    def value(self) -> str:
-        if self.default == "required":
-            return f"{self.type}, required"
-        if not self.default:
-            return self.type
-        shown = f"`{self.default}`"
-        return f"{self.type}, {shown}" if " | " in self.type or self.type.startswith("list") else shown
+Row = tuple[str, str, str, str]
+"""Name, type, default and meaning."""
 
 
 @dataclass
 class _Table:
-    """A table of a recipe: where it is, what it means, and its settings."""
+    """A table of a recipe: where it is, what it means, its kinds, and the kinds that have each of its settings."""
 
     path: str
     meaning: str = ""
     kinds: list[str] = field(default_factory=list)
-    rows: list[_Row] = field(default_factory=list)
+    rows: dict[Row, list[str]] = field(default_factory=dict)
 
     def add(self, setting: Setting, name: str, kind: str) -> None:
         """Add a setting; the same one of another kind of the table is one row, and so is `kind` itself."""
-        row = _Row(name, setting.kind, setting.default, setting.meaning)
-        if name == "kind" and kind:
-            self.kinds.append(kind)
-            if self.rows and self.rows[0].name == name:
-                self.rows[0].join(row)
-            else:
-                self.rows.insert(0, row)
-            return
-        same = [one for one in self.rows if (one.name, one.type, one.default, one.meaning) == (
-            row.name, row.type, row.default, row.meaning)]  # fmt: skip
-        if not same:
-            self.rows.append(row)
-        (same or [row])[0].kinds += [kind] if kind else []
+        row = (name, setting.kind, setting.default, setting.meaning)
         if kind and kind not in self.kinds:
             self.kinds.append(kind)
+        if name != "kind" or not kind:
+            self.rows.setdefault(row, []).extend([kind] if kind else [])
+            return
+        if known := next((one for one in self.rows if one[0] == name), None):
+            row = (name, f"{known[1]} | {setting.kind}", "", f"{known[3].rstrip('.')}; {setting.meaning}")
+            del self.rows[known]
+        self.rows = {row: [], **self.rows}
 
     def defaults(self) -> dict[str, str]:
-        return {row.name: row.default for row in self.rows}
+        return {name: default for name, _, default, _ in self.rows}
 
     def content(self) -> tuple[tuple[str, str, str], ...]:
-        return tuple((row.name, row.type, row.meaning) for row in self.rows)
+        return tuple((name, kind, meaning) for name, kind, _, meaning in self.rows)
 
 
 def everyday_keys() -> list[str]:
@@ -151,14 +126,14 @@ def settings_page(made: str, table: Table) -> list[str]:
                 continue
             printed[one.content()] = one
             parts += [heading, one.meaning]
-            parts.append(table(HEADS, [_cells(row, one.kinds) for row in one.rows]))
+            parts.append(table(HEADS, [_cells(row, kinds, one.kinds) for row, kinds in one.rows.items()]))
     return parts
 
 
 def _tables(settings: Iterable[Setting]) -> list[_Table]:
     tables = {"": _Table("")}
     for setting in settings:
-        path, kind = _plain(setting.key), ""
+        path, kind = display_key(setting.key), ""
         parent, _, name = path.rpartition(".") if setting.kind != "table" else (path, "", "")
         if found := re.search(r"\((\w+)\)\.[^()]*$", setting.key):
             kind = found[1]
@@ -169,17 +144,17 @@ def _tables(settings: Iterable[Setting]) -> list[_Table]:
     return [one for one in tables.values() if one.rows]
 
 
-def _plain(key: str) -> str:
-    return re.sub(r"\(\w+\)", "", key)
-
-
 def _heading(path: str) -> str:
     return f"[[{path.removesuffix('.N')}]]" if path.endswith(".N") else f"[{path.replace('.N.', '.')}]"
 
 
-def _cells(row: _Row, kinds: list[str]) -> tuple[str, str, str]:
-    some = f" ({', '.join(row.kinds)})" if row.kinds and len(row.kinds) < len(kinds) and row.name != "kind" else ""
-    return f"`{row.name}`{some}", row.value(), row.meaning
+def _cells(row: Row, kinds: list[str], all_kinds: list[str]) -> tuple[str, str, str]:
+    name, kind, default, meaning = row
+    some = f" ({', '.join(kinds)})" if kinds and len(kinds) < len(all_kinds) else ""
+    value = f"`{default}`" if default else kind
+    if default == "required" or (default and (" | " in kind or kind.startswith("list"))):
+        value = f"{kind}, {'required' if default == 'required' else value}"
+    return f"`{name}`{some}", value, meaning
 
 
 def _differing(one: _Table, same: _Table) -> str:

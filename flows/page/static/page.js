@@ -57,9 +57,9 @@ document.addEventListener("keydown", (event) => {
 async function refresh(part) {
   if (document.hidden || part.contains(document.activeElement)) return part;
   try {
-    const answer = await fetch(part.dataset.refresh, { headers: { accept: "text/html" } });
+    const answer = await fetch(location.href, { headers: { accept: "text/html" } });
     if (!answer.ok) return part;
-    const made = new DOMParser().parseFromString(await answer.text(), "text/html").body.firstElementChild;
+    const made = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(part.id);
     if (made && made.outerHTML !== part.outerHTML) {
       part.replaceWith(made);
       return made;
@@ -71,14 +71,14 @@ async function refresh(part) {
 }
 
 async function keepFresh(part) {
-  while (part.dataset.refresh) {
+  for (;;) {
     await new Promise((resolve) => setTimeout(resolve, 1000 * Number(part.dataset.every)));
     part = await refresh(part);
   }
 }
 
 document.getElementById("keys").addEventListener("click", openHelp);
-document.querySelectorAll("[data-refresh]").forEach(keepFresh);
+document.querySelectorAll("[data-every]").forEach(keepFresh);
 document.querySelectorAll("select[data-submit]").forEach((select) => {
   select.addEventListener("change", () => select.form.submit());
 });

@@ -31,10 +31,10 @@ function field(id) {
   return document.getElementById(id);
 }
 
-async function post(address, message) {
+async function post(message) {
   const csrf = document.querySelector("meta[name=csrf]").content;
   const headers = { "content-type": "application/json", "x-goldilocks-csrf": csrf };
-  const answer = await fetch(`review/${address}`, {
+  const answer = await fetch("review/verdict", {
     method: "POST",
     headers,
     body: JSON.stringify(message),
@@ -60,7 +60,7 @@ async function sendOutbox() {
     }
     let reply;
     try {
-      reply = await post(first.address, first.message);
+      reply = await post(first);
     } catch {
       store("trouble", "the server does not answer");
       showOutbox();
@@ -78,8 +78,8 @@ async function sendOutbox() {
     }
     store("outbox", stored("outbox", []).slice(1));
     showOutbox();
-    if (reply.status !== 200) return { ...first, error: reply.told.error };
-    if (first.address === "verdict") store("history", [...stored("history", []), first.message.problem].slice(-200));
+    if (reply.status !== 200) return { message: first, error: reply.told.error };
+    if (first.verdict !== "undo") store("history", [...stored("history", []), first.problem].slice(-200));
   }
 }
 
@@ -116,9 +116,9 @@ function complain(text) {
   wrong.hidden = false;
 }
 
-async function deliver(address, message, wanted) {
+async function deliver(message, wanted) {
   busy = true;
-  store("outbox", [...stored("outbox", []), { address, message }]);
+  store("outbox", [...stored("outbox", []), message]);
   try {
     const refused = await sendOutbox();
     if (refused) {
@@ -140,7 +140,7 @@ function decide(verdict, answer) {
     return;
   }
   const note = field("note").value;
-  deliver("verdict", { problem: problem(), verdict, answer, note, reviewer: name.value.trim() });
+  deliver({ problem: problem(), verdict, answer, note, reviewer: name.value.trim() });
 }
 
 async function undo() {
@@ -151,7 +151,7 @@ async function undo() {
     return;
   }
   store("history", history);
-  await deliver("undo", { problem: last, reviewer: name.value.trim() }, last);
+  await deliver({ problem: last, verdict: "undo", reviewer: name.value.trim() }, last);
 }
 
 async function skip() {

@@ -69,18 +69,6 @@ def test_a_repeated_problem_shows_all_its_rows(tiny_run: Tiny) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("final", ["[red]", "[/]", "[a", "\\"])
-def test_text_that_looks_like_markup_is_printed_as_it_is(final: str, tiny_copy: Tiny) -> None:
-    for file in tiny_copy.folder.glob("verdicts/stage1/*/verdicts/*.parquet"):
-        frame = pl.read_parquet(file)
-        frame.with_columns(pl.lit(final).alias("answer"), pl.lit(f"by {final}").alias("method")).write_parquet(file)
-    text = explained(tiny_copy, "markup")
-    assert f"  statement  {TINY['markup'][0]}\n" in text
-    assert re.findall(r"attempt 0 +correct +(\S+) ", text)[0] == final
-    assert f"; by {final}; " in text
-
-
-@pytest.mark.slow
 def test_the_beginning_of_an_id_is_enough_if_it_is_of_one_problem(tiny_run: Tiny) -> None:
     ids, name = sorted({name_of(key) for key in TINY}), name_of("half")
     shortest = next(name[:length] for length in range(1, 21) if sum(one.startswith(name[:length]) for one in ids) == 1)

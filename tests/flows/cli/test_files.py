@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from pathlib import Path
@@ -22,26 +21,13 @@ REASONS = [None, "proof", "missing_statement", "missing_answer"]
 MAPPED = ("--map", "statement=task", "--map", "answer=key", "--map", "id=no")
 
 
-def written(folder: Path, kind: str) -> Path:
-    """The rows as a file of the kind."""
-    path = folder / f"rows.{kind}"
-    if kind == "csv":
-        with path.open("w", newline="", encoding="utf-8") as handle:
-            table = csv.DictWriter(handle, ROWS[0].keys())
-            table.writeheader()
-            table.writerows(ROWS)
-        return path
-    return write_jsonl(path, ROWS)
-
-
 def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "csv"])
-def test_rows_are_classified_in_their_order(kind: str, tmp_path: Path) -> None:
+def test_rows_are_classified_in_their_order(tmp_path: Path) -> None:
     out = tmp_path / "new" / "out.jsonl"
-    said = goldilocks("verify", "statements", written(tmp_path, kind), "--out", out, *MAPPED)
+    said = goldilocks("verify", "statements", write_jsonl(tmp_path / "rows.jsonl", ROWS), "--out", out, *MAPPED)
     assert said.status == 0
     assert said.out == f"4 rows, 1 kept, 3 dropped: {out}\n"
     assert re.fullmatch(r"classify +4 rows +\d+\.\d s\n", said.err)
@@ -70,7 +56,7 @@ def test_columns_are_found_by_usual_names_and_by_maps(tmp_path: Path) -> None:
 
 
 MISFITS = [
-    (("statement",), "--map statement: write FIELD=COLUMN; fields are statement, answer, choices, lang, id, source, m"),
+    (("statement",), "--map statement: write FIELD=COLUMN; fields are statement, answer, choices, lang, id."),
     (("statement=question",), "(statement): no row has `question`; there are: no, task, key."),
     (("statement=task", "answer=final"), "(answer): no row has `final`; there are: no, task, key."),
     ((), "(statement): no row has `problem`; there are: no, task, key."),
@@ -82,7 +68,7 @@ MISFITS = [
 def test_a_map_that_does_not_fit_is_one_sentence(maps: tuple[str, ...], said: str, tmp_path: Path) -> None:
     options = [word for one in maps for word in ("--map", one)]
     assert said in refusal(
-        "verify", "statements", written(tmp_path, "jsonl"), "--out", tmp_path / "out.jsonl", *options
+        "verify", "statements", write_jsonl(tmp_path / "rows.jsonl", ROWS), "--out", tmp_path / "out.jsonl", *options
     )
     assert not (tmp_path / "out.jsonl").exists()
 
@@ -156,5 +142,3 @@ def test_overlap_names_the_benchmark_row(tmp_path: Path) -> None:
     first, second = lines(out)
     assert {(hit["benchmark"], hit["row"]) for hit in first["hits"]} == {("bench", 1)}
     assert second["hits"] == []
-    refused = refusal("verify", "overlap", rows, "--against", bench, "--out", out, "--method", "magic")
-    assert "ngram, words, embedding" in refused

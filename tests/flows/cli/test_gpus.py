@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shlex
 from pathlib import Path
 
 import psutil
@@ -26,8 +27,6 @@ from training.engines.placement import EmbeddedPlacement
 MATH = ROOT / "flows" / "recipes" / "magistral_math.toml"
 TRAIN = ROOT / "flows" / "recipes" / "train_embedded.toml"
 VLLM = 'models.student={ kind = "vllm", model = "embedded", prompt = "plain", kv_cache_mb = 64, dtype = "float32" }'
-GOLDEN = Path(__file__).parent
-EIGHT = tuple(str(number) for number in range(8))
 
 
 def test_every_engine_of_a_recipe_gets_all_gpus_unless_the_recipe_says_otherwise() -> None:
@@ -60,14 +59,17 @@ def test_a_generator_server_gets_what_the_recipe_says_of_its_engine() -> None:
     assert "None" not in words
 
 
-@pytest.mark.parametrize(("kind", "name"), [("slurm", "golden.sbatch"), ("kubernetes", "golden.yaml")])
-def test_what_a_cluster_is_given_is_as_it_was_looked_at(kind: str, name: str) -> None:
-    recipe, out = Path("flows/recipes/magistral_math.toml"), Path("runs/math")
+def test_a_slurm_job_runs_the_command_in_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     set_to = ["models.student.model=models/solver 7B"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        text = gpus.batch_file(kind, recipe, set_to, out, 8, None)
-    assert text == (GOLDEN / name).read_text(encoding="utf-8")
+    text = gpus.batch_file("slurm", MATH.relative_to(ROOT), set_to, Path("runs/math"), 8, None)
+    assert text.startswith("#!/bin/bash\n#SBATCH --job-name=goldilocks-magistral-math\n")
+    assert "\n#SBATCH --gpus-per-node=8\n" in text
+    words = shlex.split(text.splitlines()[-1])
+    assert words[2:] == [
+        *("goldilocks", "run", "flows/recipes/magistral_math.toml", "--gpus", "8", "--out", "runs/math"),
+        *("--set", "models.student.model=models/solver 7B"),
+    ]
 
 
 def test_a_manifest_names_what_the_api_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,6 +81,7 @@ def test_a_manifest_names_what_the_api_asks_for(monkeypatch: pytest.MonkeyPatch)
     pod = part["template"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     assert container["command"][:2] == ["goldilocks", "run"]
+    assert container["command"][-1] == "name='my_set.1'"
     assert container["resources"]["limits"] == {"nvidia.com/gpu": 2}
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
     assert container["workingDir"] == MOUNT

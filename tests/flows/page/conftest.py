@@ -68,9 +68,8 @@ def planted_copy(planted_run: Path, tmp_path: Path) -> Path:
 class Visitor:
     """A browser without a screen: its cookies, and the header that the page's own script sends."""
 
-    def __init__(self, folder: Path, token: str | None = None, prefix: str = "") -> None:
-        self.client = TestClient(make_app(folder, token, prefix), base_url="http://localhost")
-        self.prefix = prefix
+    def __init__(self, folder: Path, token: str | None = None) -> None:
+        self.client = TestClient(make_app(folder, token), base_url="http://localhost")
 
     def second(self) -> Visitor:
         """Another browser at the same server."""
@@ -79,13 +78,13 @@ class Visitor:
         return other
 
     def get(self, path: str, **headers: str) -> Any:
-        return self.client.get(self.prefix + path, headers=headers)
+        return self.client.get(path, headers=headers)
 
     def post(self, path: str, message: dict[str, Any], **headers: str) -> Any:
         page = self.get("/r/run/review").text
         csrf = re.search(r'name="csrf" content="(\w+)"', page)
         assert csrf is not None
-        return self.client.post(self.prefix + path, json=message, headers={"x-goldilocks-csrf": csrf[1], **headers})
+        return self.client.post(path, json=message, headers={"x-goldilocks-csrf": csrf[1], **headers})
 
     def next(self, reviewer: str, problem: str = "") -> str:
         """The problem that the review shows next; empty where nothing is left."""

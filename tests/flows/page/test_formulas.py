@@ -45,11 +45,6 @@ def test_money_is_no_formula_and_code_holds_none() -> None:
     ]
 
 
-def test_words_are_marked_in_prose_and_around_formulas() -> None:
-    assert rendered("Prove <that> 2", ["prove"]) == "<mark>Prove</mark> &lt;that&gt; 2"
-    assert rendered(r"$\frac{1}{2}$", ["frac"]).startswith("<mark><math>")
-
-
 def test_differences_are_marked_word_by_word() -> None:
     before, after = differences("What is A. 3 <b>", "What is 3 <i>")
     assert before == "What is <del>A. </del>3 &lt;<del>b</del>&gt;"

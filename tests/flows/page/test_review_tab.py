@@ -35,12 +35,13 @@ def test_a_verdict_is_written_as_the_command_writes_it(tiny_copy: Tiny) -> None:
 def test_what_is_sent_twice_is_written_once_and_undo_takes_it_back(planted_copy: Path) -> None:
     visitor = Visitor(planted_copy)
     name = visitor.next("Ada")
+    undo = {"problem": name, "verdict": "undo", "reviewer": "Ada"}
     for _ in range(2):
         assert visitor.post("/r/run/review/verdict", verdict(name)).status_code == 200
     assert len((planted_copy / "review.jsonl").read_text().splitlines()) == 1
     assert visitor.next("Ada") != name
     for _ in range(2):
-        assert visitor.post("/r/run/review/undo", {"problem": name, "reviewer": "Ada"}).status_code == 200
+        assert visitor.post("/r/run/review/verdict", undo).status_code == 200
     assert read_verdicts(planted_copy) == {}
     assert visitor.next("Ada", name) == name
 

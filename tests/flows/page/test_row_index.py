@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 
+from curation.records import ConfigError
 from flows.page.row_index import CURATED, SORTS, RowIndex, RowQuery, made_from, read_query
 from flows.pipelines.run_tables import status_table
 from flows.publish.versions import newest_run
@@ -61,8 +62,12 @@ def test_words_are_no_expression(index: RowIndex) -> None:
 
 
 def test_an_address_is_read_without_trust() -> None:
-    assert read_query({"low": "x", "high": "7", "words": "a" * 900, "nothing": "1"}) == RowQuery(words="a" * 200)
-    assert read_query({"low": "0.25", "sort": "easiest"}) == RowQuery(low=0.25, sort="easiest")
+    assert read_query({"low": " 0.25", "high": "", "sort": "easiest", "nothing": "1"}) == RowQuery(
+        low=0.25, sort="easiest"
+    )
+    for name, value in (("low", "x"), ("high", "7"), ("low", "nan"), ("words", "a" * 900)):
+        with pytest.raises(ConfigError, match=f"asks for no rows: {name}"):
+            read_query({name: value})
 
 
 def test_a_run_that_changed_is_read_again(tiny_copy: Tiny) -> None:
