@@ -66,14 +66,14 @@ values = [{{ name = "high" }}, {{ name = "low", set = ["objective.eps_high=0.2"]
 @pytest.mark.slow
 def test_an_ablation_trains_evaluates_and_goes_on(tmp_path: Path) -> None:
     path, out = ablation_file(tmp_path), tmp_path / "out"
-    report = ablate(path, out)
-    assert [(result.arm, result.seeds) for result in report.results] == [("high", 1), ("low", 1)]
-    assert report.results[0].sampled_tokens > 0
+    assert ablate(path, out) == out
+    results = json.loads((out / "ablation.json").read_text())["results"]
+    assert [(result["arm"], result["seeds"]) for result in results] == [("high", 1), ("low", 1)]
+    assert results[0]["sampled_tokens"] > 0
     assert read_run(out / "runs" / "low-seed-1")[0].objective.model_dump()["eps_high"] == 0.2
     files = {name: (out / name).read_bytes() for name in ("ablation.json", "report.md")}
     models = {file: file.stat().st_mtime_ns for file in (out / "runs").rglob("*.safetensors")}
-    again = ablate(path, out)
-    assert again.results == report.results
+    ablate(path, out)
     assert {name: (out / name).read_bytes() for name in files} == files
     assert {file: file.stat().st_mtime_ns for file in (out / "runs").rglob("*.safetensors")} == models
     with pytest.raises(StoreError, match="holds another ablation"):

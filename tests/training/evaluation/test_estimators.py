@@ -141,7 +141,7 @@ def test_arms_are_all_combinations_the_base_first() -> None:
 
 
 def trained(*rates: float) -> TrainedArm:
-    return TrainedArm({"demo": {f"p{n}": rate for n, rate in enumerate(rates)}}, 3, 1000.0, 0.25)
+    return TrainedArm({"demo": {f"p{n}": rate for n, rate in enumerate(rates)}}, 1000.0, 0.25)
 
 
 def test_an_arm_may_start_from_another_of_its_axis() -> None:
@@ -160,7 +160,7 @@ def test_a_verdict_stands_only_where_the_interval_excludes_0() -> None:
     base = {seed: trained(*[0.5, 0.4, 0.6, 0.5] * 5) for seed in (1, 2, 3)}
     better = {seed: trained(*[0.7 + 0.01 * seed, 0.6, 0.8, 0.7] * 5) for seed in (1, 2, 3)}
     mixed = {seed: trained(*[0.5 + 0.1 * (seed - 2), 0.4, 0.6, 0.6] * 5) for seed in (1, 2, 3)}
-    results = compare_arms("base", {"base": base, "better": better, "mixed": mixed})
+    results = compare_arms({"base": base, "better": better, "mixed": mixed})
     assert [(result.arm, result.verdict) for result in results] == [
         ("base", ""),
         ("better", "better"),
