@@ -42,9 +42,17 @@ from flows.run.training import load_train_recipe, read_run, start_from, train
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.evaluation.ablations import Ablation, Arm, TrainedArm, ablation_lines, compare_arms
-from training.evaluation.directions import Directions, principal_directions, write_point
+from training.evaluation.directions import (
+    Directions,
+    LogFit,
+    Point,
+    draw_surfaces,
+    fit_log_length,
+    grid_axes,
+    principal_directions,
+    write_point,
+)
 from training.evaluation.metrics import read_metrics
-from training.evaluation.surfaces import LogFit, Point, draw_surfaces, fit_log_length, grid_axes
 from training.recipe import TrainRecipe
 from training.rewards import CORRECTNESS, FORMAT
 from training.rollouts.tasks import load_tasks

@@ -301,7 +301,7 @@ def _compared(report: Report, scores: pl.DataFrame, sizes: Sequence[int], agains
     try:
         other = json.loads((place / "evaluation.json").read_text(encoding="utf-8"))
         other_scores = pl.read_parquet(place / "problems.parquet", glob=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise StoreError(
             f"--against {against}: holds no finished evaluation; run `goldilocks evaluate` there."
         ) from error

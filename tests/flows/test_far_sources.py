@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.curation.sources.test_remote import Files
-from tests.flows.conftest import Tiny, goldilocks, published, write_tiny
-from tests.flows.pipelines.test_refresh import newer_policy
+from tests.flows.conftest import Tiny, goldilocks, newer_policy, published, write_tiny
 
 
 @pytest.mark.slow

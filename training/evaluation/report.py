@@ -102,14 +102,13 @@ def _tables(evaluation: Evaluation, compared: Comparison | None) -> list[_Table]
         ]
         tables.append(_Table(title, ("measure", "difference", ""), cells))
     if evaluation.languages:
-        paired = any(item.difference is not None for item in evaluation.languages)
-        spoken: list[tuple[str, ...]] = [("language", "problems", "pass@1", "one language", "to English, paired")]
+        spoken: list[tuple[str, ...]] = []
         for item in evaluation.languages:
             share = f"{item.one_language:.1%}" if item.one_language is not None else "–"
             difference = with_interval(item.difference, signed=True) if item.difference is not None else ""
             spoken.append((item.lang, f"{item.pass_1.count:,}", with_interval(item.pass_1), share, difference))
-        head, *rest = spoken if paired else [row[:-1] for row in spoken]
-        tables.append(_Table("Languages", head, rest, [item.pass_1 for item in evaluation.languages]))
+        columns = ("language", "problems", "pass@1", "one language", "to English, paired")
+        tables.append(_Table("Languages", columns, spoken, [item.pass_1 for item in evaluation.languages]))
     return tables
 
 

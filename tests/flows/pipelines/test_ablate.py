@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from curation.config.loading import load_settings
-from curation.config.policies import LiveModel, ModelFile
-from curation.prompts import prompt_of
 from curation.records import ConfigError, StoreError
 from flows.pipelines.ablate import ablate
 from flows.run.benches import FOLDERS, load_bench
@@ -95,24 +93,6 @@ def test_ready_ablations_can_be_meant() -> None:
         for arm in ablation.arms():
             load_train_recipe(path.parent / arm.recipe(ablation.recipe), arm.changes(ablation.set, 1))
         assert all(load_bench(name, folder=path.parent) for name in ablation.benches)
-
-
-def test_a_prompt_in_a_file_is_versioned_by_its_text(tmp_path: Path) -> None:
-    (tmp_path / "prompt.txt").write_text("Think in <think> tags.\n", encoding="utf-8")
-    policy = tmp_path / "policy.toml"
-    text = '[models.newer]\nkind = "torch"\nmodel = "embedded"\nprompt = { file = "prompt.txt" }\n'
-    policy.write_text(text, encoding="utf-8")
-    newer = load_settings(ModelFile, policy).models["newer"]
-    assert isinstance(newer, LiveModel)
-    first = prompt_of(newer)
-    assert first.system == "Think in <think> tags."
-    (tmp_path / "prompt.txt").write_text("Think briefly.\n", encoding="utf-8")
-    second = prompt_of(load_settings(ModelFile, policy).models["newer"])  # type: ignore[arg-type]
-    assert first.version != second.version
-    assert first.version.startswith("file@")
-    (tmp_path / "prompt.txt").unlink()
-    with pytest.raises(ConfigError, match=r"prompt\.txt cannot be read"):
-        load_settings(ModelFile, policy)
 
 
 def test_a_training_run_keeps_the_text_of_its_prompt(tmp_path: Path) -> None:
