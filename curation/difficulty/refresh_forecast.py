@@ -204,6 +204,7 @@ class RefreshForecast:
         share: share of its attempts, including the anchor's.
     """
 
+    anchor: Anchor
     threshold: float
     tables: tuple[pl.DataFrame, ...]
     lost: float
@@ -269,7 +270,7 @@ def foresee_refresh(
     threshold = THRESHOLDS[place]
     known = as_priors(pl.concat(tables).filter("is_anchor").with_columns(error_rate=pl.lit(threshold)))
     replayed = replay(rule.given(known), rule, attempts, threshold)
-    return RefreshForecast(threshold, tuple(tables), *outcome.of(threshold), replayed, correction)
+    return RefreshForecast(anchor, threshold, tuple(tables), *outcome.of(threshold), replayed, correction)
 
 
 class _Outcomes:

@@ -318,9 +318,9 @@ def evaluate_command(
     settings, home = load_bench(bench, overrides or [])
     model, model_home = chosen_policy(settings, home, policy, attempts, columns or [])
     folder = out or default_folder(settings, model)
-    result = evaluate(settings, model, folder, home, model_home, against=against, trained_on=trained_on or [])
-    echo("\n".join(report_lines(result.heading, result.evaluation, result.compared)))
-    echo(f"\nthe page: {result.folder / FOLDER / 'report.html'}")
+    report = evaluate(settings, model, folder, home, model_home, against=against, trained_on=trained_on or [])
+    echo("\n".join(report_lines(report)))
+    echo(f"\nthe page: {folder.absolute() / FOLDER / 'report.html'}")
 
 
 @app.command("ablate", epilog="Example: goldilocks ablate staleness")
@@ -345,17 +345,14 @@ def ablate_command(
         analysis = ablate.analyse(analyse, grid, problems, attempts)
         states, (first, second) = len(analysis.directions.states), analysis.directions.explained
         echo(f"{states} states; two directions explain {first:.1%} and {second:.1%} of the path")
-        if (fit := analysis.fit) is not None:
-            slope = f"slope {fit.low:.3f} to {fit.high:.3f} (95 %), R2 {fit.explained:.2f}"
-            echo(f"reward = {fit.slope:.3f} ln(length) {fit.intercept:+.3f}, {slope}")
-        echo("\n".join(str(path) for path in analysis.plots))
+        if analysis.fit is not None:
+            echo(analysis.fit.phrase)
+        echo(str(analysis.plots))
     elif ablation is not None:
         from flows.run.benches import find_file
-        from training.evaluation.ablations import ablation_lines
 
-        report = ablate.ablate(find_file("ablation", ablation).absolute(), out, overrides or [])
-        echo("\n".join(ablation_lines(report.ablation, report.results)))
-        echo(f"\nthe report: {report.folder / 'report.md'}")
+        report = ablate.ablate(find_file("ablation", ablation).absolute(), out, overrides or []) / "report.md"
+        echo(f"{report.read_text(encoding='utf-8')}\nthe report: {report}")
 
 
 @app.command(epilog="Example: goldilocks refresh runs/my-set --policy runs/train/model")

@@ -13,9 +13,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -42,8 +41,8 @@ from flows.stages.bench import BENCH_LANGUAGE, BENCH_ROWS, BENCH_TESTS
 from flows.stages.sources import SOURCES
 from training.embedded_model import EMBEDDED
 from training.embedded_model.problems import Split
-from training.evaluation.report import Comparison, Heading, report_page
-from training.evaluation.scores import Evaluation, compare_scores, evaluate_scores, score_problems
+from training.evaluation.report import Comparison, Report, report_json, report_page
+from training.evaluation.scores import compare_scores, evaluate_scores, score_problems
 from training.recipe import CuratedData, DataSettings, EmbeddedData
 from training.rollouts.tasks import load_tasks
 from training.stored.general import read_chats
@@ -78,7 +77,11 @@ def trained_sets(policy: ModelSettings, folder: Path, more: Sequence[Path] = ())
     for path in more:
         if not path.is_dir():
             raise ConfigError(f"--trained-on {path}: there is no such folder; name a curated set or a training run.")
-        sets += _of_run(path) if is_training(path) else [_curated(published_folder(path).absolute())]
+        if is_training(path):
+            sets += _of_run(path)
+        else:
+            curated = CuratedData(kind="curated", folders=(str(published_folder(path).absolute()),))
+            sets.append(_tasks(str(path), curated, path))
     if isinstance(policy, LiveModel) and policy.loads_folder:
         sets += _of_model(policy.model, folder)
     return sets
@@ -91,8 +94,7 @@ def refuse_trained_on(bench: str, problems: pl.DataFrame, sets: Sequence[Trained
         ConfigError: problems are shared.
     """
     for trained in sets:
-        hits = _shared(problems, trained)
-        if hits:
+        if hits := _shared(problems, trained):
             row, how = min(hits.items())
             text = " ".join(problems["statement"][row].split())[:100]
             raise ConfigError(
@@ -107,8 +109,8 @@ def _shared(problems: pl.DataFrame, trained: TrainedSet) -> dict[int, str]:
     hits = {row: "the same text" for row, name in enumerate(problems["id"]) if name in known}
     if trained.drawn or trained.problems.is_empty():
         return hits
-    statements = problems.select("statement", benchmark=pl.lit("bench")).with_row_index("row")
-    index = BenchmarkIndex(statements.with_columns(pl.col("row").cast(pl.Int64)), OverlapSettings())
+    statements = problems.select("statement", benchmark=pl.lit("bench"), row=pl.int_range(pl.len()))
+    index = BenchmarkIndex(statements, OverlapSettings())
     batches = [batch["statement"] for batch in trained.problems.iter_slices(BATCH)]
     for batch in batches:
         index.count(batch)
@@ -130,12 +132,9 @@ def _of_model(name: str, folder: Path) -> Iterator[TrainedSet]:
 
 def _of_run(folder: Path) -> Iterator[TrainedSet]:
     recipe, home = read_run(folder)
-    if isinstance(recipe.data, CuratedData):
-        for name in recipe.data.folders:
-            yield _curated((home / Path(name).expanduser()).absolute())
-    if not isinstance(recipe.data, CuratedData) or recipe.data.hard:
-        name = f"the {recipe.data.kind} problems of {folder.name}"
-        yield _tasks(name, recipe.data, home, drawn=isinstance(recipe.data, EmbeddedData))
+    data = recipe.data
+    name = ", ".join(data.folders) if isinstance(data, CuratedData) else f"the problems of {folder.name}"
+    yield _tasks(name, data, home, drawn=isinstance(data, EmbeddedData))
     if recipe.stored is not None and recipe.stored.general is not None:
         path = home / Path(recipe.stored.general).expanduser()
         texts = [" ".join(message["content"] for message in chat[:-1]) for chat in read_chats(path)]
@@ -144,35 +143,9 @@ def _of_run(folder: Path) -> Iterator[TrainedSet]:
     yield from _of_model(recipe.trained.model, home)
 
 
-def _curated(folder: Path) -> TrainedSet:
-    return _tasks(str(folder), CuratedData(kind="curated", folders=(str(folder),)), folder)
-
-
 def _tasks(name: str, data: DataSettings, home: Path, *, drawn: bool = False) -> TrainedSet:
     rows = [(task.id, task.request.statement) for task in load_tasks(data, Split.TRAIN, home).values()]
     return TrainedSet(name, pl.DataFrame(rows, schema=_PROBLEMS, orient="row"), drawn)
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluated:
-    """A finished evaluation, maybe compared with another."""
-
-    folder: Path
-    heading: Heading
-    evaluation: Evaluation
-    compared: Comparison | None = None
-
-    def table(self) -> dict[str, Any]:
-        """Return all of it as one JSON object."""
-        return {
-            "bench": self.heading.bench,
-            "policy": self.heading.policy,
-            "prompt": self.heading.prompt,
-            "folder": str(self.folder),
-            "report": str(self.folder / FOLDER / "report.html"),
-            **self.evaluation.table(),
-            "compared": asdict(self.compared) if self.compared is not None else None,
-        }
 
 
 def default_folder(bench: Bench, policy: ModelSettings) -> Path:
@@ -192,7 +165,7 @@ def evaluate(
     against: Path | None = None,
     trained_on: Sequence[Path] = (),
     own_problems: bool = False,
-) -> Evaluated:
+) -> Report:
     """Evaluate a policy on a bench, or resume; write the figures and the page.
 
     Args:
@@ -260,26 +233,26 @@ def _rows(run: BenchRun) -> Results:
 
 def _write(
     run: BenchRun, results: Results, problems: pl.DataFrame, against: Path | None, unused: Sequence[str]
-) -> Evaluated:
-    bench, judged = run.bench, results[attempts_of(PART)]
+) -> Report:
+    judged = results[attempts_of(PART)]
     scores = _scores(run, results, judged)
     place = run.folder / FOLDER
     place.mkdir(exist_ok=True)
     write_parquet(place / "problems.parquet", scores)
-    sizes = _sizes(bench, scores)
+    sizes = _sizes(run.bench, scores)
     reasons = [result.manifest.reasons.items() for result in results.filters[1:] if result.manifest.reasons]
     left_out = ["left out of the bench: " + ", ".join(f"{count:,} {why}" for why, count in found) for found in reasons]
     key = attempt_key(judged.folder)
     about = (*_about(run, key.prompt), f"verifier {judged.folder.name}")
-    heading = Heading(bench.name, key.policy, about, (*left_out, *unused), key.prompt)
-    compared = _compared(heading, scores, sizes, against) if against is not None else None
-    evaluated = Evaluated(run.folder, heading, evaluate_scores(scores, sizes), compared)
+    evaluation = evaluate_scores(scores, sizes)
+    report = Report(run.bench.name, key.policy, key.prompt, about, (*left_out, *unused), evaluation)
+    if against is not None:
+        report = replace(report, compared=_compared(report, scores, sizes, against))
     shown = scores.join(problems.select(problem="id", statement="statement"), on="problem", maintain_order="left")
     shown = shown.sort(pl.col("correct") / pl.col("attempts"), nulls_last=True, maintain_order=True)
-    table = {name: value for name, value in evaluated.table().items() if name not in ("folder", "report")}
-    atomic_write(place / "evaluation.json", json.dumps(table, indent=1) + "\n")
-    atomic_write(place / "report.html", report_page(heading, evaluated.evaluation, shown, compared))
-    return evaluated
+    atomic_write(place / "evaluation.json", report_json(report))
+    atomic_write(place / "report.html", report_page(report, shown))
+    return report
 
 
 def _scores(run: BenchRun, results: Results, judged: StageResult) -> pl.DataFrame:
@@ -290,13 +263,11 @@ def _scores(run: BenchRun, results: Results, judged: StageResult) -> pl.DataFram
 
         check_language = consistent
     wanted = ANY if bench.domain == "code" else bench.verify.response_format
-    tags, form = ThinkingTags.of(policy.thinking), BOXED if wanted == ANY else wanted
-    scores = []
+    form, scores = BOXED if wanted == ANY else wanted, []
     for index in range(len(shard_counts(problems))):
         frame, verdicts = read_shard(problems, "kept", index), read_shard(judged.folder, "verdicts", index)
         texts = store.read(frame["id"].to_list(), COLUMNS)
-        pairs = {name: str(row) for name, row in frame.select("id", "row").iter_rows()}  # a problem's translations
-        scores.append(score_problems(frame, texts, verdicts, pairs, tags, form, check_language))
+        scores.append(score_problems(frame, texts, verdicts, ThinkingTags.of(policy.thinking), form, check_language))
     return pl.concat(scores)
 
 
@@ -324,24 +295,24 @@ def _about(run: BenchRun, prompt: str) -> Iterator[str]:
         )
 
 
-def _compared(heading: Heading, scores: pl.DataFrame, sizes: Sequence[int], against: Path) -> Comparison:
+def _compared(report: Report, scores: pl.DataFrame, sizes: Sequence[int], against: Path) -> Comparison:
     """Compare with another evaluation; a remark mentions another prompt."""
     place = against / FOLDER
     try:
         other = json.loads((place / "evaluation.json").read_text(encoding="utf-8"))
         other_scores = pl.read_parquet(place / "problems.parquet", glob=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise StoreError(
             f"--against {against}: holds no finished evaluation; run `goldilocks evaluate` there."
         ) from error
     if other_scores.join(scores, on="problem", how="semi").is_empty():
         raise StoreError(
-            f"--against {against}: is of bench {other['bench']}, and shares no problem with {heading.bench}."
+            f"--against {against}: is of bench {other['bench']}, and shares no problem with {report.bench}."
         )
     remark = ""
-    if other["prompt"] != heading.prompt:
+    if other["prompt"] != report.prompt:
         remark = (
-            f"asked differently: {other['prompt']} there, {heading.prompt} here; the differences are of prompt and "
+            f"asked differently: {other['prompt']} there, {report.prompt} here; the differences are of prompt and "
             "weights together"
         )
     return Comparison(str(other["policy"]), compare_scores(other_scores, scores, sizes), remark)

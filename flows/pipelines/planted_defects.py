@@ -12,7 +12,6 @@ from itertools import takewhile
 
 import polars as pl
 
-from curation.config import Recipe
 from curation.difficulty.label_trust import check_by_planting
 from curation.planting import KINDS, VERSION, PlantedRows, plant_rows
 from curation.publish.receipts import Figure, Needs, share_figure
@@ -46,7 +45,9 @@ _DROPPED = pl.Schema({"source": pl.String, "row": pl.Int64, "stage": pl.String, 
 
 def planted_figures(run: Run, results: Results) -> list[Figure]:
     """Return the recall of each kind of planted defect."""
-    figures = list(_row_figures(Run(run.folder, without_models(run.recipe), run.recipe_folder), results))
+    code = run.recipe.code.model_copy(update={"make_tests": False})
+    recipe = run.recipe.model_copy(update={"questions": {}, "code": code})  # filters that need no model
+    figures = list(_row_figures(Run(run.folder, recipe, run.recipe_folder), results))
     return [*figures, _label_figure(run, results)] if run.recipe.flow == "curate-math" else figures
 
 
@@ -67,12 +68,6 @@ def _label_figure(run: Run, results: Results) -> Figure:
     how = _LABELS.format("the answers of all policies" if by_posterior else "the votes of the last stage's policy")
     counts = {"accused besides": found.others, "labels in all": check.problems}
     return share_figure(name, title, found.hits, check.planted, how, Needs.RUN, counts)
-
-
-def without_models(recipe: Recipe) -> Recipe:
-    """Return the recipe without filters that need a model."""
-    code = recipe.code.model_copy(update={"make_tests": False})
-    return recipe.model_copy(update={"questions": {}, "code": code})
 
 
 def _row_figures(run: Run, results: Results) -> Iterator[Figure]:

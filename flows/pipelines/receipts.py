@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version as package_version
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -175,19 +174,19 @@ def _check_run(stated: Receipt, home: Path, folder: Path, found: Verification, *
         )
     measured = [figure for figure in stated.figures if figure.section not in OF_FILES and figure.value is not None]
     is_planted = any(figure.section == "planted" for figure in measured)
-    if version.origin == "run" and today == verifier:
-        opened: AbstractContextManager[_Computed] = _judged_again(run, version, stored, found)
-    else:
-        why = (
-            "it is a refreshed version, of which only its folder's files are compared"
-            if version.origin != "run"
-            else f"verdicts are {verifier}'s, this Goldilocks judges by {today}; `goldilocks run` "
-            "judges by it, and `goldilocks diff` shows what changes"
-        )
-        found.unchecked.append(f"digests: attempts were not judged again, {why}")
-        decided = {"decisions": digest_of(scan_decisions(run.folder, version.number))}
-        opened = nullcontext((stored, set_receipts.stored_digests(run, stored, version) | decided))
-    with opened as (results, digests):
+    with ExitStack() as stack:
+        if version.origin == "run" and today == verifier:
+            results, digests = stack.enter_context(_judged_again(run, version, stored, found))
+        else:
+            why = (
+                "it is a refreshed version, of which only its folder's files are compared"
+                if version.origin != "run"
+                else f"verdicts are {verifier}'s, this Goldilocks judges by {today}; `goldilocks run` "
+                "judges by it, and `goldilocks diff` shows what changes"
+            )
+            found.unchecked.append(f"digests: attempts were not judged again, {why}")
+            decided = {"decisions": digest_of(scan_decisions(run.folder, version.number))}
+            results, digests = stored, set_receipts.stored_digests(run, stored, version) | decided
         planted = planted_figures(run, stored) if is_planted and not quick else None
         computed = set_receipts.make_receipt(run, results, version, folder, digests, planted)
         found.differing += _differing_rows(folder, results[EXPORT].folder)
@@ -203,11 +202,10 @@ def _check_run(stated: Receipt, home: Path, folder: Path, found: Verification, *
             found.differing.append(f"{receipts.FILE}: {name} is {old}, the run has {new}.")
 
 
-_Computed = tuple[Results, dict[str, str]]
-
-
 @contextmanager
-def _judged_again(run: Run, version: Version, published: Results, found: Verification) -> Iterator[_Computed]:
+def _judged_again(
+    run: Run, version: Version, published: Results, found: Verification
+) -> Iterator[tuple[Results, dict[str, str]]]:
     """Judge and decide again in a temporary folder; yield the results and digests, and note what differs."""
     if run.recipe.asks("doubtful_verdicts"):
         found.unchecked.append("a model's votes on doubtful verdicts: those that are stored in the run's folder")
@@ -292,10 +290,10 @@ def _differing(
         return
     sides = (table if table.collect_schema().names() else given[0].clear() for table in (stated, computed))
     marked = (table.select(*columns, here=pl.lit(True)) for table in sides)
+    pairs = {name: f"{name}_now" for name in (*columns, "here") if name not in by}
+    differs = pl.any_horizontal(pl.col(old).ne_missing(pl.col(new)) for old, new in pairs.items())
     for was, now in in_order(*marked, by=by):
         both = was.join(now, on=by, how="full", coalesce=True, suffix="_now").sort(by)
-        pairs = {name: f"{name}_now" for name in (*columns, "here") if name not in by}
-        differs = pl.any_horizontal(pl.col(old).ne_missing(pl.col(new)) for old, new in pairs.items())
         for row in both.filter(differs).iter_rows(named=True):
             where = ", ".join(f"{'attempt' if name == 'index' else name} {row[name]}" for name in by)
             if row["here"] is None:
@@ -303,8 +301,8 @@ def _differing(
             elif row["here_now"] is None:
                 yield f"{where} is in {what}, and does not come out."
             else:
-                moved = (name for name, new in pairs.items() if row[name] != row[new])
-                changes = (f"{name} is {_short(row[name])}, {_short(row[pairs[name]])} comes out" for name in moved)
+                moved = ((name, row[name], row[new]) for name, new in pairs.items() if row[name] != row[new])
+                changes = (f"{name} is {_short(old)}, {_short(new)} comes out" for name, old, new in moved)
                 yield f"{where}: {'; '.join(changes)}."
 
 
@@ -357,18 +355,16 @@ def ablation_figures(folder: Path, made: Run) -> list[Figure]:
             f"--ablation {folder}: its arm `curated` must be trained on {curated}, and `random` must be its base, as "
             f"in flows/ablations/counterfactual.toml; trained on: {', '.join(map(str, sorted(trained))) or 'nothing'}."
         )
-    return [_counterfactual(bench, rows[bench, "curated"], rows[bench, "random"]) for bench in benches]
-
-
-def _counterfactual(bench: str, own: Mapping[str, Any], other: Mapping[str, Any]) -> Figure:
-    difference = own["difference"]
-    low, high = difference["low"], difference["high"]
-    interval = None if low is None or high is None else (round(low, 4), round(high, 4))
-    how = (
-        "`goldilocks ablate`: held-out pass@1 of models trained on the set less that of models trained on other rows, "
-        f"{own['seeds']} seeds, paired over seeds and problems; {own['sampled_tokens']:,.0f} and "
-        f"{other['sampled_tokens']:,.0f} tokens sampled a seed"
-    )
-    title, value = f"Held-out pass@1 on {bench}, the set less other rows", round(float(difference["mean"]), 4)
-    count = int(difference["count"])
-    return Figure(f"worth.counterfactual.{bench}", title, value, interval, count, how, Needs.TRAINING)
+    figures = []
+    for bench in benches:
+        own, other = rows[bench, "curated"], rows[bench, "random"]
+        mean, low, high, count = (own["difference"][name] for name in ("mean", "low", "high", "count"))
+        how = (
+            "`goldilocks ablate`: held-out pass@1 of models trained on the set less that of models trained on other "
+            f"rows, {own['seeds']} seeds, paired over seeds and problems; {own['sampled_tokens']:,.0f} and "
+            f"{other['sampled_tokens']:,.0f} tokens sampled a seed"
+        )
+        name, title = f"worth.counterfactual.{bench}", f"Held-out pass@1 on {bench}, the set less other rows"
+        interval = None if low is None or high is None else (round(low, 4), round(high, 4))
+        figures.append(Figure(name, title, round(float(mean), 4), interval, int(count), how, Needs.TRAINING))
+    return figures

@@ -7,6 +7,7 @@ policy, training's attempts, and the published set by shard; the choice depends 
 from __future__ import annotations
 
 import importlib.util
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -33,7 +34,6 @@ from curation.difficulty.refresh import (
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
 from curation.difficulty.refresh_forecast import (
     FEW,
-    Anchor,
     ForecastPart,
     RefreshForecast,
     anchor_lines,
@@ -132,28 +132,25 @@ def checkpoint_table(path: Path, previous: object) -> dict[str, Any]:
 
 
 def read_trained(path: Path) -> pl.DataFrame:
-    """Read training's attempts as `curation.difficulty.refresh.ROLLOUT_COUNTS`.
+    """Count training's attempts as `curation.difficulty.refresh.ROLLOUT_COUNTS`.
 
     Args:
-        path: .jsonl or .parquet, a row per problem and step, or per attempt with ``outcome``
-            (as in ``attempts.jsonl``); null counts as not correct.
+        path: .jsonl or .parquet, a row per attempt, as in ``attempts.jsonl``; a null outcome counts as not correct.
 
     Raises:
         SourceError: the file is missing or unreadable, or lacks a column.
     """
+    outcome = pl.col("outcome")
+    is_counted = outcome.is_null() | outcome.is_in([one.value for one in COUNTED_OUTCOMES])
     try:
         frame = pl.read_parquet(path, glob=False) if path.suffix == ".parquet" else pl.read_ndjson(path)
-        if "outcome" in frame.columns:
-            judged = frame.filter(
-                pl.col("outcome").is_null() | pl.col("outcome").is_in([outcome.value for outcome in COUNTED_OUTCOMES])
-            )
-            right = (pl.col("outcome") == Outcome.CORRECT.value).fill_null(False)
-            frame = judged.group_by("problem", "step", maintain_order=True).agg(correct=right.sum(), judged=pl.len())
-        return frame.select(ROLLOUT_COUNTS.names()).cast(ROLLOUT_COUNTS)
+        judged = frame.filter(is_counted).group_by("problem", "step", maintain_order=True)
+        counts = judged.agg(correct=(outcome == Outcome.CORRECT.value).sum(), judged=pl.len())
+        return counts.select(ROLLOUT_COUNTS.names()).cast(ROLLOUT_COUNTS)
     except FileNotFoundError as error:
         raise SourceError(f"--attempts {path}: there is no such file.") from error
     except pl.exceptions.PolarsError as error:
-        columns = ", ".join(ROLLOUT_COUNTS.names())
+        columns = "problem, step, outcome"
         raise SourceError(f"--attempts {path}: cannot be read with the columns {columns} ({error}).") from error
 
 
@@ -219,7 +216,7 @@ class RefreshParts:
 
     @cached_property
     def _has_domains(self) -> bool:
-        return len({name for index in range(len(self)) for name in self._domains(index)["domain"].unique()}) > 1
+        return len(set().union(*(self._domains(index)["domain"] for index in range(len(self))))) > 1
 
     def _domains(self, index: int) -> pl.DataFrame:
         made = self.run.made_sources
@@ -236,30 +233,19 @@ DRAWN, RETIRED, WAITS = "drawn", "retired", "waits"
 """A level's expected pass rate is in the band, above or below it."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnchorResult:
-    """What the anchor shows, and what follows."""
-
-    anchor: Anchor
-    forecast: RefreshForecast
-
-    @property
-    def lines(self) -> list[str]:
-        """Return it in words."""
-        return [*anchor_lines(self.anchor), self.forecast.correction.sentence, self.forecast.sentence]
+def _forecast_lines(forecast: RefreshForecast | None) -> list[str]:
+    """Return what the anchor shows, and what follows."""
+    return [*anchor_lines(forecast.anchor), forecast.correction.sentence, forecast.sentence] if forecast else []
 
 
 def _met_counts(parts: RefreshParts) -> pl.DataFrame:
     """Return counts on problems that the policy tried; on all if fewer than `FEW`."""
-    met, tried = [], 0
-    for part in parts:
-        names = part.counts.filter((pl.col("policy") == parts.policy) & (pl.col("judged") > 0)).select("problem")
-        met.append(part.counts.join(names, on="problem", how="semi", maintain_order="left"))
-        tried += names["problem"].n_unique()
-    return pl.concat(met if tried >= FEW else [part.counts for part in parts])
+    counts = pl.concat([part.counts for part in parts])
+    met = counts.filter((pl.col("policy") == parts.policy) & (pl.col("judged") > 0))["problem"].unique()
+    return counts.filter(pl.col("problem").is_in(met.implode())) if len(met) >= FEW else counts
 
 
-def drawn_levels(parts: RefreshParts, anchor: AnchorResult | None, band: Band) -> pl.DataFrame:
+def drawn_levels(parts: RefreshParts, forecast: RefreshForecast | None, band: Band) -> pl.DataFrame:
     """Return the rows drawn of sources with a reserve as `REFRESH_CHOICE`, and write the levels' choices.
 
     A choice has ``source``, ``level``, ``expected`` pass rate, ``status``, and rows ``drawn`` and in ``reserve``.
@@ -268,18 +254,21 @@ def drawn_levels(parts: RefreshParts, anchor: AnchorResult | None, band: Band) -
     sizes = {source.name: source.rows_per_level for source in made}
     if not sizes:
         return REFRESH_CHOICE.to_frame()
-    of_shards = [_rows_of_levels(parts, index, list(sizes), anchor) for index in range(len(parts))]
-    rows, level = pl.concat(of_shards).sort("seed"), ["source", "level"]
-    foreseen, expected = pl.col("expected").drop_nulls().first(), pl.col("expected")
-    total = pl.col("rate").sum() + foreseen.fill_null(0.0)
+    rows = _rows_of_levels(parts, list(sizes), forecast).sort("seed")
+    level, expected = ["source", "level"], pl.col("expected")
+    foreseen = expected.drop_nulls().first()
     known = pl.col("rate").count() + foreseen.is_not_null().cast(pl.UInt32)
-    size = pl.col("source").replace_strict(sizes, return_dtype=pl.UInt32)
-    is_reachable = pl.when(expected * band.attempts >= band.min_correct).then(pl.lit(DRAWN)).otherwise(pl.lit(WAITS))
+    is_reachable = expected * band.attempts >= band.min_correct
+    status = pl.when(expected > band.max_pass_rate).then(pl.lit(RETIRED)).when(is_reachable).then(pl.lit(DRAWN))
+    size = pl.min_horizontal("reserve", pl.col("source").replace_strict(sizes, return_dtype=pl.UInt32))
     choices = (
         rows.group_by(level)
-        .agg(expected=total / pl.max_horizontal(known, 1), reserve=pl.col("waits").sum())
-        .with_columns(status=pl.when(expected > band.max_pass_rate).then(pl.lit(RETIRED)).otherwise(is_reachable))
-        .with_columns(drawn=pl.when(status=DRAWN).then(pl.min_horizontal("reserve", size)).otherwise(0))
+        .agg(
+            expected=(pl.col("rate").sum() + foreseen.fill_null(0.0)) / pl.max_horizontal(known, 1),
+            reserve=pl.col("waits").sum(),
+        )
+        .with_columns(status=status.otherwise(pl.lit(WAITS)))
+        .with_columns(drawn=pl.when(status=DRAWN).then(size).otherwise(0))
         .select(*level, expected.round(4), "status", "drawn", "reserve")
         .sort(level)
     )
@@ -289,29 +278,28 @@ def drawn_levels(parts: RefreshParts, anchor: AnchorResult | None, band: Band) -
     return taken.select("problem", why=pl.lit(RefreshCause.DRAWN.value))
 
 
-def _rows_of_levels(parts: RefreshParts, index: int, made: list[str], anchor: AnchorResult | None) -> pl.DataFrame:
-    """Return a shard's procedural rows: problem, source, level, seed, waits, rate, expected.
+def _rows_of_levels(parts: RefreshParts, made: list[str], forecast: RefreshForecast | None) -> pl.DataFrame:
+    """Return the rows of procedural sources: problem, source, level, seed, waits, rate, expected.
 
     ``rate`` is measured; ``expected`` is the item response model's, for reserve.
     """
-    problems = read_shard(parts.results.problems.folder, "kept", index, ["id", "source", "meta"])
-    decided = parts.decisions(index, ("problem", "reason", "correct", "judged"))
+    folder, columns = parts.results.problems.folder, ["id", "source", "meta"]
+    problems = read_table(folder, "kept", columns, pl.col("source").is_in(made)).with_columns(made_meta(made))
+    rows = problems.unnest("made").select("source", "level", "seed", problem="id")
+    decisions = scan_decisions(parts.run.folder, parts.newest.number).select("problem", "reason", "correct", "judged")
+    decided = decisions.filter(pl.col("problem").is_in(rows["problem"].implode())).collect()
     measured, expected = decided, pl.DataFrame(schema={"problem": pl.String, "expected": pl.Float64})
-    if anchor is not None:
+    if forecast is not None:
         mean = pl.col("correct") / (pl.col("correct") + pl.col("other"))
-        expected = anchor.forecast.priors_of(index).select("problem", expected=mean)
-        measured = anchor.anchor.counts.filter(pl.col("policy") == anchor.anchor.policy)
-    rate = pl.col("correct") / pl.col("judged")
-    measured = measured.filter(pl.col("judged") > 0).select("problem", rate=rate)
-    rows = problems.filter(pl.col("source").is_in(made)).with_columns(made_meta(made)).unnest("made")
-    return (
-        rows.select("source", "level", "seed", problem="id")
-        .join(decided.select("problem", "reason"), on="problem", how="inner", maintain_order="left")
-        .join(measured, on="problem", how="left", maintain_order="left")
-        .join(expected, on="problem", how="left", maintain_order="left")
-        .with_columns(waits=pl.col("reason").eq_missing(DropReason.RESERVED.value))
-        .with_columns(expected=pl.when("waits").then("expected"))
-    )
+        priors = pl.concat([forecast.priors_of(index) for index in range(len(parts))])
+        expected = priors.select("problem", expected=mean)
+        measured = forecast.anchor.counts.filter(policy=forecast.anchor.policy)
+    rates = measured.filter(pl.col("judged") > 0).select("problem", rate=pl.col("correct") / pl.col("judged"))
+    waits = pl.col("reason").eq_missing(DropReason.RESERVED.value)
+    rows = rows.join(decided.select("problem", waits=waits), on="problem", how="inner", maintain_order="left")
+    for table in (rates, expected):
+        rows = rows.join(table, on="problem", how="left", maintain_order="left")
+    return rows.with_columns(expected=pl.when("waits").then("expected"))
 
 
 CHOSEN = "chosen"  # in a version's folder: the problems judged again for it
@@ -336,7 +324,7 @@ class RefreshResult:
     chosen: Mapping[str, int]
     cost: Mapping[str, int]
     is_repeated: bool = False
-    anchor: AnchorResult | None = None
+    forecast: RefreshForecast | None = None
     levels: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -353,7 +341,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept:
 
     Args:
         policy: a checkpoint's folder, or a TOML file with a table [models.NAME].
-        attempts: training's attempts since then, as `curation.difficulty.refresh.ROLLOUT_COUNTS`.
+        attempts: training's attempts since then, for `read_trained`.
         accept: publish even with a far weaker policy or an empty set.
 
     Raises:
@@ -377,25 +365,26 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept:
             if _selection_folder(made, replace(parts, newest=stored[-2]), attempts).manifest() is not None:
                 return RefreshResult(newest, False, {}, {}, is_repeated=True)
         with keep_open():
-            anchor = _measure_anchor(parts)
-            is_weak = anchor is not None and anchor.anchor.shift is not None and anchor.anchor.shift < -FAR_WEAKER
+            forecast = _measure_anchor(parts)
+            shift = forecast.anchor.shift if forecast is not None else None
+            is_weak = shift is not None and shift < -FAR_WEAKER
             if is_weak and not accept:
-                raise NotPublishedError(_refusal(parts, "is far weaker than the policy before it", anchor))
-            selected = _choose_problems(parts, original, attempts, anchor)
+                raise NotPublishedError(_refusal(parts, "is far weaker than the policy before it", forecast))
+            selected = _choose_problems(parts, original, attempts, forecast)
             levels = tuple((read_json(run.place / LEVELS) or {}).get("levels", ()))
             if not selected.manifest.kept:
-                return RefreshResult(newest, False, {}, {}, anchor=anchor, levels=levels)
+                return RefreshResult(newest, False, {}, {}, forecast=forecast, levels=levels)
             _cancel_retries(original, results)
             judged = _judge(run, selected)
         with _merged_decisions(parts, judged, accuses=not is_weak) as (table, cost):
             if not accept and not table.select(pl.col("published").any()).collect().item():
-                raise EmptySetError(_refusal(parts, "leaves no problem in the set", anchor))
+                raise EmptySetError(_refusal(parts, "leaves no problem in the set", forecast))
             verifier = judged[final_verdicts(run, run.parts[-1])].folder.name
             version = settle_version(run, table, verifier, "refresh", parts.policy, newest.root, cost)
             done = RefreshResult(version, False, _count_reasons(selected.folder), cost)
             if version.number != newest.number:
                 done = _show(original, results, version)
-            return replace(done, anchor=anchor, levels=levels)
+            return replace(done, forecast=forecast, levels=levels)
 
 
 def _published(run: Run) -> tuple[Results, list[Version]]:
@@ -409,8 +398,8 @@ def _published(run: Run) -> tuple[Results, list[Version]]:
     return read_results(run, stages, verifier), stored
 
 
-def _refusal(parts: RefreshParts, why: str, anchor: AnchorResult | None) -> str:
-    figures = "".join(f"\n  {line}" for line in anchor.lines) if anchor is not None else ""
+def _refusal(parts: RefreshParts, why: str, forecast: RefreshForecast | None) -> str:
+    figures = "".join(f"\n  {line}" for line in _forecast_lines(forecast))
     return (
         f"{parts.policy} {why}, so no version was published. See whether the checkpoint loads and is asked as it was "
         f"trained; `--accept` publishes all the same.{figures}"
@@ -420,13 +409,13 @@ def _refusal(parts: RefreshParts, why: str, anchor: AnchorResult | None) -> str:
 def _judge(run: RefreshedRun, selected: StageResult) -> Results:
     """Sample and judge the selected problems, and retry failures at once."""
     attempts, votes = attempts_of(run.parts[-1]), doubtful_verdicts_of(run.parts[-1])
-    results = run_pipeline(run, (attempts, votes), Results((selected,)))
-    while retries.plan_round(results[attempts].folder):
+    while True:
         results = run_pipeline(run, (attempts, votes), Results((selected,)))
-    return results
+        if not retries.plan_round(results[attempts].folder):
+            return results
 
 
-def _measure_anchor(parts: RefreshParts) -> AnchorResult | None:
+def _measure_anchor(parts: RefreshParts) -> RefreshForecast | None:
     """Sample the anchor in full, and return its results, or None without an anchor."""
     chosen = _anchor_of(parts)
     if not chosen.height:
@@ -444,7 +433,7 @@ def _measure_anchor(parts: RefreshParts) -> AnchorResult | None:
     anchor = anchored(_met_counts(parts), parts.policy, parts.newest.policy)
     if anchor is None:  # the verifier failed on all of it
         return None
-    return AnchorResult(anchor, foresee_refresh(anchor, parts, attempts, rule, parts.run.recipe.refresh.error_rate))
+    return foresee_refresh(anchor, parts, attempts, rule, parts.run.recipe.refresh.error_rate)
 
 
 def _anchor_of(parts: RefreshParts) -> pl.DataFrame:
@@ -461,26 +450,26 @@ def _cancel_retries(run: Run, results: Results) -> None:
 
 
 def _choose_problems(
-    parts: RefreshParts, original: Run, attempts: Path | None, anchor: AnchorResult | None
+    parts: RefreshParts, original: Run, attempts: Path | None, forecast: RefreshForecast | None
 ) -> StageResult:
     """Choose the problems to judge again, with reasons, as a stage."""
     recipe, number = parts.run.recipe, parts.newest.number + 1
     stage = difficulty_stage(recipe, parts.run.parts[-1])
-    trusted = anchor if anchor is not None and anchor.forecast.replay.holds else None  # its priors are confirmed
-    judged = REFRESH_CHOICE.to_frame() if anchor is None else _anchor_of(parts)  # its problems are judged already
-    threshold = recipe.refresh.change_probability if trusted is None else trusted.forecast.threshold
-    from_levels = drawn_levels(parts, anchor, difficulty_stage(original.recipe, parts.run.parts[-1]).band)
+    trusted = forecast if forecast is not None and forecast.replay.holds else None  # its priors are confirmed
+    judged = REFRESH_CHOICE.to_frame() if forecast is None else _anchor_of(parts)  # its problems are judged already
+    threshold = recipe.refresh.change_probability if trusted is None else trusted.threshold
+    from_levels = drawn_levels(parts, forecast, difficulty_stage(original.recipe, parts.run.parts[-1]).band)
     exact, counted = exact_priors(judged["problem"].to_list()), trained_counts(parts.all_trained)
-    has_priors = trusted is not None or (anchor is not None and stopping_rule(stage).foresees)
+    has_priors = trusted is not None or (forecast is not None and stopping_rule(stage).foresees)
 
     def choose(shard: int, names: pl.Series) -> Selection:
-        sides = anchor.forecast.sides_of(shard) if anchor is not None else None
+        sides = forecast.sides_of(shard) if forecast is not None else None
         decisions = parts.decisions(shard)
         uncertain = uncertain_of_part(decisions, counted, stage.band, threshold, number, parts.policy, sides)
         rows = pl.concat([judged, uncertain.join(judged, on="problem", how="anti"), _on(names, from_levels)])
         priors = [_on(names, exact)]
         if trusted is not None:
-            priors.append(trusted.forecast.priors_of(shard).join(exact, on="problem", how="anti"))
+            priors.append(trusted.priors_of(shard).join(exact, on="problem", how="anti"))
         return rows, pl.concat(priors) if has_priors else None
 
     return _select(parts.run, parts, attempts, choose)
@@ -541,34 +530,29 @@ def _merged_decisions(
     Args:
         accuses: whether suspected labels may change.
     """
-    with ScratchFolder("decisions") as place:
-        cost = _write_merged(place, parts, results, accuses=accuses)
-        decisions = scan_table(place, "decisions")
-        stays = pl.col("keep") & ~pl.col("problem").is_in(_over_quota(decisions, parts))
-        yield decisions.with_columns(published=stays).select(versions.KEPT.names()).cast(versions.KEPT), cost
-
-
-def _write_merged(place: Path, parts: RefreshParts, results: Results, *, accuses: bool) -> dict[str, int]:
     run, part = parts.run, parts.run.parts[-1]
     verifier = results[final_verdicts(run, part)].folder.name
     store, day = attempt_store(run, results[attempts_of(part)]), measured_on(run, part, verifier)
     labels = label_shards(run, parts.results, verifier) if run.recipe.weighs_labels else None
-    cost, reviews = dict.fromkeys(("problems", "attempts", "tokens", "kept_rates"), 0), verdicts_of_people(run)
-    for index, judged in enumerate(_judged_shards(run, results, parts.policy)):
-        trust = labels.read(index) if labels is not None and labels.decides else None
-        old = parts.decisions(index, _STORED)
-        new = judged.decide(run, part, trust, reviews, accuses=accuses).with_columns(measured_on=pl.lit(day))
-        if not accuses:
-            suspected = old.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)
-            new = new.join(suspected, on="problem", how="anti", maintain_order="left")
-        merged = old.update(new.select(_STORED).cast(old.schema), on="problem", include_nulls=True)
-        write_parquet(place / "decisions" / f"{index:05}.parquet", merged)
-        counted = judged.verdicts.select("problem", "index")
-        attempts = store.read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
-        tokens = attempts.join(counted, on=["problem", "index"], how="semi")["tokens"].sum()
-        made = (new.height, counted.height, int(tokens or 0), old.height - new.height)
-        cost = {name: cost[name] + more for name, more in zip(cost, made, strict=True)}
-    return cost
+    cost, reviews = Counter(problems=0, attempts=0, tokens=0, kept_rates=0), verdicts_of_people(run)
+    with ScratchFolder("decisions") as place:
+        for index, judged in enumerate(_judged_shards(run, results, parts.policy)):
+            trust = labels.read(index) if labels is not None and labels.decides else None
+            old = parts.decisions(index, _STORED)
+            new = judged.decide(run, part, trust, reviews, accuses=accuses).with_columns(measured_on=pl.lit(day))
+            if not accuses:
+                suspected = old.filter(reason=DropReason.SUSPECTED_WRONG_LABEL.value)
+                new = new.join(suspected, on="problem", how="anti", maintain_order="left")
+            merged = old.update(new.select(_STORED).cast(old.schema), on="problem", include_nulls=True)
+            write_parquet(place / "decisions" / f"{index:05}.parquet", merged)
+            counted = judged.verdicts.select("problem", "index")
+            attempts = store.read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
+            tokens = attempts.join(counted, on=["problem", "index"], how="semi")["tokens"].sum()
+            cost.update(problems=new.height, attempts=counted.height, tokens=int(tokens or 0))
+            cost.update(kept_rates=old.height - new.height)
+        decisions = scan_table(place, "decisions")
+        stays = pl.col("keep") & ~pl.col("problem").is_in(_over_quota(decisions, parts))
+        yield decisions.with_columns(published=stays).select(versions.KEPT.names()).cast(versions.KEPT), dict(cost)
 
 
 def _over_quota(decisions: pl.LazyFrame, parts: RefreshParts) -> list[str]:
@@ -599,7 +583,7 @@ def summarise_refresh(result: RefreshResult) -> list[str]:
     """Return a refresh's result as lines of text."""
     if result.is_repeated:
         return [f"judged already with this policy, so nothing was done: {summary(result.version)}"]
-    shown = result.anchor.lines if result.anchor is not None else []
+    shown = _forecast_lines(result.forecast)
     for level in result.levels:
         is_drawn = level["status"] == DRAWN
         what = f"{level['drawn']} of {level['reserve']} rows in reserve drawn" if is_drawn else level["status"]
@@ -607,11 +591,9 @@ def summarise_refresh(result: RefreshResult) -> list[str]:
     if not result.chosen:
         return [*shown, f"nothing has become uncertain: {summary(result.version)}"]
     reasons = ", ".join(f"{name} {count:,}" for name, count in sorted(result.chosen.items()))
-    lines = [
-        *shown,
-        f"judged again: {result.cost['problems']:,} problems ({reasons}) "
-        f"with {result.cost['attempts']:,} new attempts, "
-        f"{result.cost['tokens']:,} tokens; {result.cost['kept_rates']:,} problems keep their pass rates",
+    shown += [
+        f"judged again: {result.cost['problems']:,} problems ({reasons}) with {result.cost['attempts']:,} new "
+        f"attempts, {result.cost['tokens']:,} tokens; {result.cost['kept_rates']:,} problems keep their pass rates",
         summary(result.version),
     ]
-    return lines if result.is_new else [*lines, "no new version: nothing is different"]
+    return shown if result.is_new else [*shown, "no new version: nothing is different"]

@@ -40,8 +40,7 @@ def status_table(folder: Path, *, with_lines: bool = True) -> dict[str, Any]:
     run = newest_run(folder.absolute())
     version, verifier = latest(run.folder), verifier_of(run)
     stages, queue = status(run, pipeline_of(run.recipe), verifier), published_queue(run)
-    disputed = {} if queue is None else dispute_counts(queue)
-    questions = list(question_lines(run, verifier))
+    disputed, questions = {} if queue is None else dispute_counts(queue), list(question_lines(run, verifier))
     return {
         "kind": "curation",
         "recipe": run.recipe.name,
@@ -165,14 +164,12 @@ def find_id(run: Run, beginning: str) -> str:
     Raises:
         StoreError: no id matches, or several do.
     """
-    filters, stages = filters_of(run), pipeline_of(run.recipe).stages_of(run)
-    ids = _matching(run, filters[0], beginning, "id")
-    if not ids and len(originals := _matching(run, filters[-1], beginning, "group")) == 1:
-        return originals.pop()
-    if not ids:
-        additions = (stage for stage in stages if stage.kind is Kind.ADDITION)
-        ids = set().union(*(_matching(run, stage, beginning, "group") for stage in additions))
-    if not ids:
+    filters = filters_of(run)
+    additions = [stage for stage in pipeline_of(run.recipe).stages_of(run) if stage.kind is Kind.ADDITION]
+    for stages, column in ((filters[:1], "id"), (filters[-1:], "group"), (additions, "group")):
+        if ids := {name for stage in stages for name in _matching(run, stage, beginning, column)}:
+            break
+    else:
         raise StoreError(f"{run.folder} holds no problem whose id begins with {beginning!r}; ids stand in curated/.")
     if len(ids) > 1:
         examples = ", ".join(sorted(ids)[:5])
@@ -186,12 +183,10 @@ def attempt_ids_of(run: Run, name: str) -> list[str]:
     return ids["id"].to_list() if ids.height else [name]
 
 
-def _matching(run: Run, stage: Stage, beginning: str, column: str) -> set[str]:
-    values: set[str] = set()
+def _matching(run: Run, stage: Stage, beginning: str, column: str) -> Iterator[str]:
     for file in sorted((stage.folder_in(run) / "kept").glob("*.parquet")):
         rows = pl.scan_parquet(file, glob=False).filter(pl.col("id").str.starts_with(beginning)).select(column)
-        values.update(rows.collect()[column])
-    return values
+        yield from rows.collect()[column]
 
 
 Rows = list[dict[str, Any]]
@@ -242,14 +237,13 @@ def steps_of(run: Run, name: str, *, verdicts: bool = False) -> list[Step]:
 
 
 def _rows(stage: Stage, folder: Path, table: str, name: str) -> Rows:
+    columns: tuple[str, ...] = ("id", "group")
     if stage.kind in (Kind.MEASURE, Kind.DECISION):
-        return rows_of(folder, table, name, "problem").to_dicts()
-    if stage.kind is Kind.ADDITION and table == "kept":
-        return rows_of(
-            folder, table, name, "variant_of" if stage.name == VARIANTS.name else "translation_of"
-        ).to_dicts()
-    found = rows_of(folder, table, name, "id", "group")
-    own = found.filter(pl.col("id") == name) if "id" in found.columns else found
+        columns = ("problem",)
+    elif stage.kind is Kind.ADDITION and table == "kept":
+        columns = ("variant_of" if stage.name == VARIANTS.name else "translation_of",)
+    found = rows_of(folder, table, name, *columns)
+    own = found.filter(id=name) if "id" in columns else found
     return (own if own.height else found).to_dicts()
 
 

@@ -60,14 +60,6 @@ def new_keys() -> Keys:
     return Keys(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
 
 
-def keys_of_environment() -> Keys:
-    """Return the server's keys, new if missing; set Prefect's variable."""
-    made = new_keys()
-    keys = Keys(os.environ.get(SERVER_KEY) or made.service, os.environ.get(PAGE_KEY) or made.page)
-    os.environ[SERVER_KEY] = keys.service
-    return keys
-
-
 def write_key(folder: Path, key: str) -> Path:
     """Write the page key's file, readable only by its owner."""
     path = folder / KEY_FILE
@@ -122,7 +114,9 @@ class Guard:
                 body = await _body(request)
                 if body is None or not visitor_may(request.method, path, body):
                     refusal = _refusal("the page's key shows and starts runs; it changes nothing else.", 403, headers)
-                _set_key(request.scope, self._keys.service)
+                kept = [(name, value) for name, value in request.scope["headers"] if name != b"authorization"]
+                own = b"Basic " + base64.b64encode(self._keys.service.encode())
+                request.scope["headers"] = [*kept, (b"authorization", own)]
                 receive = _replayed(body or b"", request.receive)
             elif not is_same(given, self._keys.service):
                 refusal = _refusal("a key is needed.", 401, headers)
@@ -171,12 +165,6 @@ def _refusal(why: str, status: int, headers: Headers) -> Response:
     """Return a refusal readable under either local name."""
     origin = headers.get("origin")
     return PlainTextResponse(why, status, {"Access-Control-Allow-Origin": origin, "Vary": "Origin"} if origin else None)
-
-
-def _set_key(scope: Scope, key: str) -> None:
-    word = b"Basic " + base64.b64encode(key.encode())
-    kept = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
-    scope["headers"] = [*kept, (b"authorization", word)]
 
 
 async def _body(request: Request) -> bytes | None:

@@ -6,9 +6,10 @@ with their holder, unlike Prefect's limits.
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from prefect import get_run_logger
 from prefect.events import emit_event
 from prefect.runtime import deployment, flow_run
 
-from curation.records import GoldilocksError, StoreError
+from curation.records import GoldilocksError
 from curation.storage.locks import is_locked, lock_folder, lock_holder
 from curation.storage.stages import atomic_write
 from flows.pipelines.by_recipe import open_curation
@@ -112,8 +113,8 @@ def announce_exhausted(run: Run, version: int, rows: int | None = None) -> None:
 
 def announce_checkpoint(folder: Path, version: int) -> None:
     """Emit the event of a trained model."""
-    name = open_run(folder).recipe.name
-    emit_event(event=CHECKPOINT, resource=resource("checkpoint", name), payload=checkpoint(folder, version))
+    payload = {**checkpoint(folder, version), "version": version}
+    emit_event(event=CHECKPOINT, resource=resource("checkpoint", open_run(folder).recipe.name), payload=payload)
 
 
 def resource(kind: str, name: str) -> dict[str, str]:
@@ -132,29 +133,17 @@ def gpu_slot(slots: int, notify: Callable[[str], None]) -> Iterator[int]:
         slots: max runs on GPUs.
         notify: called once with the holders, before waiting.
     """
-    slots_folder().mkdir(parents=True, exist_ok=True)
     folders = [slots_folder() / f"slot-{number}" for number in range(slots)]
-    waits = False
+    if all(map(is_locked, folders)):
+        holders = ", ".join(map(lock_holder, folders))
+        notify(f"waits for the GPUs: all {slots} slots are held, by processes {holders}")
     with ExitStack() as stack:
-        while (number := _lock_one(folders, stack)) is None:
-            if not waits:
-                holders = ", ".join(map(lock_holder, folders))
-                notify(f"waits for the GPUs: all {slots} slots are held, by processes {holders}")
-            waits = True
-            time.sleep(POLL_S)
+        with lock_folder(slots_folder(), patience_s=math.inf):  # one run at a time looks for a slot
+            while all(is_held := [is_locked(folder) for folder in folders]):
+                time.sleep(POLL_S)
+            number = is_held.index(False)
+            stack.enter_context(lock_folder(folders[number], patience_s=POLL_S))
         yield number
-
-
-def _lock_one(folders: Sequence[Path], stack: ExitStack) -> int | None:
-    for number, folder in enumerate(folders):
-        try:
-            stack.enter_context(lock_folder(folder))
-        except StoreError as error:
-            if not isinstance(error.__cause__, BlockingIOError):
-                raise
-            continue
-        return number
-    return None
 
 
 def slots_folder() -> Path:

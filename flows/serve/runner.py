@@ -30,9 +30,10 @@ from curation.records import GoldilocksError
 from flows.run.recipe import load_recipe
 from flows.serve.schedule import deployments, foreign_code, set_folder, start_phrase
 from flows.serve.server import TOKEN, end_with_parent
-from flows.serve.unfinished import Work, unfinished, wait_before
+from flows.serve.unfinished import unfinished
 
 LOOK_S = 10.0  # seconds between searches for missing work
+AGAIN_S, AGAIN_MOST_S = 30.0, 3600.0  # seconds until lost work is restarted, doubled up to the max
 SEEN_RUNS = 50  # newest runs of a deployment that are read
 
 
@@ -46,27 +47,28 @@ def close_lost_runs(client: SyncPrefectClient, deployments: Sequence[Any]) -> in
     return len(lost)
 
 
-def start_unfinished(client: SyncPrefectClient, recipe: Recipe, folder: Path, now: datetime) -> Work | None:
-    """Start and return the missing run of a set in a folder, if any."""
+def start_unfinished(client: SyncPrefectClient, recipe: Recipe, folder: Path, now: datetime) -> str | None:
+    """Start the missing run of a set in a folder, if any, and return its flow."""
     work = unfinished(folder, recipe.schedule)
     if work is None:
         return None
-    deployment = client.read_deployment_by_name(f"{work.flow}/{recipe.name}")
+    flow, parameters = work
+    deployment = client.read_deployment_by_name(f"{flow}/{recipe.name}")
     runs = client.read_flow_runs(
         flow_run_filter=FlowRunFilter.model_validate({"deployment_id": {"any_": [deployment.id]}}),
         sort=FlowRunSort.EXPECTED_START_TIME_DESC,
         limit=SEEN_RUNS,
     )
-    if not may_start([run for run in runs if work.parameters.items() <= run.parameters.items()], now):
+    if not may_start([run for run in runs if parameters.items() <= run.parameters.items()], now):
         return None
-    client.create_flow_run_from_deployment(deployment.id, parameters={**deployment.parameters, **work.parameters})
-    return work
+    client.create_flow_run_from_deployment(deployment.id, parameters={**deployment.parameters, **parameters})
+    return flow
 
 
 def may_start(runs: Sequence[FlowRun], now: datetime) -> bool:
     """Return whether to start work, given its runs, newest first.
 
-    Not if the newest is unfinished or failed by itself; else after `wait_before`.
+    Not if the newest is unfinished or failed by itself; else after a wait that each run doubles.
     """
     if not runs:
         return True
@@ -74,7 +76,7 @@ def may_start(runs: Sequence[FlowRun], now: datetime) -> bool:
     if newest.state is None or not newest.state.is_final() or newest.state.type is StateType.FAILED:
         return False
     ended = newest.end_time or newest.state.timestamp
-    return (now - ended).total_seconds() >= wait_before(len(runs))
+    return (now - ended).total_seconds() >= min(AGAIN_S * 2.0 ** (len(runs) - 1), AGAIN_MOST_S)
 
 
 def _look(sets: Sequence[tuple[Recipe, Path]]) -> None:
@@ -84,9 +86,8 @@ def _look(sets: Sequence[tuple[Recipe, Path]]) -> None:
         try:
             with get_client(sync_client=True) as client:
                 for recipe, folder in sets:
-                    work = start_unfinished(client, recipe, folder, datetime.now(UTC))
-                    if work is not None:
-                        print(f"{recipe.name}: {work.flow} was not finished; it is started", flush=True)
+                    if (flow := start_unfinished(client, recipe, folder, datetime.now(UTC))) is not None:
+                        print(f"{recipe.name}: {flow} was not finished; it is started", flush=True)
             said = ""
         except (httpx.HTTPError, PrefectException, OSError) as error:
             if str(error) != said:

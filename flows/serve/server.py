@@ -102,11 +102,13 @@ def _serve(port: int, folders: Sequence[Path]) -> None:
 
     import uvicorn
 
-    from flows.serve.access import Guard, keys_of_environment
+    from flows.serve.access import PAGE_KEY, SERVER_KEY, Guard, Keys, new_keys
 
     if not sys.stdin.isatty():
         threading.Thread(target=end_with_parent, args=(os.environ.get(TOKEN),), daemon=True).start()
-    keys = keys_of_environment()
+    made = new_keys()
+    keys = Keys(os.environ.get(SERVER_KEY) or made.service, os.environ.get(PAGE_KEY) or made.page)
+    os.environ[SERVER_KEY] = keys.service  # which Prefect reads
     origins = [f"http://{name}:{port}" for name in ("127.0.0.1", "localhost")]
     os.environ["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"] = ",".join(origins)
     from prefect.server.api.server import create_app

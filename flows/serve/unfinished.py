@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,6 @@ from flows.run.training import check_train_recipe
 ANNOUNCED = "announced"  # in the run folder: the newest announced version
 FIRST = "announced_first"  # in the run folder: the newest version before serving; it starts nothing
 REFRESHED = "refreshed"  # in a training stage's folder: the set's version after its model's refresh
-AGAIN_S, AGAIN_MOST_S = 30.0, 3600.0  # seconds until lost work is restarted, doubled up to the max
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """A missing run's flow and identifying parameters."""
-
-    flow: str
-    parameters: dict[str, Any]
 
 
 def training_folder(folder: Path, version: int) -> Path:
@@ -63,19 +53,14 @@ def no_more_rounds(folder: Path, version: int, rounds: int | None) -> bool:
     return enough and not training_folder(folder, version).exists()
 
 
-def checkpoint(folder: Path, version: int) -> dict[str, Any]:
+def checkpoint(folder: Path, version: int) -> dict[str, str]:
     """Return a refresh's parameters for a version's model."""
     stage = training_folder(folder, version)
-    return {
-        "folder": str(folder),
-        "policy": str(stage / "model"),
-        "attempts": str(stage / "attempts.jsonl"),
-        "version": version,
-    }
+    return {"folder": str(folder), "policy": str(stage / "model"), "attempts": str(stage / "attempts.jsonl")}
 
 
-def unfinished(folder: Path, schedule: ScheduleSettings) -> Work | None:
-    """Return the newest announced version's missing work."""
+def unfinished(folder: Path, schedule: ScheduleSettings) -> tuple[str, dict[str, Any]] | None:
+    """Return the flow, with its identifying parameters, that the newest announced version misses."""
     version = announced_version(folder)
     if schedule.train is None or version <= _number(folder / FIRST):
         return None
@@ -83,18 +68,11 @@ def unfinished(folder: Path, schedule: ScheduleSettings) -> Work | None:
     if not (stage / "model" / "config.json").exists():
         if no_more_rounds(folder, version, schedule.rounds) or is_locked(folder / "training"):
             return None
-        return Work("train-stage", {"folder": str(folder), "version": version})
+        return "train-stage", {"folder": str(folder), "version": version}
     if (stage / REFRESHED).exists() or is_locked(folder):
         return None
-    parameters = checkpoint(folder, version)
-    del parameters["version"]
-    return Work("refresh", parameters)
+    return "refresh", checkpoint(folder, version)
 
 
 def _number(mark: Path) -> int:
     return int(mark.read_text(encoding="utf-8")) if mark.exists() else 0
-
-
-def wait_before(runs: int) -> float:
-    """Return the seconds to wait after n runs."""
-    return min(AGAIN_S * 2.0 ** (runs - 1), AGAIN_MOST_S)

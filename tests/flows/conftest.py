@@ -273,6 +273,21 @@ def tries(statement: str, reference: str | None, finals: str) -> dict[str, Any]:
     return {"question": statement, "tries": made}
 
 
+NEWER = {"half": "42 42 42 42", "strong only": "221 221 3 4", "easy": "11 11 11 11", "markup": "144 1 2 3"}
+"""What a newer checkpoint answers: one problem became too easy, the others stay."""
+
+
+def newer_policy(folder: Path, name: str = "strong@2", finals: Mapping[str, str] = NEWER) -> Path:
+    """A TOML file with a recorded policy that gives these final answers, its attempts next to it."""
+    write_jsonl(folder / "newer.jsonl", [tries(*TINY[problem][:2], one) for problem, one in finals.items()])
+    path = folder / "newer.toml"
+    path.write_text(
+        f'[models.newer]\nkind = "recorded"\nname = "{name}"\npath = "newer.jsonl"\n'
+        'columns = { problem = "question", attempts = "tries", text = "text" }\n'
+    )
+    return path
+
+
 def write_tiny(folder: Path) -> Path:
     """The tiny recipe and its inputs; one label of the weak model is wrong."""
     folder.mkdir()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.policies import ModelName, NamedModels
-from training.evaluation.estimators import Estimate, crossed_interval, json_value, mean_interval
+from training.evaluation.estimators import Estimate, crossed_interval, mean_interval
 from training.evaluation.report import verdict, with_interval
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -110,7 +110,6 @@ class TrainedArm:
     """A trained arm of one seed, with pass rates by bench and problem."""
 
     rates: Mapping[str, Mapping[str, float]]
-    steps: int
     sampled_tokens: float
     dropped_share: float  # of the groups that were sampled: those that taught nothing
 
@@ -128,44 +127,36 @@ class ArmResult:
     sampled_tokens: float
     dropped_share: float
 
-    def table(self) -> dict[str, Any]:
-        """Return the result for JSON; a missing interval is null."""
-        return {name: json_value(value) for name, value in asdict(self).items()}
 
-
-def compare_arms(base: str, trained: Mapping[str, Mapping[int, TrainedArm]]) -> list[ArmResult]:
-    """Return the results of all arms, bench by bench, the base first.
+def compare_arms(trained: Mapping[str, Mapping[int, TrainedArm]]) -> list[ArmResult]:
+    """Return the results of all arms, bench by bench.
 
     Args:
-        trained: by arm and seed; an arm is compared on seeds that the base has too.
+        trained: by arm, the base first, and seed; an arm is compared on seeds that the base has too.
     """
-    benches = list(dict.fromkeys(name for arms in trained.values() for one in arms.values() for name in one.rates))
-    return [
-        _result(arm, bench, base, trained)
-        for bench in benches
-        for arm in [base, *(name for name in trained if name != base)]
-        if trained[arm]
-    ]
-
-
-def _result(arm: str, bench: str, base: str, trained: Mapping[str, Mapping[int, TrainedArm]]) -> ArmResult:
-    runs = trained[arm]
-    by_seed = [statistics.fmean(one.rates[bench].values()) for one in runs.values()]
-    difference = None
-    if arm != base and (seeds := [seed for seed in runs if seed in trained[base]]):
-        pairs = [(trained[base][seed].rates[bench], runs[seed].rates[bench]) for seed in seeds]
-        shared = [name for name in pairs[0][0] if all(name in rates for pair in pairs for rates in pair)]
-        difference = crossed_interval([[mine[name] - theirs[name] for name in shared] for theirs, mine in pairs])
-    return ArmResult(
-        arm,
-        bench,
-        len(runs),
-        mean_interval(by_seed, 0.0, 1.0),
-        difference,
-        "" if difference is None else verdict(difference),
-        statistics.fmean(one.sampled_tokens for one in runs.values()),
-        statistics.fmean(one.dropped_share for one in runs.values()),
-    )
+    base, results = next(iter(trained)), []
+    benches = dict.fromkeys(name for runs in trained.values() for one in runs.values() for name in one.rates)
+    for bench, (arm, runs) in itertools.product(benches, trained.items()):
+        if not runs:
+            continue
+        difference, seeds = None, [seed for seed in runs if arm != base and seed in trained[base]]
+        if seeds:
+            pairs = [(trained[base][seed].rates[bench], runs[seed].rates[bench]) for seed in seeds]
+            shared = [name for name in pairs[0][0] if all(name in rates for pair in pairs for rates in pair)]
+            difference = crossed_interval([[mine[name] - theirs[name] for name in shared] for theirs, mine in pairs])
+        results.append(
+            ArmResult(
+                arm,
+                bench,
+                len(runs),
+                mean_interval([statistics.fmean(one.rates[bench].values()) for one in runs.values()], 0.0, 1.0),
+                difference,
+                "" if difference is None else verdict(difference),
+                statistics.fmean(one.sampled_tokens for one in runs.values()),
+                statistics.fmean(one.dropped_share for one in runs.values()),
+            )
+        )
+    return results
 
 
 HEAD = ("arm", "seeds", "pass@1 (over seeds)", "to the base (over seeds and problems)", "", "tokens", "groups dropped")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 NORMAL = 1.96
 """97.5 % point of the normal distribution."""
@@ -46,14 +45,20 @@ def mean_interval(values: Sequence[float], least: float = -math.inf, most: float
     """
     if not values:
         return Estimate(math.nan, math.nan, math.nan, 0)
-    mean = statistics.fmean(values)
-    if len(values) > 1 and set(values) in ({least}, {most}):  # values off the bound may be this frequent
-        unseen = (most - least) * (1 - 0.025 ** (1 / len(values)))
-        return Estimate(mean, max(mean - unseen, least), min(mean + unseen, most), len(values))
-    if len(set(values)) == 1:
-        return Estimate(mean, math.nan, math.nan, len(values))
-    reach = student(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
-    return Estimate(mean, max(mean - reach, least), min(mean + reach, most), len(values))
+    mean, count = statistics.fmean(values), len(values)
+    if count > 1 and set(values) in ({least}, {most}):  # values off the bound may be this frequent
+        unseen = (most - least) * (1 - 0.025 ** (1 / count))
+        return Estimate(mean, max(mean - unseen, least), min(mean + unseen, most), count)
+    variance = statistics.variance(values) / count if count > 1 else 0.0
+    return _with_reach(mean, variance, count - 1, count, least, most)
+
+
+def _with_reach(mean: float, variance: float, degrees: int, count: int, least: float, most: float) -> Estimate:
+    """Return a mean of this variance with its interval within the bounds; none without variance."""
+    if not variance:
+        return Estimate(mean, math.nan, math.nan, count)
+    reach = student(degrees) * math.sqrt(variance)
+    return Estimate(mean, max(mean - reach, least), min(mean + reach, most), count)
 
 
 def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
@@ -81,10 +86,7 @@ def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
         single = statistics.variance([value for row in differences for value in row]) / (seeds * problems)
         variance = max(over_seeds + over_problems - single, over_seeds, over_problems)
         degrees = min(seeds, problems) - 1
-    if not variance:
-        return Estimate(mean, math.nan, math.nan, seeds * problems)
-    reach = student(degrees) * math.sqrt(variance)
-    return Estimate(mean, max(mean - reach, -1.0), min(mean + reach, 1.0), seeds * problems)
+    return _with_reach(mean, variance, degrees, seeds * problems, -1.0, 1.0)
 
 
 def pass_at_k(attempts: int, correct: int, k: int) -> float:
@@ -109,15 +111,6 @@ def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> f
         )
         won += math.comb(votes, drawn) * share
     return won / math.comb(attempts, k)
-
-
-def json_value(value: Any) -> Any:
-    """Return figures for JSON: NaN as null, keys as text."""
-    if isinstance(value, Mapping):
-        return {str(key): json_value(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_value(item) for item in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _ways_below(rivals: Sequence[int], most: int, room: int) -> dict[tuple[int, int], int]:

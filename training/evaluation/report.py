@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import polars as pl
+from pydantic_core import to_json
 
 from training.evaluation.estimators import Estimate
 from training.evaluation.scores import Evaluation
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """The subject of an evaluation; ``left_out`` describes what the figures do not count."""
-
-    bench: str
-    policy: str
-    about: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-    prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +21,33 @@ class Comparison:
     policy: str
     differences: Mapping[str, Estimate]
     remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An evaluation of a policy on a bench.
+
+    ``about`` describes how it was asked, ``left_out`` what the figures do not count.
+    """
+
+    bench: str
+    policy: str
+    prompt: str
+    about: tuple[str, ...]
+    left_out: tuple[str, ...]
+    evaluation: Evaluation
+    compared: Comparison | None = None
+
+    @property
+    def remarks(self) -> list[str]:
+        """Return what the figures are based on."""
+        of = self.evaluation
+        counted = f"{of.problems:,} problems, {of.attempts:,} attempts; intervals of 95 % over problems"
+        if of.failed:
+            counted += f"; the verifier failed on {of.failed:,} attempts, which do not count"
+        if of.unjudged:
+            counted += f"; {of.unjudged:,} problems have no judged attempt"
+        return [counted, *self.left_out]
 
 
 def with_interval(estimate: Estimate, *, signed: bool = False) -> str:
@@ -48,16 +65,6 @@ def verdict(estimate: Estimate) -> str:
     if not estimate.excludes_zero:
         return "no difference shown"
     return "better" if estimate.mean > 0 else "worse"
-
-
-def counted(evaluation: Evaluation) -> str:
-    """Return the counts that the figures are based on."""
-    words = f"{evaluation.problems:,} problems, {evaluation.attempts:,} attempts; intervals of 95 % over problems"
-    if evaluation.failed:
-        words += f"; the verifier failed on {evaluation.failed:,} attempts, which do not count"
-    if evaluation.unjudged:
-        words += f"; {evaluation.unjudged:,} problems have no judged attempt"
-    return words
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +102,28 @@ def _tables(evaluation: Evaluation, compared: Comparison | None) -> list[_Table]
         ]
         tables.append(_Table(title, ("measure", "difference", ""), cells))
     if evaluation.languages:
-        paired = any(item.difference is not None for item in evaluation.languages)
-        spoken: list[tuple[str, ...]] = [("language", "problems", "pass@1", "one language", "to English, paired")]
+        spoken: list[tuple[str, ...]] = []
         for item in evaluation.languages:
             share = f"{item.one_language:.1%}" if item.one_language is not None else "–"
             difference = with_interval(item.difference, signed=True) if item.difference is not None else ""
             spoken.append((item.lang, f"{item.pass_1.count:,}", with_interval(item.pass_1), share, difference))
-        head, *rest = spoken if paired else [row[:-1] for row in spoken]
-        tables.append(_Table("Languages", head, rest, [item.pass_1 for item in evaluation.languages]))
+        columns = ("language", "problems", "pass@1", "one language", "to English, paired")
+        tables.append(_Table("Languages", columns, spoken, [item.pass_1 for item in evaluation.languages]))
     return tables
 
 
-def report_lines(heading: Heading, evaluation: Evaluation, compared: Comparison | None = None) -> list[str]:
+def report_json(report: Report) -> str:
+    """Return the figures as JSON; unknown ones are null."""
+    named = {"bench": report.bench, "policy": report.policy, "prompt": report.prompt}
+    table = {**named, **asdict(report.evaluation), "compared": report.compared}
+    return to_json(table, indent=1, inf_nan_mode="null").decode() + "\n"
+
+
+def report_lines(report: Report) -> list[str]:
     """Return the evaluation as lines for a terminal."""
-    lines = [f"{heading.bench}: {heading.policy}", counted(evaluation), *heading.left_out]
-    lines += [compared.remark] if compared is not None and compared.remark else []
-    for table in _tables(evaluation, compared):
+    lines = [f"{report.bench}: {report.policy}", *report.remarks]
+    lines += [report.compared.remark] if report.compared is not None and report.compared.remark else []
+    for table in _tables(report.evaluation, report.compared):
         lines += ["", *([table.title] if table.title else [])]
         rows = [table.head, *table.rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -119,12 +132,7 @@ def report_lines(heading: Heading, evaluation: Evaluation, compared: Comparison 
     return lines
 
 
-def report_page(
-    heading: Heading,
-    evaluation: Evaluation,
-    problems: pl.DataFrame,
-    compared: Comparison | None = None,
-) -> str:
+def report_page(report: Report, problems: pl.DataFrame) -> str:
     """Return the evaluation as an HTML page.
 
     Args:
@@ -132,14 +140,7 @@ def report_page(
     """
     from jinja2 import StrictUndefined, Template
 
-    template = Template(
-        (Path(__file__).parent / "report.html").read_text(encoding="utf-8"), autoescape=True, undefined=StrictUndefined
-    )
-    page: str = template.render(
-        heading=heading,
-        lines=(counted(evaluation), *heading.left_out),
-        remark=compared.remark if compared is not None else "",
-        tables=_tables(evaluation, compared),
-        problems=problems.to_dicts(),
-    )
-    return page + "\n"
+    text = Path(__file__).with_name("report.html").read_text(encoding="utf-8")
+    template = Template(text, autoescape=True, undefined=StrictUndefined)
+    tables = _tables(report.evaluation, report.compared)
+    return f"{template.render(report=report, tables=tables, problems=problems.to_dicts())}\n"

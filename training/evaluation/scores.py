@@ -8,20 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from curation.records import COUNTED_OUTCOMES, Domain, Outcome
 from curation.thinking import THINK, ThinkingTags, split_response
-from training.evaluation.estimators import (
-    Estimate,
-    json_value,
-    majority_at_k,
-    mean_interval,
-    pass_at_k,
-)
+from training.evaluation.estimators import Estimate, majority_at_k, mean_interval, pass_at_k
 from training.rewards import format_error
 
 SCORES = pl.Schema(
@@ -84,24 +78,18 @@ class Evaluation:
     language_share: float | None
     languages: tuple[LanguageScore, ...]
 
-    def table(self) -> dict[str, Any]:
-        """Return the figures for JSON; unknown ones are null."""
-        return {name: json_value(value) for name, value in asdict(self).items()}
-
 
 def score_problems(
     problems: pl.DataFrame,
     attempts: pl.DataFrame,
     verdicts: pl.DataFrame,
-    pairs: Mapping[str, str],
     tags: ThinkingTags,
     response_format: str,
     check_language: Callable[..., Any] | None,
 ) -> pl.DataFrame:
-    """Return `SCORES` rows in the order of the problems.
+    """Return `SCORES` rows in the order of the problems; translations have one `row`.
 
     Args:
-        pairs: by problem, a name shared by translations.
         tags, response_format: the required form of attempts.
         check_language: compares the languages of problem and attempt.
     """
@@ -111,49 +99,39 @@ def score_problems(
     )
     groups = {str(key[0]): group for key, group in joined.sort("index").group_by("problem", maintain_order=True)}
     rows = []
-    for row in problems.iter_rows(named=True):
-        name, group = row["id"], groups.get(row["id"], joined.clear())
-        about = {"problem": name, "source": row["source"], "lang": row["lang"], "pair": pairs.get(name, name)}
-        rows.append({**about, **_counts(group), **_forms(group, row, tags, response_format, check_language)})
+    for problem in problems.iter_rows(named=True):
+        group = groups.get(problem["id"], joined.clear())
+        outcomes = Counter(group["outcome"])
+        wrong = group.filter(outcome=Outcome.WRONG.value)["answer_class"]
+        classes = Counter(wrong.drop_nulls())  # answers without a class are each alone
+        row = {
+            "problem": problem["id"],
+            "source": problem["source"],
+            "lang": problem["lang"],
+            "pair": str(problem["row"]),
+            "attempts": sum(outcomes[outcome.value] for outcome in COUNTED_OUTCOMES),
+            "correct": outcomes[Outcome.CORRECT.value],
+            "votes": sorted([*classes.values(), *[1] * wrong.null_count()], reverse=True),
+            "no_answer": outcomes[Outcome.NO_ANSWER.value],
+            "failed": outcomes[Outcome.TIMEOUT.value] + outcomes[Outcome.BROKEN.value],
+            "tokens": group["tokens"].mean(),
+            "finished": group["finish"].drop_nulls().len(),
+            "cut": int((group["finish"] == "length").sum()),
+        }
+        texts = group.filter(pl.col("text").is_not_null()).select("text", "finish", "outcome").rows()
+        row |= {"texts": len(texts), "formed": 0, "rewarded": 0, "compared": 0, "one_language": 0}
+        for text, finish, outcome in texts:
+            keeps = format_error(text, Domain(problem["domain"]), tags, finish, response_format) is None
+            row["formed"] += keeps
+            row["rewarded"] += keeps and outcome == Outcome.CORRECT.value
+            if check_language is not None:
+                parts = split_response(text)
+                answer = parts.answer or ""
+                thoughts = parts.thoughts if tags.are_used else answer
+                row["compared"] += 1
+                row["one_language"] += check_language(problem["statement"], thoughts, answer, strict=False)
+        rows.append(row)
     return pl.DataFrame(rows, schema=SCORES)
-
-
-def _counts(group: pl.DataFrame) -> dict[str, Any]:
-    outcomes = Counter(group["outcome"])
-    wrong = group.filter(pl.col("outcome") == Outcome.WRONG.value)["answer_class"]
-    classes = Counter(wrong.drop_nulls())  # answers without a class are each alone
-    return {
-        "attempts": sum(outcomes[outcome.value] for outcome in COUNTED_OUTCOMES),
-        "correct": outcomes[Outcome.CORRECT.value],
-        "votes": sorted([*classes.values(), *[1] * wrong.null_count()], reverse=True),
-        "no_answer": outcomes[Outcome.NO_ANSWER.value],
-        "failed": outcomes[Outcome.TIMEOUT.value] + outcomes[Outcome.BROKEN.value],
-        "tokens": group["tokens"].mean(),
-        "finished": group["finish"].drop_nulls().len(),
-        "cut": int((group["finish"] == "length").sum()),
-    }
-
-
-def _forms(
-    group: pl.DataFrame,
-    row: Mapping[str, Any],
-    tags: ThinkingTags,
-    response_format: str,
-    check_language: Callable[..., Any] | None,
-) -> dict[str, int]:
-    texts = group.filter(pl.col("text").is_not_null()).select("text", "finish", "outcome").rows()
-    counts = {"texts": len(texts), "formed": 0, "rewarded": 0, "compared": 0, "one_language": 0}
-    for text, finish, outcome in texts:
-        keeps = format_error(text, Domain(row["domain"]), tags, finish, response_format) is None
-        counts["formed"] += keeps
-        counts["rewarded"] += keeps and outcome == Outcome.CORRECT.value
-        if check_language is not None:
-            parts = split_response(text)
-            answer = parts.answer or ""
-            thoughts = parts.thoughts if tags.are_used else answer
-            counts["compared"] += 1
-            counts["one_language"] += check_language(row["statement"], thoughts, answer, strict=False)
-    return counts
 
 
 def evaluate_scores(scores: pl.DataFrame, k: Sequence[int] = ()) -> Evaluation:
@@ -207,15 +185,19 @@ def _languages(scores: pl.DataFrame) -> list[LanguageScore]:
     names = sorted(scores["lang"].drop_nulls().unique(), key=lambda lang: (lang != "en", lang))
     if len(names) < 2:
         return []
-    rows = {lang: scores.filter(pl.col("lang") == lang) for lang in names}
+    rows = {lang: scores.filter(lang=lang) for lang in names}
     rates = {lang: _by_problem(frame, "pass", 1, "pair") for lang, frame in rows.items()}
     results = []
     for lang, frame in rows.items():
         difference = paired_difference(rates.get("en", {}), rates[lang])
-        is_paired = lang != "en" and difference.count > 0
-        share = _share(int(frame["one_language"].sum()), int(frame["compared"].sum()))
-        pass_1 = mean_interval(list(rates[lang].values()), 0.0, 1.0)
-        results.append(LanguageScore(lang, pass_1, share, difference if is_paired else None))
+        results.append(
+            LanguageScore(
+                lang,
+                pass_1=mean_interval(list(rates[lang].values()), 0.0, 1.0),
+                one_language=_share(int(frame["one_language"].sum()), int(frame["compared"].sum())),
+                difference=difference if lang != "en" and difference.count else None,
+            )
+        )
     return results
 
 

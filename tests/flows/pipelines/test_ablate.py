@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from curation.config.loading import load_settings
-from curation.config.policies import LiveModel, ModelFile
-from curation.prompts import prompt_of
 from curation.records import ConfigError, StoreError
 from flows.pipelines.ablate import ablate
 from flows.run.benches import FOLDERS, load_bench
@@ -66,14 +64,14 @@ values = [{{ name = "high" }}, {{ name = "low", set = ["objective.eps_high=0.2"]
 @pytest.mark.slow
 def test_an_ablation_trains_evaluates_and_goes_on(tmp_path: Path) -> None:
     path, out = ablation_file(tmp_path), tmp_path / "out"
-    report = ablate(path, out)
-    assert [(result.arm, result.seeds) for result in report.results] == [("high", 1), ("low", 1)]
-    assert report.results[0].sampled_tokens > 0
+    assert ablate(path, out) == out
+    results = json.loads((out / "ablation.json").read_text())["results"]
+    assert [(result["arm"], result["seeds"]) for result in results] == [("high", 1), ("low", 1)]
+    assert results[0]["sampled_tokens"] > 0
     assert read_run(out / "runs" / "low-seed-1")[0].objective.model_dump()["eps_high"] == 0.2
     files = {name: (out / name).read_bytes() for name in ("ablation.json", "report.md")}
     models = {file: file.stat().st_mtime_ns for file in (out / "runs").rglob("*.safetensors")}
-    again = ablate(path, out)
-    assert again.results == report.results
+    ablate(path, out)
     assert {name: (out / name).read_bytes() for name in files} == files
     assert {file: file.stat().st_mtime_ns for file in (out / "runs").rglob("*.safetensors")} == models
     with pytest.raises(StoreError, match="holds another ablation"):
@@ -95,24 +93,6 @@ def test_ready_ablations_can_be_meant() -> None:
         for arm in ablation.arms():
             load_train_recipe(path.parent / arm.recipe(ablation.recipe), arm.changes(ablation.set, 1))
         assert all(load_bench(name, folder=path.parent) for name in ablation.benches)
-
-
-def test_a_prompt_in_a_file_is_versioned_by_its_text(tmp_path: Path) -> None:
-    (tmp_path / "prompt.txt").write_text("Think in <think> tags.\n", encoding="utf-8")
-    policy = tmp_path / "policy.toml"
-    text = '[models.newer]\nkind = "torch"\nmodel = "embedded"\nprompt = { file = "prompt.txt" }\n'
-    policy.write_text(text, encoding="utf-8")
-    newer = load_settings(ModelFile, policy).models["newer"]
-    assert isinstance(newer, LiveModel)
-    first = prompt_of(newer)
-    assert first.system == "Think in <think> tags."
-    (tmp_path / "prompt.txt").write_text("Think briefly.\n", encoding="utf-8")
-    second = prompt_of(load_settings(ModelFile, policy).models["newer"])  # type: ignore[arg-type]
-    assert first.version != second.version
-    assert first.version.startswith("file@")
-    (tmp_path / "prompt.txt").unlink()
-    with pytest.raises(ConfigError, match=r"prompt\.txt cannot be read"):
-        load_settings(ModelFile, policy)
 
 
 def test_a_training_run_keeps_the_text_of_its_prompt(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_a_run_is_analysed_and_what_is_measured_is_not_asked_again(tmp_path: Pat
     assert len(analysis.points) == 4
     assert len(analysis.directions.states) == 5
     assert all(0 <= point.reward <= 1 and point.tokens > 0 for point in analysis.points)
-    assert all(path.exists() for path in analysis.plots)
+    assert analysis.plots.exists()
     log = run / "analysis" / "points.jsonl"
     lines = log.read_text(encoding="utf-8").splitlines()
     changed = [json.dumps({**json.loads(line), "reward": 0.25}) for line in lines[:-1]]  # a kill before the last point

@@ -29,6 +29,7 @@ from flows.run.run_folder import Run
 from flows.stages.bench import BENCH_ROWS
 from flows.stages.decontamination import benchmarks_of
 from flows.stages.sources import SOURCES
+from tests.flows.conftest import TINY_RECIPE, write_jsonl
 from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.recipe import TrainRecipe
@@ -52,15 +53,10 @@ columns = { statement = "q", answer = "a", lang = "lang" }
 """
 
 
-def write_lines(path: Path, rows: Sequence[object]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
 @pytest.fixture
 def bench(tmp_path: Path) -> Path:
     rows = [{"q": q, "a": a, "lang": "fr" if "font" in q else "en"} for q, (a, _) in PROBLEMS.items()]
-    write_lines(tmp_path / "rows.jsonl", [*rows, rows[0], {"q": "", "a": "1", "lang": "en"}])
+    write_jsonl(tmp_path / "rows.jsonl", [*rows, rows[0], {"q": "", "a": "1", "lang": "en"}])
     path = tmp_path / "bench.toml"
     path.write_text(BENCH, encoding="utf-8")
     return path
@@ -73,7 +69,7 @@ def attempts(tmp_path: Path) -> Path:
         for q, (_, answers) in PROBLEMS.items()
         for answer in answers
     ]
-    return write_lines(tmp_path / "attempts.jsonl", rows)
+    return write_jsonl(tmp_path / "attempts.jsonl", rows)
 
 
 def run(bench: Path, attempts: Path, out: Path, against: Path | None = None, trained_on: Sequence[Path] = ()) -> dict:
@@ -118,7 +114,7 @@ def test_two_policies_are_compared_problem_by_problem(bench: Path, attempts: Pat
     better = [
         {"problem": q, "answer": a if n < 5 else "0"} for q, (a, _) in list(PROBLEMS.items())[:2] for n in range(6)
     ]
-    path = write_lines(tmp_path / "better.jsonl", better)
+    path = write_jsonl(tmp_path / "better.jsonl", better)
     figures = run(bench, path, tmp_path / "second", against=tmp_path / "first")
     paired = figures["compared"]["differences"]["pass@1"]
     assert paired["count"] == 2
@@ -164,7 +160,7 @@ def test_attempts_at_other_problems_are_told_and_a_file_of_nothing_else_is_refus
 ) -> None:
     other = [{"problem": "How much is one and one, dear reader?", "text": "<think>x</think> \\boxed{2}"}] * 2
     rows = [json.loads(line) for line in attempts.read_text(encoding="utf-8").splitlines()]
-    figures = run(bench, write_lines(tmp_path / "more.jsonl", [*rows, *other]), tmp_path / "out")
+    figures = run(bench, write_jsonl(tmp_path / "more.jsonl", [*rows, *other]), tmp_path / "out")
     assert figures["attempts"] == 18
     printed = capsys.readouterr().out
     assert "2 of the file's 20 attempts are of no problem of the bench" in printed
@@ -172,8 +168,8 @@ def test_attempts_at_other_problems_are_told_and_a_file_of_nothing_else_is_refus
     with pytest.raises(
         ConfigError, match="none of its 2 attempts is of a problem of bench small; its column `problem`"
     ):
-        run(bench, write_lines(tmp_path / "strangers.jsonl", other), tmp_path / "strangers")
-    few = write_lines(tmp_path / "few.jsonl", [{"problem": q, "answer": a} for q, (a, _) in PROBLEMS.items()])
+        run(bench, write_jsonl(tmp_path / "strangers.jsonl", other), tmp_path / "strangers")
+    few = write_jsonl(tmp_path / "few.jsonl", [{"problem": q, "answer": a} for q, (a, _) in PROBLEMS.items()])
     with pytest.raises(ConfigError, match="k = 2 of 1 attempts"):
         run(bench, few, tmp_path / "few")
 
@@ -199,17 +195,11 @@ def test_a_bench_that_the_set_was_trained_on_is_refused(bench: Path, attempts: P
 
 
 def test_a_trained_model_leads_to_its_training_set(bench: Path, tmp_path: Path) -> None:
-    """The folder of a training run's model names the set; the bench that was trained on is refused before sampling."""
     leaked = curated(tmp_path / "leaked", ["Combien font sept fois huit, en chiffres arabes ?"])
     trained = tmp_path / "training"
     (trained / "model").mkdir(parents=True)
     (trained / "model" / "config.json").write_text("{}", encoding="utf-8")
-    recipe = {
-        "name": "x",
-        "steps": 1,
-        **student(),
-        "data": {"kind": "curated", "folders": [str(leaked)]},
-    }
+    recipe = {"name": "x", "steps": 1, **student(), "data": {"kind": "curated", "folders": [str(leaked)]}}
     (trained / "run.json").write_text(
         json.dumps({"kind": "training", "recipe_folder": str(tmp_path), "recipe": recipe}), encoding="utf-8"
     )
@@ -227,7 +217,7 @@ def test_programs_are_judged_by_all_tests_packed_ones_too(tmp_path: Path) -> Non
         "contest_date": "2025-01-05T00:00:00",
     }
     old = {**row, "question": "Read two whole numbers and print the larger one.", "contest_date": "2023-01-05"}
-    write_lines(tmp_path / "rows.jsonl", [row, old])
+    write_jsonl(tmp_path / "rows.jsonl", [row, old])
     (tmp_path / "bench.toml").write_text(
         """
 name = "programs"
@@ -250,7 +240,7 @@ tests = [{ path = "public" }, { path = "private" }]
     right = "a, b = map(int, input().split())\nprint(a + b)"
     cheat = "print(3)"  # passes the public test alone
     texts = [f"```python\n{program}\n```" for program in (right, cheat, right)]
-    path = write_lines(tmp_path / "attempts.jsonl", [{"problem": asked, "text": text} for text in texts])
+    path = write_jsonl(tmp_path / "attempts.jsonl", [{"problem": asked, "text": text} for text in texts])
     assert bench.domain == "code"
     assert folder == tmp_path
     figures = run(tmp_path / "bench.toml", path, tmp_path / "out")
@@ -265,7 +255,7 @@ def test_options_in_columns_are_shuffled_by_the_seed(tmp_path: Path) -> None:
         {"Q": f"Which element has the symbol of test number {n}?", "right": "gold", "w1": "iron", "w2": "tin"}
         for n in range(12)
     ]
-    write_lines(tmp_path / "rows.jsonl", rows)
+    write_jsonl(tmp_path / "rows.jsonl", rows)
     text = BENCH.replace(
         '{ statement = "q", answer = "a", lang = "lang" }', '{ statement = "Q", meta = ["right", "w1", "w2"] }'
     )
@@ -301,25 +291,8 @@ def test_a_file_that_must_be_fetched_says_where_from(attempts: Path, tmp_path: P
 
 def test_benches_feed_the_contamination_list(tmp_path: Path, bench: Path) -> None:
     recipe = tmp_path / "recipe.toml"
-    recipe.write_text(
-        """
-name = "set"
-decontamination = { benches = ["demo", "bench.toml"] }
-[[sources]]
-name = "rows"
-kind = "jsonl"
-path = "rows.jsonl"
-[stage1]
-model = "student"
-
-[models.student]
-kind = "recorded"
-name = "a@b"
-path = "attempts.jsonl"
-columns = { text = "text" }
-""",
-        encoding="utf-8",
-    )
+    benches = 'decontamination.benches = ["demo", "bench.toml"]'
+    recipe.write_text(f"{benches}\n{TINY_RECIPE}", encoding="utf-8")
     found = benchmarks_of(Run(tmp_path / "run", load_recipe(recipe), tmp_path))
     assert [(one.name, one.columns.statement) for one, _ in found] == [("demo/sums", "problem"), ("small/rows", "q")]
     assert all((home / one.path).is_file() for one, home in found)

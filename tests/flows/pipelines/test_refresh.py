@@ -12,31 +12,15 @@ from curation.records import GoldilocksError, problem_id
 from curation.storage.locks import lock_folder
 from curation.storage.stages import read_json, write_json
 from flows.cli.commands import refresh_run
-from flows.cli.status import show_status
 from flows.pipelines.refresh import RefreshResult, read_trained, with_policy
 from flows.publish.versions import newest_run, scan_decisions, stored_versions
 from flows.run.run_folder import open_run
 from flows.stages.export import EXPORT
-from tests.flows.conftest import TINY, Tiny, goldilocks, stamps, tries, write_jsonl
+from tests.flows.conftest import TINY, Tiny, goldilocks, newer_policy, stamps, write_jsonl
 
 pytestmark = pytest.mark.slow
 
-NEWER = {"half": "42 42 42 42", "strong only": "221 221 3 4", "easy": "11 11 11 11", "markup": "144 1 2 3"}
-"""What the newer checkpoint answers: one problem became too easy, the others stay."""
-
 NAMES = {name: problem_id(TINY[name][0]) for name in ("half", "strong only", "easy", "wrong label", "few", "markup")}
-
-
-def newer_policy(folder: Path, name: str = "strong@2") -> Path:
-    """A TOML file with a recorded policy, its attempts next to it."""
-    answered = [tries(TINY[problem][0], TINY[problem][1], finals) for problem, finals in NEWER.items()]
-    write_jsonl(folder / "newer.jsonl", answered)
-    path = folder / "newer.toml"
-    path.write_text(
-        f'[models.newer]\nkind = "recorded"\nname = "{name}"\npath = "newer.jsonl"\n'
-        'columns = { problem = "question", attempts = "tries", text = "text" }\n'
-    )
-    return path
 
 
 def training_saw(path: Path, **rates: int) -> Path:
@@ -151,6 +135,10 @@ def test_the_line_run_again_leaves_the_refreshed_set(refreshed: tuple[Tiny, Refr
     tiny, _ = refreshed
     before = {path: path.read_bytes() for path in (tiny.folder / "curated").rglob("*.parquet")}
     assert "version 2 of" in tiny.run().out
+    said = goldilocks("status", tiny.folder).out
+    assert "version 2 of" in said
+    assert "retired 1" in said
+    assert EXPORT.folder_in(newest_run(tiny.folder)).parent.name == "0002"
     assert {path: path.read_bytes() for path in (tiny.folder / "curated").rglob("*.parquet")} == before
     assert len(stored_versions(tiny.folder)) == 2
 
@@ -172,19 +160,6 @@ def test_explain_shows_a_problem_version_by_version(refreshed_once: tuple[Tiny, 
     assert lines[-1] == "Curated set: in the curated set"
 
 
-def test_the_status_is_that_of_the_newest_version(
-    refreshed: tuple[Tiny, RefreshResult], capsys: pytest.CaptureFixture[str]
-) -> None:
-    tiny, _done = refreshed
-    show_status(tiny.folder)
-    said = capsys.readouterr().out
-    assert "version 2 of" in said
-    assert "retired 1" in said
-    kept = scan_decisions(tiny.folder, 2).collect()["published"].sum()
-    assert EXPORT.folder_in(newest_run(tiny.folder)).parent.name == "0002"
-    assert kept == tiny.table("data").height
-
-
 def test_refusals(tiny_copy: Tiny, tmp_path: Path) -> None:
     assert read_trained(training_saw(tmp_path / "seen.jsonl", half=12)).rows() == [(NAMES["half"], 7, 12, 16)]
     policy = newer_policy(tmp_path)
@@ -195,13 +170,6 @@ def test_refusals(tiny_copy: Tiny, tmp_path: Path) -> None:
     policy.write_text("kind = 'recorded'\n")
     with pytest.raises(GoldilocksError, match=r"no table \[models.NAME\]"):
         with_policy(run, policy)
-    policy.write_text("[models.newer]\nkind = 'recorded'\nname = 'm@1'\npth = 'x.jsonl'\ncolumns = { text = 'text' }\n")
-    with pytest.raises(GoldilocksError) as caught:
-        with_policy(run, policy)
-    assert str(caught.value) == (
-        f"--policy {policy}: unknown key `models.newer.pth`; did you mean `path`? "
-        "Allowed here: columns, kind, name, path, thinking."
-    )
     with pytest.raises(GoldilocksError, match="no such file"):
         read_trained(tmp_path / "no.jsonl")
     with pytest.raises(GoldilocksError, match="columns problem"):

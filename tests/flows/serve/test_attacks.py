@@ -26,7 +26,7 @@ from flows.serve.access import KEY_FILE
 from flows.serve.schedule import CODE, Pins
 from flows.serve.server import PAGE, processes_of
 from flows.serve.serving import SERVICE
-from tests.flows.conftest import TINY, Tiny, tries, write_jsonl
+from tests.flows.conftest import Tiny, newer_policy
 from tests.flows.serve.conftest import Service
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -41,12 +41,7 @@ def test_a_run_publishes_a_set_and_the_event_of_a_checkpoint_refreshes_it(servic
     stage = service.run / "training" / "0001"
     stage.mkdir(parents=True)
     answers = {"half": "42 42 42 42", "markup": "144 144 1 2"}  # one is too easy now, one stays
-    write_jsonl(stage / "newer.jsonl", [tries(*TINY[name][:2], finals) for name, finals in answers.items()])
-    policy = stage / "newer.toml"
-    policy.write_text(
-        '[models.newer]\nkind = "recorded"\nname = "strong@2"\npath = "newer.jsonl"\n'
-        'columns = { problem = "question", attempts = "tries", text = "text" }\n'
-    )
+    policy = newer_policy(stage, finals=answers)
     event = {
         "id": str(uuid.uuid4()),
         "occurred": datetime.now(UTC).isoformat(),

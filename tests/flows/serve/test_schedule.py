@@ -14,7 +14,7 @@ from curation.records import ConfigError, GoldilocksError, StoreError
 from flows.pipelines.refresh import EmptySetError
 from flows.publish.versions import latest
 from flows.serve.serving import SERVICE, _served_once, serve_recipes, serving_api
-from tests.flows.conftest import KEYS, TINY, Tiny, tries, write_jsonl
+from tests.flows.conftest import KEYS, TINY, Tiny, newer_policy
 from tests.flows.serve.conftest import scheduled
 
 pytestmark = pytest.mark.slow
@@ -43,18 +43,13 @@ def test_a_recipe_is_served_as_its_line_its_training_and_its_refresh(tmp_path: P
         assert (held.schedules[0].schedule.cron, held.schedules[0].schedule.timezone) == ("*/5 * * * *", "UTC")
         assert held.enforce_parameter_schema
         assert held.global_concurrency_limit is None, "a killed holder would keep its slot"
-        assert client.read_deployment_by_name("refresh/tiny").parameters == {
-            "folder": str(tmp_path / "run"),
-            "accept": False,
-        }
-
-
-def test_a_recipe_without_a_trainer_is_not_trained(tmp_path: Path, under_prefect: str) -> None:
-    from flows.serve.schedule import deployments
-
-    made = deployments(scheduled(tmp_path / "in", ""))
-    assert [flow.name for flow, _ in made] == ["curate-math", "refresh"]
-    assert made[0][1]["schedule"] is None
+        held = client.read_deployment_by_name("refresh/tiny")
+        assert held.parameters == {"folder": str(tmp_path / "run"), "accept": False}
+    untrained = deployments(scheduled(tmp_path / "other", ""))
+    assert [(flow.name, starts.get("schedule")) for flow, starts in untrained] == [
+        ("curate-math", None),
+        ("refresh", None),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -130,15 +125,10 @@ def test_a_set_that_a_refresh_exhausts_is_announced(tiny_copy: Tiny, under_prefe
     monkeypatch.setattr(served, "emit_event", lambda event, payload, **_: events.append((event, payload)))
     tiny_copy.run("refresh.error_rate=0.0025")
     home = tiny_copy.recipe.parent
-    policy = home / "newer.toml"
-    columns = '{ problem = "question", attempts = "tries", text = "text" }'
     once = refresh.with_options(retries=0)
     for name, solved in (("strong@2", {"half", "markup"}), ("strong@3", {"half", "markup", "strong only"})):
         answers = {one: " ".join([str(TINY[one][1])] * 4) if one in solved else TINY[one][3] for one in TINY}
-        write_jsonl(home / "newer.jsonl", [tries(*TINY[one][:2], finals) for one, finals in answers.items()])
-        policy.write_text(
-            f'[models.newer]\nkind = "recorded"\nname = "{name}"\npath = "newer.jsonl"\ncolumns = {columns}\n'
-        )
+        policy = newer_policy(home, name, answers)
         if name == "strong@2":
             once(tiny_copy.folder, policy)
         else:

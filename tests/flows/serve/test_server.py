@@ -117,18 +117,13 @@ def test_the_run_its_tasks_and_its_artifacts_are_stored(tiny_copy: Tiny, under_p
         flow = client.read_flow(run.flow_id)
         of_run = FlowRunFilter(id={"any_": [run.id]})
         # task runs are written down later
-        wait_until(lambda: len(client.read_task_runs(flow_run_filter=of_run)) >= len(TITLES), tick_s=0.1)
-        tasks = client.read_task_runs(flow_run_filter=of_run)
+        wait_until(lambda: len(client.read_task_runs(flow_run_filter=of_run)) == len(TITLES), tick_s=0.1)
     assert flow.name == "curate-math"
     assert run.state is not None
     assert run.state.is_completed()
-    assert len(tasks) == len(TITLES)
     assert (table.type, card.type) == ("table", "markdown")
     assert '"stage": "Curated set"' in str(table.data)
-    assert str(card.data).strip().startswith("# ")
-    shown, whole = (
-        text.split("\n") for text in (str(card.data), (tiny_copy.folder / "curated" / "README.md").read_text())
-    )
+    shown, whole = str(card.data).split("\n"), (tiny_copy.folder / "curated" / "README.md").read_text().split("\n")
     assert set(shown) <= set(whole)
     assert len(shown) > 30
     assert tiny_copy.run("name=a.b_c-1..x").status == 0

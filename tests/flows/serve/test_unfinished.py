@@ -11,7 +11,7 @@ import pytest
 
 from curation.config.schedule import ScheduleSettings
 from curation.storage.locks import lock_folder
-from flows.serve.unfinished import ANNOUNCED, FIRST, REFRESHED, Work, training_folder, unfinished, wait_before
+from flows.serve.unfinished import ANNOUNCED, FIRST, REFRESHED, training_folder, unfinished
 from tests.flows.serve.conftest import scheduled
 
 SCHEDULE = ScheduleSettings(train="train.toml")
@@ -29,24 +29,22 @@ def trained(folder: Path, version: int) -> Path:
     return stage
 
 
-def test_a_version_that_was_announced_is_to_be_trained_on(tmp_path: Path) -> None:
+def test_an_announced_version_is_trained_on_and_its_model_judges_the_set_once(tmp_path: Path) -> None:
     assert unfinished(tmp_path, SCHEDULE) is None
     announced(tmp_path, 1)
-    assert unfinished(tmp_path, SCHEDULE) == Work("train-stage", {"folder": str(tmp_path), "version": 1})
+    assert unfinished(tmp_path, SCHEDULE) == ("train-stage", {"folder": str(tmp_path), "version": 1})
     assert unfinished(tmp_path, ScheduleSettings()) is None, "no trainer"
     with lock_folder(tmp_path / "training"):
-        assert unfinished(tmp_path, SCHEDULE) is None, "somebody trains"
-    (tmp_path / FIRST).write_text("1\n")
-    assert unfinished(tmp_path, SCHEDULE) is None, "it was there before it was served"
-
-
-def test_a_model_is_to_judge_the_set_again_once(tmp_path: Path) -> None:
-    stage = trained(announced(tmp_path, 1), 1)
+        assert unfinished(tmp_path, SCHEDULE) is None, "it is being trained"
+    stage = trained(tmp_path, 1)
     work = unfinished(tmp_path, SCHEDULE)
     assert work is not None
-    assert (work.flow, work.parameters["policy"]) == ("refresh", str(stage / "model"))
+    assert (work[0], work[1]["policy"]) == ("refresh", str(stage / "model"))
     with lock_folder(tmp_path):
-        assert unfinished(tmp_path, SCHEDULE) is None, "somebody works on the set"
+        assert unfinished(tmp_path, SCHEDULE) is None, "a run holds the set"
+    (tmp_path / FIRST).write_text("1\n")
+    assert unfinished(tmp_path, SCHEDULE) is None, "it was there before it was served"
+    (tmp_path / FIRST).unlink()
     (stage / REFRESHED).write_text("2\n")
     assert unfinished(tmp_path, SCHEDULE) is None
 
@@ -79,12 +77,13 @@ def a_run(kind: str, ended_s_ago: float = 0.0) -> Any:
         ([("CRASHED", 29.0)], False),
         ([("CRASHED", 31.0)], True),
         ([("CRASHED", 31.0), ("CRASHED", 90.0)], False),
+        ([("CRASHED", 3599.0)] * 9, False),
+        ([("CRASHED", 3601.0)] * 9, True),
     ],
 )
 def test_lost_work_is_started_again_and_failed_work_is_not(runs: list[tuple[str, float]], starts: bool) -> None:
     from flows.serve.runner import may_start
 
-    assert [wait_before(number) for number in (1, 2, 3, 9)] == [30.0, 60.0, 120.0, 3600.0]
     assert may_start([a_run(*run) for run in runs], NOW) == starts
 
 

@@ -87,8 +87,8 @@ def test_a_refresh_starts_its_policy_once_and_spends_less_than_a_full_judgement(
         (tmp_path / "strong.toml").write_text(f"[models.newer]\n{strong.table('strong')}")
         result = refresh_run(tmp_path / "run", tmp_path / "strong.toml", None)
         assert strong.starts == 1
-        assert result.anchor is not None
-        assert result.anchor.forecast.replay.holds
+        assert result.forecast is not None
+        assert result.forecast.replay.holds
         assert strong.requests == result.cost["attempts"]
         assert strong.requests < 0.75 * weak.requests
     foreseen = scan_decisions(tmp_path / "run", 2).collect().filter(pl.col("evidence").str.contains("foreseen at"))

@@ -57,10 +57,9 @@ def test_majority_against_enumeration(right: str, silent: int) -> None:
 
 def test_k_beyond_the_attempts_is_refused() -> None:
     for k in (0, 5):
-        with pytest.raises(ValueError, match="between 1 and the number of attempts"):
-            pass_at_k(4, 2, k)
-        with pytest.raises(ValueError, match="between 1 and the number of attempts"):
-            majority_at_k(4, 2, [1], k)
+        for estimate in (lambda k: pass_at_k(4, 2, k), lambda k: majority_at_k(4, 2, [1], k)):
+            with pytest.raises(ValueError, match="between 1 and the number of attempts"):
+                estimate(k)
 
 
 def test_a_paired_interval_is_that_of_the_differences() -> None:
@@ -99,25 +98,20 @@ def one(outcome: Outcome | None, tokens: int = 2) -> Rollout:
     return Rollout("p", made, Reward(), outcome, "")
 
 
-def test_by_hand() -> None:
-    right, wrong = one(Outcome.CORRECT), one(Outcome.WRONG, tokens=4)
-    found = summarise_evaluation([[right, right], [right, wrong], [one(None), wrong]])
-    assert found.pass_rate == pytest.approx(0.5)
+def test_pass_rates_by_hand_and_what_was_not_judged_counts_neither_way() -> None:
+    right, wrong, timeout, broken = map(one, (Outcome.CORRECT, Outcome.WRONG, Outcome.TIMEOUT, Outcome.BROKEN))
+    cases: tuple[tuple[list[list[Rollout | None]], float, int, int], ...] = (
+        ([[right, right], [right, wrong], [one(None), wrong]], 0.5, 3, 0),
+        ([[right, timeout], [broken]], 1.0, 1, 2),
+        ([[right, wrong], [right, None]], 0.5, 1, 2),
+    )
+    for attempts, rate, problems, unjudged in cases:
+        found = summarise_evaluation(attempts)
+        assert (found.pass_rate, found.problems, found.unjudged) == (rate, problems, unjudged)
+    found = summarise_evaluation([[right, right], [right, wrong], [one(None), one(Outcome.WRONG, tokens=4)]])
     reach = 1.96 * 0.5 / math.sqrt(3)  # rates 1, 1/2, 0 have a deviation of 1/2
     assert (found.low, found.high) == pytest.approx((max(0.5 - reach, 0), min(0.5 + reach, 1)))
-    assert (found.problems, found.rollouts, found.unjudged) == (3, 6, 0)
-    assert found.mean_tokens == pytest.approx((2 * 4 + 4 * 2) / 6)
-
-
-def test_what_could_not_be_judged_or_was_refused_counts_neither_way() -> None:
-    right, wrong, timeout, broken = map(one, (Outcome.CORRECT, Outcome.WRONG, Outcome.TIMEOUT, Outcome.BROKEN))
-    cases: tuple[tuple[list[list[Rollout | None]], float, int], ...] = (
-        ([[right, timeout], [broken]], 1.0, 2),
-        ([[right, wrong], [right, None]], 0.5, 2),
-    )
-    for attempts, rate, unjudged in cases:
-        found = summarise_evaluation(attempts)
-        assert (found.pass_rate, found.problems, found.unjudged) == (rate, 1, unjudged)
+    assert found.mean_tokens == pytest.approx((2 * 5 + 4) / 6)
     assert math.isnan(summarise_evaluation([[broken]]).pass_rate)
 
 
@@ -141,7 +135,7 @@ def test_arms_are_all_combinations_the_base_first() -> None:
 
 
 def trained(*rates: float) -> TrainedArm:
-    return TrainedArm({"demo": {f"p{n}": rate for n, rate in enumerate(rates)}}, 3, 1000.0, 0.25)
+    return TrainedArm({"demo": {f"p{n}": rate for n, rate in enumerate(rates)}}, 1000.0, 0.25)
 
 
 def test_an_arm_may_start_from_another_of_its_axis() -> None:
@@ -160,7 +154,7 @@ def test_a_verdict_stands_only_where_the_interval_excludes_0() -> None:
     base = {seed: trained(*[0.5, 0.4, 0.6, 0.5] * 5) for seed in (1, 2, 3)}
     better = {seed: trained(*[0.7 + 0.01 * seed, 0.6, 0.8, 0.7] * 5) for seed in (1, 2, 3)}
     mixed = {seed: trained(*[0.5 + 0.1 * (seed - 2), 0.4, 0.6, 0.6] * 5) for seed in (1, 2, 3)}
-    results = compare_arms("base", {"base": base, "better": better, "mixed": mixed})
+    results = compare_arms({"base": base, "better": better, "mixed": mixed})
     assert [(result.arm, result.verdict) for result in results] == [
         ("base", ""),
         ("better", "better"),

@@ -16,27 +16,20 @@ from training.evaluation.metrics import MetricsLogger, open_monitors
 from training.optimisation.checkpoint import JsonlLog
 
 
-class Noted(ModuleType):
-    """A package that notes what it is told."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.calls: list[tuple[str, Any]] = []
-
-    def init(self, **options: Any) -> None:
-        self.calls.append(("init", options))
-
-    def log(self, numbers: dict[str, float], *, step: int) -> None:
-        self.calls.append(("log", (step, numbers)))
-
-    def finish(self) -> None:
-        self.calls.append(("finish", None))
+def recorder() -> tuple[Any, list[tuple[str, Any]]]:
+    """A package of this name, and its calls."""
+    calls: list[tuple[str, Any]] = []
+    noted: Any = ModuleType("wandb")
+    noted.init = lambda **options: calls.append(("init", options))
+    noted.log = lambda numbers, *, step: calls.append(("log", (step, numbers)))
+    noted.finish = lambda: calls.append(("finish", None))
+    return noted, calls
 
 
 def test_every_step_is_shown_and_a_run_that_goes_on_is_the_same_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    noted = Noted("wandb")
+    noted, calls = recorder()
     monkeypatch.setitem(sys.modules, "wandb", noted)
     settings = MonitorSettings(wandb="sums")
     for step in (1, 2):
@@ -46,13 +39,13 @@ def test_every_step_is_shown_and_a_run_that_goes_on_is_the_same_run(
         logger.log_step(step, {"policy/loss": 0.5 * step, "speed/nan": float("nan")})
         logger.close()
         log.close()
-    assert [name for name, _ in noted.calls] == ["init", "log", "finish"] * 2
-    first, again = (options for name, options in noted.calls if name == "init")
+    assert [name for name, _ in calls] == ["init", "log", "finish"] * 2
+    first, again = (options for name, options in calls if name == "init")
     assert first == again
     assert (first["project"], first["name"], first["config"]) == ("sums", "my-run", {"seed": 3})
     assert first["id"].startswith("my-run-")
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    shown = [{"step": step, **numbers} for name, (step, numbers) in noted.calls[1:5:3]]
+    shown = [{"step": step, **numbers} for name, (step, numbers) in calls[1:5:3]]
     assert shown == rows == [{"step": 1, "policy/loss": 0.5}, {"step": 2, "policy/loss": 1.0}]
 
 

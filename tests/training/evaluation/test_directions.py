@@ -10,8 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from training.embedded_model import WEIGHTS
-from training.evaluation.directions import principal_directions, write_point
-from training.evaluation.surfaces import Point, fit_log_length
+from training.evaluation.directions import Point, fit_log_length, principal_directions, write_point
 
 
 def test_a_planted_slope_is_found() -> None:
