@@ -51,9 +51,6 @@ class EndpointGenerator(ServerClient):
     Args:
         lasting: an update's tensors stay unchanged after it; a folder is then written on demand.
         way: how weights reach the servers; chosen if missing.
-
-    Raises:
-        PolicyError: the folder or the key is missing; on entering: no server answers, or one was not started as needed.
     """
 
     def __init__(

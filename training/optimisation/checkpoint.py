@@ -76,11 +76,7 @@ class PendingCheckpoint:
         self._weights = trainer.begin_save(self._aside / "weights")
 
     def finish(self) -> Path:
-        """Write the rest, remove old checkpoints and return the folder.
-
-        Raises:
-            StoreError: torch could not write a file.
-        """
+        """Write the rest, remove old checkpoints and return the folder."""
         from torch.distributed.checkpoint.api import CheckpointException
 
         try:
@@ -110,11 +106,7 @@ class PendingCheckpoint:
 
 
 def last_checkpoint(run: Path) -> Checkpoint | None:
-    """Return a run's newest complete checkpoint, if any.
-
-    Raises:
-        StoreError: it is damaged, or of another format.
-    """
+    """Return a run's newest complete checkpoint, if any."""
     folders = whole_checkpoints(run)
     if not folders:
         return None

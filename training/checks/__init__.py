@@ -1,1 +1,0 @@
-"""Checks of a model, in seconds, before it is trained."""
