@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from curation.languages.identification import consistent
 from curation.records import Domain, Outcome
@@ -161,19 +162,24 @@ Ask = Callable[[str], Awaitable[Verdict]]
 """Judges a response in the default thinking tags."""
 
 
-async def assess(
-    ask: Ask, inputs: RewardInputs, settings: RewardSettings
-) -> tuple[Reward, Outcome | None, str, str | None]:
-    """Return a response's reward, and its verdict's outcome, method and answer; what breaks the format is not judged
-    and has no outcome.
-    """
+class Assessed(NamedTuple):
+    """A reward, and its verdict or the format's fault; ``outcome`` is None if the format was broken."""
+
+    reward: Reward
+    outcome: Outcome | None
+    method: str
+    answer: str | None
+
+
+async def assess(ask: Ask, inputs: RewardInputs, settings: RewardSettings) -> Assessed:
+    """Return a response's reward; one that breaks the format is not judged."""
     failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
     if failure is not None:
-        return Reward(format_error=failure), None, failure, None
+        return Assessed(Reward(format_error=failure), None, failure, None)
     verdict = await ask(inputs.tags.house_form(inputs.text))
     judged = replace(inputs, outcome=verdict.outcome, test_pass_share=verdict.passed)
     if settings.language or settings.components:  # identifying a language takes its time, and a component may
         reward = await asyncio.to_thread(compute_reward, judged, settings)
     else:
         reward = compute_reward(judged, settings)
-    return reward, verdict.outcome, verdict.method, verdict.answer
+    return Assessed(reward, verdict.outcome, verdict.method, verdict.answer)

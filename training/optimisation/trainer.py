@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 
-from curation.config import LiveModel
 from curation.policies.checkpoints import folder_revision
 from curation.records import GoldilocksError
 from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM, ObjectiveSettings
@@ -32,7 +31,7 @@ from training.optimisation.attention import packing_for
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.lora import Adapters, is_adapter, plain_name
-from training.optimisation.model import active_parameters, load_model, to_checkpoint_names
+from training.optimisation.model import active_parameters, load_model, save_model, to_checkpoint_names
 from training.optimisation.packing import Collation, MicroBatch, TrainingSample, model_tokens
 from training.optimisation.scoring import PolicyScorer, ReferencePolicy, with_teacher_scores
 from training.optimisation.sharding import shard
@@ -105,11 +104,6 @@ class Trainer:
             **self.scorer.tasks,
         }
 
-    @property
-    def asked(self) -> LiveModel:
-        """Return the trained model's table."""
-        return self._recipe.trained
-
     def ask(self, reference: ReferencePolicy | None = None, teacher: ReferencePolicy | None = None) -> None:
         """Set the frozen policies that score each step's samples; every rank calls this before `follow`."""
         self.reference, self.teacher = reference, teacher
@@ -166,6 +160,12 @@ class Trainer:
         """
         state: dict[str, Tensor] = self.ranks.run_on_all_ranks("weights", self._work, None, None)
         return state
+
+    def publish(
+        self, folder: Path, tokenizer: Any, state: Mapping[str, Tensor], files: Mapping[str, str] | None = None
+    ) -> None:
+        """Write these weights as a model for transformers and vLLM, with further files."""
+        save_model(self.model, tokenizer, folder, asked=self._recipe.trained, extra_files=files, state=state)
 
     def write_adapters(self, folder: Path, tensors: Mapping[str, Tensor] | None = None) -> None:
         """Write the adapters, if any, or these earlier copies, for peft."""

@@ -38,20 +38,14 @@ HALF_LIFE = 50.0
 MIN_ROLLOUTS = 4.0
 """Weighted rollouts before a problem may move."""
 
-PLATEAU_WINDOW = 20
-"""Steps over which a curve is called flat."""
+PLATEAU_WINDOW, PATIENCE = 20, 20
+"""Steps over which a curve is called flat, and further ones before more deferred problems come in."""
 
-REWARD_MIN_GAIN = 0.02
-"""Gain of the mean reward below which it is flat."""
-
-LENGTH_MIN_GAIN = 0.05
-"""The same for the mean length, as a share of it."""
+REWARD_MIN_GAIN, LENGTH_MIN_GAIN = 0.02, 0.05
+"""Gains of the mean reward, and of the mean length as a share of it, below which they are flat."""
 
 LIMITED_SHARE = 0.05
 """Share of responses, penalised for length or cut, from which the limit binds."""
-
-PATIENCE = 20
-"""Further steps before more deferred problems come in."""
 
 HARDER_SHARE = 0.25
 """Deferred problems that come in on a reward plateau, per active one."""
@@ -215,7 +209,7 @@ class CurriculumController:
             if members := self._members[pool]:
                 turn, position = divmod(self._drawn[pool], len(members))
                 self._drawn[pool] += 1
-                return shuffled(members, f"{self._recipe.seed}:{pool}:{turn}")[position]
+                return str(shuffled(members, f"{self._recipe.seed}:{pool}:{turn}")[position])
         raise ValueError("no problem in any pool")
 
     def record_group(self, problem: str, step: int, correct: int, judged: int) -> None:

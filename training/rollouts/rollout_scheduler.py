@@ -65,11 +65,6 @@ class RolloutBatch(Generic[T]):
     number: int
     groups: tuple[RolloutGroup[T], ...]
 
-    def minibatches(self, settings: CollectorSettings) -> tuple[tuple[RolloutGroup[T], ...], ...]:
-        """Split the batch into whole groups per optimiser step; the last may be smaller."""
-        size = settings.minibatch_size // settings.group_size
-        return tuple(self.groups[start : start + size] for start in range(0, len(self.groups), size))
-
 
 @dataclass(frozen=True, slots=True)
 class RolloutLedger:

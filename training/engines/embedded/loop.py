@@ -19,8 +19,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from torch import Tensor
-
 from curation.policies.completions import TokenCompletion
 from curation.policies.failure_budget import FailureBudget
 from curation.records import PolicyError, RequestRefused
@@ -40,7 +38,6 @@ from training.generation.generators import Generator
 from training.objectives.registry import objective_of
 from training.objectives.soft import learn_values
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, PendingCheckpoint, restore_trainer
-from training.optimisation.model import save_model
 from training.optimisation.packing import TrainingSample
 from training.optimisation.trainer import StepResult, Trainer, TrainingError
 from training.recipe import TrainRecipe
@@ -283,11 +280,7 @@ class TrainingLoop:
             if best["step"] < self.step and best["pass_rate"] >= result.pass_rate:
                 return
         mark = {BEST_MARK: json.dumps({"step": self.step, "pass_rate": result.pass_rate}) + "\n"}
-        self._save_model(path.parent, self.trainer.full_state_dict(), mark)
-
-    def _save_model(self, folder: Path, state: Mapping[str, Tensor], files: Mapping[str, str] | None = None) -> None:
-        asked = self.recipe.trained
-        save_model(self.trainer.model, self.tokenizer, folder, asked=asked, extra_files=files, state=state)
+        self.trainer.publish(path.parent, self.tokenizer, self.trainer.full_state_dict(), mark)
 
     def _minibatches(self, batch: RolloutBatch[Rollout]) -> list[list[TrainingSample]]:
         stored = self.recipe.stored
@@ -299,7 +292,9 @@ class TrainingLoop:
             max_tokens=self._max_tokens,
             teacher_prompt=self.teacher_prompt,
         )
-        parts = batch.minibatches(self.curriculum.collector)
+        sizes = self.curriculum.collector
+        size = sizes.minibatch_size // sizes.group_size  # whole groups; the last minibatch may have fewer
+        parts = [batch.groups[start : start + size] for start in range(0, len(batch.groups), size)]
         return [samples_of(groups, version=None if place else batch.number) for place, groups in enumerate(parts)]
 
     async def _train(self, minibatches: Sequence[Sequence[TrainingSample]]) -> list[StepResult]:
@@ -439,22 +434,19 @@ class TrainingLoop:
         state = await self._on_thread(self.trainer.full_state_dict)
         seconds = await self.generator.update_weights(state, version) if self.generator is not None else 0.0
         if every is not None and version % every == 0:
-            await self._on_thread(self._save_model, self.out / "trajectory" / f"v{version:08}", state)
+            folder = self.out / "trajectory" / f"v{version:08}"
+            await self._on_thread(self.trainer.publish, folder, self.tokenizer, state)
         return seconds
 
-    def _state(self) -> dict[str, Any]:
-        """Return the state of one moment; nothing is awaited meanwhile."""
-        return {
+    async def _save(self) -> None:
+        """Copy a checkpoint's content, and write it while the run goes on."""
+        self.begin(self.step, SAVING)
+        state: dict[str, Any] = {  # of one moment: nothing is awaited meanwhile
             "collector": self.scheduler.state(),
             "curriculum": self.curriculum.state(),
             "values": dict(self.values) if getattr(self.recipe.objective, "value", "") == "learned" else {},
             "logs": {name: log.offset() for name, log in self.logs.items()},
         }
-
-    async def _save(self) -> None:
-        """Copy a checkpoint's content, and write it while the run goes on."""
-        self.begin(self.step, SAVING)
-        state = self._state()
         state["attempt_parts"] = await asyncio.wrap_future(self.attempt_log.checkpoint())
         await self._settle_checkpoint()
         begun = partial(PendingCheckpoint, keep=self.recipe.checkpoints.keep)

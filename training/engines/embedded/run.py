@@ -58,7 +58,7 @@ from training.objectives.registry import needs_of
 from training.objectives.soft import SoftSettings, soft_values
 from training.optimisation.checkpoint import JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
-from training.optimisation.model import load_tokenizer, require_model, save_model
+from training.optimisation.model import load_tokenizer, require_model
 from training.optimisation.scoring import ReferencePolicy, require_same_tokens
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
@@ -238,7 +238,7 @@ def _run_rank_zero(
             checkpoint,
         )
         summary = asyncio.run(_run(loop, preflight, recipe_folder, verifiers))
-        save_model(trainer.model, tokenizer, out / "model", asked=recipe.trained, state=trainer.full_state_dict())
+        trainer.publish(out / "model", tokenizer, trainer.full_state_dict())
         shutil.rmtree(out / "adapter", ignore_errors=True)
         trainer.write_adapters(out / "adapter")
     return summary

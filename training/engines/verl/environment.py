@@ -14,14 +14,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from curation.policies.vllm.placement import visible_gpus
 from curation.records import ConfigError
 
 VERSION = "0.9.1"
-"""Of verl."""
-
 VARIABLE = "GOLDILOCKS_VERL"
 """Environment variable for another folder."""
 
@@ -82,15 +81,14 @@ def make(folder: Path, *, gpu: bool) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     python = folder / PYTHON
     subprocess.run([getattr(sys, "_base_executable", sys.executable), "-m", "venv", str(folder)], check=True)
-    try:
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         subprocess.run([str(python), "-m", "pip", "install", "-q", "uv"], check=True)
         ours = ["--editable", str(_ROOT)] if (_ROOT / "pyproject.toml").is_file() else ["goldilocks-rl"]
         packages = [*CORE, *(WITH_GPU if gpu else WITHOUT_GPU), *ours]
         command = [str(folder / "bin" / "uv"), "pip", "install", "--python", str(python), *_indexes(python), *packages]
         subprocess.run(command, check=True)
-    except BaseException:  # also an interrupt
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+        stack.pop_all()
 
 
 def _indexes(python: Path) -> Sequence[str]:
