@@ -170,11 +170,17 @@ def attempt_tables(run: Path, columns: Sequence[str] = tuple(ATTEMPT)) -> Iterat
 
 
 def read_attempts(
-    run: Path, columns: Sequence[str] = tuple(ATTEMPT), *, problems: Sequence[str] | None = None
+    run: Path,
+    columns: Sequence[str] = tuple(ATTEMPT),
+    *,
+    purpose: str | None = None,
+    problems: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """Return a training run's attempts, sorted by step, purpose, problem and index."""
+    """Return a training run's attempts, or those of a purpose, sorted by step, purpose, problem and index."""
     order = ("step", "purpose", "problem", "index")
-    wanted = pl.lit(True) if problems is None else pl.col("problem").is_in(list(problems))
+    wanted = pl.lit(True) if purpose is None else pl.col("purpose") == purpose
+    if problems is not None:
+        wanted &= pl.col("problem").is_in(list(problems))
     tables = attempt_tables(run, list(dict.fromkeys([*columns, *order])))
     return pl.concat(table.filter(wanted) for table in tables).sort(order).select(columns)
 
