@@ -84,14 +84,8 @@ class PackingSettings(Settings):
     """One sequence per micro-batch, if packing fails its check."""
 
 
-ADAM_BETAS = (0.9, 0.95)
-"""Decay of AdamW's two moments."""
-
-ADAM_EPS = 1e-8
-"""AdamW's epsilon."""
-
-MAX_GRAD_NORM = 1.0
-"""Gradients are scaled down to this norm."""
+ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM = (0.9, 0.95), 1e-8, 1.0
+"""AdamW's decays and epsilon, and the norm that gradients are scaled down to."""
 
 
 class OptimSettings(Settings):

@@ -43,11 +43,7 @@ _FOUND: dict[str, PluginRef] = {}
 
 
 def pinned(name: str, folder: Path) -> str:
-    """Return a component's name with the digest of its file.
-
-    Args:
-        name: `brief.py:BRIEF`, in a run's record with `@DIGEST`.
-    """
+    """Return a component's name, such as `brief.py:BRIEF`, with the digest of its file after `@`."""
     if name in _FOUND:
         return name
     needed = "an object with the method `reward`"
@@ -66,11 +62,7 @@ def pinned_plugin(name: str, folder: Path, setting: str, kind: type, needed: str
 
 
 def own_reward(components: Sequence[str], problem: str, response: str, correct: bool, row: str) -> float:
-    """Return the sum of the user's components for a rollout.
-
-    Args:
-        row: the problem's id, for errors.
-    """
+    """Return the sum of the user's components for a rollout; errors name the problem's id, ``row``."""
     total = 0.0
     for name in components:
         plugin = _FOUND[name].load()

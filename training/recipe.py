@@ -76,10 +76,6 @@ def _own_objective(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
     return own_settings(table, folder)
 
 
-def _default_objective() -> ObjectiveSettings:
-    return _objectives()[DEFAULT_OBJECTIVE].model_validate({})
-
-
 ObjectiveTable = Annotated[ObjectiveSettings, ByKind(_objectives, DEFAULT_OBJECTIVE, _own_objective), SerializeAsAny()]
 
 
@@ -147,7 +143,7 @@ class TrainRecipe(NamedModels):
     """Reward of a rollout."""
     verify: DoubtSettings = DoubtSettings()
     """Judges of your own, and doubtful verdicts."""
-    objective: ObjectiveTable = Field(default_factory=_default_objective)
+    objective: ObjectiveTable = Field(default_factory=lambda: _objectives()[DEFAULT_OBJECTIVE].model_validate({}))
     """The loss."""
     packing: PackingSettings = PackingSettings()
     """Micro-batches."""

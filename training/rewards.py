@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from curation.languages.identification import consistent
 from curation.records import Domain, Outcome
@@ -73,11 +74,7 @@ class Reward:
 
     @property
     def total(self) -> float:
-        """Return the sum of the components.
-
-        Raises:
-            ValueError: the rollout is excluded.
-        """
+        """Return the sum of the components; an excluded rollout has none."""
         if self.excluded_by is not None:
             raise ValueError(f"a rollout excluded by {self.excluded_by} has no reward; leave it out")
         return self.format + self.correctness + self.length + self.language + self.own
@@ -90,11 +87,7 @@ class Reward:
 
 
 def compute_reward(inputs: RewardInputs, settings: RewardSettings) -> Reward:
-    """Compute the reward of a rollout (paper, section 2.2).
-
-    Raises:
-        ValueError: a needed verdict or share of tests is missing.
-    """
+    """Compute the reward of a rollout (paper, section 2.2)."""
     failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
     if failure is not None:
         return Reward(format_error=failure)
@@ -110,11 +103,17 @@ def compute_reward(inputs: RewardInputs, settings: RewardSettings) -> Reward:
         if inputs.test_pass_share is None:
             raise ValueError("code = proportional needs the share of tests passed")
         share = inputs.test_pass_share
+    language = 0.0
+    if settings.language:  # of problem, thoughts and answer; a text without words has none
+        parts = split_response(inputs.tags.house_form(inputs.text))
+        answer = parts.answer or ""
+        thoughts = parts.thoughts if inputs.tags.are_used else answer
+        language = settings.language * consistent(inputs.problem, thoughts, answer, strict=True)
     return Reward(
         format=FORMAT,
         correctness=CORRECTNESS * share,
         length=length_penalty(inputs.tokens, settings),
-        language=settings.language if settings.language and _is_one_language(inputs) else 0.0,
+        language=language,
         own=own_reward(settings.components, inputs.problem, inputs.text, correct, inputs.row),
         correct=correct,
     )
@@ -139,10 +138,8 @@ def format_error(
     """Return what is wrong with a rollout's format, or None (paper, section 2.2).
 
     It must begin with the opening tag and have each tag once; math needs a final answer in the response format, code a
-    Markdown block that names its language. Without tags, the whole text is the answer.
-
-    Args:
-        finish: how the rollout ended; `stop` closes an open block.
+    Markdown block that names its language. Without tags, the whole text is the answer; ``finish`` = `stop` closes an
+    open block.
     """
     if tags.are_used:
         if not text.startswith(tags.open):
@@ -161,21 +158,12 @@ def format_error(
     return f"no {answer} after {tags.close}" if tags.are_used else f"no {answer}"
 
 
-def _is_one_language(judged: RewardInputs) -> bool:
-    """Compare problem, thoughts and answer; a text without words has no language."""
-    parts = split_response(judged.tags.house_form(judged.text))
-    answer = parts.answer or ""
-    thoughts = parts.thoughts if judged.tags.are_used else answer
-    return consistent(judged.problem, thoughts, answer, strict=True)
-
-
 Ask = Callable[[str], Awaitable[Verdict]]
 """Judges a response in the default thinking tags."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assessed:
-    """A reward and its reason; ``outcome`` is None if the format was broken."""
+class Assessed(NamedTuple):
+    """A reward, and its verdict or the format's fault; ``outcome`` is None if the format was broken."""
 
     reward: Reward
     outcome: Outcome | None

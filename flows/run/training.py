@@ -105,7 +105,7 @@ def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str],
 
 def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), *, resume: bool = False) -> list[str]:
     """Check a model without training; return a table of results, or raise `ModelCheckError`."""
-    from training.checks.results import ModelCheckError, format_results
+    from training.checks import ModelCheckError, format_results
     from training.engines.embedded import run
 
     settings, recipe_folder, _ = _opened(recipe, out, overrides, resume=resume)
@@ -121,7 +121,7 @@ def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), 
 def _check_verl(settings: TrainRecipe, recipe_folder: Path) -> list[str]:
     import tempfile
 
-    from training.engines.verl.differences import replacements
+    from training.engines.verl.configuration import replacements
     from training.engines.verl.run import check_configuration, prepare, write_job
     from training.engines.verl.stages import all_stages
 
@@ -138,7 +138,7 @@ def _check_verl(settings: TrainRecipe, recipe_folder: Path) -> list[str]:
 
 
 def _require_verl(settings: TrainRecipe) -> Path:
-    from training.engines.verl.differences import refuse_what_differs
+    from training.engines.verl.configuration import refuse_what_differs
     from training.engines.verl.environment import require_interpreter
 
     refuse_what_differs(settings)

@@ -11,8 +11,7 @@ from curation.config.loading import load_settings
 from tests.places import ROOT
 from training.config import MAX_PROMPT_TOKENS
 from training.engines.placement import VerlPlacement
-from training.engines.verl.configuration import compile_recipe
-from training.engines.verl.differences import refuse_what_differs
+from training.engines.verl.configuration import compile_recipe, refuse_what_differs
 from training.engines.verl.stages import all_stages
 from training.recipe import TrainRecipe
 

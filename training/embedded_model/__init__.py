@@ -15,6 +15,3 @@ EMBEDDED = "embedded"
 def resolve_model(model: str, recipe_folder: Path) -> Path:
     """Return the folder of the shipped model, or one relative to the recipe's."""
     return WEIGHTS if model == EMBEDDED else recipe_folder / Path(model).expanduser()
-
-
-__all__ = ["EMBEDDED", "WEIGHTS", "resolve_model"]

@@ -70,15 +70,7 @@ class Exercise:
 def generate_exercises(
     seed: int, split: Split | None = None, *, kinds: Sequence[str] = (), repeats: bool = False
 ) -> Iterator[Exercise]:
-    """Yield exercises without end, no statement twice unless ``repeats``.
-
-    Args:
-        split: both splits if None.
-        kinds: all if empty.
-
-    Raises:
-        ValueError: no fresh exercise can be found any more.
-    """
+    """Yield exercises without end, of all splits and kinds by default; no statement twice unless ``repeats``."""
     levels = [level for level in _TABLES["levels"] if not kinds or level["kind"] in kinds]
     bounds = list(accumulate(level["share"] for level in levels))
     random, used = Random(seed), set[str]()

@@ -60,11 +60,7 @@ class VerlPlacement:
 def place_embedded(
     recipe: TrainRecipe, gpus: Sequence[str], folder: Path = Path(), *, trainers: int | None = None
 ) -> EmbeddedPlacement:
-    """Return the embedded engine's placement on one machine; ``folder`` is the recipe's.
-
-    Args:
-        trainers: number of GPUs that train; chosen if missing.
-    """
+    """Return the embedded engine's placement on one machine; ``trainers``, GPUs that train, are chosen if missing."""
     device, model, count = recipe.compute.device, recipe.trained, len(gpus)
     if device.startswith("cuda") and not gpus:
         raise ConfigError(
@@ -143,14 +139,10 @@ def place_verl(recipe: TrainRecipe, gpus_per_node: int, folder: Path = Path(), *
     if recipe.synchronous:
         return replace(places[0], expert_parallel=parts)
     splits = {(one.trainers, one.generators): one for one in places}
-    even = [split for split in splits if _deals_evenly(recipe, split[0])] or list(splits)
-    best, why = _best_split(recipe, nodes * gpus, even, folder)
+    minibatch = math.gcd(*(collector.minibatch_size for collector in recipe.collectors))
+    even = [split for split in splits if minibatch % max(split[0] // settings.sequence_parallel, 1) == 0]
+    best, why = _best_split(recipe, nodes * gpus, even or list(splits), folder)
     return replace(splits[best], why=why, expert_parallel=parts)
-
-
-def _deals_evenly(recipe: TrainRecipe, trainers: int) -> bool:
-    copies = max(trainers // recipe.verl.sequence_parallel, 1)
-    return all(collector.minibatch_size % copies == 0 for collector in recipe.collectors)
 
 
 def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> float:

@@ -58,7 +58,7 @@ def run_processes(
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen(
-        supervised(command),
+        [sys.executable, child_process.__file__, f"--grace={GRACE_S:g}", *command],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -81,11 +81,6 @@ def run_processes(
         assert process.stdin is not None
         process.stdin.close()  # which ends whatever still runs
         process.wait()
-
-
-def supervised(command: Sequence[str]) -> list[str]:
-    """Return a command that ends with its parent."""
-    return [sys.executable, child_process.__file__, f"--grace={GRACE_S:g}", *command]
 
 
 def failure(what: str, status: int, log: Path, begun: int = 0) -> EngineError:

@@ -56,8 +56,10 @@ def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
     known = {name: value for name, value in weights.items() if name in ours}
     wrong = sorted(name for name, shape in ours.items() if name not in known or known[name].shape != shape)
     real = [tensor for tensor in known.values() if not tensor.is_meta]
-    extra = [name for name in weights if name not in ours]
-    wrong += sorted(name for name in extra if not any(_is_same_tensor(weights[name], tensor) for tensor in real))
+    extra = {name: value for name, value in weights.items() if name not in ours}
+    wrong += sorted(
+        name for name, value in extra.items() if not any(value.shape == one.shape and value.equal(one) for one in real)
+    )
     if wrong:
         theirs = tuple(weights[wrong[0]].shape) if wrong[0] in weights else "absent"
         raise PolicyError(
@@ -67,22 +69,14 @@ def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in known.items() if not value.is_meta}
 
 
-def _is_same_tensor(tensor: Any, other: Any) -> bool:
-    return bool(tensor.shape == other.shape and tensor.equal(other))
-
-
 def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
     """Write a state dict into a new folder, without duplicates and ``meta`` tensors."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True)
-    names: dict[tuple[int, int], str] = {}
-    for name, value in weights.items():
-        if value.is_meta:
-            continue
-        names.setdefault((value.data_ptr(), value.numel()), name)
-    tensors = {name: weights[name].detach().contiguous() for name in names.values()}
-    save_file(tensors, folder / "model.safetensors")
+    real = [(name, value) for name, value in weights.items() if not value.is_meta]
+    first = {(value.data_ptr(), value.numel()): (name, value) for name, value in reversed(real)}
+    save_file({name: value.detach().contiguous() for name, value in first.values()}, folder / "model.safetensors")
 
 
 class WeightVersion:

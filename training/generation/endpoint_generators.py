@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import orjson
 import torch
@@ -51,9 +51,6 @@ class EndpointGenerator(ServerClient):
     Args:
         lasting: an update's tensors stay unchanged after it; a folder is then written on demand.
         way: how weights reach the servers; chosen if missing.
-
-    Raises:
-        PolicyError: the folder or the key is missing; on entering: no server answers, or one was not started as needed.
     """
 
     def __init__(
@@ -162,10 +159,9 @@ class EndpointGenerator(ServerClient):
                 raise PolicyError(f"{server.url}: {response.status} {message(response)}; {_START_HINT}.")
             self.require_ok(response, server.url)
         try:
-            answer = read_answer(response.content)
+            tokens, logprobs, spans, finish = read_answer(response.content)
         except ValueError as error:
             raise TemporaryFailure(f"200, but no tokens: {response.text!r:.120}") from error
-        tokens, logprobs, spans, finish = answer
         versions: list[int] = []
         for label, count in spans:
             run, _, version = label.partition("-")
@@ -284,25 +280,14 @@ class RequestMeter:
         return self._decoding
 
 
-class Answer(NamedTuple):
-    """A server's response; ``weight_versions`` are those of its tokens, in order, each with their number."""
-
-    token_ids: tuple[int, ...]
-    logprobs: tuple[float, ...]
-    weight_versions: list[tuple[str, int]]
-    finish_reason: str
-
-
-def read_answer(content: bytes) -> Answer:
-    """Return the first response of a body.
-
-    Raises:
-        ValueError: it holds none.
+def read_answer(content: bytes) -> tuple[tuple[int, ...], tuple[float, ...], list[tuple[str, int]], str]:
+    """Return the tokens of a body's first response, their log-probabilities, the versions of their weights, in order
+    and each with its number of tokens, and why it ended; raise ValueError if there is none.
     """
     try:
         choice = orjson.loads(content)["choices"][0]
         drawn = (choice.get("logprobs") or {}).get("content") or ()
-        return Answer(
+        return (
             tuple(choice.get("token_ids") or ()),
             tuple([float(token["logprob"]) for token in drawn]),
             [(str(span["version"]), span["end"] - span["start"]) for span in choice["weight_versions"]],

@@ -53,11 +53,7 @@ def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[
 
 
 def main(arguments_given: Sequence[str]) -> int:
-    """Become the server; return an exit status only for wrong arguments.
-
-    Raises:
-        PolicyError: without a key, ``--host`` names another address than this machine's.
-    """
+    """Become the server; return an exit status only for wrong arguments."""
     if not arguments_given or arguments_given[0].startswith("-"):
         print("usage: python -m training.generation.serving MODEL [--port N] [vLLM's options]", file=sys.stderr)
         return 2

@@ -24,11 +24,7 @@ IN_FLIGHT = 128
 
 
 class TorchPolicy(LivePolicy):
-    """A causal language model of a folder, sampled with torch.
-
-    Raises:
-        PolicyError: no model there can be sampled here.
-    """
+    """A causal language model of a folder, sampled with torch."""
 
     def __init__(
         self, settings: TorchModel, folder: Path, prompt: Prompt | None = None, in_flight: int = IN_FLIGHT

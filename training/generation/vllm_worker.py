@@ -29,22 +29,14 @@ def begin(model: Any) -> None:
 
 
 def receive(model: Any, folder: Path) -> None:
-    """Load the folder's tensors, which may not be all.
-
-    Raises:
-        PolicyError: there are none.
-    """
+    """Load the folder's tensors, which may not be all."""
     model.load_weights(read_tensors(folder))
     if missed := _missed_layers(model):
         _receive_again(model, folder, missed)
 
 
 def receive_tensors(model: Any, tensors: Iterator[tuple[str, Any]]) -> None:
-    """Load tensors that come once.
-
-    Raises:
-        RuntimeError: the model copies weights into place itself, which needs a folder.
-    """
+    """Load tensors that come once."""
     model.load_weights(tensors)
     for _ in tensors:
         pass
@@ -80,11 +72,7 @@ def _missed_layers(model: Any) -> list[tuple[Any, Any]]:
 
 
 def _receive_again(model: Any, folder: Path, missed: list[tuple[Any, Any]]) -> None:
-    """Load the folder again with memory for these layers.
-
-    Raises:
-        RuntimeError: a layer was only partly written.
-    """
+    """Load the folder again with memory for these layers."""
     from vllm.model_executor.model_loader.reload.layerwise import _layerwise_process
     from vllm.model_executor.model_loader.reload.meta import materialize_layer
 

@@ -13,12 +13,14 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from curation.policies.servers import TemporaryFailure
+from curation.policies.vllm.engine import first_line
 from curation.records import GoldilocksError, PolicyError
 from training.generation.checkpoint_tensors import WeightVersion
 from training.generation.weight_transfer import Backend, Group, open_group
@@ -55,7 +57,7 @@ class WeightBroadcast:
             self._groups[url] = await self._open(url, await self._workers(url) + 1)
         except (TemporaryFailure, PolicyError, RuntimeError, OSError) as error:
             self._breaks[url] = _MOST_BREAKS
-            _say(f"{url}: new weights come as folders, not by {self._backend} ({_first_line(error)})")
+            _say(f"{url}: new weights come as folders, not by {self._backend} ({first_line(error)})")
             return False
         return True
 
@@ -79,7 +81,7 @@ class WeightBroadcast:
             self.leave(url)
             if self._breaks[url] >= _MOST_BREAKS:
                 _say(f"{url}: new weights come as folders from now on ({self._backend} broke {_MOST_BREAKS} times)")
-            raise TemporaryFailure(f"{self._backend}: {_first_line(error)}") from error
+            raise TemporaryFailure(f"{self._backend}: {first_line(error)}") from error
 
     def leave(self, url: str) -> None:
         """Close the group of a server that may be a new process."""
@@ -93,13 +95,12 @@ class WeightBroadcast:
             self.leave(url)
 
     async def _open(self, url: str, world_size: int) -> Group:
-        port = _free_port(self._address)
+        with socket.socket() as probe:
+            probe.bind((self._address, 0))
+            port = int(probe.getsockname()[1])
         info = {"backend": self._backend, "address": self._address, "port": port, "world_size": world_size}
         device = self._device.index if self._device.type == "cuda" else None
-
-        def ours() -> Group:
-            return open_group(self._backend, self._address, port, 0, world_size, device)
-
+        ours = partial(open_group, self._backend, self._address, port, 0, world_size, device)
         theirs = self._command(url, "init_weight_transfer_engine", {"init_info": info})
         return await _both(theirs, _on_thread(ours))
 
@@ -140,13 +141,3 @@ def _on_thread(work: Callable[[], T]) -> asyncio.Future[T]:
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _free_port(address: str) -> int:
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        return int(probe.getsockname()[1])

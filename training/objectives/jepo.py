@@ -82,9 +82,11 @@ def jepo_weights(
     for number in torch.unique(groups).tolist():
         own = (groups == number).nonzero().flatten()
         members = own[kept[own] > 0]
-        if len(members) >= 2:
-            chains[members] = _leave_one_out(answers[members])
-            texts[members] = settings.supervised * answers[members].softmax(0)
+        if (n := len(members)) >= 2:
+            scores = answers[members]
+            others = scores.expand(n, n).masked_fill(torch.eye(n, dtype=torch.bool), -torch.inf).logsumexp(1)
+            chains[members] = scores.logsumexp(0) - math.log(n) - (others - math.log(n - 1))
+            texts[members] = settings.supervised * scores.softmax(0)
         if form_penalty and 0 < len(members) < len(own):
             loss = -form_penalty * (1 - kept[own])
             form[own] = _bounded(loss - loss.mean(), loss.std(correction=0))
@@ -92,13 +94,6 @@ def jepo_weights(
         formed = chains[kept > 0]
         chains = _bounded(chains, formed.std(correction=0)) if len(formed) else chains
     return GroupWeights(chains + form, texts)
-
-
-def _leave_one_out(values: Tensor) -> Tensor:
-    """Return [n] w_i of the module's formula."""
-    n = len(values)
-    others = values.expand(n, n).masked_fill(torch.eye(n, dtype=torch.bool), -torch.inf).logsumexp(1)
-    return values.logsumexp(0) - math.log(n) - (others - math.log(n - 1))
 
 
 def _bounded(values: Tensor, deviation: Tensor) -> Tensor:

@@ -129,12 +129,7 @@ def prior_value(correct: int, judged: int, tau: float, rewards: RewardSettings) 
 def soft_values(
     settings: SoftSettings, tasks: Sequence[Any], rewards: RewardSettings, reference: str
 ) -> dict[str, float]:
-    """Return the values of measured problems; none for `group`.
-
-    Args:
-        tasks: of `TrainingTask`.
-        reference: `model@revision`; only revisions are compared.
-    """
+    """Return the values of measured `TrainingTask`s, none for `group`; of ``reference`` only the revision counts."""
     if settings.value == "group":
         return {}
     for task in tasks if settings.value == "prior" else ():

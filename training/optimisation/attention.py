@@ -21,7 +21,7 @@ from torch.utils.checkpoint import checkpoint
 from curation.policies.checkpoints import carries_state
 from curation.records import ConfigError
 from training.config import PackingSettings
-from training.optimisation.packing import MicroBatch, concatenated_ranges
+from training.optimisation.packing import concatenated_ranges
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -91,8 +91,7 @@ PACKED_ATTENTION = "goldilocks_packed"
 """Name for ``attn_implementation``."""
 
 _HARMLESS = frozenset(
-    "cu_seq_lens_k max_length_k position_ids use_cache is_causal output_attentions output_router_logits "
-    "position_embeddings".split()
+    "position_ids use_cache is_causal output_attentions output_router_logits position_embeddings".split()
 )
 """Arguments that change nothing here."""
 
@@ -113,9 +112,10 @@ def register_packed_attention() -> str:
 
 @dataclass(frozen=True)
 class PackedLayout:
-    """Where a micro-batch's sequences are (see `MicroBatch`)."""
+    """Where a micro-batch's sequences are, of at most ``longest`` tokens (see `MicroBatch`)."""
 
     cu_seqlens: Tensor
+    longest: int
     unrolled: Tensor | None = None
     packed: Tensor | None = None
 
@@ -147,17 +147,6 @@ class PackedLayout:
         )
 
 
-def attention_kwargs(batch: MicroBatch) -> dict[str, Any]:
-    """Return packed attention's arguments for a forward pass."""
-    return {
-        "layout": PackedLayout(batch.cu_seqlens, batch.unrolled, batch.packed),
-        "cu_seq_lens_q": batch.cu_seqlens,
-        "cu_seq_lens_k": batch.cu_seqlens,
-        "max_length_q": batch.max_seqlen,
-        "max_length_k": batch.max_seqlen,
-    }
-
-
 def packed_attention(
     module: nn.Module,  # noqa: ARG001 - transformers passes it first
     query: Tensor,
@@ -166,8 +155,6 @@ def packed_attention(
     attention_mask: Tensor | None,
     dropout: float = 0.0,
     scaling: float | None = None,
-    cu_seq_lens_q: Tensor | None = None,
-    max_length_q: int | None = None,
     sliding_window: int | None = None,
     s_aux: Tensor | None = None,
     softcap: float | None = None,
@@ -178,15 +165,13 @@ def packed_attention(
 
     Args:
         query: [1, heads, tokens, head]; ``key`` and ``value`` may have fewer heads, a divisor of the query's.
-        cu_seq_lens_q: [sequences + 1] int32 boundaries.
         sliding_window: as `AttentionRule.window`.
         s_aux: [heads] sinks.
-        layout: needed if prompts are shared.
 
     Returns:
         [1, tokens, heads, head], and no weights.
     """
-    if cu_seq_lens_q is None or max_length_q is None or query.shape[0] != 1 or query.shape[2] != key.shape[2]:
+    if layout is None or query.shape[0] != 1 or query.shape[2] != key.shape[2]:
         raise ValueError(
             "packed attention needs one packed row and its boundaries; call the model through PackedPolicy"
         )
@@ -200,18 +185,17 @@ def packed_attention(
             f"the model asks its attention for {', '.join(unknown) or 'a look ahead'}, which is not supported here; "
             "take another model."
         )
-    window = sliding_window if sliding_window is not None and sliding_window < max_length_q else None
+    window = sliding_window if sliding_window is not None and sliding_window < layout.longest else None
     rule = AttentionRule(scaling, window, s_aux, softcap)
     rows = [whole[0].transpose(0, 1) for whole in (query, key, value)]  # [tokens, heads, head]
-    layout = layout or PackedLayout(cu_seq_lens_q)
     is_half = query.dtype in (torch.bfloat16, torch.float16)
     is_known = query.shape[-1] == value.shape[-1] <= _LARGEST_HEAD and s_aux is None and softcap is None
     if query.is_cuda and is_half and is_known:
-        return _flash(rows, layout, max_length_q, rule)[None], None
+        return _flash(rows, layout, rule)[None], None
     return layout.compute(rows, partial(_whole_sequences, rule=rule))[None], None
 
 
-def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, rule: AttentionRule) -> Tensor:
+def _flash(rows: Sequence[Tensor], layout: PackedLayout, rule: AttentionRule) -> Tensor:
     if layout.unrolled is not None:
         rows = [_take_tokens(whole, layout.unrolled) for whole in rows]
     query, key, value = rows
@@ -221,8 +205,8 @@ def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, rule: Att
         value,
         layout.cu_seqlens,
         layout.cu_seqlens,
-        longest,
-        longest,
+        layout.longest,
+        layout.longest,
         scale=rule.scaling,
         window_size=(-1 if rule.window is None else rule.window - 1, 0),
         enable_gqa=query.shape[1] != key.shape[1],

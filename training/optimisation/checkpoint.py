@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from curation.records import StoreError
-from training.optimisation.model import MARK, flush, save_model
+from training.optimisation.model import MARK, flush
 from training.optimisation.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -76,11 +76,7 @@ class PendingCheckpoint:
         self._weights = trainer.begin_save(self._aside / "weights")
 
     def finish(self) -> Path:
-        """Write the rest, remove old checkpoints and return the folder.
-
-        Raises:
-            StoreError: torch could not write a file.
-        """
+        """Write the rest, remove old checkpoints and return the folder."""
         from torch.distributed.checkpoint.api import CheckpointException
 
         try:
@@ -92,9 +88,7 @@ class PendingCheckpoint:
                 f"`goldilocks train --resume {self._run}`"
             ) from error
         (self._aside / "state.json").write_text(json.dumps(self._state, ensure_ascii=False), encoding="utf-8")
-        save_model(
-            self._trainer.model, self._tokenizer, self._aside / "hf", asked=self._trainer.asked, state=self._model
-        )
+        self._trainer.publish(self._aside / "hf", self._tokenizer, self._model)
         del self._model
         if self._adapters:
             self._trainer.write_adapters(self._aside / "adapter", self._adapters)
@@ -110,11 +104,7 @@ class PendingCheckpoint:
 
 
 def last_checkpoint(run: Path) -> Checkpoint | None:
-    """Return a run's newest complete checkpoint, if any.
-
-    Raises:
-        StoreError: it is damaged, or of another format.
-    """
+    """Return a run's newest complete checkpoint, if any."""
     folders = whole_checkpoints(run)
     if not folders:
         return None

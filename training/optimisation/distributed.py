@@ -22,7 +22,7 @@ from curation.records import GoldilocksError
 from training.config import ComputeSettings
 
 if TYPE_CHECKING:
-    from training.optimisation.look_ahead import Collation
+    from training.optimisation.packing import Collation
 
 RankTask = Callable[[Any, Any], Any]
 """Takes an iterator over this rank's shares, and a common value."""

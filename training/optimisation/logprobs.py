@@ -16,8 +16,8 @@ from torch.utils.checkpoint import checkpoint
 
 from curation.records import ConfigError
 from training.optimisation.attention import (
+    PackedLayout,
     as_transformers_has_them,
-    attention_kwargs,
     keep_sequences_apart,
     register_packed_attention,
 )
@@ -70,7 +70,7 @@ class PackedPolicy(nn.Module):
             input_ids=batch.input_ids[None],
             position_ids=batch.position_ids[None],
             use_cache=False,
-            **attention_kwargs(batch),
+            layout=PackedLayout(batch.cu_seqlens, batch.max_seqlen, batch.unrolled, batch.packed),
         ).last_hidden_state
         head = logits_of(causal, accumulating_head(causal.get_output_embeddings()))
         rows = max(self._elements // int(causal.config.vocab_size), 1)

@@ -82,11 +82,7 @@ def load_model(
     device: str = "cpu",
     training: bool = False,
 ) -> PreTrainedModel:
-    """Return a local folder's causal language model, or a multimodal one's text part.
-
-    Raises:
-        PolicyError: transformers cannot load it; or, for training, its weights are quantised or not finite.
-    """
+    """Return a local folder's causal language model, or a multimodal one's text part."""
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()

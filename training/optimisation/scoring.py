@@ -21,9 +21,8 @@ from training.config import PackingSettings
 from training.optimisation.attention import packing_for
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.look_ahead import Collation
 from training.optimisation.model import load_model, load_tokenizer
-from training.optimisation.packing import MicroBatch, TrainingSample
+from training.optimisation.packing import Collation, MicroBatch, TrainingSample
 from training.optimisation.sharding import shard
 from training.recipe import TrainRecipe
 
@@ -35,14 +34,9 @@ class PolicyScorer:
     """Scores responses without gradient; every rank has one, rank 0 calls, the others run its `tasks`."""
 
     def __init__(
-        self,
-        policy: PackedPolicy,
-        ranks: DistributedContext,
-        packing: PackingSettings,
-        temperature: float,
-        name: str = "policy",
+        self, policy: PackedPolicy, ranks: DistributedContext, packing: PackingSettings, name: str = "policy"
     ) -> None:
-        self.packing, self.temperature = packing, temperature
+        self.packing = packing
         self._policy, self._ranks, self._name = policy, ranks, name
         self.tasks: Mapping[str, RankTask] = {
             f"{name}_logprobs": self._logprobs,
@@ -50,12 +44,7 @@ class PolicyScorer:
         }
 
     def logprobs(
-        self,
-        samples: Sequence[TrainingSample],
-        *,
-        packing: PackingSettings | None = None,
-        temperature: float | None = None,
-        plain: bool = False,
+        self, samples: Sequence[TrainingSample], *, packing: PackingSettings | None = None, plain: bool = False
     ) -> list[Tensor]:
         """Return [response] fp32 log-probabilities of each sample; ``plain`` scores each alone by transformers' own
         forward pass.
@@ -65,9 +54,8 @@ class PolicyScorer:
         changes = {"micro_batch_tokens": room, "single": settings.single or plain}
         settings = settings.model_copy(update=changes)
         collation = Collation(samples, settings, self._ranks.world_size)
-        value = (self.temperature if temperature is None else temperature, plain)
         task = f"{self._name}_logprobs"
-        logprobs: dict[int, Tensor] = self._ranks.run_on_all_ranks(task, self.tasks, collation, value)
+        logprobs: dict[int, Tensor] = self._ranks.run_on_all_ranks(task, self.tasks, collation, plain)
         return [logprobs[index] for index in range(len(samples))]
 
     def flip_weights(self) -> None:
@@ -75,9 +63,7 @@ class PolicyScorer:
         self._ranks.run_on_all_ranks(f"{self._name}_flip_weights", self.tasks, None, None)
 
     @torch.no_grad()
-    def _logprobs(self, shares: Iterator[MicroBatch], value: tuple[float, bool]) -> dict[int, Tensor]:
-        temperature, plain = value
-        before, self._policy.temperature = self._policy.temperature, temperature
+    def _logprobs(self, shares: Iterator[MicroBatch], plain: bool) -> dict[int, Tensor]:
         logprobs: dict[int, Tensor] = {}
         try:
             for share in shares:
@@ -85,7 +71,6 @@ class PolicyScorer:
                 own = values.split(share.sequence_index.bincount().tolist())  # copied, as a slice is sent as the whole
                 logprobs |= {index: part.clone() for index, part in zip(share.sample_indices, own, strict=False)}
         finally:
-            self._policy.temperature = before
             if isinstance(self._policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes
                 self._policy.reshard()
         return {index: values for part in self._ranks.gather(logprobs) for index, values in part.items()}
@@ -120,7 +105,7 @@ class ReferencePolicy:
         self.revision = folder_revision(folder) if ranks.is_rank_zero else ""
         packing, _ = packing_for(model, recipe.packing)
         self.policy = PackedPolicy(model, recipe.temperature)
-        self.scorer = PolicyScorer(self.policy, ranks, packing, recipe.temperature, name)
+        self.scorer = PolicyScorer(self.policy, ranks, packing, name)
         if ranks.sharded:
             shard(self.policy, ranks, getattr(torch, recipe.compute.dtype), keep_ends=False, received=True)
 

@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 
-from curation.config import LiveModel
 from curation.policies.checkpoints import folder_revision
 from curation.records import GoldilocksError
 from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM, ObjectiveSettings
@@ -31,10 +30,9 @@ from training.objectives.step_statistics import joined, measured_over_ranks, pol
 from training.optimisation.attention import packing_for
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.look_ahead import Collation
 from training.optimisation.lora import Adapters, is_adapter, plain_name
-from training.optimisation.model import active_parameters, load_model, to_checkpoint_names
-from training.optimisation.packing import MicroBatch, TrainingSample, model_tokens
+from training.optimisation.model import active_parameters, load_model, save_model, to_checkpoint_names
+from training.optimisation.packing import Collation, MicroBatch, TrainingSample, model_tokens
 from training.optimisation.scoring import PolicyScorer, ReferencePolicy, with_teacher_scores
 from training.optimisation.sharding import shard
 from training.recipe import TrainRecipe
@@ -88,7 +86,7 @@ class Trainer:
         self.policy = PackedPolicy(model, recipe.temperature)
         if ranks.sharded:
             shard(self.policy, ranks, dtype, received=loaded)
-        self.scorer = PolicyScorer(self.policy, ranks, self.packing, recipe.temperature)
+        self.scorer = PolicyScorer(self.policy, ranks, self.packing)
         optim = recipe.optim
         self.optimiser = torch.optim.AdamW(
             [value for value in self.policy.parameters() if value.requires_grad],
@@ -100,16 +98,11 @@ class Trainer:
         self._work: dict[str, RankTask] = {
             "step": self._step,
             "weights": lambda *_: plain_state(self.model, self.adapters, ranks, dtype),
-            "adapters": lambda *_: adapter_state(self.model),
+            "adapters": self._host_adapters,
             "save": self._save,
             "load": self._load,
             **self.scorer.tasks,
         }
-
-    @property
-    def asked(self) -> LiveModel:
-        """Return the trained model's table."""
-        return self._recipe.trained
 
     def ask(self, reference: ReferencePolicy | None = None, teacher: ReferencePolicy | None = None) -> None:
         """Set the frozen policies that score each step's samples; every rank calls this before `follow`."""
@@ -123,12 +116,7 @@ class Trainer:
         wait([self._saving])
 
     def step(self, samples: Sequence[TrainingSample], settings: ObjectiveSettings) -> StepResult:
-        """Take one optimiser step; return its figures.
-
-        Raises:
-            TrainingError: the gradient is not finite.
-            PackingError: a sample does not fit into a micro-batch.
-        """
+        """Take one optimiser step; return its figures."""
         begun = time.perf_counter()
         if self.reference is not None:
             scored = zip(samples, self.reference.scorer.logprobs(samples), strict=True)
@@ -173,6 +161,12 @@ class Trainer:
         state: dict[str, Tensor] = self.ranks.run_on_all_ranks("weights", self._work, None, None)
         return state
 
+    def publish(
+        self, folder: Path, tokenizer: Any, state: Mapping[str, Tensor], files: Mapping[str, str] | None = None
+    ) -> None:
+        """Write these weights as a model for transformers and vLLM, with further files."""
+        save_model(self.model, tokenizer, folder, asked=self._recipe.trained, extra_files=files, state=state)
+
     def write_adapters(self, folder: Path, tensors: Mapping[str, Tensor] | None = None) -> None:
         """Write the adapters, if any, or these earlier copies, for peft."""
         if self.adapters is not None:
@@ -180,11 +174,15 @@ class Trainer:
             self.adapters.write(folder, present, self.model, self._recipe.trained.model)
 
     def adapter_tensors(self) -> dict[str, Tensor]:
-        """Return copies of the adapters' tensors, if any."""
-        if self.adapters is None:
-            return {}
-        tensors: dict[str, Tensor] = self.ranks.run_on_all_ranks("adapters", self._work, None, None)
+        """Return host copies of the adapters' tensors in fp32, if any."""
+        tensors: dict[str, Tensor] = {}
+        if self.adapters is not None:
+            tensors = self.ranks.run_on_all_ranks("adapters", self._work, None, None)
         return tensors
+
+    def _host_adapters(self, *_: None) -> dict[str, Tensor]:
+        own = self.model.state_dict()
+        return {name: _whole(value).detach().to("cpu", copy=True) for name, value in own.items() if is_adapter(name)}
 
     def throughput(self, figures: Sequence[StepResult]) -> dict[str, float]:
         """Return model TFLOP/s without attention, and rank 0's peak memory."""
@@ -290,11 +288,10 @@ def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[
     """Return an error message with the likely cause; ``statistics`` must include `policy_statistics`."""
     largest = statistics["ratio_max"].value
     if not math.isfinite(statistics["kl_generator"].value):
-        cause = "the model's own log-probabilities are no finite numbers: "
-        if step:
-            cause += "an earlier step broke the weights; resume with a lower optim.learning_rate"
-        else:
-            cause += "no step was taken yet; look for NaN in its weights, or set compute.dtype = float32"
+        why = "an earlier step broke the weights; resume with a lower optim.learning_rate"
+        if not step:
+            why = "no step was taken yet; look for NaN in its weights, or set compute.dtype = float32"
+        cause = f"the model's own log-probabilities are no finite numbers: {why}"
     elif largest >= _FAR:
         cause = (
             f"a token is {largest:.1e} times as likely for the trainer as for the generator: they do not compute the "
@@ -364,12 +361,6 @@ def plain_state(
             kept = full.detach().to(dtype if full.is_floating_point() else full.dtype, copy=True)
             state[plain_name(name)] = kept.cpu() if ranks.world_size > 1 else kept
     return to_checkpoint_names(model, state) if ranks.is_rank_zero else state
-
-
-def adapter_state(model: PreTrainedModel) -> dict[str, Tensor]:
-    """Return host copies of the adapters' tensors, in fp32."""
-    own = model.state_dict()
-    return {name: _whole(value).detach().to("cpu", copy=True) for name, value in own.items() if is_adapter(name)}
 
 
 def _whole(value: Tensor) -> Tensor:

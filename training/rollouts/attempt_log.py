@@ -10,24 +10,23 @@ Invariant: each finished attempt is stored once, also after kill -9 and resume.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import shutil
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import polars as pl
 
+from curation.policies.checkpoints import folder_revision
 from curation.records import ATTEMPT, AttemptKey, Completion, Outcome, RolloutOrigin, StoreError
 from curation.storage.attempts import PART_BYTES, AttemptStore, VerdictStore, without_surrogates
-from curation.thinking import THINK, ThinkingTags
-from training.recipe import AttemptStoring
+from training.recipe import TrainRecipe
 from training.rollouts.rollouts import Rollout
 from training.rollouts.tasks import TrainingTask
 from training.rollouts.verifiers import Verifiers
@@ -51,27 +50,18 @@ class AttemptLog:
     """Writes a run's attempts; leaving the context flushes them.
 
     Args:
-        per_problem: by purpose, the rollouts of a group, or of a problem in an evaluation.
-        drawing: the settings of sampling.
-        policy: returns the policy's name, on the writing thread.
+        model: the trained model's folder.
         kept_parts: the checkpoint's; all others are removed.
     """
 
     def __init__(
-        self,
-        run: Path,
-        storing: AttemptStoring,
-        per_problem: Mapping[str, int],
-        drawing: Mapping[str, Any],
-        policy: Callable[[], str],
-        prompt: str,
-        verifiers: Verifiers,
-        kept_parts: Sequence[str],
-        tags: ThinkingTags = THINK,
+        self, run: Path, recipe: TrainRecipe, model: Path, verifiers: Verifiers, kept_parts: Sequence[str]
     ) -> None:
-        self._run, self._storing, self._verifiers, self._tags = run, storing, verifiers, tags
-        self._per_problem, self._drawing = per_problem, drawing
-        self._policy, self._prompt = functools.cache(policy), prompt
+        self._run, self._recipe, self._model, self._verifiers = run, recipe, model, verifiers
+        self._per_problem = {
+            TRAINING_ATTEMPTS: recipe.collector.group_size,
+            EVALUATION_ATTEMPTS: recipe.evaluation.attempts,
+        }
         self._stores: dict[str, AttemptStore] = {}
         self._verdict_stores: dict[tuple[str, str], VerdictStore] = {}
         self._recorded: list[tuple[TrainingTask, Rollout, int, RolloutOrigin]] = []
@@ -82,9 +72,7 @@ class AttemptLog:
         self._thread = ThreadPoolExecutor(1, "attempt-log")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._hand_over()
         self._thread.shutdown()
         with ExitStack() as closing:
@@ -97,7 +85,7 @@ class AttemptLog:
 
     def record(self, task: TrainingTask, rollout: Rollout, index: int, origin: RolloutOrigin) -> None:
         """Store a rollout by its ``index`` in its group, or its problem's evaluation."""
-        if self._storing == "none":
+        if self._recipe.attempt_store == "none":
             return
         self._raise_failure()
         self._recorded.append((task, rollout, index, origin))
@@ -112,45 +100,49 @@ class AttemptLog:
 
     def _hand_over(self) -> None:
         recorded, self._recorded = self._recorded, []
-        self._pending.append(self._thread.submit(self._write_all, recorded))
+        self._pending.append(self._thread.submit(self._write, recorded))
 
-    def _write_all(self, recorded: Sequence[tuple[TrainingTask, Rollout, int, RolloutOrigin]]) -> None:
-        for one in recorded:
-            self._write(*one)
-
-    def _write(self, task: TrainingTask, rollout: Rollout, index: int, origin: RolloutOrigin) -> None:
-        completion, with_tokens = rollout.completion, self._storing == "tokens"
-        begin = origin.rollout_group if origin.purpose == TRAINING_ATTEMPTS else origin.step
-        name = task.id, begin * self._per_problem[origin.purpose] + index
+    def _write(self, recorded: Sequence[tuple[TrainingTask, Rollout, int, RolloutOrigin]]) -> None:
+        with_tokens = self._recipe.attempt_store == "tokens"
         try:
-            store, verdicts = self._open(origin.purpose, self._verifiers.version(task.request.domain))
-            response = Completion(
-                self._tags.house_form(completion.text),
-                completion.finish,
-                rollout.tokens,
-                token_ids=completion.token_ids if with_tokens else None,
-                logprobs=completion.logprobs if with_tokens else None,
-                origin=origin,
-            )
-            store.add([(*name, response)])
-            verdicts.add_lines([(name, _verdict_line(task, rollout))])
-            if store.journal_bytes > PART_BYTES:
-                store.compact()
-                verdicts.compact()
+            for task, rollout, index, origin in recorded:
+                completion = rollout.completion
+                begin = origin.rollout_group if origin.purpose == TRAINING_ATTEMPTS else origin.step
+                name = task.id, begin * self._per_problem[origin.purpose] + index
+                store, verdicts = self._open(origin.purpose, self._verifiers.version(task.request.domain))
+                response = Completion(
+                    self._recipe.tags.house_form(completion.text),
+                    completion.finish,
+                    rollout.tokens,
+                    token_ids=completion.token_ids if with_tokens else None,
+                    logprobs=completion.logprobs if with_tokens else None,
+                    origin=origin,
+                )
+                store.add([(*name, response)])
+                verdicts.add_lines([(name, _verdict_line(task, rollout))])
+                if store.journal_bytes > PART_BYTES:
+                    store.compact()
+                    verdicts.compact()
         except OSError as error:
             raise StoreError(
                 f"{self._run / ATTEMPTS}: attempts cannot be written ({error}); make room, or set "
                 'attempt_store = "none", and resume the run'
             ) from error
 
+    @cached_property
+    def _policy(self) -> str:
+        """Return the policy's name; only the writing thread reads the model for it."""
+        return f"{self._model.resolve().name}@{folder_revision(self._model)}+training:{self._recipe.name}"
+
     def _open(self, purpose: str, verifier: str) -> tuple[AttemptStore, VerdictStore]:
         if (purpose, verifier) in self._verdict_stores:
             return self._stores[purpose], self._verdict_stores[purpose, verifier]
-        per_problem = self._per_problem[purpose]
-        content = json.dumps([purpose, per_problem, self._drawing], sort_keys=True)
+        recipe, per_problem = self._recipe, self._per_problem[purpose]
+        drawing = {"temperature": recipe.temperature, "max_tokens": recipe.rewards.max_length, "seed": recipe.seed}
+        content = json.dumps([purpose, per_problem, drawing], sort_keys=True)
         sampling = hashlib.blake2b(content.encode(), digest_size=6).hexdigest()
-        key = AttemptKey(self._policy(), self._prompt, sampling)
-        about = {"kind": KIND, "purpose": purpose, "per_problem": per_problem, **self._drawing}
+        key = AttemptKey(self._policy, recipe.solving_prompt.version, sampling)
+        about = {"kind": KIND, "purpose": purpose, "per_problem": per_problem, **drawing}
         if purpose not in self._stores:
             self._stores[purpose] = AttemptStore(self._run / ATTEMPTS, key, about)
         folder, about = self._run / VERDICTS / verifier, {**about, "verifier": verifier}
@@ -169,11 +161,7 @@ class AttemptLog:
 
 
 def attempt_tables(run: Path, columns: Sequence[str] = tuple(ATTEMPT)) -> Iterator[pl.DataFrame]:
-    """Yield each attempt of a training run once.
-
-    Raises:
-        StoreError: attempts are missing or damaged.
-    """
+    """Yield each attempt of a training run once."""
     stores = list(_stores(run))
     if not stores:
         raise StoreError(f'{run} keeps no attempts; train with attempt_store = "texts".')
@@ -188,15 +176,7 @@ def read_attempts(
     purpose: str | None = None,
     problems: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """Return a training run's attempts, sorted by step, purpose, problem and index.
-
-    Args:
-        columns: of `ATTEMPT`.
-        purpose: ``training`` or ``evaluation``; None: both.
-
-    Raises:
-        StoreError: attempts are missing or damaged.
-    """
+    """Return a training run's attempts, or those of a purpose, sorted by step, purpose, problem and index."""
     order = ("step", "purpose", "problem", "index")
     wanted = pl.lit(True) if purpose is None else pl.col("purpose") == purpose
     if problems is not None:
@@ -215,14 +195,14 @@ def verdict_tables(run: Path) -> Iterator[pl.DataFrame]:
 def count_attempts(run: Path) -> dict[str, int]:
     """Return a run's number of attempts by purpose."""
     counts = Counter[str]()
-    for purpose, store in _stores(run):
-        counts[purpose] += store.height
+    for content, store in _stores(run):
+        counts[content["purpose"]] += store.height
     return dict(counts)
 
 
-def _stores(run: Path) -> Iterator[tuple[str, AttemptStore]]:
+def _stores(run: Path) -> Iterator[tuple[dict[str, Any], AttemptStore]]:
     for folder, content in _folders(run, ATTEMPTS):
-        yield str(content["purpose"]), AttemptStore(folder.parent, key_of(content), create=False)
+        yield content, AttemptStore(folder.parent, key_of(content), create=False)
 
 
 def _verdict_line(task: TrainingTask, rollout: Rollout) -> dict[str, Any]:

@@ -93,15 +93,7 @@ def build_samples(
     ]
 
 
-def problem_estimates(batch: RolloutBatch[Rollout], results: Sequence[StepResult]) -> list[tuple[str, float]]:
-    """Return a batch's problems with their estimated values."""
-    found = {number: value for result in results for number, value in result.estimates.items()}
-    return [(group.problem, found[group.number]) for group in batch.groups if group.number in found]
-
-
-def impossible_tokens(
-    groups: Sequence[RolloutGroup[Rollout]], max_share: float = MAX_IMPOSSIBLE_SHARE
-) -> tuple[int, str]:
+def impossible_tokens(groups: Sequence[RolloutGroup[Rollout]]) -> tuple[int, str]:
     """Return the number of a batch's impossible log-probabilities, and a sentence about them."""
     rollouts = [rollout for group in groups for _, rollout in group.rollouts]
     tokens = sum(rollout.tokens for rollout in rollouts)
@@ -115,12 +107,12 @@ def impossible_tokens(
         f"{len(places):,} of {tokens:,} tokens of the batch have an impossible log-probability (the first: "
         f"{places[0][0]:g}, problem {places[0][1]})"
     )
-    if len(places) > max_share * tokens:
+    if len(places) > MAX_IMPOSSIBLE_SHARE * tokens:
         raise PolicyError(
-            f"{found}, more than {100 * max_share:g} %: the generator's numbers are broken, and the learning rate is "
-            "not the cause. Look at its log; try another dtype in the model's table or an unquantised model; a server "
-            "must be started with `python -m training.generation.serving`, so that it reports log-probabilities of "
-            "what it draws from"
+            f"{found}, more than {100 * MAX_IMPOSSIBLE_SHARE:g} %: the generator's numbers are broken, and the "
+            "learning rate is not the cause. Look at its log; try another dtype in the model's table or an unquantised "
+            "model; a server must be started with `python -m training.generation.serving`, so that it reports "
+            "log-probabilities of what it draws from"
         )
     return len(places), found
 

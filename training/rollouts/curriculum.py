@@ -38,20 +38,14 @@ HALF_LIFE = 50.0
 MIN_ROLLOUTS = 4.0
 """Weighted rollouts before a problem may move."""
 
-PLATEAU_WINDOW = 20
-"""Steps over which a curve is called flat."""
+PLATEAU_WINDOW, PATIENCE = 20, 20
+"""Steps over which a curve is called flat, and further ones before more deferred problems come in."""
 
-REWARD_MIN_GAIN = 0.02
-"""Gain of the mean reward below which it is flat."""
-
-LENGTH_MIN_GAIN = 0.05
-"""The same for the mean length, as a share of it."""
+REWARD_MIN_GAIN, LENGTH_MIN_GAIN = 0.02, 0.05
+"""Gains of the mean reward, and of the mean length as a share of it, below which they are flat."""
 
 LIMITED_SHARE = 0.05
 """Share of responses, penalised for length or cut, from which the limit binds."""
-
-PATIENCE = 20
-"""Further steps before more deferred problems come in."""
 
 HARDER_SHARE = 0.25
 """Deferred problems that come in on a reward plateau, per active one."""
@@ -178,7 +172,7 @@ class CurriculumController:
         self._members: Mapping[Pool, tuple[str, ...]] | None = None
         self._stage = self._stage_began = 0
         if self._stages:
-            self.begin_stage(0)
+            self.begin_stage(0, 0)
 
     @property
     def stage(self) -> tuple[int, int]:
@@ -215,7 +209,7 @@ class CurriculumController:
             if members := self._members[pool]:
                 turn, position = divmod(self._drawn[pool], len(members))
                 self._drawn[pool] += 1
-                return _shuffled(members, f"{self._recipe.seed}:{pool}:{turn}")[position]
+                return str(shuffled(members, f"{self._recipe.seed}:{pool}:{turn}")[position])
         raise ValueError("no problem in any pool")
 
     def record_group(self, problem: str, step: int, correct: int, judged: int) -> None:
@@ -229,11 +223,7 @@ class CurriculumController:
     def after_step(
         self, step: int, means: StepMeans, *, may_end_stage: bool = True
     ) -> tuple[list[Change], list[Change]]:
-        """Apply and return the changes of pools and settings after a step, from 1.
-
-        Args:
-            may_end_stage: False if sizes change at checkpoints only.
-        """
+        """Apply and return the changes of pools and settings after a step; verl's sizes change at checkpoints only."""
         if self._recipe.curriculum is None:
             return [], []
         self._curve = [*self._curve, means][-PLATEAU_WINDOW:]
@@ -256,14 +246,12 @@ class CurriculumController:
             log.append({"step": step, **asdict(change)})
         return changes
 
-    def begin_stage(self, number: int, reason: str = "") -> list[Change]:
-        """Apply a stage's settings; return the changes."""
-        before, self._stage = self._sizes(), number
-        changes = [Change("stage", number, number + 1, reason)]
-        changes += [
-            Change(name, before[name], new, reason) for name, new in self._sizes().items() if new != before[name]
-        ]
-        return changes + self._activate(self._in(Pool.DEFERRED) if self._stages[number].hard else [], reason)
+    def begin_stage(self, number: int, began: int, reason: str = "") -> list[Change]:
+        """Apply a stage's settings after step ``began``; return the changes."""
+        before, self._stage, self._stage_began = self._sizes(), number, began
+        sizes = [Change(name, before[name], new, reason) for name, new in self._sizes().items() if new != before[name]]
+        hard = self._in(Pool.DEFERRED) if self._stages[number].hard else []
+        return [Change("stage", number, number + 1, reason), *sizes, *self._activate(hard, reason)]
 
     def _sizes(self) -> dict[str, int]:
         rewards, collector = self.rewards, self.collector
@@ -305,10 +293,7 @@ class CurriculumController:
             reason = f"{taken} steps"
         elif present.until != "steps" and curve and (not grows or _length_binds(curve)):
             reason = reward_plateau(curve) if present.until == "reward" else length_plateau(curve)
-        if reason is None:
-            return []
-        self._stage_began = step
-        return self.begin_stage(self._stage + 1, reason)
+        return [] if reason is None else self.begin_stage(self._stage + 1, step, reason)
 
     def _due_moves(self, step: int) -> list[Change]:
         """Return the moves of judged problems, and of problems with too few rollouts by their level."""
@@ -353,5 +338,6 @@ class CurriculumController:
 
 
 @functools.lru_cache(maxsize=8)
-def _shuffled(names: tuple[str, ...], seed: str) -> list[str]:
+def shuffled(names: Sequence[Any], seed: str) -> list[Any]:
+    """Return hashable names in an order by the seed, the same on every machine."""
     return sorted(names, key=lambda name: hashlib.blake2b(f"{seed}:{name}".encode()).digest())

@@ -65,11 +65,6 @@ class RolloutBatch(Generic[T]):
     number: int
     groups: tuple[RolloutGroup[T], ...]
 
-    def minibatches(self, settings: CollectorSettings) -> tuple[tuple[RolloutGroup[T], ...], ...]:
-        """Split the batch into whole groups per optimiser step; the last may be smaller."""
-        size = settings.minibatch_size // settings.group_size
-        return tuple(self.groups[start : start + size] for start in range(0, len(self.groups), size))
-
 
 @dataclass(frozen=True, slots=True)
 class RolloutLedger:
@@ -132,14 +127,9 @@ class RolloutScheduler(Generic[T]):
         """Return the rollouts of open and ready groups, counted as full."""
         return (len(self._groups) + len(self._ready)) * self.settings.group_size
 
-    @property
-    def idle_slots(self) -> int:
-        """Return the rollouts that may start."""
-        return self.settings.n_async - len(self._running)
-
     def admit(self) -> RolloutRequest | None:
         """Return the next rollout to start, if any."""
-        if self.idle_slots <= 0:
+        if len(self._running) >= self.settings.n_async:
             return None
         if self._requeued:
             request = self._requeued.popleft()
@@ -237,10 +227,9 @@ class RolloutScheduler(Generic[T]):
         return state
 
     def restore(self, state: Mapping[str, Any], result: type[T]) -> None:
-        """Continue from a `state`, with the newest weights; unfinished rollouts are handed out again.
+        """Continue from a `state` with the newest weights; unfinished rollouts are handed out again.
 
-        Args:
-            result: the type of results, a dataclass or a plain type.
+        ``result``: the type of results, a dataclass or a plain type.
         """
         if self._opened:
             raise ValueError("only a new scheduler can be restored")

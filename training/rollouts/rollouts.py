@@ -88,7 +88,7 @@ class RolloutRunner:
         self._tokenizer, self._prompt, self._verifiers = tokenizer, prompt, verifiers
         self._seed = seed
         self._prompts: dict[str, tuple[int, ...]] = {}
-        self.generated, self.last_generated_at = 0, time.monotonic()
+        self.last_generated_at = time.monotonic()
 
     def verdict_metrics(self) -> dict[str, float]:
         """Return new metrics of doubtful verdicts."""
@@ -124,7 +124,6 @@ class RolloutRunner:
                 f"{completion.logprobs[0]:g}), so the generator's logits are not finite numbers; look for NaN in its "
                 "weights"
             )
-        self.generated += 1
         self.last_generated_at = time.monotonic()
         text = self._reader.text(completion.prompt_ids, completion.token_ids, completion.text)
         return replace(completion, text=text)
@@ -148,8 +147,7 @@ class RolloutRunner:
             finish=completion.finish,
             row=task.id,
         )
-        found = await assess(ask, inputs, self.rewards)
-        return Rollout(task.id, completion, found.reward, found.outcome, found.method, found.answer)
+        return Rollout(task.id, completion, *await assess(ask, inputs, self.rewards))
 
     def _before_reference(self, task: TrainingTask, reference: str, completion: TokenCompletion) -> Rollout:
         count = self._thought_tokens(completion)

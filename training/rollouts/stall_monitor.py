@@ -78,14 +78,12 @@ class StallMonitor:
         """Return counts by fate, with advice on the commonest."""
         if not self._fates:
             return "no attempt was made; the problems that are drawn may all be retired or excluded."
-        kinds = Counter[str]()
-        for fate, number in self._fates.most_common():
+        kinds, fates = Counter[str](), self._fates.most_common()
+        for fate, number in fates:
             kinds[_kind(fate)] += number
         ((kind, count),) = kinds.most_common(1)
-        fates = self._fates.most_common()
         commonest = next(fate for fate, _ in fates if _kind(fate) == kind)
-        shown = [*fates[:_SHOWN_FATES], ("others", sum(number for _, number in fates[_SHOWN_FATES:]))]
-        attempts = ", ".join(f"{fate} {number:,}" for fate, number in shown if number)
+        attempts = ", ".join(f"{fate} {number:,}" for fate, number in fates[:_SHOWN_FATES])
         groups = ", ".join(f"{reason} {number:,}" for reason, number in self._groups.most_common()) or "none finished"
         total = self._fates.total()
         return (

@@ -60,15 +60,7 @@ class TrainingTask:
 
 
 def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, TrainingTask]:
-    """Read the tasks by id, each once.
-
-    Args:
-        split: of embedded problems only.
-        folder: base of relative paths.
-
-    Raises:
-        SourceError: the data are missing, incomplete or empty, or repeat an id.
-    """
+    """Read the tasks by id, each once, from paths relative to ``folder``; ``split`` is of embedded problems only."""
     if isinstance(data, EmbeddedData):
         items = itertools.islice(generate_exercises(data.seed, split), data.problems)
         requests = ((PromptRequest(one.id, one.statement, Domain.MATH, one.lang), str(one.answer)) for one in items)

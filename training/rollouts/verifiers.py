@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from curation.options import option_letter
@@ -57,7 +56,7 @@ class DoubtfulVerdicts:
     def __init__(self, policy: Policy, max_questions: int, run: Path) -> None:
         self._policy, self._max = policy, max_questions
         self._file = run / FILE
-        self._answers: dict[tuple[str, str], asyncio.Future[str]] = {}
+        self._asked: dict[tuple[str, str], asyncio.Future[str]] = {}
         self._kept: dict[tuple[str, str], str] = {}
         self._counts: Counter[str] = Counter()
         if self._file.exists():
@@ -94,15 +93,12 @@ class DoubtfulVerdicts:
         pair = task.id, answer
         if pair in self._kept:
             return self._kept[pair]
-        if pair not in self._answers:
-            if len(self._kept) + len(self._answers) >= self._max:
+        if pair not in self._asked:
+            if len(self._kept) + len(self._asked) >= self._max:
                 return SPENT
-            self._answers[pair] = asyncio.ensure_future(self._ask(task, answer))
-        try:
-            return await asyncio.shield(self._answers[pair])
-        finally:
-            if pair in self._answers and self._answers[pair].done():
-                del self._answers[pair]
+            self._asked[pair] = asyncio.ensure_future(self._ask(task, answer))
+            self._asked[pair].add_done_callback(lambda _: self._asked.pop(pair))
+        return await asyncio.shield(self._asked[pair])
 
     async def _ask(self, task: TrainingTask, answer: str) -> str:
         statement, lang = task.request.statement, task.request.lang
@@ -162,10 +158,8 @@ class Verifiers:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
 
     def version(self, domain: Domain) -> str:
         """Return name and version of a domain's verifier."""

@@ -5,8 +5,6 @@ Invariant: these are not judged and count in no reward or pass rate.
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +17,7 @@ from curation.prompts.base import Message
 from curation.records import Outcome, RequestRefused, SourceError
 from curation.thinking import NONE, THINK, ThinkingTags, response_text
 from training.rewards import Reward
+from training.rollouts.curriculum import shuffled
 from training.rollouts.rollouts import Rollout
 from training.stored.tokens import TokenWriter
 
@@ -47,17 +46,12 @@ class GeneralRows:
 
     def _rollout(self, number: int) -> Rollout:
         turn, place = divmod(number, len(self._chats))
-        chat = self._chats[_shuffled(len(self._chats), f"{self._seed}|general|{turn}")[place]]
+        chat = self._chats[shuffled(range(len(self._chats)), f"{self._seed}|general|{turn}")[place]]
         prompt_ids = self._writer.prompt_ids(chat[:-1])
         text = self._writer.after_prompt(prompt_ids, chat[-1]["content"])
         token_ids = self._writer.response_ids(text, ended=True)
         completion = TokenCompletion(prompt_ids, token_ids, (), (), text, "stop")
         return Rollout(GENERAL, completion, Reward(correct=True), Outcome.CORRECT, GENERAL)
-
-
-@functools.lru_cache(maxsize=2)
-def _shuffled(rows: int, name: str) -> list[int]:
-    return sorted(range(rows), key=lambda row: hashlib.blake2b(f"{name}|{row}".encode(), digest_size=8).digest())
 
 
 def read_chats(path: Path, tags: ThinkingTags = THINK) -> list[list[Message]]:

@@ -28,7 +28,7 @@ from training.objectives.registry import needs_of, objective_of
 from training.recipe import CuratedData, DataSettings
 from training.rollouts.attempt_log import ATTEMPTS, KIND, TRAINING_ATTEMPTS, key_of
 from training.rollouts.rollout_scheduler import GroupDecision, RolloutGroup, RolloutRequest
-from training.rollouts.rollouts import Rollout, RolloutRunner
+from training.rollouts.rollouts import Rollout, RolloutRunner, derive_seed
 from training.rollouts.tasks import TrainingTask
 from training.stored.tokens import TokenWriter
 
@@ -149,7 +149,8 @@ class StoredSupply:
         self._settings, self._objective, self._group_size, self._seed = settings, objective, group_size, seed
         self.counts = StoredCounts()
         self.problems: list[StoredProblem] = []
-        self._epochs: dict[int, list[tuple[int, int]]] = {}
+        self._order: list[tuple[int, int]] = []  # of the epochs so far: problem and chunk of each group
+        self._epochs = 0
 
     async def load(self) -> None:
         """Judge all attempts, and choose those to train on."""
@@ -185,8 +186,10 @@ class StoredSupply:
     def groups(self, start: int, count: int, version: int) -> list[RolloutGroup[Rollout]]:
         """Return ``count`` stored groups from number ``start``, with tokens, under negative numbers."""
         numbers = range(start, start + count)
-        places = [self._place(number) for number in numbers]
-        chunks = [self.problems[problem].chunks[chunk] for problem, chunk in places]
+        while len(self._order) < start + count:
+            self._order += self._epoch(self._epochs)
+            self._epochs += 1
+        chunks = [self.problems[problem].chunks[chunk] for problem, chunk in self._order[start : start + count]]
         rollouts = self._with_tokens([attempt for chunk in chunks for attempt in chunk])
         groups = []
         for number, chunk in zip(numbers, chunks, strict=True):
@@ -240,29 +243,21 @@ class StoredSupply:
     def _decision(self, attempts: Sequence[StoredAttempt]) -> GroupDecision:
         return objective_of(self._objective).decide([one.rollout.reward for one in attempts], self._objective)
 
-    def _place(self, number: int) -> tuple[int, int]:
-        epoch = 0
-        while number >= len(self._epoch(epoch)):
-            number -= len(self._epoch(epoch))
-            epoch += 1
-        return self._epoch(epoch)[number]
-
     def _epoch(self, epoch: int) -> list[tuple[int, int]]:
-        if epoch not in self._epochs:
-            weights = [(1 - problem.pass_rate) ** self._settings.hardness for problem in self.problems]
-            copies = sum(weight * len(one.chunks) for weight, one in zip(weights, self.problems, strict=True))
-            scale = self.epoch_groups / copies if copies else 0.0
-            if not copies:  # every problem is always solved
-                weights, scale = [1.0] * len(weights), 1.0
-            members = [
-                (place, chunk, copy)
-                for place, problem in enumerate(self.problems)
-                for chunk in range(len(problem.chunks))
-                for copy in range(self._copies(weights[place] * scale, f"{epoch}:{problem.problem}:{chunk}"))
-            ]
-            members.sort(key=lambda one: self._draw(f"order:{epoch}:{one}"))
-            self._epochs[epoch] = [(place, chunk) for place, chunk, _ in members]
-        return self._epochs[epoch] or self._epoch(epoch + 1)
+        """Return an epoch's groups; it may be empty."""
+        weights = [(1 - problem.pass_rate) ** self._settings.hardness for problem in self.problems]
+        if not any(weights):  # every problem is always solved
+            weights = [1.0] * len(weights)
+        copies = sum(weight * len(one.chunks) for weight, one in zip(weights, self.problems, strict=True))
+        scale = self.epoch_groups / copies
+        members = [
+            (place, chunk, copy)
+            for place, problem in enumerate(self.problems)
+            for chunk in range(len(problem.chunks))
+            for copy in range(self._copies(weights[place] * scale, f"{epoch}:{problem.problem}:{chunk}"))
+        ]
+        members.sort(key=lambda one: self._draw(f"order:{epoch}:{one}"))
+        return [(place, chunk) for place, chunk, _ in members]
 
     def _copies(self, mean: float, name: str) -> int:
         """Return a seeded integer with this mean."""
@@ -271,8 +266,7 @@ class StoredSupply:
 
     def _draw(self, name: str) -> float:
         """Return a seeded number in [0, 1)."""
-        value = hashlib.blake2b(f"{self._seed}|stored|{name}".encode(), digest_size=8).digest()
-        return int.from_bytes(value) / 2**64
+        return derive_seed(self._seed, f"stored|{name}") / 2**63
 
     def _with_tokens(self, attempts: Sequence[StoredAttempt]) -> Iterator[Rollout]:
         """Read the attempts' texts; yield their rollouts, one at a time."""

@@ -158,9 +158,7 @@ def _attention(device: torch.device) -> list[Tensor]:
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     inputs = [part.to(device, dtype).requires_grad_() for part in made]
     ends = torch.tensor([0, *torch.tensor(lengths).cumsum(0).tolist()], dtype=torch.int32, device=device)
-    output, _ = packed_attention(
-        torch.nn.Identity(), *inputs, None, cu_seq_lens_q=ends, max_length_q=max(lengths), layout=PackedLayout(ends)
-    )
+    output, _ = packed_attention(torch.nn.Identity(), *inputs, None, layout=PackedLayout(ends, max(lengths)))
     weight = torch.randn(output.shape, generator=torch.Generator().manual_seed(4)).to(torch.bfloat16)
     (output * weight.to(device, dtype)).sum().backward()
     return [part.detach().float() for part in (output, *(one.grad for one in inputs if one.grad is not None))]

@@ -15,8 +15,7 @@ from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from tests.training.checks.models import trainer_of
 from tests.training.students import student
-from training.checks.logprobs import CHANGED_VERSION, GeneratorChecks
-from training.checks.results import ENGINES, EXACT, CheckResult
+from training.checks import CHANGED_VERSION, ENGINES, EXACT, CheckResult, GeneratorChecks
 from training.generation.checkpoint_tensors import Weights
 from training.generation.generators import TorchGenerator
 from training.optimisation.trainer import Trainer

@@ -9,8 +9,7 @@ import pytest
 from tests.places import IS_WHOLE
 from tests.training.checks.models import WORDS, trainer_of
 from tests.training.families import WINDOW, make_family
-from training.checks.logprobs import check_packing, probe_samples
-from training.checks.results import EXACT, CheckResult
+from training.checks import EXACT, CheckResult, check_packing, probe_samples
 from training.optimisation import logprobs
 from training.optimisation.trainer import Trainer
 

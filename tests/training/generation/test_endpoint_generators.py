@@ -18,8 +18,7 @@ from curation.storage import scratch
 from tests.training.checks.models import trainer_of
 from tests.training.vllm_running import logprobs_by_version
 from tests.vllm_servers import VllmServers
-from training.checks.logprobs import GeneratorChecks
-from training.checks.results import EXACT, CheckResult
+from training.checks import EXACT, CheckResult, GeneratorChecks
 from training.embedded_model import WEIGHTS
 from training.generation.endpoint_generators import EndpointGenerator, weights_folder
 from training.generation.weight_transfer import Way, weights_way

@@ -34,7 +34,7 @@ def body(**changes: Any) -> bytes:
 def test_tokens_log_probabilities_and_whose_weights_made_them() -> None:
     answer = read_answer(body())
     assert answer == ((7, 8), (-0.5, 0.0), [("run-3", 1), ("run-4", 1)], "stop")
-    assert read_answer(body(token_ids=None, logprobs=None, weight_versions=[], finish_reason="abort")).token_ids == ()
+    assert read_answer(body(token_ids=None, logprobs=None, weight_versions=[], finish_reason="abort"))[0] == ()
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ from training.rewards import Reward
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import load_tasks
 from training.rollouts.verifiers import Verifiers
-from training.stored.shown import shown_prompts
+from training.stored.batches import shown_prompts
 from training.stored.supply import stored_sources
 from training.stored.tokens import TokenWriter
 

@@ -21,7 +21,7 @@ from training.objectives.grpo import GrpoSettings, grpo_loss
 from training.optimisation import attention as blocks
 from training.optimisation.attention import (
     AttentionRule,
-    attention_kwargs,
+    PackedLayout,
     block_attention,
     packed_attention,
     register_packed_attention,
@@ -169,7 +169,7 @@ def test_in_bf16_the_output_layers_gradient_is_added_up_in_fp32_and_rounded_once
             input_ids=batch.input_ids[None],
             position_ids=batch.position_ids[None],
             use_cache=False,
-            **attention_kwargs(batch),
+            layout=PackedLayout(batch.cu_seqlens, batch.max_seqlen, batch.unrolled, batch.packed),
         ).last_hidden_state[0, batch.logit_positions]
         of_logits = -(model.lm_head(hidden).float() / TEMPERATURE).softmax(-1)
         of_logits.scatter_add_(1, batch.targets[:, None], torch.ones(len(batch.targets), 1))
@@ -191,7 +191,7 @@ def test_what_the_attention_or_the_logits_do_that_is_not_known_is_refused() -> N
     with pytest.raises(ConfigError, match="logit_scale"):
         PackedPolicy(model)
     tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
-    edges = {"cu_seq_lens_q": torch.tensor([0, 3], dtype=torch.int32), "max_length_q": 3}
+    edges = {"layout": PackedLayout(torch.tensor([0, 3], dtype=torch.int32), 3)}
     attend: Any = packed_attention
     refused: dict[str, dict[str, Any]] = {
         "position_bias": {"position_bias": tensors[0]},
@@ -212,10 +212,10 @@ def test_flash_attention_agrees_with_one_call_per_sequence(window: int | None) -
     key, value = (torch.randn(1, 2, 300, 64, generator=chance) for _ in range(2))
     edges = torch.tensor([0, 7, 150, 151, 300], dtype=torch.int32)
     module = torch.nn.Identity()
-    rule: dict[str, Any] = {"max_length_q": 149, "sliding_window": window}
-    wanted, _ = packed_attention(module, query, key, value, None, cu_seq_lens_q=edges, **rule)
+    rule: dict[str, Any] = {"sliding_window": window}
+    wanted, _ = packed_attention(module, query, key, value, None, layout=PackedLayout(edges, 149), **rule)
     halves = [tensor.cuda().bfloat16() for tensor in (query, key, value)]
-    found, _ = packed_attention(module, *halves, None, cu_seq_lens_q=edges.cuda(), **rule)
+    found, _ = packed_attention(module, *halves, None, layout=PackedLayout(edges.cuda(), 149), **rule)
     torch.testing.assert_close(found.float().cpu(), wanted, atol=2e-2, rtol=2e-2)
 
 

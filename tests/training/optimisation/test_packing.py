@@ -22,12 +22,13 @@ from tests.training.optimisation.packed import pack_samples
 from tests.training.optimisation.test_trainer import samples, solo
 from training.config import PackingSettings
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.look_ahead import Collation, distribute_micro_batches
 from training.optimisation.packing import (
+    Collation,
     MicroBatch,
     PackingError,
     TrainingSample,
     collate,
+    distribute_micro_batches,
     first_fit_decreasing,
     model_tokens,
     plan_micro_batches,

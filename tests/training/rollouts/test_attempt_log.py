@@ -9,9 +9,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from curation.policies.checkpoints import folder_revision
 from curation.policies.completions import TokenCompletion
 from curation.records import ATTEMPT, VERDICT, Domain, Outcome, PromptRequest, StoreError
+from tests.training.optimisation.test_trainer import recipe
 from training.config import RewardSettings
+from training.embedded_model import WEIGHTS
 from training.recipe import AttemptStoring
 from training.rewards import Reward
 from training.rollouts.attempt_log import (
@@ -27,7 +30,6 @@ from training.rollouts.tasks import TrainingTask
 from training.rollouts.verifiers import Verifiers
 
 TASK = TrainingTask(PromptRequest("p1", "What is 17 + 25?", Domain.MATH, "en"), "42")
-PER_PROBLEM = {"training": 4, "evaluation": 2}
 
 
 def rollout(text: str = "<think></think>\\boxed{42}", outcome: Outcome | None = Outcome.CORRECT) -> Rollout:
@@ -39,10 +41,8 @@ def rollout(text: str = "<think></think>\\boxed{42}", outcome: Outcome | None = 
 def log(run: Path, kept_parts: Sequence[str] = (), storing: AttemptStoring = "texts") -> AttemptLog:
     verifiers = Verifiers([TASK], 1, RewardSettings())
     verifiers.__enter__()  # it starts no process before it judges
-    drawing = {"seed": 1}
-    return AttemptLog(
-        run, storing, PER_PROBLEM, drawing, lambda: "small@1+training:test", "plain@1", verifiers, kept_parts
-    )
+    made = recipe(attempt_store=storing, evaluation={"attempts": 2})
+    return AttemptLog(run, made, WEIGHTS, verifiers, kept_parts)
 
 
 def record(written: AttemptLog, group: int, count: int = 4, text: str | None = None) -> None:
@@ -59,7 +59,7 @@ def test_what_is_recorded_is_read_back_with_its_origin_and_its_verdict(tmp_path:
     row, held_out = read_attempts(tmp_path).to_dicts()
     wanted: dict[str, object] = {
         "problem": "p1",
-        "policy": "small@1+training:test",
+        "policy": f"weights@{folder_revision(WEIGHTS)}+training:test",
         "prompt": "plain@1",
         "index": 57 * 4 + 1,
     }

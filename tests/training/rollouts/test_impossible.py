@@ -13,7 +13,7 @@ from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from tests.training.engines.embedded.test_run import small
 from tests.training.evaluation.test_metrics import GROUPS, group, rollout
-from training.checks.results import ModelCheckError
+from training.checks import ModelCheckError
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.generation.generators import TorchGenerator
@@ -54,9 +54,10 @@ def test_few_are_counted_and_many_end_the_run_with_the_right_advice() -> None:
     one = group(0, rollout(True, 9), with_logprobs(rollout(False, 11), [-0.5] * 10 + [FLOOR]))
     sentence = "1 of 20 tokens of the batch have an impossible log-probability (the first: -9999, problem p)"
     assert impossible_tokens((one,)) == (1, sentence)
+    two = group(1, with_logprobs(rollout(False, 9), [-0.5] * 8 + [FLOOR]))
     with pytest.raises(PolicyError) as refused:
-        impossible_tokens((one,), 0.04)
-    assert "more than 4 %: " in str(refused.value)
+        impossible_tokens((two,))
+    assert "more than 5 %: " in str(refused.value)
     assert "learning rate is not the cause" in str(refused.value)
     assert impossible_tokens(GROUPS) == (0, "")
 

@@ -136,7 +136,7 @@ def test_every_attempt_is_trained_on_or_dropped_exactly_once(
         assert scheduler.ledger().balanced
         assert len(running) <= sizes.n_async
         assert scheduler.outstanding_rollouts <= sizes.max_outstanding
-    again = scheduler.ledger().running - (sizes.n_async - scheduler.idle_slots)  # restored, not yet handed out
+    again = scheduler.ledger().running - len(scheduler._running)  # restored, not yet handed out
     assert len({(one.group, one.index) for one in issued}) == len(issued) == scheduler.ledger().admitted - again
     assert len(set(trained)) == len(trained) == scheduler.ledger().trained
     scheduler.drop_outstanding("end_of_run")

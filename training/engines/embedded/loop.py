@@ -11,21 +11,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NoReturn, Self
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from curation.policies.completions import TokenCompletion
 from curation.policies.failure_budget import FailureBudget
 from curation.records import PolicyError, RequestRefused
 from curation.storage.stages import atomic_write
-from training.config import ObjectiveSettings
 from training.engines.mirroring import RunMirror
 from training.evaluation.metrics import (
     EvaluationResult,
@@ -41,7 +38,6 @@ from training.generation.generators import Generator
 from training.objectives.registry import objective_of
 from training.objectives.soft import learn_values
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, PendingCheckpoint, restore_trainer
-from training.optimisation.model import save_model
 from training.optimisation.packing import TrainingSample
 from training.optimisation.trainer import StepResult, Trainer, TrainingError
 from training.recipe import TrainRecipe
@@ -53,7 +49,6 @@ from training.rollouts.batches import (
     build_samples,
     impossible_tokens,
     policy_metrics,
-    problem_estimates,
     queue_metrics,
     speed_metrics,
 )
@@ -97,57 +92,6 @@ PROGRESS_S = 60.0
 """Max seconds without output."""
 
 
-class Heartbeat:
-    """Report what the run does after `PROGRESS_S` seconds without output."""
-
-    def __init__(
-        self, logger: MetricsLogger, rollouts: RolloutRunner, ledger: Callable[[], RolloutLedger], n_batch: int
-    ) -> None:
-        self._logger, self._rollouts, self._ledger, self._n_batch = logger, rollouts, ledger, n_batch
-        self.begin(0, STARTING)
-
-    async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._run())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._task.cancel()
-
-    def begin(self, step: int, phase: str) -> None:
-        """Note that a phase towards step ``step`` begins."""
-        self._step, self._phase = step, phase
-        self._since, self._finished_before = monotonic(), self._rollouts.generated
-
-    async def _run(self) -> None:
-        while True:
-            silent_s = monotonic() - self._logger.last_line_at
-            if silent_s >= PROGRESS_S:
-                self._logger.log_message(self._line())
-            else:
-                await asyncio.sleep(PROGRESS_S - silent_s)
-
-    def _line(self) -> str:
-        now = monotonic()
-        text = f"step {self._step}: {self._phase} for {now - self._since:.0f} s"
-        if self._phase in (STARTING, CHECKING):
-            return f"{text}; look at their log if it goes on"
-        if self._phase not in (COLLECTING, EVALUATING):
-            return text
-        ledger, generated = self._ledger(), self._rollouts.generated - self._finished_before
-        text += (
-            f"; {generated:,} attempts generated meanwhile; {ledger.ready:,} of {self._n_batch:,} ready to be trained "
-            f"on; {ledger.waiting:,} waiting for their group; {ledger.judging:,} with the verifier, "
-            f"{ledger.running:,} being generated"
-        )
-        last = max(self._since, self._rollouts.last_generated_at)
-        if now - last < PROGRESS_S:
-            return text
-        where = (
-            "the verifier" if self._phase == COLLECTING and ledger.judging and not ledger.running else "the generators"
-        )
-        return f"{text}; no attempt was finished for {now - last:.0f} s: look at {where}"
-
-
 @dataclass
 class TrainingLoop:
     """A run, from its start or a checkpoint."""
@@ -183,56 +127,89 @@ class TrainingLoop:
         self._groups = SampledGroupStats()
         self._timer = Timer(lambda: generator.decoding if generator is not None else 0.0)
         self._stall_monitor = StallMonitor(stall_thresholds(collector), self.logger.log_message)
-        self.heartbeat = Heartbeat(self.logger, self.rollouts, self.scheduler.ledger, collector.n_batch)
+        self.begin(0, STARTING)
         self._in_flight: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._error: BaseException | None = None
         self._consecutive_failures = 0
+
+    def begin(self, step: int, phase: str) -> None:
+        """Note that a phase towards step ``step`` begins."""
+        self._phase_step, self._phase, self._since = step, phase, monotonic()
+
+    async def report_silence(self) -> None:
+        """Report what the run does after each `PROGRESS_S` seconds without output."""
+        while True:
+            silent_s = monotonic() - self.logger.last_line_at
+            if silent_s >= PROGRESS_S:
+                self.logger.log_message(self._activity())
+            else:
+                await asyncio.sleep(PROGRESS_S - silent_s)
+
+    def _activity(self) -> str:
+        now = monotonic()
+        text = f"step {self._phase_step}: {self._phase} for {now - self._since:.0f} s"
+        if self._phase in (STARTING, CHECKING):
+            return f"{text}; look at their log if it goes on"
+        if self._phase not in (COLLECTING, EVALUATING):
+            return text
+        ledger, silent_s = self.scheduler.ledger(), now - max(self._since, self.rollouts.last_generated_at)
+        text += (
+            f"; {ledger.ready:,} of {self.recipe.collector.n_batch:,} attempts ready to be trained on; "
+            f"{ledger.waiting:,} waiting for their group; {ledger.judging:,} with the verifier, {ledger.running:,} "
+            "being generated"
+        )
+        if silent_s < PROGRESS_S:
+            return text
+        is_judging = self._phase == COLLECTING and ledger.judging and not ledger.running
+        where = "verifier" if is_judging else "generators"
+        return f"{text}; no attempt was finished for {silent_s:.0f} s: look at the {where}"
 
     async def run(self) -> RolloutLedger:
         """Run the remaining steps and return the rollout ledger; the generators must be running."""
         with ThreadPoolExecutor(1, "trainer") as thread:
             self._thread = thread
             try:
-                await self._begin()
+                if self.checkpoint is not None:
+                    await self._on_thread(restore_trainer, self.checkpoint, self.trainer)
+                    self.scheduler.restore(self.checkpoint.state["collector"], Rollout)
+                    await self._update_generators()
+                elif self.held_out:
+                    self.logger.log_step(0, await self._evaluate())
+                self._timer.restart()
                 while self.step < self.stored.steps:
                     await self._run_step()
                     if self._writing is not None and self._writing.done():
                         await self._settle_checkpoint()
             finally:
-                await self._stop()
+                for task in self._in_flight:
+                    task.cancel()
+                await asyncio.gather(*self._in_flight, return_exceptions=True)
+                self.scheduler.drop_outstanding(END_OF_RUN)
                 await self._settle_checkpoint()
         ledger = self.scheduler.ledger()
         if not ledger.balanced:
             raise TrainingError(f"rollouts were lost or made: {ledger}; this is a defect of the loop, please report it")
         return ledger
 
-    async def _begin(self) -> None:
-        if self.checkpoint is not None:
-            await self._on_thread(restore_trainer, self.checkpoint, self.trainer)
-            self.scheduler.restore(self.checkpoint.state["collector"], Rollout)
-            await self._update_generators()
-        elif self.held_out:
-            self.logger.log_step(0, await self._evaluate())
-        self._timer.restart()
-
     async def _run_step(self) -> None:
         recipe = self.recipe
         sampled = await self._next_batch()
         batch = await self._on_thread(self.stored.joined, sampled, self.step + 1)
-        self.heartbeat.begin(self.step + 1, TRAINING)
+        self.begin(self.step + 1, TRAINING)
         impossible, sentence = impossible_tokens(batch.groups)
         if impossible:
             self.logger.log_message(f"step {self.step + 1}: {sentence}; they are left out")
-        objective = recipe.objective
         started_at = monotonic()
-        minibatches = await self._on_thread(self._minibatches, batch, objective)
+        minibatches = await self._on_thread(self._minibatches, batch)
         self._timer.add_trainer_time(monotonic() - started_at)
         numbers, results = await asyncio.gather(  # what is only counted does not keep the first step waiting
-            asyncio.to_thread(batch_metrics, batch.groups, batch.number), self._train(minibatches, objective)
+            asyncio.to_thread(batch_metrics, batch.groups, batch.number), self._train(minibatches)
         )
         metrics = {**numbers, "policy/impossible_tokens": float(impossible)}
-        learn_values(self.values, problem_estimates(batch, results))
+        estimates = {number: value for result in results for number, value in result.estimates.items()}
+        known = [group for group in batch.groups if group.number in estimates]
+        learn_values(self.values, [(group.problem, estimates[group.number]) for group in known])
         self.scheduler.mark_trained(sampled)
         self.step += 1
         self.logs["batches"].append(batch_row(self.step, sampled, batch))
@@ -251,13 +228,15 @@ class TrainingLoop:
         if recipe.synchronous:
             self._timer.restart()  # nothing else ran meanwhile
         self.logger.log_step(self.step, metrics | evaluated)
-        self._update_curriculum(metrics)
+        for change in self.curriculum.follow(self.step, metrics, self.logs["changes"]):
+            self.logger.log_message(f"{change.subject}: {change.old:g} -> {change.new:g}, {change.reason}")
+        self.rollouts.rewards = self.curriculum.rewards
         if self.step % recipe.checkpoints.every == 0 or last:
             await self._save()
 
     async def _evaluate(self) -> dict[str, float]:
         began, version, settings = monotonic(), self.scheduler.version, self.recipe.evaluation
-        self.heartbeat.begin(self.step, EVALUATING)
+        self.begin(self.step, EVALUATING)
         asked = await self._ask_held_out(version)
         result: EvaluationResult | TextEvaluation
         if settings.data is not None and settings.data.kind == "latent":
@@ -301,46 +280,33 @@ class TrainingLoop:
             if best["step"] < self.step and best["pass_rate"] >= result.pass_rate:
                 return
         mark = {BEST_MARK: json.dumps({"step": self.step, "pass_rate": result.pass_rate}) + "\n"}
-        self._save_model(path.parent, self.trainer.full_state_dict(), mark)
+        self.trainer.publish(path.parent, self.tokenizer, self.trainer.full_state_dict(), mark)
 
-    def _save_model(self, folder: Path, state: Mapping[str, Tensor], files: Mapping[str, str] | None = None) -> None:
-        asked = self.recipe.trained
-        save_model(self.trainer.model, self.tokenizer, folder, asked=asked, extra_files=files, state=state)
-
-    def _minibatches(self, batch: RolloutBatch[Rollout], objective: ObjectiveSettings) -> list[list[TrainingSample]]:
+    def _minibatches(self, batch: RolloutBatch[Rollout]) -> list[list[TrainingSample]]:
         stored = self.recipe.stored
         samples_of = partial(
             build_samples,
-            settings=objective,
+            settings=self.recipe.objective,
             max_distance=stored.max_distance if stored is not None else None,
             values=self.values,
             max_tokens=self._max_tokens,
             teacher_prompt=self.teacher_prompt,
         )
-        parts = batch.minibatches(self.curriculum.collector)
+        sizes = self.curriculum.collector
+        size = sizes.minibatch_size // sizes.group_size  # whole groups; the last minibatch may have fewer
+        parts = [batch.groups[start : start + size] for start in range(0, len(batch.groups), size)]
         return [samples_of(groups, version=None if place else batch.number) for place, groups in enumerate(parts)]
 
-    async def _train(
-        self, minibatches: Sequence[Sequence[TrainingSample]], objective: ObjectiveSettings
-    ) -> list[StepResult]:
+    async def _train(self, minibatches: Sequence[Sequence[TrainingSample]]) -> list[StepResult]:
         results: list[StepResult] = []
         for samples in minibatches:
-            results.append(await self._on_thread(self.trainer.step, samples, objective))
+            results.append(await self._on_thread(self.trainer.step, samples, self.recipe.objective))
             self._timer.add_trainer_time(results[-1].seconds)
         return results
 
-    def _update_curriculum(self, metrics: Mapping[str, float]) -> None:
-        for change in self.curriculum.follow(self.step, metrics, self.logs["changes"]):
-            self.logger.log_message(f"{change.subject}: {change.old:g} -> {change.new:g}, {change.reason}")
-        self.rollouts.rewards = self.curriculum.rewards
-
     async def _next_batch(self) -> RolloutBatch[Rollout]:
-        """Return the next batch once it is complete.
-
-        Raises:
-            TrainingError: nothing can be learned from, or no attempt can fill it.
-        """
-        self.heartbeat.begin(self.step + 1, COLLECTING)
+        """Return the next batch once it is complete."""
+        self.begin(self.step + 1, COLLECTING)
         if self.stored.is_offline(self.step + 1):
             return self.scheduler.empty_batch()
         self.scheduler.settings = self.stored.collector(self.step + 1, self.curriculum.collector)
@@ -464,27 +430,24 @@ class TrainingLoop:
 
     async def _update_generators(self) -> float:
         """Send the newest weights and return the seconds; write a due trajectory."""
-        self.heartbeat.begin(self.step, UPDATING)
+        self.begin(self.step, UPDATING)
         version, every = self.scheduler.batches_taken, self.recipe.checkpoints.trajectory
         state = await self._on_thread(self.trainer.full_state_dict)
         seconds = await self.generator.update_weights(state, version) if self.generator is not None else 0.0
         if every is not None and version % every == 0:
-            await self._on_thread(self._save_model, self.out / "trajectory" / f"v{version:08}", state)
+            folder = self.out / "trajectory" / f"v{version:08}"
+            await self._on_thread(self.trainer.publish, folder, self.tokenizer, state)
         return seconds
 
-    def _state(self) -> dict[str, Any]:
-        """Return the state of one moment; nothing is awaited meanwhile."""
-        return {
+    async def _save(self) -> None:
+        """Copy a checkpoint's content, and write it while the run goes on."""
+        self.begin(self.step, SAVING)
+        state: dict[str, Any] = {  # of one moment: nothing is awaited meanwhile
             "collector": self.scheduler.state(),
             "curriculum": self.curriculum.state(),
             "values": dict(self.values) if getattr(self.recipe.objective, "value", "") == "learned" else {},
             "logs": {name: log.offset() for name, log in self.logs.items()},
         }
-
-    async def _save(self) -> None:
-        """Copy a checkpoint's content, and write it while the run goes on."""
-        self.heartbeat.begin(self.step, SAVING)
-        state = self._state()
         state["attempt_parts"] = await asyncio.wrap_future(self.attempt_log.checkpoint())
         await self._settle_checkpoint()
         begun = partial(PendingCheckpoint, keep=self.recipe.checkpoints.keep)
@@ -501,12 +464,6 @@ class TrainingLoop:
         if self._writing is not None:
             writing, self._writing = self._writing, None
             await writing
-
-    async def _stop(self) -> None:
-        for task in self._in_flight:
-            task.cancel()
-        await asyncio.gather(*self._in_flight, return_exceptions=True)
-        self.scheduler.drop_outstanding(END_OF_RUN)
 
     @property
     def _max_tokens(self) -> int:

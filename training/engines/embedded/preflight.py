@@ -14,8 +14,7 @@ from curation.policies.chat_templates import StopTokens, special_tokens
 from curation.prompts import Prompt, plain_text
 from curation.records import PolicyError
 from curation.thinking import ThinkingTags
-from training.checks.logprobs import GeneratorChecks, check_packing, probe_samples
-from training.checks.results import ENGINES, EXACT, ROUTED, CheckResult
+from training.checks import ENGINES, EXACT, ROUTED, CheckResult, GeneratorChecks, check_packing, probe_samples
 from training.engines.placement import EXPERT_COUNTS
 from training.generation.generators import Generator
 from training.optimisation.trainer import Trainer
@@ -62,8 +61,6 @@ class PromptChecks:
 
     def without_room(self, tasks: Sequence[TrainingTask], context: int) -> dict[str, int]:
         """Return the tokens of each prompt that fills the context alone, by problem."""
-        if not tasks:
-            return {}
         shown = self.tokenizer.decode(self.render(tasks[0]))
         added = len(shown.encode()) + len(plain_text(self.prompt.messages(tasks[0].request)).encode())
         long = [task for task in tasks if len(task.request.statement.encode()) + added >= context]
@@ -106,18 +103,18 @@ class Preflight:
         if all(result.passed for result in found):
             context, max_tokens = context_of(self.recipe, self._config), self.recipe.rewards.max_length
             micro_batch = self.trainer.scorer.packing.micro_batch_tokens
-            found = [
-                *found,
-                self.prompts.room(self.tasks.values(), context, max_tokens, micro_batch),
-                self._packing(),
-            ]
+            room = self.prompts.room(self.tasks.values(), context, max_tokens, micro_batch)
+            found = [*found, room, self._packing()]
         self.results += found
         return found
 
     async def of_generator(self, generator: Generator) -> Sequence[CheckResult]:
         """Check the running generator."""
-        trainer, kind = self.trainer, self.recipe.trained.model_dump()["kind"]
-        prompts, tolerance = self._short_prompts(), self._generator_tolerance()
+        trainer, kind, prompts = self.trainer, self.recipe.trained.model_dump()["kind"], self._short_prompts()
+        tolerance = ROUTED if any(getattr(self._config, name, 0) for name in EXPERT_COUNTS) else ENGINES
+        # servers do not say their type, and vLLM's `auto` is a half one for weights in fp32 too
+        if not self._rounded and getattr(self.recipe.trained, "dtype", "auto") == "float32":
+            tolerance = EXACT
         checks = GeneratorChecks(generator, trainer.scorer, trainer.full_state_dict, prompts, kind, tolerance)
         found = await checks.run()
         self.results += found
@@ -125,17 +122,9 @@ class Preflight:
 
     def lines(self) -> list[str]:
         """Return the lines to print."""
-        figures = ", ".join(
-            f"{result.check} {result.figure:.2g}" for result in self.results if isinstance(result.figure, float)
-        )
-        return [
-            f"the model was checked: {figures}",
-            *(
-                f"{result.check}: {result.detail}"
-                for result in self.results
-                if result.check in (TEMPLATE, ROOM) and result.detail
-            ),
-        ]
+        figures = ", ".join(f"{one.check} {one.figure:.2g}" for one in self.results if isinstance(one.figure, float))
+        remarks = [f"{one.check}: {one.detail}" for one in self.results if one.check in (TEMPLATE, ROOM) and one.detail]
+        return [f"the model was checked: {figures}", *remarks]
 
     def _packing(self) -> CheckResult:
         tokenizer = self.prompts.tokenizer
@@ -153,12 +142,6 @@ class Preflight:
 
     def _short_prompts(self) -> list[tuple[int, ...]]:
         return [self.prompts.render(task) for task in self._short_tasks()]
-
-    def _generator_tolerance(self) -> float:
-        # servers do not say their type, and vLLM's `auto` is a half one for weights in fp32 too
-        if not self._rounded and getattr(self.recipe.trained, "dtype", "auto") == "float32":
-            return EXACT
-        return ROUTED if any(getattr(self._config, name, 0) for name in EXPERT_COUNTS) else ENGINES
 
     @property
     def _config(self) -> Any:

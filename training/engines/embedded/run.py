@@ -26,7 +26,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, closing, contextmanager
 from dataclasses import asdict
 from itertools import islice
@@ -37,14 +37,13 @@ import torch.distributed as dist
 
 from curation.config import EndpointModel, VllmModel
 from curation.policies.chat_templates import folder_stop_tokens
-from curation.policies.checkpoints import folder_revision
 from curation.policies.endpoint import Endpoint
 from curation.questions.doubtful_verdicts import PROMPT
 from curation.records import SourceError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from curation.verify.own_judges import find_judge
-from training.checks.results import CheckResult, require_passed
+from training.checks import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.embedded.loop import CHECKING, TrainingLoop
@@ -57,19 +56,18 @@ from training.generation.generators import Generator, TorchGenerator
 from training.generation.weight_transfer import Way
 from training.objectives.registry import needs_of
 from training.objectives.soft import SoftSettings, soft_values
-from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
+from training.optimisation.checkpoint import JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
-from training.optimisation.model import load_tokenizer, require_model, save_model
+from training.optimisation.model import load_tokenizer, require_model
 from training.optimisation.scoring import ReferencePolicy, require_same_tokens
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
-from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog
+from training.rollouts.attempt_log import AttemptLog
 from training.rollouts.curriculum import CurriculumController
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import MAX_QUESTIONS, DoubtfulVerdicts, Verifiers, verifier_workers
-from training.stored.batches import open_stored
-from training.stored.shown import open_shown
+from training.stored.batches import open_shown, open_stored
 from training.stored.tokens import TokenWriter
 
 LEFT_OUT = "left_out.jsonl"
@@ -80,14 +78,8 @@ LOGS = ("metrics", "attempts", "batches", "changes")
 def train(
     recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False, servers: Sequence[str] = ()
 ) -> Path:
-    """Train to the recipe's last step and return the trained model's folder.
-
-    Args:
-        out: new, or with ``resume`` a run of this recipe's name.
-        servers: vLLM's URLs; if none are given, the run starts its own.
-
-    Raises:
-        GoldilocksError: the recipe, the folder or an engine has a fault.
+    """Train to the recipe's last step and return the trained model's folder; without ``servers`` (vLLM's URLs) the run
+    starts its own.
     """
     folder = resolve_model(recipe.trained.model, recipe_folder)
     require_model(folder)
@@ -136,10 +128,15 @@ def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
         for line in _leave_out_long(recipe, trainer, prompts, tasks, []):
             _say(line)
         preflight = Preflight(recipe, folder_stop_tokens(folder, tokenizer), trainer, prompts, tasks)
+
+        async def check_running(generator: Generator) -> None:
+            async with generator:
+                await preflight.of_generator(generator)
+
         if all(result.passed for result in preflight.before_generation()):
             with _opened_generator(recipe, recipe_folder, folder, ()) as generator:
                 if generator is not None:
-                    asyncio.run(_check_generator(preflight, generator))
+                    asyncio.run(check_running(generator))
         return preflight.results
 
 
@@ -161,11 +158,6 @@ def _opened_generator(
             yield build_generator(recipe, folder, urls, "folder")
 
 
-async def _check_generator(preflight: Preflight, generator: Generator) -> None:
-    async with generator:
-        await preflight.of_generator(generator)
-
-
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
@@ -184,6 +176,7 @@ def _run_rank_zero(
     problems = load_tasks(asked.data, Split.HELD_OUT, recipe_folder) if asked.data is not None else {}
     held_out = list(islice(problems.values(), asked.problems))
     checkpoint, tokenizer = last_checkpoint(out), load_tokenizer(folder)
+    state: Mapping[str, Any] = checkpoint.state if checkpoint is not None else {}
     prompts = PromptChecks(tokenizer, recipe.solving_prompt, recipe.tags)
     too_long = _leave_out_long(recipe, trainer, prompts, tasks, held_out, out / LEFT_OUT)
     stops = folder_stop_tokens(folder, tokenizer)
@@ -197,30 +190,30 @@ def _run_rank_zero(
     if isinstance(recipe.objective, SoftSettings) and trainer.reference is not None:
         reference = f"{recipe.reference_model}@{trainer.reference.revision}"
         values |= soft_values(recipe.objective, list(tasks.values()), recipe.rewards, reference)
-    if checkpoint is not None:
-        curriculum.restore(checkpoint.state["curriculum"])
-        values |= checkpoint.state["values"]
+    if state:
+        curriculum.restore(state["curriculum"])
+        values |= state["values"]
     own_judges = [find_judge(name, recipe_folder) for name in recipe.verify.judges]
     with ExitStack() as stack:
         logs = {name: stack.enter_context(closing(JsonlLog(out / f"{name}.jsonl"))) for name in LOGS}
         for name, log in logs.items():
-            log.truncate(checkpoint.state["logs"].get(name, 0) if checkpoint is not None else 0)
-        verifiers = stack.enter_context(
-            Verifiers((*tasks.values(), *held_out), verifier_workers(), recipe.rewards, own_judges)
-        )
+            log.truncate(state["logs"].get(name, 0) if state else 0)
+        judged = (*tasks.values(), *held_out)
+        verifiers = stack.enter_context(Verifiers(judged, verifier_workers(), recipe.rewards, own_judges))
         rollouts = RolloutRunner(tokenizer, prompts.prompt, verifiers, curriculum.rewards, recipe.seed, recipe.tags)
         monitors = open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json"))
         first = checkpoint.step + 1 if checkpoint is not None else 0
-        logger = MetricsLogger(out, logs["metrics"], recipe.steps, first, monitors)
-        stack.callback(logger.close)
+        logger = stack.enter_context(closing(MetricsLogger(out, logs["metrics"], recipe.steps, first, monitors)))
         generator = stack.enter_context(_opened_generator(recipe, recipe_folder, folder, servers))
-        remarks = [*too_long, *(f"warning: {warning}" for warning in recipe.warnings())]
-        if stops.added:
-            remarks.append(stops.phrase(tokenizer))
-        if (way := getattr(generator, "way", None)) is not None:
-            remarks.append(f"new weights reach the servers by {way}")
-        remarks += filter(None, [trainer.packing_note])
-        for remark in remarks:
+        way = getattr(generator, "way", None)
+        remarks = [
+            *too_long,
+            *(f"warning: {warning}" for warning in recipe.warnings()),
+            stops.phrase(tokenizer) if stops.added else None,
+            f"new weights reach the servers by {way}" if way is not None else None,
+            trainer.packing_note,
+        ]
+        for remark in filter(None, remarks):
             logger.log_message(remark)
         opening = (tasks, rollouts, TokenWriter(tokenizer, stops, recipe.tags), logger.log_message)
         stored = asyncio.run(open_stored(recipe, recipe_folder, out, *opening))
@@ -237,7 +230,7 @@ def _run_rank_zero(
             curriculum,
             logs,
             logger,
-            stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint)),
+            stack.enter_context(AttemptLog(out, recipe, folder, verifiers, state.get("attempt_parts", []))),
             stored,
             mirror,
             values,
@@ -245,7 +238,7 @@ def _run_rank_zero(
             checkpoint,
         )
         summary = asyncio.run(_run(loop, preflight, recipe_folder, verifiers))
-        save_model(trainer.model, tokenizer, out / "model", asked=recipe.trained, state=trainer.full_state_dict())
+        trainer.publish(out / "model", tokenizer, trainer.full_state_dict())
         shutil.rmtree(out / "adapter", ignore_errors=True)
         trainer.write_adapters(out / "adapter")
     return summary
@@ -261,12 +254,11 @@ def _leave_out_long(
 ) -> list[str]:
     """Remove problems whose prompts fill the context, and list them in ``file``; return a remark, if any."""
     context = context_of(recipe, trainer.model.config.get_text_config())
-    found = prompts.without_room([*tasks.values()], context)
-    if len(found) == len(tasks):
-        raise SourceError(f"every prompt fills the context of {context:,} tokens; take a longer context")
-    found |= prompts.without_room(held_out, context)
+    found = prompts.without_room([*tasks.values(), *held_out], context)
     for name in found.keys() & tasks.keys():
         del tasks[name]
+    if not tasks:
+        raise SourceError(f"every prompt fills the context of {context:,} tokens; take a longer context")
     held_out[:] = [task for task in held_out if task.id not in found]
     if file is not None:
         file.unlink(missing_ok=True)
@@ -286,7 +278,7 @@ async def _run(
 ) -> dict[str, Any]:
     recipe = loop.recipe
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(loop.heartbeat)
+        stack.callback(asyncio.create_task(loop.report_silence()).cancel)
         if loop.generator is not None:
             await stack.enter_async_context(loop.generator)
         if recipe.verify.model is not None:
@@ -295,7 +287,7 @@ async def _run(
             policy = await stack.enter_async_context(Endpoint(settings, recipe_folder, PROMPT))
             verifiers.questions = DoubtfulVerdicts(policy, MAX_QUESTIONS, loop.out)
         if preflight is not None:
-            loop.heartbeat.begin(0, CHECKING)
+            loop.begin(0, CHECKING)
             if loop.generator is not None:
                 require_passed(await preflight.of_generator(loop.generator), recipe.trained.model)
             for line in preflight.lines():
@@ -308,23 +300,6 @@ async def _run(
         "evaluations": {str(step): asdict(result) for step, result in loop.evaluations.items()},
         "problems": loop.curriculum.pool_sizes(),
     }
-
-
-def _attempt_log(
-    recipe: TrainRecipe, out: Path, folder: Path, verifiers: Verifiers, checkpoint: Checkpoint | None
-) -> AttemptLog:
-    per_problem = {TRAINING_ATTEMPTS: recipe.collector.group_size, EVALUATION_ATTEMPTS: recipe.evaluation.attempts}
-    return AttemptLog(
-        out,
-        recipe.attempt_store,
-        per_problem,
-        {"temperature": recipe.temperature, "max_tokens": recipe.rewards.max_length, "seed": recipe.seed},
-        lambda: f"{folder.resolve().name}@{folder_revision(folder)}+training:{recipe.name}",
-        recipe.solving_prompt.version,
-        verifiers,
-        checkpoint.state.get("attempt_parts", []) if checkpoint is not None else [],
-        recipe.tags,
-    )
 
 
 def build_generator(recipe: TrainRecipe, folder: Path, urls: Sequence[str] = (), way: Way | None = None) -> Generator:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
@@ -94,9 +95,11 @@ class ServerProcesses:
     ) -> None:
         self._model, self._settings, self._on_cpu, self._command = model, settings, on_cpu, command
         self._folder = ScratchFolder("vllm")
-        folder, ports = Path(self._folder.path), _free_ports(len(shares))
+        with ExitStack() as stack:  # which holds each port until all are found
+            probes = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in shares]
+            ports = [int(probe.getsockname()[1]) for probe in probes]
         self.replicas = [
-            Replica(number, gpus, port, folder / f"server-{number}.log")
+            Replica(number, gpus, port, Path(self._folder.path) / f"server-{number}.log")
             for number, (gpus, port) in enumerate(zip(shares, ports, strict=True))
         ]
         self._ending = threading.Event()
@@ -150,9 +153,11 @@ class ServerProcesses:
             if replica.healthy and now - asked < HEALTH_S:
                 continue
             asked = now
-            if _is_healthy(replica):
-                replica.healthy, replica.starts, heard = True, 0, time.monotonic()
-            elif replica.healthy and now - heard > SILENT_S:
+            with closing(HTTPConnection("127.0.0.1", replica.port, timeout=_ANSWER_S)) as server, suppress(*_SILENCE):
+                server.request("GET", "/health")
+                if server.getresponse().status == 200:
+                    replica.healthy, replica.starts, heard = True, 0, time.monotonic()
+            if replica.healthy and now - heard > SILENT_S:
                 return
 
     def _start(self, replica: Replica) -> subprocess.Popen[bytes]:
@@ -165,25 +170,12 @@ class ServerProcesses:
             return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment)
 
 
-def _is_healthy(replica: Replica) -> bool:
-    with closing(HTTPConnection("127.0.0.1", replica.port, timeout=_ANSWER_S)) as server, suppress(*_SILENCE):
-        server.request("GET", "/health")
-        return server.getresponse().status == 200
-    return False
-
-
 def _end(process: subprocess.Popen[bytes] | None) -> None:
     if process is not None:
         assert process.stdin is not None
         with suppress(OSError):
             process.stdin.close()
         process.wait()
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [int(probe.getsockname()[1]) for probe in probes]
 
 
 @contextmanager
@@ -195,14 +187,9 @@ def generator_servers(
     if not shares or not isinstance(settings, VllmModel):
         yield ()
         return
-    version, model = require_vllm(), resolve_model(settings.model, recipe_folder)
-    servers = ServerProcesses(
-        settings.model,
-        settings,
-        shares,
-        on_cpu="cpu" in version,
-        command=lambda port: server_command(recipe, settings, model, port),
-    )
+    on_cpu, model = "cpu" in require_vllm(), resolve_model(settings.model, recipe_folder)
+    command = partial(server_command, recipe, settings, model)
+    servers = ServerProcesses(settings.model, settings, shares, on_cpu=on_cpu, command=command)
     has_own_key = not os.environ.get(serving.KEY)
     if has_own_key:
         os.environ[serving.KEY] = secrets.token_urlsafe(16)
@@ -217,15 +204,8 @@ def generator_servers(
 def served(recipe: TrainRecipe, urls: Sequence[str]) -> EndpointModel:
     """Return the trained model as these servers have it."""
     shared = {name: getattr(recipe.trained, name) for name in LiveModel.model_fields}
-    each = -(-recipe.collector.n_async // len(urls))
-    return EndpointModel(
-        kind="endpoint",
-        revision="training",
-        urls=tuple(urls),
-        in_flight=each,
-        api_key_env=serving.KEY,
-        **shared,
-    )
+    shared |= {"revision": "training", "urls": tuple(urls), "api_key_env": serving.KEY}
+    return EndpointModel(kind="endpoint", in_flight=-(-recipe.collector.n_async // len(urls)), **shared)
 
 
 def server_command(recipe: TrainRecipe, settings: VllmModel, model: Path, port: int) -> list[str]:

@@ -14,17 +14,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from curation.policies.vllm.placement import visible_gpus
 from curation.records import ConfigError
 
 VERSION = "0.9.1"
-"""Of verl."""
-
 VARIABLE = "GOLDILOCKS_VERL"
 """Environment variable for another folder."""
 
+PYTHON = "bin/python"
 RAY_TOKENS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 
 _ROOT = Path(__file__).resolve().parents[3]
@@ -49,7 +49,7 @@ def verl_folder() -> Path:
 
 def missing() -> str:
     """Return why verl cannot be used, or an empty text."""
-    if _interpreter().exists():
+    if (verl_folder() / PYTHON).exists():
         return ""
     return (
         f"{verl_folder()}: verl's environment is not there; make it with `python -m training.engines.verl.environment` "
@@ -61,11 +61,7 @@ def require_interpreter() -> Path:
     """Return verl's interpreter."""
     if why := missing():
         raise ConfigError(why)
-    return _interpreter()
-
-
-def _interpreter() -> Path:
-    return verl_folder() / "bin" / "python"
+    return verl_folder() / PYTHON
 
 
 def process_environment(variables: Mapping[str, str]) -> dict[str, str]:
@@ -83,19 +79,16 @@ def make(folder: Path, *, gpu: bool) -> None:
         )
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    python = folder / "bin" / "python"
+    python = folder / PYTHON
     subprocess.run([getattr(sys, "_base_executable", sys.executable), "-m", "venv", str(folder)], check=True)
-    is_whole = False
-    try:
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         subprocess.run([str(python), "-m", "pip", "install", "-q", "uv"], check=True)
         ours = ["--editable", str(_ROOT)] if (_ROOT / "pyproject.toml").is_file() else ["goldilocks-rl"]
         packages = [*CORE, *(WITH_GPU if gpu else WITHOUT_GPU), *ours]
         command = [str(folder / "bin" / "uv"), "pip", "install", "--python", str(python), *_indexes(python), *packages]
         subprocess.run(command, check=True)
-        is_whole = True
-    finally:
-        if not is_whole:
-            shutil.rmtree(folder, ignore_errors=True)
+        stack.pop_all()
 
 
 def _indexes(python: Path) -> Sequence[str]:

@@ -115,7 +115,12 @@ class GroupLedger:
     def _close_step(self, step: int, *, may_end_stage: bool) -> None:
         if step > self._step:
             self._step = step
-            self._closed = self._metrics()
+            numbers = self._sampled.numbers()
+            if self._rewards:
+                numbers |= {f"reward/{name}": fmean(getattr(one, name) for one in self._rewards) for name in COMPONENTS}
+                numbers |= {f"dropped/{reason}": float(count) for reason, count in self._dropped.items()}
+            self._closed = numbers
+            self._sampled, self._dropped, self._rewards = SampledGroupStats(), Counter[str](), list[Reward]()
             self.curriculum.follow(step, self._closed, self._logs["changes"], may_end_stage=may_end_stage)
 
     def state(self) -> dict[str, Any]:
@@ -141,14 +146,6 @@ class GroupLedger:
         """Close the logs."""
         for log in self._logs.values():
             log.close()
-
-    def _metrics(self) -> dict[str, float]:
-        numbers, rewards, dropped = self._sampled.numbers(), self._rewards, self._dropped
-        self._sampled, self._dropped, self._rewards = SampledGroupStats(), Counter[str](), list[Reward]()
-        if not rewards:
-            return {}
-        components = {f"reward/{name}": fmean(one.components()[name] for one in rewards) for name in COMPONENTS}
-        return {**components, **numbers, **{f"dropped/{reason}": float(count) for reason, count in dropped.items()}}
 
     def _log(self, problem: str, rollouts: Sequence[JudgedRollout], step: int) -> None:
         for index, rollout in enumerate(rollouts):

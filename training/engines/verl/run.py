@@ -42,8 +42,14 @@ from training.embedded_model.problems import Split
 from training.engines.mirroring import RunMirror, claim_folder
 from training.engines.placement import EXPERT_COUNTS, VerlPlacement, place_verl
 from training.engines.processes import EngineError, failure, run_processes
-from training.engines.verl.configuration import HELD_OUT, RECIPE_VARIABLE, TRAIN, compile_recipe
-from training.engines.verl.differences import refuse_what_differs, replacements
+from training.engines.verl.configuration import (
+    HELD_OUT,
+    RECIPE_VARIABLE,
+    TRAIN,
+    compile_recipe,
+    refuse_what_differs,
+    replacements,
+)
 from training.engines.verl.environment import RAY_TOKENS, process_environment, require_interpreter
 from training.engines.verl.following import MetricsFollower
 from training.engines.verl.stages import VerlStage, last_step, present_stage
@@ -61,16 +67,7 @@ _LOOK_S = 0.2
 
 
 def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> Path:
-    """Train to the recipe's last step and return the trained model's folder.
-
-    Args:
-        out: absolute; new, or with ``resume`` a run of this recipe's name.
-
-    Raises:
-        ConfigError: verl cannot do what the recipe asks, or is not installed.
-        StoreError: the folder holds another run, one that still runs, or none to resume.
-        EngineError: verl failed; has its last lines.
-    """
+    """Train to the recipe's last step in ``out``, which is absolute; return the trained model's folder."""
     refuse_what_differs(recipe)
     interpreter = require_interpreter()
     with RunMirror(recipe.storage.mirror, recipe.name, out, _say) as mirror, lock_folder(out / "verl"):
@@ -245,11 +242,7 @@ def processes_of(out: Path) -> list[int]:
 
 
 def end_leftovers(out: Path) -> None:
-    """Kill an earlier start's processes, whose work since their last checkpoint is lost anyway, and wait for their end.
-
-    Args:
-        out: absolute; its lock is held, so no other start runs.
-    """
+    """Kill an earlier start's processes and wait for their end; the lock of ``out``, which is absolute, is held."""
     reported = False
     while left := processes_of(out):
         if not reported:

@@ -67,8 +67,8 @@ def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
     curriculum, began = CurriculumController(recipe, {}), 0
     for number in range(max(len(recipe.stages), 1)):
         if number:
-            curriculum.begin_stage(number)
-        stage = _stage_of(recipe, curriculum, began, began)
+            curriculum.begin_stage(number, began)
+        stage = _stage_of(recipe, curriculum, began)
         yield stage
         began = stage.ends_at
 
@@ -95,12 +95,11 @@ def last_step(out: Path) -> int:
     return _marked(out / "verl" / "checkpoints")
 
 
-def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, began: int | None = None) -> VerlStage:
+def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int) -> VerlStage:
     if not recipe.stages:
         return VerlStage(recipe, 0, step, recipe.steps)
-    number, own = curriculum.stage
+    number, began = curriculum.stage
     steps = recipe.stages[number].steps if number + 1 < len(recipe.stages) else None
-    began = own if began is None else began
     ends_at = recipe.steps if steps is None else min(began + steps, recipe.steps)
     changes = {"rewards": curriculum.rewards, "collector": curriculum.collector}
     return VerlStage(recipe.model_copy(update=changes), number, step, ends_at)

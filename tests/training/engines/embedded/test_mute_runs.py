@@ -145,6 +145,6 @@ def test_generators_that_do_not_answer_are_named(
     run.train(quick(1, steps=1), Path(), tmp_path / "run")
     first = next(line for line in said if "no attempt was finished" in line)
     assert first.startswith("step 1: collecting a batch for ")
-    assert "0 attempts generated meanwhile; 0 of 16 ready to be trained on" in first
+    assert "; 0 of 16 attempts ready to be trained on; " in first
     assert "16 being generated" in first
     assert "look at the generators" in first

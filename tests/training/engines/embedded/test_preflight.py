@@ -14,7 +14,7 @@ from tests.training.engines.embedded.test_resume import asked
 from tests.training.engines.embedded.test_run import small
 from tests.training.families import make_family
 from tests.training.students import student
-from training.checks.results import ModelCheckError
+from training.checks import ModelCheckError
 from training.embedded_model import WEIGHTS
 from training.engines.embedded import run
 from training.optimisation import logprobs

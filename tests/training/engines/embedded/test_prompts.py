@@ -11,7 +11,7 @@ from curation.policies.chat_templates import stop_tokens
 from curation.prompts import PLAIN, SOLVE, Prompt
 from curation.records import Domain, PromptRequest
 from curation.thinking import THINK
-from training.checks.results import (
+from training.checks import (
     CheckResult,
     ModelCheckError,
     mean_difference,

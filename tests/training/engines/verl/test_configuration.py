@@ -12,8 +12,13 @@ from curation.config.loading import parse_settings
 from curation.records import ConfigError
 from tests.training.students import student
 from training.engines.placement import VerlPlacement, place_verl
-from training.engines.verl.configuration import RECIPE_VARIABLE, compile_recipe, run_facts
-from training.engines.verl.differences import refuse_what_differs, replacements
+from training.engines.verl.configuration import (
+    RECIPE_VARIABLE,
+    compile_recipe,
+    refuse_what_differs,
+    replacements,
+    run_facts,
+)
 from training.recipe import TrainRecipe
 
 APART, TOGETHER = VerlPlacement(2, 8, 2, 8), VerlPlacement(4, 8)

@@ -56,7 +56,8 @@ class _OurGroups(ReplayBuffer):
             decision = ledger.decide(name, problems[name], list(rollouts.values()), self._now)
             reasons = zip(rollouts, decision.exclusion_reasons, strict=True)
             self._excluded[name] = {key for key, reason in reasons if reason is not None}
-            self._means[name] = _mean(list(rollouts.values()))
+            totals = [one.reward.total for one in rollouts.values() if not one.reward.excluded]
+            self._means[name] = sum(totals) / len(totals) if totals else 0.0
             if decision.drop_reason is not None or len(self._excluded[name]) == len(rollouts):
                 self._dropped.add(name)
         self._known = set(finished)
@@ -87,8 +88,3 @@ def _group(key: str) -> str:
 def _plain(value: Any) -> Mapping[str, Any]:
     told: Mapping[str, Any] = getattr(value, "data", value)
     return told
-
-
-def _mean(rollouts: list[JudgedRollout]) -> float:
-    totals = [rollout.reward.total for rollout in rollouts if not rollout.reward.excluded]
-    return sum(totals) / len(totals) if totals else 0.0
