@@ -36,6 +36,7 @@ NOT_ROOMS = {
     "answer_pairs",
     "ask",
     "base",
+    "corruptions",
     "decisions",
     "packaged_tests",
     "paying",

@@ -155,7 +155,7 @@ def packed_is_unpacked() -> Measured:
 def packed_families() -> Measured:
     """Count families of models whose packed log-probabilities are those of sequences alone, far below the tolerance."""
     return tests_pass(
-        "tests/training/checks/test_packed_logprobs.py::test_what_is_packed_rightly_passes_far_below_the_tolerance"
+        "tests/training/checks/test_logprobs.py::test_what_is_packed_rightly_passes_far_below_the_tolerance"
     )
 
 
@@ -171,7 +171,7 @@ def resume_to_the_bit() -> Measured:
         f"{resume}::test_a_killed_synchronous_run_ends_as_an_undisturbed_one",
         f"{resume}::test_a_killed_asynchronous_run_trains_on_no_attempt_twice",
         "tests/training/stored/test_stored_runs.py::test_the_same_seed_gives_the_same_model_and_a_resumed_run_too",
-        "tests/training/objectives/test_soft_values.py"
+        "tests/training/objectives/test_soft.py"
         "::test_learned_values_are_in_the_checkpoint_and_a_resumed_run_is_the_undisturbed_one",
     )
 

@@ -42,7 +42,7 @@ examples = [{shown}]
 dtype = "float32"
 max_model_len = 512
 kv_cache_mb = 512
-decoding = {{ temperature = 1.0, max_tokens = {tokens} }}
+decoding = {{ temperature = 1.0{most} }}
 """
 CURATION = """
 name = "real-model"
@@ -108,7 +108,8 @@ def recipe(path: Path, text: str, model: Path) -> Path:
     """Write a recipe with its model."""
     shown = ", ".join(f"{{ statement = {json.dumps(one)}, response = {json.dumps(two)} }}" for one, two in EXAMPLES)
     words = SOURCE_OF_WORDS if SVAMP.is_file() else ""
-    values = {"words": words, "steps": STEPS, "batch": BATCH, "tokens": TOKENS, "shown": shown}
+    most = f", max_tokens = {TOKENS}" if text == CURATION else ""
+    values = {"words": words, "most": most, "steps": STEPS, "batch": BATCH, "tokens": TOKENS, "shown": shown}
     path.write_text((text + MODEL).format(model=json.dumps(str(model)), **values), encoding="utf-8")
     return path
 
@@ -140,20 +141,20 @@ def test_the_whole_loop(smollm: Path, tmp_path: Path) -> None:
     pairs = [(a, b) for a in range(1, 30) for b in range(1, 10) if (a, b) not in ((2, 5), (5, 2), (13, 5))]
     Random(1).shuffle(pairs)
     sums = [(f"What is {a} + {b}?", str(a + b)) for a, b in pairs]
-    rows = (json.dumps({"problem": statement, "answer": answer, "lang": "en"}) + "\n" for statement, answer in sums)
-    (tmp_path / "sums.jsonl").write_text("".join(list(rows)[:SUMS]))
-    held_out = sums[SUMS : SUMS + HELD_OUT]
+    shown, held_out = sums[:SUMS], sums[SUMS : SUMS + HELD_OUT]
+    rows = (json.dumps({"problem": statement, "answer": answer, "lang": "en"}) for statement, answer in shown)
+    (tmp_path / "sums.jsonl").write_text("\n".join(rows))
     goldilocks("run", recipe(tmp_path / "recipe.toml", CURATION, smollm), "--out", tmp_path / "run")
     kept = pl.read_parquet(tmp_path / "run" / "curated" / "data" / "*.parquet")
     assert 0 < kept.height < SUMS + WORDS  # some are in the band, and some are not
 
     (tmp_path / "held_out" / "data").mkdir(parents=True)
-    asked = pl.DataFrame(held_out, schema=["statement", "answer"], orient="row").with_columns(
-        pl.col("statement").map_elements(problem_id, pl.String).alias("id"),
-        pl.col("statement").map_elements(problem_id, pl.String).alias("group"),
-        *(pl.lit(value).alias(name) for name, value in (("domain", Domain.MATH.value), ("lang", "en"), ("meta", "{}"))),
-    )
-    asked.write_parquet(tmp_path / "held_out" / "data" / "train-0.parquet")
+    shared = {"domain": Domain.MATH.value, "lang": "en", "meta": "{}"}
+    asked = [
+        {"id": problem_id(statement), "group": problem_id(statement), "statement": statement, "answer": answer}
+        for statement, answer in held_out
+    ]
+    pl.DataFrame([row | shared for row in asked]).write_parquet(tmp_path / "held_out" / "data" / "train-0.parquet")
     out = tmp_path / "trained"
     goldilocks("train", recipe(tmp_path / "train.toml", TRAINING, smollm), "--out", out)
     metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
