@@ -19,7 +19,6 @@ number or time tests; pytest does that for each room.
 from __future__ import annotations
 
 import os
-import queue
 import re
 import subprocess
 import sys
@@ -27,6 +26,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from tests.places import ROOT
@@ -112,16 +112,6 @@ class Room:
             sys.stdout.flush()
 
 
-def work(left: queue.SimpleQueue[Room]) -> None:
-    """A lane: one room after the other."""
-    while True:
-        try:
-            room = left.get_nowait()
-        except queue.Empty:
-            return
-        room.run()
-
-
 def main(arguments: Sequence[str]) -> int:
     """Run the tests; the status for the shell."""
     flags = [argument for argument in arguments if argument != ALL]
@@ -133,22 +123,17 @@ def main(arguments: Sequence[str]) -> int:
         return subprocess.run([sys.executable, "-m", "pytest", *flags], cwd=ROOT).returncode
     begun = time.monotonic()
     all_rooms = [Room(name, modules, flags) for name, modules in rooms()]
-    left: queue.SimpleQueue[Room] = queue.SimpleQueue()
-    for room in all_rooms:
-        left.put(room)
     number = min(cores + (1 if ALL in arguments else 2), MAX_LANES)
-    lanes = [threading.Thread(target=work, args=(left,)) for _ in range(number)]
-    for lane in lanes:
-        lane.start()
-    interrupted = False
-    for lane in lanes:
-        while lane.is_alive():
-            try:
-                lane.join()
-            except KeyboardInterrupt:  # pytest is interrupted too, and says how far it came
-                interrupted = True
-                while not left.empty():
-                    left.get()
+    lanes, interrupted = ThreadPoolExecutor(number), False
+    running = [lanes.submit(room.run) for room in all_rooms]
+    try:
+        wait(running)
+    except KeyboardInterrupt:  # pytest is interrupted too, and says how far it came
+        interrupted = True
+        lanes.shutdown(cancel_futures=True)
+    for done in running:
+        if not done.cancelled():
+            done.result()
     total: Counter[str] = Counter()
     for room in all_rooms:
         total += room.counts

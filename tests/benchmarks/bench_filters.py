@@ -1,9 +1,9 @@
-"""How often each rule of the format filter is right, what it drops of each kind, and how many rows a second.
+"""How often each rule of the format filter is right.
 
-    python -m tests.benchmarks.bench_filters [DATA] [--elsewhere FOLDER] [--rows 1000000]
+    python -m tests.benchmarks.bench_filters [DATA] [--elsewhere FOLDER]
 
-DATA holds the labelled sets (default: shared/data next to the checkout). Their own labels are the ``kind``; those of
-`filter_labels.tsv` are the project's, by a row's id: ``read`` and ``after`` (a person read the row) or ``set`` (every
+DATA holds the labelled sets (default: shared/data next to the checkout). The labels of `filter_labels.tsv` are the
+project's, by a row's id: ``read`` and ``after`` (a person read the row) or ``set`` (every
 such row of the set is one: no answer, a theorem to prove). A drop is right if the label is not ``keep``.
 """
 
@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import time
 from pathlib import Path
 
 import polars as pl
 
-from curation.filters.statements.filtering import apply_rules, filter_statements
+from curation.filters.statements.filtering import apply_rules
 from curation.records import PROBLEM
 from tests.benchmarks.labelled_rows import KEEP, LABELS, load_elsewhere, row_hash
 from tests.places import SHARED_DATA
@@ -29,7 +27,7 @@ OTHER_SETS = ("umwp", "mip_missing_premise", "odyssey_math", "hardmath_mini")
 
 
 def load(folder: Path) -> pl.DataFrame:
-    """Read the labelled sets as one frame in the `PROBLEM` schema, with ``kind``."""
+    """Read the labelled sets as one frame in the `PROBLEM` schema."""
     rows = []
     for name in (*PROOF_SETS, *CHOICE_SETS, *OPEN_SETS, *OTHER_SETS):
         for number, line in enumerate((folder / "math" / f"{name}.jsonl").read_bytes().splitlines()):
@@ -45,10 +43,9 @@ def load(folder: Path) -> pl.DataFrame:
                     "source": name,
                     "row": number,
                     "meta": json.dumps(row.get("meta")),
-                    "kind": row["kind"],
                 }
             )
-    return pl.DataFrame(rows, schema={**PROBLEM, "kind": pl.String})
+    return pl.DataFrame(rows, schema=PROBLEM)
 
 
 def labelled(problems: pl.DataFrame) -> pl.DataFrame:
@@ -57,7 +54,7 @@ def labelled(problems: pl.DataFrame) -> pl.DataFrame:
     rows = problems.join(labels, on="id", how="inner")
     same = [row_hash(*texts) for texts in rows.select("statement", "answer").iter_rows()]
     rows = rows.filter(pl.Series(same, dtype=pl.String) == rows["hash"])
-    return rows.select("id", "label", "how", "statement", "answer").hstack(
+    return rows.select("id", "label", "statement", "answer", "lang").hstack(
         apply_rules(rows.select(PROBLEM.names())).select("rule", "reason", "evidence")
     )
 
@@ -69,35 +66,15 @@ def rule_counts(lines: pl.DataFrame) -> dict[str, tuple[int, int]]:
     return {rule: (dropped, right) for rule, dropped, right in counted.iter_rows()}
 
 
-def kinds(problems: pl.DataFrame) -> pl.DataFrame:
-    """Return how many rows of each kind every rule drops, and how many it leaves."""
-    lines = problems.select("kind").hstack(apply_rules(problems.select(PROBLEM.names())).select("rule"))
-    return lines.group_by("rule", "kind").len().pivot(on="kind", values="len").fill_null(0).sort("rule")
-
-
-def speed(problems: pl.DataFrame, count: int) -> tuple[float, float]:
-    """Return rows per second, and per CPU second, of the filter on ``count`` rows: the sets, repeated."""
-    rows = problems.select(PROBLEM.names())
-    many = pl.concat([rows] * (count // rows.height + 1)).head(count).rechunk()
-    start, busy = time.perf_counter(), sum(os.times()[:4])
-    kept, dropped = filter_statements(many)
-    assert kept.height + dropped.height == count
-    return count / (time.perf_counter() - start), count / (sum(os.times()[:4]) - busy)
-
-
 def main() -> None:
-    """Print the three tables."""
+    """Print how many rows each rule drops, and how many of these rightly."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", type=Path, default=SHARED_DATA)
-    parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--elsewhere", type=Path, help="sets by reference (labelled_rows.py); DATA/elsewhere")
     arguments = parser.parse_args()
     problems = load(arguments.data)
     elsewhere = load_elsewhere(arguments.elsewhere or arguments.data / "elsewhere")
-    print(rule_counts(labelled(pl.concat([problems.drop("kind"), elsewhere.select(PROBLEM.names())]))))
-    with pl.Config(tbl_rows=90, tbl_cols=12, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True):
-        print(kinds(problems))
-    print("{:,.0f} rows per second, {:,.0f} per second of CPU".format(*speed(problems, arguments.rows)))
+    print(rule_counts(labelled(pl.concat([problems, elsewhere]))))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ there is nothing to learn; with ``diversity = "none"`` ours does too, so that bo
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
@@ -18,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import psutil
+from tests.cpu_durations import cpu_s
 
 ROOT = Path(__file__).resolve().parents[2]
 PEER = Path(__file__).with_name("trl_peer.py")
@@ -78,15 +77,7 @@ def watch_steps(metrics: Path, spent: list[tuple[int, float]], over: threading.E
     while not over.wait(0.05):
         steps = len(metrics.read_text().splitlines()) if metrics.exists() else 0
         if steps > (spent[-1][0] if spent else 0):
-            family = [psutil.Process(), *psutil.Process().children(recursive=True)]
-            spent.append((steps, sum(map(processor_time, family))))
-
-
-def processor_time(process: psutil.Process) -> float:
-    """Return processor seconds, those of ended children included."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return float(sum(process.cpu_times()[:4]))
-    return 0.0
+            spent.append((steps, cpu_s()))
 
 
 def theirs(peer: str, threads: int, steps: int, seed: int, folder: Path) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,21 +95,6 @@ def simulated(
     return found
 
 
-def only(answers: Answers, policies: set[str] | None = None, half: int | None = None) -> Answers:
-    """Return the attempts of some policies, at every other problem; at all without a half, or below 0."""
-    names = sorted(answers) if half is None or half < 0 else sorted(answers)[half::2]
-    return {name: [row for row in answers[name] if policies is None or row[0] in policies] for name in names}
-
-
-def accuracies(answers: Answers) -> dict[str, float]:
-    """Return each policy's share of correct answers, best first."""
-    right: dict[str, list[bool]] = defaultdict(list)
-    for rows in answers.values():
-        for policy, answer, _ in rows:
-            right[policy].append(answer == 0)
-    return dict(sorted(((name, float(np.mean(made))) for name, made in right.items()), key=lambda item: -item[1]))
-
-
 def plant(answers: Answers, share: float, seed: int, given: float = 0.3) -> PlantedLabels:
     """Plant wrong labels; ``given`` of them are an answer that somebody gave, where there is one."""
     rng = random.Random(seed)
@@ -133,28 +118,3 @@ def votes_of(answers: Answers, planted: PlantedLabels) -> pl.DataFrame:
             counts[policy, None if answer is None else numbers.setdefault(answer, len(numbers))] += 1
         rows += [(name, policy, answer, votes) for (policy, answer), votes in counts.items()]
     return pl.DataFrame(rows, schema=VOTES, orient="row")
-
-
-def accused_by_votes(answers: Answers, planted: PlantedLabels, share: float = 0.5, least: int = 3) -> set[str]:
-    """Return whom the exact rule accuses: a majority agrees on an answer that is not the label's."""
-    found = set()
-    for name, attempts in answers.items():
-        counts = Counter(answer for _, answer, _ in attempts if answer is not None and answer != planted.label[name])
-        most = max(counts.values(), default=0)
-        if most >= least and most > share * len(attempts):
-            found.add(name)
-    return found
-
-
-def accused_by_strings(answers: Answers, planted: PlantedLabels) -> set[str]:
-    """Return where the commonest text of an answer is not the label's."""
-    found = set()
-    for name, attempts in answers.items():
-        texts = Counter(text for _, _, text in attempts if text)
-        if not texts:
-            continue
-        top, votes = texts.most_common(1)[0]
-        classes = {answer for _, answer, text in attempts if text == top}
-        if votes >= 2 and planted.label[name] not in classes:
-            found.add(name)
-    return found

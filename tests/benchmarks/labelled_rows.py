@@ -1,39 +1,17 @@
-"""The rows that the project's labels are of: the labelled sets, and sets that are read where they lie, by reference.
+"""The rows that the project's labels are of: the labelled sets, and sets that are read elsewhere, by reference.
 
 `filter_labels.tsv` names a row by its id and the hash of its statement and answer, and holds none of its text:
 
-    id      set/…, as the shared sets have it; of the sets below, set/number from 0
+    id      set/…, as the shared sets have it; of sets elsewhere, set/number from 0
     hash    `row_hash`, so that a row of another release is noticed
     label   `KEEP`, or the reason why the row cannot be used as it stands
     how     ``read`` (somebody read the row), ``after`` (read last, verdicts hidden: no rule was mended with it since,
             nothing is trained on it) or ``set`` (every such row of the set is one)
     weight  rows that this one stands for, where it was drawn by chance out of its stratum; empty where it was chosen
 
-The sets below may not be copied here. Their files are looked for in a folder under the names of `ELSEWHERE`:
-
-    putnam            trishullab/PutnamBench, informal/putnam.json
-    olympiad_bench    agentica-project/rllm, rllm/data/test/math/olympiad_bench.json; so minerva, amc
-    math_train        agentica-project/rllm, rllm/data/train/math/math.json; so aime
-    gaokao_*_I, _II   OpenLMLab/GAOKAO-Bench, Data/…/2010-2022_Math_I_MCQs.json and the like
-    agieval_*         ruixiangcui/AGIEval, data/v1/sat-math.jsonl, gaokao-mathcloze.jsonl
-    math_bare         the rows of math_train with a figure, without its code: by math_train's numbers
-    ape_*             Chenny0808/ape210k, data/valid.ape.json
-    hmwp, m23_*, mawps, dolphin_*, draw_*, alg514_*
-                      LYH-YF/MWPToolkit, dataset/…; draw_* are its draw_*.orig.jsonl
-    asdiv             chaochun/nlu-asdiv-dataset, dataset/ASDiv.xml
-    mathqa, mmlu_stem, hungarian
-                      ZubinGou/math-evaluation-harness, data/…/test.jsonl
-    carp_en, college_math, gaokao2023en, cn_middle_school
-                      QwenLM/Qwen2.5-Math, evaluation/data/…/test.jsonl
-    mathqa_dev        shaigue/mathqa, data/MathQA/dev.json
-    cmmlu_*           haonan-li/CMMLU, data/test/elementary_mathematics.csv, high_school_…, college_…
-    cmath_ds          deepseek-ai/DeepSeek-Math, evaluation/datasets/cmath/test.jsonl
-    limo_*            GAIR-NLP/LIMO, eval/data/…/test.jsonl
-    theoremqa         TIGER-AI-Lab/TheoremQA, theoremqa_test.json
-    tabmwp_*          lupantech/PromptPG, data/tabmwp/problems_test1k.json: questions without their tables
-    mathv             mathllm/MATH-V, data/test.jsonl: questions without their pictures
-    scibench_*        mandyyyyii/scibench, dataset/original/….json
-    stackmath         yifanzhang-pro/StackMathQA, the files of data/stackmathqa100k under 4 MiB, one behind another
+The sets of `elsewhere.tsv` may not be copied here. Their files are looked for in a folder, under the names in it, and
+its column ``source`` is where they come from. `math_bare` are the rows of math_train with a figure, without its
+code, by math_train's numbers.
 """
 
 from __future__ import annotations
@@ -55,39 +33,7 @@ from curation.sources.rows import parse_options
 LABELS = Path(__file__).with_name("filter_labels.tsv")
 KEEP = "keep"
 
-PARTS = ("test", "train", "valid")
-SCIENCES = ("atkins", "chemmc", "class", "fund", "matter", "quan", "thermo")
-ELSEWHERE: Mapping[str, str] = {
-    "putnam": "putnam.json",
-    "olympiad_bench": "test_math_olympiad_bench.json",
-    "minerva": "test_math_minerva.json",
-    "amc": "test_math_amc.json",
-    "math_train": "train_math_math.json",
-    "aime": "train_math_aime.json",
-    **{
-        f"gaokao_{kind}_{part}": f"gaokao_{kind}_{part}.json"
-        for kind in ("mcq", "fill", "open")
-        for part in ("I", "II")
-    },
-    "agieval_sat": "agieval_sat-math.jsonl",
-    "agieval_cloze": "agieval_gaokao-mathcloze.jsonl",
-    **{name: f"{name}.json" for name in ("ape_test", "ape_valid", "hmwp", "m23_test", "m23_valid", "mawps")},
-    **{f"{name}_{part}": f"{name}_{part}.json" for name in ("dolphin", "draw", "alg514") for part in PARTS},
-    "asdiv": "asdiv.xml",
-    **{name: f"{name}.jsonl" for name in ("mathqa", "mmlu_stem", "hungarian", "carp_en", "college_math")},
-    **{name: f"{name}.jsonl" for name in ("gaokao2023en", "cn_middle_school", "cmath_ds", "limo_kaoyan", "limo_gpqa")},
-    "theoremqa": "theoremqa.json",
-    "tabmwp_dev": "tabmwp_dev.json",
-    "tabmwp_test": "tabmwp_test.json",
-    "mathv": "mathv.jsonl",
-    **{f"scibench_{name}": f"scibench_{name}.json" for name in ("calculus", "diff", "stat", *SCIENCES)},
-    "stackmath": "stackmath.jsonl",
-    "mathqa_dev": "mathqa_dev.json",
-    **{f"cmmlu_{name}": f"cmmlu_{name}.csv" for name in ("elementary", "high_school", "college")},
-}
-_LANGUAGES = dict.fromkeys(
-    ("gaokao_", "agieval_cloze", "ape_", "hmwp", "m23_", "cn_", "cmath", "cmmlu_", "limo_kao"), "zh"
-)
+ELSEWHERE = pl.read_csv(Path(__file__).with_name("elsewhere.tsv"), separator="\t")
 _STATEMENTS = ("problem", "informal_statement", "question", "original_text", "text", "content", "Question",
                "problem_text", "Problem", "Q")  # fmt: skip
 _ANSWERS = ("answer", "informal_solution", "ans", "Answer", "golden", "answer_number", "A")
@@ -100,13 +46,13 @@ def row_hash(statement: str | None, answer: str | None) -> str:
 
 
 def load_elsewhere(folder: Path) -> pl.DataFrame:
-    """Read those sets of `ELSEWHERE` that lie in the folder, as `bench_filters.load` reads the others."""
+    """Read those sets of `ELSEWHERE` that are in the folder, as `bench_filters.load` reads the others."""
     rows = []
-    for name, file in ELSEWHERE.items():
+    for name, file, lang in ELSEWHERE.select("name", "file", "lang").rows():
         path = folder / file
         if path.exists():
-            rows += [_row(name, number, content) for number, content in enumerate(_contents(path))]
-    frame = pl.DataFrame(rows, schema={**PROBLEM, "kind": pl.String})
+            rows += [_row(name, lang, number, content) for number, content in enumerate(_contents(path))]
+    frame = pl.DataFrame(rows, schema=PROBLEM)
     return pl.concat([frame, _without_figures(frame.filter(pl.col("source") == "math_train"))])
 
 
@@ -140,7 +86,7 @@ def _contents(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(name: str, number: int, content: Mapping[str, Any]) -> dict[str, Any]:
+def _row(name: str, lang: str, number: int, content: Mapping[str, Any]) -> dict[str, Any]:
     """Return one row in the `PROBLEM` schema; where the answer is a list, its items, of minerva the last of them."""
     content = content.get("original", content) if name.startswith("draw") else content
     if name.startswith("draw"):
@@ -162,9 +108,8 @@ def _row(name: str, number: int, content: Mapping[str, Any]) -> dict[str, Any]:
         "statement": statement,
         "answer": None if answer in (None, "None.") else str(answer).strip(),
         "choices": choices,
-        "lang": next((lang for start, lang in _LANGUAGES.items() if name.startswith(start)), "en"),
+        "lang": lang,
         "source": name,
         "row": number,
         "meta": "null",
-        "kind": "unknown",
     }

@@ -1,4 +1,4 @@
-"""A family of problems with rungs, and a model to which the upper ones are out of reach at first: for `bench_loop`.
+"""A family of problems with rungs, and a model to which the upper ones are out of reach at first.
 
 A rung is a sum of so many terms. The model is shown how to work such a sum out, and ever more rarely the longer it is;
 else it guesses. So it can do all of them and hardly ever does the long ones, and what it learns on one rung (to work a
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
 
-from tests.embedded_model.make import TrainingSettings, train_embedded_model
+from tests.embedded_model.make import train_embedded_model
 from training.embedded_model.problems import HELD_OUT_SHARE, Exercise, Split
 from training.optimisation.model import save_model
 
@@ -65,6 +65,6 @@ def demonstrations(seed: int) -> Iterator[tuple[str, str]]:
 def ladder_model(folder: Path) -> Path:
     """Return the folder of the family's model; minutes the first time."""
     if not folder.exists():
-        model, tokenizer = train_embedded_model(TrainingSettings(), demonstrations=demonstrations)
+        model, tokenizer = train_embedded_model(demonstrations)
         save_model(model, tokenizer, folder)
     return folder

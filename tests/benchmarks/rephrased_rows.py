@@ -1,83 +1,86 @@
-"""Sets of rephrased benchmark rows, and sets that are disjoint from the benchmark, with what is measured of them.
+"""Rephrased rows of HumanEval and GSM8K, and sets that are disjoint from the benchmark, with what is measured of them.
 
 The originals of a file of pairs are the benchmark. Disjoint sets have a few rows that are the same problem all the same
-(MBPP and HumanEval both ask whether a number is prime).
+(MBPP and HumanEval both ask whether a number is prime). Even tasks of HumanEval were looked at, odd ones are held out.
 """
 
 from __future__ import annotations
 
 import json
-import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSettings
+from curation.filters.decontamination.overlap import METHODS, BenchmarkIndex, OverlapSettings
 
-MBPP = "code/mbpp_sanitized"
-DISJOINT = {"gsm8k_rephrased": ("math/svamp",), "humaneval_rephrased": (MBPP,)}
-LOOKED_AT = {"humaneval_rephrased": lambda pair: int(pair["id"].split("/")[1]) % 2 == 0}
-"""Pairs on which a threshold was chosen; the others were only scored."""
-OF_PROGRAMS = OverlapSettings(programs=True)
-"""What `flows.stages.decontamination.overlap_settings` says in the code pipeline."""
-
-
-def statements(path: Path) -> list[str]:
-    """Return the statements of a file of rows."""
-    text = path.read_text(encoding="utf-8")
-    rows = json.loads(text) if path.suffix == ".json" else [json.loads(line) for line in text.split("\n") if line]
-    return [text for row in rows for text in [row.get("problem") or row.get("prompt")] if text]
-
-
-def measured(
-    benchmark: list[str], sets: dict[str, list[str]], settings: OverlapSettings
-) -> tuple[dict[str, pl.DataFrame], dict[str, float]]:
-    """Return the scores of each set, and the CPU seconds that they took."""
-    index = BenchmarkIndex(
-        pl.DataFrame({"benchmark": "b", "row": range(len(benchmark)), "statement": benchmark}), settings
-    )
-    for texts in sets.values():
-        index.count(pl.Series(texts))
-    scores, seconds = {}, {}
-    for name, texts in sets.items():
-        start = time.process_time()
-        scores[name] = index.scores(pl.Series(texts))
-        seconds[name] = time.process_time() - start
-    return scores, seconds
+PROGRAMS = OverlapSettings(programs=True, methods=METHODS)
+"""What `flows.stages.decontamination.overlap_settings` returns in the code pipeline."""
+PROBLEMS = OverlapSettings(methods=METHODS)
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """A file of pairs, the sets shown with it, and what was measured of them."""
+class RowSet:
+    """Rows with what was measured of them against a benchmark."""
 
-    pairs: list[dict[str, Any]]
-    some: list[dict[str, Any]]  # those with a rephrased text
+    name: str
+    rows: list[str]
     benchmark: list[str]
-    sets: dict[str, list[str]]  # texts by name
-    scores: dict[str, pl.DataFrame]
-    seconds: dict[str, float]
-    is_own: pl.Series  # of the scores of rephrased rows: whether the benchmark's row is their own original
-
-    @property
-    def left_out(self) -> pl.DataFrame:
-        """Return what is left where each row's own original is no row of the benchmark."""
-        return self.scores["rephrased"].filter(~self.is_own)
+    scores: pl.DataFrame
+    settings: OverlapSettings
+    own: pl.Series | None = None
+    """Of rephrased rows: by the row, the place of its own original in the benchmark."""
+    count: int | None = None
+    """Of how many rows the scores are, where not of all."""
 
 
-def scored_pairs(data: Path, name: str, settings: OverlapSettings) -> Scored:
-    """Return what is measured of a file of pairs."""
-    pairs = [json.loads(line) for line in (data / "contamination" / f"{name}.jsonl").open(encoding="utf-8")]
-    pairs = [{"id": number, **pair} for number, pair in enumerate(pairs)]
+def _read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
+def _statements(path: Path) -> list[str]:
+    return [text for row in _read(path) for text in [row.get("problem") or row.get("prompt")] if text]
+
+
+def _index(benchmark: list[str], settings: OverlapSettings, *sets: list[str]) -> BenchmarkIndex:
+    """Return an index that has counted all sets; it keeps many hits of a row, its own original among them."""
+    frame = pl.DataFrame({"benchmark": "b", "row": range(len(benchmark)), "statement": benchmark})
+    index = BenchmarkIndex(frame, replace(settings, most=100))
+    for texts in sets:
+        index.count(pl.Series(texts))
+    return index
+
+
+def program_sets(data: Path) -> Iterator[RowSet]:
+    """Yield the held-out rephrased rows of HumanEval, and all of them without their own originals."""
+    name, pairs = "humaneval_rephrased", _read(data / "contamination" / "humaneval_rephrased.jsonl")
     some = [pair for pair in pairs if pair["rephrased"].strip()]
-    sets = {"rephrased": [pair["rephrased"] for pair in some]}
-    sets |= {path: statements(data / f"{path}.jsonl") for path in DISJOINT[name]}
-    tasks = {pair["original"]: pair["id"] for pair in reversed(pairs)} if settings.programs else {}
-    originals = list(tasks) or [pair["original"] for pair in pairs]
-    ids = pl.Series(list(tasks.values()) or [pair["id"] for pair in pairs])
-    # many hits of a row, so that those on its own original can be told from the others
-    scores, seconds = measured(originals, sets, replace(settings, most=100))
-    found = scores["rephrased"]
-    is_own = pl.Series([pair["id"] for pair in some])[found["row"]] == ids[found["benchmark_row"]]
-    return Scored(pairs, some, originals, sets, scores, seconds, is_own)
+    texts, tasks = [pair["rephrased"] for pair in some], {pair["original"]: pair["id"] for pair in reversed(pairs)}
+    benchmark = list(tasks)
+    scores = _index(benchmark, PROGRAMS, texts, _statements(data / "code" / "mbpp_sanitized.jsonl")).scores(
+        pl.Series(texts)
+    )
+    places = {pair["id"]: benchmark.index(pair["original"]) for pair in reversed(pairs)}
+    own = pl.Series([places[pair["id"]] for pair in some])
+    odd = pl.Series([int(pair["id"].split("/")[1]) % 2 == 1 for pair in some])
+    held_out = scores.filter(odd[scores["row"]])
+    yield RowSet(f"{name}, own row, held out", texts, benchmark, held_out, PROGRAMS, own, int(odd.sum()))
+    known = pl.Series([pair["id"] for pair in some])[scores["row"]]
+    left_out = scores.filter(known != pl.Series(list(tasks.values()))[scores["benchmark_row"]])
+    yield RowSet(f"{name}, left out, all", texts, benchmark, left_out, PROGRAMS)
+
+
+def problem_sets(data: Path) -> Iterator[RowSet]:
+    """Yield the rephrased rows of GSM8K, the same without their own originals, and SVAMP."""
+    name, pairs = "gsm8k_rephrased", _read(data / "contamination" / "gsm8k_rephrased.jsonl")
+    some = [(place, pair["rephrased"]) for place, pair in enumerate(pairs) if pair["rephrased"].strip()]
+    texts, others = [text for _, text in some], _statements(data / "math" / "svamp.jsonl")
+    benchmark, own = [pair["original"] for pair in pairs], pl.Series([place for place, _ in some])
+    index = _index(benchmark, PROBLEMS, texts, others)
+    scores = index.scores(pl.Series(texts))
+    yield RowSet(f"{name}, own row", texts, benchmark, scores, PROBLEMS, own)
+    left_out = scores.filter(own[scores["row"]] != scores["benchmark_row"])
+    yield RowSet(f"{name}, left out", texts, benchmark, left_out, PROBLEMS)
+    yield RowSet("math/svamp", others, benchmark, index.scores(pl.Series(others)), PROBLEMS)

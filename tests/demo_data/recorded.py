@@ -3,8 +3,9 @@
     votes.jsonl           votes of an imaginary model on the demo's rows with a sign of trouble: asked, answers
     translations.jsonl    answers of an imaginary model that translates, then reads: asked, answer
 
-The translations are hand-written. One has another number at the first try, which a check finds; one has another meaning
-at the first try, which the reader finds; one problem is never translated.
+The translations are hand-written, in `translations.jsonl` next to this file. One has another number at the first try,
+which a check finds; one has another meaning at the first try, which the reader finds and answers with ``difference``;
+one problem is never translated.
 """
 
 from __future__ import annotations
@@ -34,53 +35,6 @@ VOTED = {
 }
 """By kind of a planted row, what is answered about it; every other row is usable."""
 
-TRANSLATIONS = {
-    ("fr", "What is the remainder when 70 is divided by 9?"): "Quel est le reste de la division de 70 par 9 ?",
-    ("es", "What is the remainder when $3^{34}$ is divided by 12?"): "¿Cuál es el resto de dividir $3^{34}$ entre 12?",
-    ("fr", "Find the mean of 28, 36, 21 and 8."): "Calculez la moyenne de 28, 36, 21 et 8.",
-    (
-        "de",
-        "A tailor buys 11 rolls of cloth, each 25 m long, and uses 68 m of the cloth for curtains in spring. How many "
-        "m of cloth remain?",
-    ): "Ein Schneider kauft 11 Rollen Stoff, jede 25 m lang, und verbraucht im Frühjahr 68 m des Stoffs für Vorhänge. "
-    "Wie viele m Stoff bleiben übrig?",
-    (
-        "zh",
-        "A ticket costs 3.75 dollars. How many dollars does Ben pay for 3 of them?",
-    ): "一张票的价格是3.75美元。本买3张票要付多少美元？",
-    (
-        "ru",
-        "A bag holds 30 beads: 12 red, 10 blue, the rest green. How many are green?",
-    ): "В мешочке 30 бусин: 12 красных, 10 синих, остальные зелёные. Сколько бусин зелёных?",
-    ("fr", "Work out 24 + 51."): "Calculez 24 + 51.",
-    (
-        "it",
-        "An arithmetic sequence begins 4, 15, 26, 37. What is its term number 37?",
-    ): "Una progressione aritmetica inizia con 4, 15, 26, 37. Qual è il suo termine numero 37?",
-    ("it", "What is 25% of 340?"): "Quanto è il 25% di 340?",
-    ("es", "Find the least common multiple of 10 and 32."): "Halla el mínimo común múltiplo de 10 y 32.",
-    ("ru", "Find the mean of 10, 8, 21 and 39."): "Найдите среднее арифметическое чисел 10, 8, 21 и 39.",
-    (
-        "de",
-        "4 out of 40 seats are taken. What percentage of the seats is that?",
-    ): "4 von 40 Plätzen sind besetzt. Wie viel Prozent der Plätze sind das?",
-    (
-        "fr",
-        "An arithmetic sequence begins 7, 10, 13, 16. What is its term number 27?",
-    ): "Une suite arithmétique commence par 7, 10, 13, 16. Quel est son terme numéro 27 ?",
-    ("ru", "Solve 9x + 14 = 41 for x."): "Решите уравнение 9x + 14 = 41 относительно x.",
-}
-"""By language and problem. The rest of what the demo draws has none."""
-
-FIRST_TRIES = {
-    "Find the mean of 28, 36, 21 and 8.": ("Calculez la moyenne de 28, 36, 12 et 8.", ""),
-    "A bag holds 30 beads: 12 red, 10 blue, the rest green. How many are green?": (
-        "В мешочке 30 бусин: 12 красных, 10 синих, остальные зелёные. Сколько бусин не зелёных?",
-        "the translation asks how many beads are not green",
-    ),
-}
-"""By problem: what is wrong at the first try, and how the reader says so; empty where it is not asked."""
-
 
 def _said(text: str) -> str:
     return f"<translation>\n{text}\n</translation>"
@@ -88,11 +42,12 @@ def _said(text: str) -> str:
 
 def recorded_translations() -> Iterator[dict[str, str]]:
     """Yield each message that the imaginary translator and reader gets, and its answer."""
-    for (target, statement), text in TRANSLATIONS.items():
+    for row in _lines(Path(__file__).with_name("translations.jsonl")):
+        target, statement, text = row["lang"], row["statement"], row["text"]
         subject = {"statement": statement, "target": target, "answer": None, "choices": None, "domain": "math"}
         subject |= {"unchanged": None}
         request, original = translation_request(subject), original_text(subject)
-        first, difference = FIRST_TRIES.get(statement, ("", ""))
+        first, difference = row.get("first", ""), row.get("difference", "")
         yield {"asked": ask(request), "answer": _said(first or text)}
         if first:
             reason = f"reader: {difference}"

@@ -1,18 +1,20 @@
-"""Train the embedded model from nothing: ``python -m tests.embedded_model.make [OUT]``, minutes on two CPU cores.
+"""Train the embedded model from nothing: ``python -m tests.embedded_model.make [OUT]``, minutes on a CPU core.
 
 Everything is drawn with one seed: the same machine, torch version and number of threads give the same weights; another
-machine gives weights that behave alike. The model sees training
-problems only; `tests.embedded_model.measure` asks it held-out ones.
+machine gives weights that behave alike. The model sees training problems only; `tests.embedded_model.measure` asks it
+held-out ones.
+
+Every text can be written with its tokens: bytes, single digits, and a few hundred merges learned from its own problems.
+``<think>``, ``</think>`` and ``\\boxed{`` are one token each and, unlike the three special tokens, plain text: decoding
+keeps them. The chat template drops system messages and whatever follows the first blank line of a user message, which
+is where prompts ask for a form: the model answers in one form only.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import os
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -20,12 +22,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from curation.storage.stages import atomic_write
-from tests.embedded_model import tokens
-from tests.embedded_model.card import CARD
 from tests.embedded_model.measure import format_report, measure_pass_rates
-from tests.embedded_model.solutions import CORRECT_GUESS_SHARE, UNBOXED_SHARE, WORKED_SHARE_BY_LEVEL, write_response
+from tests.embedded_model.solutions import write_response
 from training.embedded_model import WEIGHTS
-from training.embedded_model.problems import WORDINGS, Split, generate_exercises
+from training.embedded_model.problems import Split, generate_exercises
 from training.optimisation.model import save_model
 
 if TYPE_CHECKING:
@@ -34,24 +34,24 @@ if TYPE_CHECKING:
 IGNORE_INDEX = -100
 """Label of tokens that are not learned: the question and the padding."""
 
+SEED, STEPS, BATCH_SIZE, TOKENIZER_TEXTS = 7, 1500, 64, 20_000
+"""Of the training: its seed, steps, responses a step, and texts from which the tokenizer learns its merges."""
+PEAK_LEARNING_RATE, WARMUP_STEPS = 4e-3, 50
+"""The rate from the end of the warm-up to 30 % of the steps; then a line down to 0."""
+SORT_WINDOW = 48
+"""Batches that are drawn at once and sorted by length, so that little is padded."""
 
-@dataclass(frozen=True)
-class TrainingSettings:
-    """How the embedded model is trained."""
+PAD, START, END = "<|pad|>", "<|start|>", "<|end|>"
+SINGLE_TOKENS = ("<think>", "</think>", "\\boxed{")
+VOCABULARY = 640
 
-    seed: int = 7
-    steps: int = 1500
-    batch_size: int = 64  # responses a step
-    peak_learning_rate: float = (
-        4e-3  # learning rate from the end of the warm-up to 30 % of the steps; then a line down to 0
-    )
-    warmup_steps: int = 50  # steps
-    sort_window: int = 48  # batches that are drawn at once and sorted by length, so that little is padded
-    threads: int = 1
-    tokenizer_texts: int = 20_000  # from which the tokenizer learns its merges
+CHAT_TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}"
+    "{% if message['role'] == 'user' %}{{ message['content'].split('\\n\\n')[0] }}{{ '\\n' }}"
+    "{% elif message['role'] == 'assistant' %}{{ message['content'] }}{{ eos_token }}{% endif %}"
+    "{% endfor %}"
+)
 
-
-Progress = Callable[[int, float], None]
 Demonstrations = Callable[[int], Iterator[tuple[str, str]]]
 """A seed → statements and the responses that a model is shown, without end."""
 
@@ -89,26 +89,56 @@ def make_tokenizer(
     seed: int, texts: int, demonstrations: Demonstrations = embedded_problems
 ) -> PreTrainedTokenizerFast:
     """Return the tokenizer, its merges learned from training problems."""
-    return tokens.train_tokenizer(tokens.render_chat(*pair) for pair in itertools.islice(demonstrations(seed), texts))
+    return train_tokenizer(render_chat(*pair) for pair in itertools.islice(demonstrations(seed), texts))
+
+
+def train_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
+    """Return a tokenizer whose merges come from these texts; the same texts give the same tokenizer."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY - len(SINGLE_TOKENS),
+        special_tokens=[PAD, START, END],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.add_tokens([AddedToken(whole, normalized=False, special=False) for whole in SINGLE_TOKENS])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token=START,
+        eos_token=END,
+        pad_token=PAD,
+        chat_template=CHAT_TEMPLATE,
+        clean_up_tokenization_spaces=False,
+        model_max_length=256,
+    )
+
+
+def render_chat(statement: str, response: str = "") -> str:
+    """Return the text that the chat template makes of one question and, where given, its answer."""
+    return f"{START}{statement}\n{response}{END if response else ''}"
 
 
 def train_embedded_model(
-    settings: TrainingSettings, progress: Progress | None = None, demonstrations: Demonstrations = embedded_problems
+    demonstrations: Demonstrations = embedded_problems,
 ) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
-    """Return the trained model and its tokenizer.
-
-    Args:
-        progress: is told each step's number and loss.
-        demonstrations: what the model learns from; other problems make another model of the same size.
-    """
-    torch.set_num_threads(settings.threads)
-    tokenizer = make_tokenizer(settings.seed, settings.tokenizer_texts, demonstrations)
-    model = new_model(tokenizer, settings.seed)
+    """Return the trained model and its tokenizer; other problems make another model of the same size."""
+    torch.set_num_threads(1)
+    tokenizer = make_tokenizer(SEED, TOKENIZER_TEXTS, demonstrations)
+    model = new_model(tokenizer, SEED)
     model.train()
-    optimizers = _optimizers(model, settings.peak_learning_rate)
-    batches = _batches(tokenizer, settings, demonstrations)
-    for step in range(settings.steps):
-        rate = settings.peak_learning_rate * _schedule(step, settings)
+    optimizers = _optimizers(model)
+    batches = _batches(tokenizer, demonstrations)
+    for step in range(STEPS):
+        decay = min(1.0, (STEPS - step) / (STEPS - 0.3 * STEPS))
+        rate = PEAK_LEARNING_RATE * (min((step + 1) / WARMUP_STEPS, 1.0) * decay)
         for group in itertools.chain.from_iterable(optimizer.param_groups for optimizer in optimizers):
             group["lr"] = rate
         tokens_in, labels = next(batches)
@@ -121,44 +151,39 @@ def train_embedded_model(
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer in optimizers:
             optimizer.step()
-        if progress is not None:
-            progress(step, loss.item())
+        if step % 100 == 99:
+            print(f"step {step + 1}/{STEPS}  loss {loss.item():.3f}", flush=True)
     model.eval()
     return model, tokenizer
 
 
-def _optimizers(model: LlamaForCausalLM, peak: float) -> tuple[torch.optim.Optimizer, ...]:
+def _optimizers(model: LlamaForCausalLM) -> tuple[torch.optim.Optimizer, ...]:
     """Return Muon for the matrices inside the layers, and AdamW for embeddings and norms."""
     parameters = list(model.named_parameters())
     inner = [value for name, value in parameters if value.ndim == 2 and "embed" not in name]
     outer = [value for name, value in parameters if value.ndim != 2 or "embed" in name]
     return (
-        torch.optim.Muon(inner, lr=peak, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
-        torch.optim.AdamW(outer, lr=peak, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
+        torch.optim.Muon(inner, lr=PEAK_LEARNING_RATE, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(outer, lr=PEAK_LEARNING_RATE, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
     )
 
 
-def _schedule(step: int, settings: TrainingSettings) -> float:
-    level = 0.3 * settings.steps
-    return min((step + 1) / settings.warmup_steps, 1.0) * min(1.0, (settings.steps - step) / (settings.steps - level))
-
-
 def _batches(
-    tokenizer: PreTrainedTokenizerFast, settings: TrainingSettings, demonstrations: Demonstrations
+    tokenizer: PreTrainedTokenizerFast, demonstrations: Demonstrations
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Yield tokens and labels, [batch, longest], right-padded; sequences of like length stand together."""
-    drawn, order = demonstrations(settings.seed), Random(settings.seed + 2)
+    drawn, order = demonstrations(SEED), Random(SEED + 2)
     while True:
-        pool = list(itertools.islice(drawn, settings.batch_size * settings.sort_window))
-        prompts = tokenizer([tokens.render_chat(statement) for statement, _ in pool])["input_ids"]
-        whole = tokenizer([tokens.render_chat(statement, response) for statement, response in pool])["input_ids"]
+        pool = list(itertools.islice(drawn, BATCH_SIZE * SORT_WINDOW))
+        prompts = tokenizer([render_chat(statement) for statement, _ in pool])["input_ids"]
+        whole = tokenizer([render_chat(statement, response) for statement, response in pool])["input_ids"]
         rows = sorted(zip(whole, map(len, prompts), strict=True), key=lambda row: len(row[0]))
-        starts = list(range(0, len(rows), settings.batch_size))
+        starts = list(range(0, len(rows), BATCH_SIZE))
         for last in range(len(starts) - 1, 0, -1):
             other = order.randrange(last + 1)
             starts[last], starts[other] = starts[other], starts[last]
         for start in starts:
-            yield _padded(rows[start : start + settings.batch_size], tokenizer.pad_token_id)
+            yield _padded(rows[start : start + BATCH_SIZE], tokenizer.pad_token_id)
 
 
 def _padded(rows: Sequence[tuple[list[int], int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -171,48 +196,15 @@ def _padded(rows: Sequence[tuple[list[int], int]], pad: int) -> tuple[torch.Tens
     return ids, labels
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Train the model, save it, measure it, and write its card."""
-    parser = argparse.ArgumentParser(prog="python -m tests.embedded_model.make", description=__doc__)
-    parser.add_argument("out", nargs="?", type=Path, default=WEIGHTS, help="folder of the model (replaced)")
-    parser.add_argument("--seed", type=int, default=TrainingSettings.seed)
-    parser.add_argument("--steps", type=int, default=TrainingSettings.steps)
-    parser.add_argument("--threads", type=int, default=TrainingSettings.threads)
-    options = parser.parse_args(arguments)
-    settings = TrainingSettings(seed=options.seed, steps=options.steps, threads=options.threads)
-    began = time.monotonic()
-
-    def progress(step: int, loss: float) -> None:
-        if step % 100 == 99 or step + 1 == settings.steps:
-            print(f"step {step + 1}/{settings.steps}  loss {loss:.3f}  {time.monotonic() - began:.0f} s", flush=True)
-
-    model, tokenizer = train_embedded_model(settings, progress)
-    seconds, parameters = time.monotonic() - began, sum(value.numel() for value in model.parameters())
-    save_model(model, tokenizer, options.out)
-    write_card(options.out, settings, parameters, seconds)
-
-
-def write_card(folder: Path, settings: TrainingSettings, parameters: int, seconds: float) -> None:
-    """Measure the saved model and write ``README.md`` beside its weights; ``seconds`` is the wall time it took."""
+def main(folder: Path = WEIGHTS) -> None:
+    """Train the model, save it, measure it, and write the figures into its card."""
+    text = (WEIGHTS / "README.md").read_text(encoding="utf-8")
+    kept = text[: text.index("held-out problems:")].rpartition("\n")[0]
+    save_model(*train_embedded_model(), folder)
     figures = format_report(measure_pass_rates(folder))
-    load = os.getloadavg()[1]
-    card = CARD.format(
-        parameters=parameters,
-        kinds=len(WORDINGS["en"]),
-        steps=settings.steps,
-        batch=settings.batch_size,
-        seed=settings.seed,
-        threads=settings.threads,
-        seconds=seconds,
-        share=f"load {load:.1f} on {os.cpu_count()} cores",
-        guessed=CORRECT_GUESS_SHARE,
-        worked=", ".join(f"level {level}: {1 - share:.0%}" for level, share in WORKED_SHARE_BY_LEVEL.items()),
-        unboxed=UNBOXED_SHARE,
-        figures=figures,
-    )
-    atomic_write(folder / "README.md", card)
+    atomic_write(folder / "README.md", f"{kept}\n{figures}\n")
     print(figures)
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(Path, sys.argv[1:]))

@@ -2,7 +2,7 @@
 
 Every figure is computed from fixed seeds, so it is the same on each machine. Limits are the figures of 2026-11-28 with
 some room: wrong decisions and the attempts of a refresh .3 points, attempts per decision rounded up to a tenth, labels
-a tenth of the figure. Policies are simulated as in `bench_difficulty`, `bench_stopping` and `bench_labels`.
+a tenth of the figure.
 
 Not here: the recorded weak policy that accused .3 % of sound labels (CodeLlama 7B on CRUXEval), which is not among the
 shared data. Simulated weak policies are in its place, one that repeats its errors as it did.
@@ -16,14 +16,10 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import median
 
-from curation.config import Band
-from curation.difficulty.early_stopping import StoppingRule
-from tests.benchmarks import bench_sampling
-from tests.benchmarks.bench_difficulty import CONCENTRATIONS, SHIFTS, Refreshed, refreshing
-from tests.benchmarks.bench_labels import posterior
-from tests.benchmarks.bench_stopping import Stopped, stopping
-from tests.benchmarks.labelled_attempts import Answers, only, plant, recorded, simulated
+from tests.benchmarks.labelled_attempts import Answers, plant, recorded, simulated
+from tests.gates import decisions
 from tests.gates.base import Limit, Measured, gate, shared, wilson
+from tests.gates.decisions import CONCENTRATIONS, SHIFTS, Refreshed, Saved, Stopped
 
 PROBLEMS = 2000
 PLANTED = 0.05
@@ -41,7 +37,7 @@ WEAK: Mapping[str, tuple[float, tuple[float, float]]] = {
 def refreshes() -> dict[tuple[float | None, float], Refreshed]:
     """Return a refresh with an anchor for each concentration and step in strength."""
     return {
-        (concentration, shift): refreshing(PROBLEMS, shift, concentration, bounded=False).anchored
+        (concentration, shift): decisions.refreshed(PROBLEMS, shift, concentration)
         for concentration in CONCENTRATIONS
         for shift in SHIFTS
     }
@@ -86,17 +82,14 @@ def share_of_attempts(*, weaker: bool) -> Measured:
 
 
 @cache
-def exactly_stopped() -> dict[tuple[str, int], bench_sampling.Saved]:
+def exactly_stopped() -> dict[tuple[str, int], Saved]:
     """Return what exact early stopping saves and changes, by pool of problems and attempts a problem."""
-    attempts = bench_sampling.recorded(shared("attempts", "odyssey_models.jsonl"))
-    found = {}
+    attempts, found = decisions.recorded(shared("attempts", "odyssey_models.jsonl")), {}
     for size in (8, 16, 32):
-        rule = StoppingRule(Band(attempts=size))
-        draw = random.Random(size)
-        found["recorded", size] = bench_sampling.measure(rule, bench_sampling.ordered(attempts, size, PROBLEMS, draw))
-        for name, (a, b) in bench_sampling.POOLS.items():
-            sequences = bench_sampling.simulated(a, b, size, PROBLEMS, random.Random(size))
-            found[name, size] = bench_sampling.measure(rule, sequences)
+        sequences = {"recorded": decisions.ordered(attempts, size, PROBLEMS, random.Random(size))}
+        for name, pool in decisions.POOLS.items():
+            sequences[name] = decisions.simulated_pool(*pool, size, PROBLEMS, random.Random(size))
+        found |= {(name, size): decisions.exactly_stopped(size, some) for name, some in sequences.items()}
     return found
 
 
@@ -104,7 +97,7 @@ def exactly_stopped() -> dict[tuple[str, int], bench_sampling.Saved]:
 def stopping_changed() -> Measured:
     """Count decisions that exact early stopping changes."""
     found = exactly_stopped()
-    return Measured(round(sum(one.differ for one in found.values()) * PROBLEMS), of=len(found) * PROBLEMS)
+    return Measured(sum(one.differ for one in found.values()), of=len(found) * PROBLEMS)
 
 
 @gate("stopping-attempts", Limit("<=", 12.8, "a decision"))
@@ -123,7 +116,9 @@ def stopped_by_the_model() -> dict[float | None, list[Stopped]]:
     mathematical functions, so there are three draws.
     """
     seeds = (11, 1011, 2011)
-    return {one: [stopping(PROBLEMS, one, 32, 0.1, "model", seed) for seed in seeds] for one in CONCENTRATIONS}
+    return {
+        one: [decisions.stopped_by_the_model(PROBLEMS, one, 32, 0.1, seed) for seed in seeds] for one in CONCENTRATIONS
+    }
 
 
 @gate("stopping-attempts-model", Limit("<=", 8.4, "a decision"))
@@ -173,7 +168,7 @@ def decided(answers: Answers, draws: int, share: float = PLANTED) -> Accused:
     sound = wrong = accused = hits = 0
     for seed in range(draws):
         planted = plant(answers, share, seed)
-        found = posterior(answers, planted).decided
+        found = decisions.accused(answers, planted)
         wrong += len(planted.wrong)
         sound += len(answers) - len(planted.wrong)
         accused += len(found)
@@ -233,7 +228,7 @@ def labels_found_rightly_strong() -> Measured:
 @cache
 def recorded_policies() -> Accused:
     """Return what 18 recorded models find, one attempt each at the problems of Odyssey."""
-    return decided(only(recorded(shared("attempts", "odyssey_models.jsonl"))), draws=3)
+    return decided(dict(sorted(recorded(shared("attempts", "odyssey_models.jsonl")).items())), draws=3)
 
 
 @gate("labels-found-recorded", Limit(">=", 41.0, "%"), tier="room")

@@ -200,15 +200,8 @@ def verdicts() -> Measured:
 
 @gate("verdicts-many", Limit(">=", 100, "%"), tier="room")
 def verdicts_many() -> Measured:
-    """Compare on 2,000 attempts; the note has Math-Verify's and a string comparison's share on the same."""
-    some = {source: attempts(source, 1000) for source in FILES}
-    measured = _all_formats([one for rows in some.values() for one in rows])
-    peers = "; ".join(
-        f"{source}: Math-Verify (TRL's accuracy_reward) {_share(_math_verify(rows), rows)}, the last box as a string "
-        f"{_share(_strings(rows), rows)}"
-        for source, rows in some.items()
-    )
-    return Measured(measured.value, None, measured.interval, f"{measured.note}; {peers}")
+    """Compare on 2,000 attempts."""
+    return _all_formats([one for source in FILES for one in attempts(source, 1000)])
 
 
 @gate("planted-rows-found", Limit("==", 100, "%"), tier="room")
@@ -253,30 +246,6 @@ def _plant(folder: Path, count: int = 5) -> set[str]:
         tests.with_columns(output=pl.when(is_planted).then(pl.lit("")).otherwise("output")).write_parquet(beside)
     pl.DataFrame(rows, schema=CURATED).select(*pl.read_parquet_schema(file)).write_parquet(file)
     return {row["id"] for row in plain}
-
-
-def _share(rewards: Rewards, asked: Sequence[Sampled]) -> str:
-    hits, count = _equal(rewards, asked)
-    return f"{100 * hits / count:.1f} %"
-
-
-def _math_verify(asked: Sequence[Sampled]) -> Rewards:
-    """Return Math-Verify's rewards by the boxed reference; None if it cannot read the reference."""
-    from math_verify import parse, verify
-
-    golds = [parse(f"\\boxed{{{one.reference}}}") for one in asked]
-    return [float(verify(gold, parse(one.text))) if gold else None for gold, one in zip(golds, asked, strict=True)]
-
-
-def _strings(asked: Sequence[Sampled]) -> Rewards:
-    """Return whether the final answer is the reference as a string, white space aside."""
-    from curation.verify.extraction import extract_answer
-
-    found = [extract_answer(one.text, BOXED) for one in asked]
-    return [
-        float(answer is not None and answer.answer.replace(" ", "") == str(one.reference).replace(" ", ""))
-        for answer, one in zip(found, asked, strict=True)
-    ]
 
 
 @gate("trainers", Limit(">=", 100, "%"), tier="room")

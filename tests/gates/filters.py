@@ -17,11 +17,11 @@ from curation.filters.decontamination.overlap import OVERLAP, TEMPLATE, Benchmar
 from curation.filters.dedup import near
 from curation.filters.statements.filtering import apply_rules, filter_statements
 from curation.questions.doubtful_rows import DOUBTFUL_ROWS, uncertain_rows
-from curation.questions.overlaps import ASK_FROM, NEAREST, OVERLAPS, near_pairs
-from curation.records import PROBLEM
-from tests.benchmarks import bench_filters, bench_overlap_votes
-from tests.benchmarks.bench_dedup import MadeRows
-from tests.benchmarks.bench_overlap_votes import RowSet, requests_of, same_rows
+from curation.questions.overlaps import ASK_FROM, NEAREST, OVERLAPS, near_pairs, overlap_request
+from curation.records import PROBLEM, PromptRequest
+from tests.benchmarks import bench_filters
+from tests.benchmarks.made_rows import MadeRows
+from tests.benchmarks.rephrased_rows import RowSet, problem_sets, program_sets
 from tests.gates.base import Limit, Measured, SkippedError, gate, shared, shared_rows, wilson
 from tests.gates.stored import Asked, answers_to, prompts, rendered
 
@@ -306,28 +306,29 @@ def row_sets() -> list[RowSet]:
         raise SkippedError("needs the extra `embeddings`, which is not installed")
     for name in ("humaneval_rephrased", "gsm8k_rephrased"):
         shared("contamination", f"{name}.jsonl")
-    return [*bench_overlap_votes.program_sets(shared()), *bench_overlap_votes.problem_sets(shared())]
+    return [*program_sets(shared()), *problem_sets(shared())]
 
 
-def pairs_of(rows: RowSet) -> pl.DataFrame:
-    """Return the pairs of a set that the product asks about."""
-    return near_pairs(rows.scores, rows.settings, ASK_FROM, NEAREST)
+def pairs_of(rows: RowSet) -> tuple[pl.DataFrame, list[PromptRequest]]:
+    """Return the pairs of a set that the product asks about, and what it asks."""
+    pairs = near_pairs(rows.scores, rows.settings, ASK_FROM, NEAREST)
+    named = pairs.select("row", "benchmark_row").iter_rows()
+    return pairs, [overlap_request(rows.rows[row], rows.benchmark[at], "en") for row, at in named]
 
 
 @prompts("overlaps")
 def overlap_prompts() -> Asked:
     """Return what is asked about the sets of the gates."""
     sets = [rows for rows in row_sets() if rows.name in {*REPHRASED, *INNOCENT}]
-    return [(OVERLAPS.prompt, request) for rows in sets for request in requests_of(rows, pairs_of(rows))]
+    return [(OVERLAPS.prompt, request) for rows in sets for request in pairs_of(rows)[1]]
 
 
 @cache
 def overlapping(name: str) -> tuple[int, int]:
     """Return how many rows of a set overlap by rules or votes (rephrased: with their own original), and of how many."""
     (rows,) = (one for one in row_sets() if one.name == name)
-    pairs = pairs_of(rows)
+    pairs, requests = pairs_of(rows)
     hits = classify_hits(rows.scores, rows.settings).filter(pl.col("kind") == OVERLAP)
-    requests = requests_of(rows, pairs)
     texts = answers_to("overlaps", [rendered(OVERLAPS.prompt, request) for request in requests])
     attempts = pl.DataFrame({"problem": [one.id for one in requests], "text": [some[0] for some in texts]},
                             {"problem": pl.String, "text": pl.String}).unique()  # fmt: skip
@@ -335,7 +336,8 @@ def overlapping(name: str) -> tuple[int, int]:
     if rows.own is not None:
         hits = hits.filter(pl.col("benchmark_row") == rows.own[hits["row"]])
         votes = votes.filter(pl.col("benchmark_row") == rows.own[votes["row"]])
-    return len(set(hits["row"]) | same_rows(votes)), rows.count or len(rows.rows)
+    same = votes.filter(OVERLAPS.decide(votes, OVERLAPS.threshold, 1)["decision"] == "same")["row"]
+    return len(set(hits["row"]) | set(same)), rows.count or len(rows.rows)
 
 
 def _share(name: str) -> Measured:

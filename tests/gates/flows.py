@@ -30,9 +30,6 @@ CURATING = [path for path in ALL if not is_training_recipe(path)]
 FROM_HUB = ("magistral_math", "magistral_code", "apps_code", "taco_code", "codeforces_code")
 """Recipes that read data sets of a hub; here miniatures of these, in their exact schemas."""
 
-SIZES = ("--rounds=1", "--steps=2", "--problems=160", "--held-out=8", "--attempts=2", "--last=1", "--more=0")
-"""Of the closed loop."""
-
 
 def passed(paths: Sequence[Path], work: Callable[[Path, Path], tuple[str | Path, ...]]) -> Measured:
     """Run a command for each recipe; return for how many it ended with status 0."""
@@ -142,25 +139,24 @@ def cron() -> Measured:
 @gate("closed-loop", Limit("==", 5, "steps"), tier="room")
 def closed_loop() -> Measured:
     """Count steps of curate, train, refresh, train on the embedded model that leave what the next one needs."""
-    from tests.benchmarks.bench_counterfactual import rows_of
-    from tests.benchmarks.bench_loop import curated, first_model, read_options, trained_arm
+    from tests.gates.paying import Loop, rows_of
     from training.evaluation.metrics import read_metrics
 
     with TemporaryDirectory() as scratch, contextlib.redirect_stdout(io.StringIO()):
-        plan, folder, _, _ = read_options([scratch, *SIZES])
-        model = first_model(plan, folder / "model")
-        run = curated(plan, 1, folder / "set", model)
+        loop, folder = Loop(rounds=1, steps=2, problems=160), Path(scratch)
+        model = loop.first_model(folder / "model")
+        run = loop.curated(1, folder / "set", model)
         before = set(rows_of(run / "curated")["id"])
-        first, second = trained_arm(plan, 1, "refreshed", run, folder, model)
+        first, second = loop.stretches(1, "refreshed", run, folder, model)
         after = set(rows_of(run / "curated")["id"])
         judged = pl.read_parquet(run / "versions" / "0002" / "decisions.parquet")
         weights = [(place / "model.safetensors").read_bytes() for place in (model, first / "model", second / "model")]
         done = {
             "a curated set": bool(before),
-            "a trained model": weights[1] != weights[0] and len(read_metrics(first)) == plan.steps,
+            "a trained model": weights[1] != weights[0] and len(read_metrics(first)) == loop.steps,
             "a refreshed set": [one.origin for one in stored_versions(run)] == ["run", "refresh"] and after != before,
             "decisions by the new model": judged["policy"].n_unique() > 1,
-            "a model trained on it": weights[2] != weights[1] and len(read_metrics(second)) == plan.steps,
+            "a model trained on it": weights[2] != weights[1] and len(read_metrics(second)) == loop.steps,
         }
     missing = [name for name, is_there in done.items() if not is_there]
     return Measured(len(done) - len(missing), of=len(done), note=f"missing: {', '.join(missing)}" if missing else "")

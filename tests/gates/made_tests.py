@@ -1,22 +1,18 @@
 """Tests that are made with a model, judged by real problem packages whose validators are hidden.
 
-    GOLDILOCKS_PACKAGES=FOLDER python -m tests.gates.made_tests OUT [--minutes 60]
-
-prints a line a package and the totals, and keeps what was run in OUT. The folder holds problem packages of public
-contests in the Kattis format (`PACKAGES` names them), which are not in the project.
+`GOLDILOCKS_PACKAGES` names a folder with problem packages of public contests in the Kattis format (`PACKAGES` names
+them), which are not in the project.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import sys
-import time
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
 
 import polars as pl
 
@@ -25,17 +21,15 @@ from curation.records import PromptRequest
 from curation.sources.kattis import Package
 from curation.verify.programs.tools import Runner
 from flows.stages.tests import unit_request
-from tests.benchmarks import bench_code_pipeline
-from tests.benchmarks.submission_runs import keep_compiled
-from tests.gates.base import Limit, Measured, SkippedError, StaleError, gate, wilson
+from tests.gates import planted_faults
+from tests.gates.base import Limit, Measured, SkippedError, gate, wilson
 from tests.gates.packaged_tests import (
     MAX_S,
     Scored,
     chosen,
-    code_digest,
-    kept_result,
+    keep_compiled,
+    measurable_packages,
     measured_run,
-    packages_of,
     score,
     unit_of,
 )
@@ -58,7 +52,7 @@ def packages() -> list[Package]:
         SkippedError: none is.
     """
     folder = os.environ.get("GOLDILOCKS_PACKAGES", "")
-    found = [one for one in packages_of([Path(folder)], 10_000, SEED) if one.name in PACKAGES] if folder else []
+    found = [one for one in measurable_packages(Path(folder)) if one.name in PACKAGES] if folder else []
     if not found:
         raise SkippedError("needs GOLDILOCKS_PACKAGES: a folder of contest packages, which are not in the shared data")
     return found
@@ -71,44 +65,22 @@ def made_tests_prompts() -> Asked:
     return [(TESTING, unit_request(unit)) for unit in units]
 
 
-def scored(out: Path, *, minutes: float = 0, partly: bool = False) -> list[Scored]:
-    """Return what was counted of each package that can be measured, in the order of their names.
-
-    Args:
-        partly: packages without an answer are left out, with a line.
-        minutes: no package is begun later; 0: no end.
-    """
+@cache
+def all_scored() -> list[Scored]:
+    """Return what was counted of each package that can be measured, in the order of their names."""
     run = measured_run(SEED)
-    digest, started, found = code_digest(run.recipe.code.model_dump_json()), time.monotonic(), []
 
     def answered(request: PromptRequest) -> Sequence[str]:
         return answers_to("made-tests", [rendered(TESTING, request)])[0]
 
+    found = []
     with Runner(1) as runner, made_with(GIVE_UP=1, ROUNDS=4):
-        keep_compiled(runner, out / "compiled")
+        keep_compiled(runner)
         for package in sorted(packages(), key=lambda one: one.name):
-            if minutes and time.monotonic() - started > 60 * minutes:
-                break
-            measure = partial(score, run, runner, package, out, answered)
-            try:
-                one = kept_result(out / f"{package.name}.{digest}.json", measure)
-            except StaleError as why:
-                if not partly:
-                    raise
-                print(f"{package.name}: {why}", flush=True)
-                continue
-            if one is not None:
+            if (one := score(run, runner, package, answered)) is not None:
                 found.append(one)
                 one.show()
     return found
-
-
-@cache
-def all_scored() -> list[Scored]:
-    """Return the counts of all packages; GOLDILOCKS_MADE_TESTS names a folder that keeps what was run."""
-    out = Path(os.environ.get("GOLDILOCKS_MADE_TESTS") or mkdtemp(prefix="goldilocks-made-tests-"))
-    out.mkdir(parents=True, exist_ok=True)
-    return scored(out)
 
 
 def caught(found: Sequence[Scored]) -> tuple[int, int]:
@@ -137,8 +109,8 @@ def faults() -> pl.DataFrame:
     """Return the tests of 40 packages that three or more solutions judge, a tenth of them corrupted before the run."""
     packages()
     with TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):
-        bench_code_pipeline.run([Path(os.environ["GOLDILOCKS_PACKAGES"])], Path(folder), 40, SEED, (200, 12), False)
-        return pl.read_parquet(Path(folder) / "faults.parquet").filter(pl.col("voting") >= 3)
+        judged = planted_faults.faults(Path(os.environ["GOLDILOCKS_PACKAGES"]), Path(folder), SEED)
+    return judged.filter(pl.col("voting") >= 3)
 
 
 @gate("corrupted-corrected", Limit(">=", 97, "%"), tier="all")
@@ -156,22 +128,3 @@ def sound_hurt() -> Measured:
     sound = faults().filter(~pl.col("corrupted"))
     hurt = sound.filter(pl.col("decision") != "keep").height
     return Measured(hurt, sound.height, wilson(hurt, sound.height, scale=sound.height))
-
-
-def main() -> None:
-    """Print what is counted."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--minutes", type=float, default=0)
-    parsed = parser.parse_args()
-    parsed.out.mkdir(parents=True, exist_ok=True)
-    found = scored(parsed.out.absolute(), minutes=parsed.minutes, partly=True)
-    hits, count = caught(found)
-    valid, made, right, passed = (
-        sum(getattr(one, name) for one in found) for name in ("valid", "made", "right", "right_passed")
-    )
-    print(f"{len(found)} packages: valid {valid:,} of {made:,}, TPR {passed} of {right}, TNR {hits} of {count}")
-
-
-if __name__ == "__main__":
-    main()

@@ -6,41 +6,38 @@
 
 A package's secret tests are the truth: an accepted submission counts if it passes them, a wrong one if it fails. All
 wrong submissions and, if three others vote, an accepted one are held out: tests are made, voted on and selected without
-them. What was counted of a package is stored: a measurement that was stopped goes on, with the same code and settings.
+them.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import yaml
 
 from curation.programs import execution_matrix, tests_agreement
-from curation.programs.execution_matrix import Candidate
+from curation.programs.execution_matrix import Candidate, ExecutionMatrix
 from curation.programs.generation import GeneratedTests, generate_tests, vouching_of
 from curation.programs.language_variants import TIME_FACTORS
 from curation.programs.unit import Unit
 from curation.records import PromptRequest
 from curation.sources.code_problems import package_tables
 from curation.sources.kattis import Package, PackagedSubmission
-from curation.storage.stages import atomic_write
-from curation.verify.programs.checkers import ReadyValidator, prepare_validator
+from curation.verify.programs.checkers import InputVerdict, ReadyValidator, check_inputs, prepare_validator
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeProblem, CodeVerdict, Submission
 from curation.verify.programs.tools import Runner
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
 from flows.stages.tests import unit_request
-from tests.benchmarks.planting import multiplier_of, packages_in
-from tests.benchmarks.submission_runs import Memory, judge_inputs, tree_cpu_s
+from tests.gates.planted_faults import multiplier_of, packages_in
 
 RIGHT, WRONG, MAX_S = 4, 6, 4.0
 """Accepted and wrong submissions of a package, and the longest time limit, in seconds."""
@@ -66,14 +63,13 @@ class Scored:
     notes: list[str] = field(default_factory=list)
     answers: int = 0
     vouched: str = ""
-    cpu_s: float = 0.0
 
     def show(self) -> None:
         """Print what was counted."""
         counts = Counter(how for _, how in self.wrong)
         caught = counts["samples"] + counts["made"]
         print(f"{self.name}: valid {self.valid}/{self.made}, TPR {self.right_passed}/{self.right}, "
-              f"TNR {caught}/{len(self.wrong)} {dict(counts)}, CPU {self.cpu_s:.1f} s, {self.answers} answers, "
+              f"TNR {caught}/{len(self.wrong)} {dict(counts)}, {self.answers} answers, "
               f"validators of: {self.vouched} {self.reason}", flush=True)  # fmt: skip
         for note in self.notes:
             print(f"    {note}", flush=True)
@@ -90,36 +86,12 @@ def chosen(package: Package, seed: int) -> list[PackagedSubmission]:
     ]
 
 
-def code_digest(settings: str) -> str:
-    """Return what names the code that makes tests, and settings: results of others are not used again."""
-    root = Path(execution_matrix.__file__).parents[2]
-    files = [*sorted((root / "curation" / "programs").rglob("*.py")), *(root / "flows" / "stages").glob("*.py")]
-    texts = [file.read_bytes() for file in files]
-    return hashlib.sha256(repr((texts, settings)).encode()).hexdigest()[:10]
-
-
-def kept_result(file: Path, measure: Callable[[], Scored | None]) -> Scored | None:
-    """Return what a file holds of a package, else what ``measure`` gives, written there."""
-    if not file.is_file():
-        scored = measure()
-        atomic_write(file, json.dumps(None if scored is None else dataclasses.asdict(scored)))
-        return scored
-    known = json.loads(file.read_text())
-    if known is None:
-        return None
-    wrong = [(label, how) for label, how in known.pop("wrong")]
-    return Scored(**{**known, "wrong": wrong})
-
-
-def truth(runner: Runner, package: Package, subs: Sequence[PackagedSubmission], file: Path) -> dict[str, Any]:
+def truth(runner: Runner, package: Package, subs: Sequence[PackagedSubmission]) -> tuple[float, dict[str, bool]]:
     """Return the time limit in seconds, and whether each submission passes the package's secret tests, by its code.
 
     Where the package names no limit, an accepted submission that would make it longer than `MAX_S` is stopped: the
     package will be left out.
     """
-    if file.is_file():
-        known: dict[str, Any] = json.loads(file.read_text())
-        return known
     secret = [test for test in package.problem.tests[package.samples :] if len(test.input) <= MOST_KB << 10]
     secret = random.Random(package.name).sample(secret, SECRET) if len(secret) > SECRET else secret
     problem = execution_matrix.with_tests(package.problem, [(test.input, test.output) for test in secret])
@@ -133,20 +105,92 @@ def truth(runner: Runner, package: Package, subs: Sequence[PackagedSubmission], 
              Submission(sub.lang, sub.code)) for sub in part if sub.lang is not None
         ]  # fmt: skip
         results = list(judge_programs(runner, jobs))
-        passes |= {_code(sub): r.verdict is CodeVerdict.AC for sub, r in zip(part, results, strict=True)}
+        passes |= {sub.code: r.verdict is CodeVerdict.AC for sub, r in zip(part, results, strict=True)}
         times = [run.cpu_s for r in results if r.verdict is CodeVerdict.AC for run in r.tests]
         if not timed:
             limit = float(max(1, -(-max(times, default=1.0) * multiplier_of(package) // 1)))
             if any(r.verdict is CodeVerdict.TLE for r in results):
-                limit, passes = MAX_S + 1, dict.fromkeys(map(_code, subs), False)
-                break
-    told = {"limit": limit, "passes": passes}
-    file.write_text(json.dumps(told))
-    return told
+                return MAX_S + 1, {}
+    return limit, passes
 
 
-def _code(sub: PackagedSubmission) -> str:
-    return hashlib.sha256(sub.code.encode("utf-8", "surrogateescape")).hexdigest()
+class Memory:
+    """Runs of all submissions of one package, per input: making tests and scoring them share them."""
+
+    def __init__(self, everybody: Sequence[Candidate]) -> None:
+        self.everybody = everybody
+        self.kept: dict[tuple[float, bytes, bytes], tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
+
+    def execute(
+        self,
+        runner: Runner,
+        name: str,
+        problem: CodeProblem,
+        candidates: Sequence[Candidate],
+        *,
+        time_given: bool,
+        indices: Sequence[int] | None = None,
+        known: Sequence[bool] | None = None,
+    ) -> ExecutionMatrix:
+        """Stand in for `run_execution_matrix`: run everybody on what is new, return the rows of the candidates."""
+        tests, numbers = problem.tests, list(indices or range(len(problem.tests)))
+        keys = [(problem.cpu_s, test.input, test.output) for test in tests]
+        fresh = [place for place, key in enumerate(keys) if key not in self.kept]
+        if fresh:
+            part = execution_matrix.with_tests(problem, [(tests[at].input, tests[at].output) for at in fresh])
+            known_part = None if known is None else [known[at] for at in fresh]
+            matrix = execution_matrix.run_execution_matrix(
+                runner, name, part, self.everybody, time_given=time_given, known=known_part
+            )
+            for place, at in enumerate(fresh):
+                here = pl.col("test") == place
+                self.kept[keys[at]] = matrix.runs.filter(here).to_dicts(), matrix.outputs.filter(here).to_dicts()
+        wanted = {candidate.index for candidate in candidates}
+        runs, outputs = [], []
+        for key, number in zip(keys, numbers, strict=True):
+            rows, texts = self.kept[key]
+            runs += [{**row, "problem": name, "test": number} for row in rows if row["solution"] in wanted]
+            outputs += [{**row, "problem": name, "test": number} for row in texts]
+        return ExecutionMatrix(
+            pl.DataFrame(runs, schema=execution_matrix.MEASURED, orient="row"),
+            pl.DataFrame(outputs, schema=execution_matrix.OUTPUT, orient="row"),
+            problem.cpu_s, len(runs), 0, "",
+        )  # fmt: skip
+
+    def runs_on(self, problem: CodeProblem, text: bytes, expected: bytes) -> dict[int, dict[str, Any]]:
+        """Return solution → its run on an input that was asked for before."""
+        rows, _ = self.kept[problem.cpu_s, text, expected]
+        return {row["solution"]: row for row in rows}
+
+
+def judge_inputs(
+    runner: Runner, package: Package, judges: Sequence[ReadyValidator], inputs: Sequence[bytes]
+) -> list[InputVerdict]:
+    """Return the verdict of the package's validators on each input, by the flags of any of its test groups.
+
+    A validator that reads its limits from its flags refuses all without them. One set of flags must do for an input.
+    """
+    verdicts = check_inputs(runner, judges, inputs)
+    for flags in _group_flags(package.path):
+        refused = [place for place, verdict in enumerate(verdicts) if verdict.valid is not True]
+        flagged = [
+            dataclasses.replace(judge, validator=dataclasses.replace(judge.validator, args=flags)) for judge in judges
+        ]
+        for place, verdict in zip(
+            refused, check_inputs(runner, flagged, [inputs[place] for place in refused]), strict=True
+        ):
+            verdicts[place] = verdict if verdict.valid else verdicts[place]
+    return verdicts
+
+
+def _group_flags(path: Path) -> list[tuple[str, ...]]:
+    """Return the flags that groups of secret tests give to input validators, no two alike."""
+    found: dict[tuple[str, ...], None] = {}
+    for file in sorted((path / "data" / "secret").rglob("testdata.yaml")):
+        value = (yaml.safe_load(file.read_text()) or {}).get("input_validator_flags")
+        if isinstance(value, str) and value:
+            found[tuple(value.split())] = None
+    return list(found)
 
 
 def unit_of(package: Package, subs: Sequence[PackagedSubmission], limit: float) -> Unit:
@@ -169,8 +213,21 @@ def measured_run(seed: int) -> Run:
     return Run(Path("."), parse_recipe(table, "made-tests"), Path("."))
 
 
+def keep_compiled(runner: Runner) -> None:
+    """Let the runner compile each program once."""
+    compile_now, known = runner.compile, dict[Any, Any]()
+
+    def compile_once(sources: Mapping[str, bytes], command: Sequence[str], *limits: Any) -> Any:
+        key = (tuple(command), tuple(sorted(sources.items())))
+        if key not in known or not known[key].ok:
+            known[key] = compile_now(sources, command, *limits)
+        return known[key]
+
+    runner.compile = compile_once  # type: ignore[method-assign]
+
+
 def score(
-    run: Run, runner: Runner, package: Package, out: Path, answered: Callable[[PromptRequest], Sequence[str]]
+    run: Run, runner: Runner, package: Package, answered: Callable[[PromptRequest], Sequence[str]]
 ) -> Scored | None:
     """Make tests of one package without its wrong submissions, and count; None if it cannot be measured.
 
@@ -179,41 +236,37 @@ def score(
     Args:
         answered: returns what a model replied to a request, nothing if it was not asked.
     """
-    begin_cpu_s = tree_cpu_s()
     subs = chosen(package, run.recipe.seed)
     if sum(sub.accepted for sub in subs) < 2 or all(sub.accepted for sub in subs):
         return None
     if package.has_time_limit and package.problem.cpu_s > MAX_S:
         return None
-    programs = hashlib.sha256(repr([sub.code for sub in subs]).encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    known = truth(runner, package, subs, out / f"{package.name}.{programs}.truth.json")
-    subs = [sub for sub in subs if known["passes"][_code(sub)] is sub.accepted]
-    if known["limit"] > MAX_S or sum(sub.accepted for sub in subs) < 2 or all(sub.accepted for sub in subs):
+    limit, passes = truth(runner, package, subs)
+    subs = [sub for sub in subs if limit <= MAX_S and passes[sub.code] is sub.accepted]
+    if sum(sub.accepted for sub in subs) < 2 or all(sub.accepted for sub in subs):
         return None
     ready = [prepare_validator(runner, validator) for validator in package.validators]
     judges = [validator for validator in ready if isinstance(validator, ReadyValidator)]
     if not judges:
         return None
-    unit = unit_of(package, subs, known["limit"])
+    unit = unit_of(package, subs, limit)
     responses = answered(unit_request(unit))
     everybody = unit.candidates()
     right = [candidate.index for candidate in everybody if candidate.right]
     held = frozenset(one.index for one in everybody if not one.right) | set(right[: len(right) > _OTHERS])
-    memory = Memory(out / f"{package.name}.{programs}.runs.pkl", everybody)
+    memory = Memory(everybody)
     others = [candidate for candidate in everybody if candidate.index not in held]
-    generated, problem, vouched = _made(run, runner, unit, memory, others, known["limit"], responses)
+    generated, problem, vouched = _made(run, runner, unit, memory, others, limit, responses)
     scored = Scored(package.name, answers=len(responses), vouched=vouched, reason=generated.reason)
     for candidate in everybody:
         if candidate.index in held:
             max_s = problem.cpu_s * TIME_FACTORS[candidate.submission.lang.value]
             _score_one(memory, problem, unit, generated, candidate, subs[candidate.index], held, scored, max_s)
-    memory.save()
     inputs = [text.encode() for _, _, text, _, _ in generated.tests]
     verdicts = judge_inputs(runner, package, judges, inputs)
     scored.made, scored.valid = len(inputs), sum(verdict.valid is True for verdict in verdicts)
     bad = [pair for pair in zip(inputs, verdicts, strict=True) if not pair[1].valid]
     scored.notes += [f"{text[:60]!r}: {verdict.words[:140]!r}" for text, verdict in bad[:3]]
-    scored.cpu_s = tree_cpu_s() - begin_cpu_s
     return scored
 
 
@@ -294,16 +347,14 @@ def _score_one(
         scored.notes.append(f"{sub.name} passes everything, {len(generated.tests)} tests")
 
 
-def packages_of(folders: Sequence[Path], count: int, seed: int) -> Iterator[Package]:
-    """Yield packages that can be measured, in an order drawn by the seed."""
-    usable = [
+def measurable_packages(folder: Path) -> Iterator[Package]:
+    """Yield packages that can be measured."""
+    yield from (
         _for_all_tests(package)
-        for package in packages_in(folders)
+        for package in packages_in(folder)
         if not set(package.reasons) - {"image", "scoring"} and package.validators and package.samples
         and package.problem.test_count > package.samples
-    ]  # fmt: skip
-    random.Random(seed).shuffle(usable)
-    yield from usable[:count]
+    )  # fmt: skip
 
 
 def _for_all_tests(package: Package) -> Package:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.util
 import json
-import os
-import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest, CodeVerdict, Submission
 from curation.verify.programs.tools import Runner
+from tests.cpu_durations import cpu_s
 
 PROGRAMS = 4
 OURS, PEER = "this judge", "LiveCodeBench"
@@ -67,43 +65,24 @@ def _pairs(tests: tuple[CodeTest, ...]) -> dict[str, list[str]]:
     return {"inputs": [test.input.decode() for test in tests], "outputs": [test.output.decode() for test in tests]}
 
 
-def _descendants(pid: int) -> Iterator[int]:
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            yield int(child)
-            yield from _descendants(int(child))
-
-
-def cpu_s() -> float:
-    """Return CPU seconds so far of this process, of its ended children and of all that live below it (10 ms steps)."""
-    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    total = sum(own.ru_utime + own.ru_stime for own in usage)
-    for pid in _descendants(os.getpid()):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            words = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-            total += sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK")
-    return total
-
-
 Ways = dict[str, Callable[[], object]]
 
 
-def timed(kinds: dict[str, Ways], rounds: int, minutes: float) -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """Return wall and CPU seconds of four programs in each round, by kind and way.
+def timed(kinds: dict[str, Ways], rounds: int, minutes: float) -> dict[str, dict[str, list[float]]]:
+    """Return the CPU seconds of four programs in each round, by kind and way.
 
     Rounds are interleaved, until their number or the time is reached; one more comes first, and warms.
     """
     until = time.monotonic() + 60 * minutes
-    took: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    took: dict[str, dict[str, list[float]]] = {}
     for round_number in range(rounds + 1):
         for kind, ways in kinds.items():
             for way, act in ways.items():
-                start, cpu = time.perf_counter(), cpu_s()
+                before = cpu_s()
                 for _ in range(PROGRAMS):
                     act()
-                spent = time.perf_counter() - start, cpu_s() - cpu
                 if round_number:
-                    took.setdefault(kind, {}).setdefault(way, []).append(spent)
+                    took.setdefault(kind, {}).setdefault(way, []).append(cpu_s() - before)
         if round_number and time.monotonic() > until:
             print(f"stopped after {round_number} rounds", file=sys.stderr)
             break

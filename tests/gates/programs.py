@@ -115,7 +115,7 @@ def speed() -> Measured:
     with Runner(1) as runner:
         took = timed(ways_of_judging(runner, peer), ROUNDS, MINUTES)
     found = {
-        kind: middle([theirs[1] / own[1] for own, theirs in zip(by_way[OURS], by_way[PEER], strict=True)])
+        kind: middle([theirs / own for own, theirs in zip(by_way[OURS], by_way[PEER], strict=True)])
         for kind, by_way in took.items()
     }
     value, interval = min(found.values())

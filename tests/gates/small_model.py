@@ -24,8 +24,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import polars as pl
-
 from curation.questions import QUESTIONS
 from curation.questions.doubtful_rows import usability_request
 from curation.questions.doubtful_verdicts import comparison_request
@@ -36,7 +34,7 @@ from flows.run.policies import load_model, parse_model
 from flows.run.policy_session import ModelSession, keep_open, model_session
 from flows.stages.question import registered
 from tests.benchmarks import bench_filters
-from tests.benchmarks.labelled_rows import KEEP, LABELS, row_hash
+from tests.benchmarks.labelled_rows import KEEP
 from tests.curation.verify.answers.mutations import mutations
 from tests.curation.verify.answers.rewritings import rewritings
 from tests.gates.base import SkippedError, shared, shared_rows
@@ -53,11 +51,9 @@ Known = tuple[PromptRequest, frozenset[str]]
 
 def doubtful_rows(vote: Vote) -> Iterator[Known]:
     """Yield labelled rows of the shared data, whose label is that they can be used or why not."""
-    labels = pl.read_csv(LABELS, separator="\t", schema_overrides={"weight": pl.Float64}).drop("weight")
-    rows = bench_filters.load(shared()).join(labels, on="id", how="inner").drop_nulls(["statement", "answer"])
-    for statement, answer, lang, label, digest in rows.select("statement", "answer", "lang", "label", "hash").rows():
-        if row_hash(statement, answer) == digest:
-            yield usability_request(statement, answer, lang), _words(vote, label != KEEP)
+    rows = bench_filters.labelled(bench_filters.load(shared())).drop_nulls(["statement", "answer"])
+    for statement, answer, lang, label in rows.select("statement", "answer", "lang", "label").rows():
+        yield usability_request(statement, answer, lang), _words(vote, label != KEEP)
 
 
 def premises(vote: Vote) -> Iterator[Known]:

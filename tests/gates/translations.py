@@ -16,11 +16,10 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from curation.languages.names import LANGUAGES as PAPER
 from curation.languages.names import NAMES
@@ -30,9 +29,7 @@ from curation.translation.invariants import ProblemText, broken
 from curation.translation.questions import READING, READING_VOTE, TRANSLATE, read_both, read_translation
 from curation.verify.math_judge import MathJudge
 from tests.gates.base import Limit, Measured, gate, shared, shared_rows, wilson
-from tests.gates.corrupting_meaning import MEANING_CORRUPTIONS
-from tests.gates.corrupting_neighbours import NEIGHBOURS
-from tests.gates.corruptions import CORRUPTIONS, TranslatedPair
+from tests.gates.corruptions import CORRUPTIONS, Pair
 from tests.gates.stored import Asked, answers_to, prompts, rendered
 
 LANGUAGES = ("de", "es", "fr", "ru", "zh")
@@ -53,17 +50,6 @@ CARELESS_PROMPT = Prompt(
     CARELESS_SYSTEM,
     lambda request: f"Language: {NAMES[request.details['target']]}\n\nThe problem:\n\n{request.statement}",
 )
-
-
-class Pair(NamedTuple):
-    """A problem, its translation, and the same problem in every language."""
-
-    id: str
-    original: str
-    translated: str
-    target: str
-    answer: str | None
-    others: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,25 +85,15 @@ def parallel_problems(path: Path) -> list[Pair]:
     return pairs
 
 
-def corrupted(kind: str, pair: Pair, chance: random.Random) -> str | None:
-    """Return the pair's translation broken in one way; None if it cannot be."""
-    answer = pair.answer or "0"
-    if kind in CORRUPTIONS:
-        plain = TranslatedPair(pair.id, pair.original, pair.translated, pair.target, answer, pair.others)
-        return CORRUPTIONS[kind](plain, chance)
-    corrupt = {**MEANING_CORRUPTIONS, **NEIGHBOURS}[kind]
-    return corrupt(pair.original, pair.translated, pair.target, answer, pair.others, chance)
-
-
 @cache
 def planted() -> list[Case]:
     """Return broken translations: `DRAWN` of each kind and language, in an order by hash."""
     pairs = [pair for name in ("mgsm", "polymath") for pair in parallel_problems(shared("math", f"{name}.jsonl"))]
     cases = []
-    for kind in [*MEANING_CORRUPTIONS, *NEIGHBOURS, *CORRUPTIONS]:
+    for kind, corrupted in CORRUPTIONS.items():
         chance, made = random.Random(f"{kind} gates"), Counter[str]()
         for pair in sorted(pairs, key=lambda pair: problem_id(f"{kind} {pair.id}")):
-            bad = corrupted(kind, pair, chance) if made[pair.target] < DRAWN else None
+            bad = corrupted(pair, chance) if made[pair.target] < DRAWN else None
             if bad is not None and bad != pair.translated:
                 made[pair.target] += 1
                 cases.append(Case(kind, pair._replace(translated=bad)))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.embedded_model.make import make_tokenizer, new_model
 from training.optimisation.model import save_model
@@ -29,6 +31,15 @@ def _random_model(folder: Path, seed: int) -> Path:
         parameter.data *= 4 if parameter.ndim == 2 else 1
     save_model(model.eval(), tokenizer, folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Let torch use one thread, with which such small tensors are quicker, above all while other tests run."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,20 @@
-"""Rewards: the form, the amounts, the length penalty's corners, and what is never scored."""
+"""Rewards: the form, the amounts, the length penalty, what is never scored, and components of the user's own."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import pytest
+from pydantic import ValidationError
 
-from curation.records import Domain, Outcome
+from curation.config.loading import parse_settings
+from curation.records import ConfigError, Domain, Outcome
 from curation.thinking import THINK, ThinkingTags
 from training.config import RewardSettings
+from training.own_rewards import RewardError
 from training.rewards import Reward, RewardInputs, compute_reward, format_error, length_penalty
 
 SETTINGS = RewardSettings(max_length=1000, length_cache=200)
@@ -122,6 +128,11 @@ def test_no_answer_is_wrong_and_not_excluded() -> None:
     assert (found.correctness, found.excluded) == (0.0, False)
 
 
+def test_a_penalty_longer_than_the_length_is_refused() -> None:
+    with pytest.raises(ValidationError, match="length_cache = 200 is more than max_length = 100"):
+        RewardSettings(max_length=100, length_cache=200)
+
+
 @pytest.mark.parametrize(
     ("tokens", "penalty"),
     [(0, 0.0), (800, 0.0), (801, -0.0005), (900, -0.05), (1000, -0.1), (1001, -0.1), (10**6, -0.1)],
@@ -166,3 +177,52 @@ def test_a_program_in_another_language_keeps_the_form_and_is_wrong(code: Literal
     found = compute_reward(judged(PROGRAM, Outcome.NO_ANSWER, domain=Domain.CODE, passed=0.0), settings)
     assert found.format_error is None
     assert (found.total, found.correct, found.excluded) == (0.1, False, False)
+
+
+BRIEF = """
+class Brief:
+    def reward(self, problem, response, correct):
+        if "zero" in problem:
+            return 1 / 0
+        if "nan" in problem:
+            return float("nan")
+        return 0.25 if correct and len(response) < 100 else 0.0
+
+BRIEF = Brief()
+"""
+SOLVED = RewardInputs(Domain.MATH, "2 + 2?", "<think>x</think> \\boxed{4}", 9, Outcome.CORRECT, row="m7")
+
+
+def own_settings(folder: Path, name: str = "brief.py:BRIEF") -> RewardSettings:
+    (folder / "brief.py").write_text(BRIEF)
+    return parse_settings(RewardSettings, {"language": 0.0, "components": [name]}, "rewards", folder=folder)
+
+
+def test_a_component_is_added_to_the_reward_of_rollouts_that_keep_the_format(tmp_path: Path) -> None:
+    own = own_settings(tmp_path)
+    found = compute_reward(SOLVED, own)
+    assert found.own == 0.25
+    assert found.total == pytest.approx(1.25)
+    assert found.components()["own"] == 0.25
+    assert compute_reward(replace(SOLVED, outcome=Outcome.WRONG), own).total == pytest.approx(0.1)
+    assert compute_reward(replace(SOLVED, text="4"), own).total == 0
+    assert compute_reward(replace(SOLVED, outcome=Outcome.TIMEOUT), own).excluded
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [("zero", r"brief\.py:5: ZeroDivisionError: .* \(problem m7\)"), ("nan", r"brief\.py:BRIEF@.* returned nan .*m7")],
+)
+def test_a_failure_names_file_line_and_problem(tmp_path: Path, problem: str, message: str) -> None:
+    with pytest.raises(RewardError, match=message):
+        compute_reward(replace(SOLVED, problem=problem), own_settings(tmp_path))
+
+
+def test_a_run_keeps_the_digest_and_refuses_a_changed_file(tmp_path: Path) -> None:
+    kept = json.loads(own_settings(tmp_path).model_dump_json())
+    assert parse_settings(RewardSettings, kept, "rewards", folder=tmp_path).model_dump(mode="json") == kept
+    other = {**kept, "components": ["brief.py:BRIEF@" + "0" * 32]}
+    with pytest.raises(ConfigError, match=r"the file of brief\.py:BRIEF has changed since the run began"):
+        parse_settings(RewardSettings, other, "rewards", folder=tmp_path)
+    with pytest.raises(ConfigError, match="is a class; it must be an object with the method `reward`"):
+        own_settings(tmp_path, "brief.py:Brief")

@@ -8,7 +8,7 @@ variable lengths with the CPU, FSDP2 on one rank with none, activation checkpoin
 for models of 0.5, 1.5 and 7 billion random weights, micro-batches of 8,192 and 16,384 tokens, in bf16 with activation
 checkpointing: tokens per second, the share of the GPU's matrix peak (MFU), peak memory beside the estimate of
 `training/optimisation/memory.py`, how long new weights take to reach a generator, and what a token costs the process
-that reads generators' answers (where orjson is installed). It prints a table and writes JSON. Status 1: a comparison
+that reads generators' answers (where orjson is installed). It prints each and writes JSON. Status 1: a comparison
 failed.
 
 Without a GPU, or with ``--toy``, it runs with toy models, whose figures mean nothing. What there was no time for is
@@ -80,30 +80,9 @@ def main() -> int:
         result["figures"].append(row)
         print(json.dumps({key: _short(value) for key, value in row.items()}), flush=True)
     result["seconds"] = time.monotonic() - begun
-    print("\n".join(table(result["figures"])))
     if parsed.json is not None:
         parsed.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return 0 if all(row["passed"] for row in result["checks"]) else 1
-
-
-def table(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the figures as Markdown."""
-    lines = [
-        "| model | tokens | tokens/s | MFU | peak GiB | estimated | gather s | write s | read s | ingest µs/token |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        if "error" in row:
-            lines.append(f"| {row['model']} | {row['tokens']:,} | {row['error']} | | | | | | | |")
-            continue
-        names = ("peak_gib", "estimated_gib", "gather_s", "write_s", "read_s", "ingest_us_per_token")
-        cells = [f"{row[name]:.3g}" if name in row else "" for name in names]
-        lines.append(
-            f"| {row['model']} | {row['tokens']:,} | {row['tokens_per_s']:,.0f} | {100 * row['mfu']:.1f} % | "
-            + " | ".join(cells)
-            + " |"
-        )
-    return lines
 
 
 def _short(value: Any) -> Any:

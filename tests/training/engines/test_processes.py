@@ -58,18 +58,9 @@ def test_the_process_that_failed_first_is_named_with_its_own_lines() -> None:
 
 def test_one_process_is_started_alone_and_several_by_torchrun() -> None:
     assert rank_command(EmbeddedPlacement(1), "m", ["a"]) == [sys.executable, "-m", "m", "a"]
-    command = rank_command(EmbeddedPlacement(3, ("0", "2", "4")), "m", ["a"])
-    assert command[1:] == [
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--local-addr=127.0.0.1",
-        "--nproc-per-node=3",
-        "--tee=3",
-        "-m",
-        "m",
-        "a",
-    ]
+    command = " ".join(rank_command(EmbeddedPlacement(3, ("0", "2", "4")), "m", ["a"])[1:])
+    options = "--standalone --local-addr=127.0.0.1 --nproc-per-node=3 --tee=3"
+    assert command == f"-m torch.distributed.run {options} -m m a"
     told = rank_environment(EmbeddedPlacement(3, ("0", "2", "4")), {"RANK": "1", "WORLD_SIZE": "2", "HOME": "/h"})
     assert told == {"HOME": "/h", "CUDA_VISIBLE_DEVICES": "0,2,4"}
 

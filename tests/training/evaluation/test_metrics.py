@@ -1,13 +1,21 @@
-"""The numbers of a run: shares of time and of groups, batches by hand."""
+"""The numbers of a run: shares of time and of groups, batches by hand, and what a package for monitoring is told."""
 
 from __future__ import annotations
 
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
 import pytest
 
+from curation.config.schedule import MonitorSettings
 from curation.policies.completions import TokenCompletion
-from curation.records import Outcome
-from training.evaluation.metrics import SampledGroupStats
+from curation.records import ConfigError, Outcome
+from training.evaluation.metrics import MetricsLogger, SampledGroupStats, open_monitors
 from training.objectives.base import Statistic
+from training.optimisation.checkpoint import JsonlLog
 from training.optimisation.trainer import StepResult
 from training.rewards import Reward
 from training.rollouts.batches import batch_metrics, policy_metrics
@@ -70,3 +78,52 @@ def test_several_optimiser_steps_are_weighted_by_their_tokens() -> None:
     assert numbers["policy/largest"] == 3
     assert numbers["policy/gradient_norm"] == 2
     assert numbers["policy/learning_rate"] == 2e-3
+
+
+class Noted(ModuleType):
+    """A package that notes what it is told."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.calls: list[tuple[str, Any]] = []
+
+    def init(self, **options: Any) -> None:
+        self.calls.append(("init", options))
+
+    def log(self, numbers: dict[str, float], *, step: int) -> None:
+        self.calls.append(("log", (step, numbers)))
+
+    def finish(self) -> None:
+        self.calls.append(("finish", None))
+
+
+def test_every_step_is_shown_and_a_run_that_goes_on_is_the_same_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = Noted("wandb")
+    monkeypatch.setitem(sys.modules, "wandb", noted)
+    settings = MonitorSettings(wandb="sums")
+    for step in (1, 2):
+        log = JsonlLog(tmp_path / "metrics.jsonl")
+        monitors = open_monitors(settings, "my-run", tmp_path, {"seed": 3})
+        logger = MetricsLogger(tmp_path, log, 2, step, monitors)
+        logger.log_step(step, {"policy/loss": 0.5 * step, "speed/nan": float("nan")})
+        logger.close()
+        log.close()
+    assert [name for name, _ in noted.calls] == ["init", "log", "finish"] * 2
+    first, again = (options for name, options in noted.calls if name == "init")
+    assert first == again
+    assert (first["project"], first["name"], first["config"]) == ("sums", "my-run", {"seed": 3})
+    assert first["id"].startswith("my-run-")
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    shown = [{"step": step, **numbers} for name, (step, numbers) in noted.calls[1:5:3]]
+    assert shown == rows == [{"step": 1, "policy/loss": 0.5}, {"step": 2, "policy/loss": 1.0}]
+
+
+def test_nothing_is_shown_unless_asked_for_and_a_missing_package_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert open_monitors(MonitorSettings(), "a", tmp_path, {}) == []
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(ConfigError, match=r"monitor.wandb needs the package wandb"):
+        open_monitors(MonitorSettings(wandb="sums"), "a", tmp_path, {})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,8 @@ import torch
 from curation.config import EndpointModel
 from curation.records import PolicyError
 from curation.storage import scratch
-from tests.training.checks.models import trainer_of
 from tests.training.vllm_running import logprobs_by_version
 from tests.vllm_servers import VllmServers
-from training.checks import EXACT, CheckResult, GeneratorChecks
 from training.embedded_model import WEIGHTS
 from training.generation.endpoint_generators import EndpointGenerator, weights_folder
 from training.generation.weight_transfer import Way, weights_way
@@ -129,26 +126,6 @@ def test_weights_of_another_shape_never_reach_the_server(vllm_servers: VllmServe
             assert set(made.versions) == {0}
 
     asyncio.run(work())
-
-
-@pytest.mark.vllm
-@pytest.mark.slow
-def test_the_checks_before_a_run_pass_and_an_update_of_old_weights_does_not(vllm_servers: VllmServers) -> None:
-    trainer = trainer_of(WEIGHTS)
-    prompts = [[1, 40, 41, 42, 60 + number] for number in range(8)]
-    old = {name: value.clone() for name, value in trainer.full_state_dict().items()}
-    generator = EndpointGenerator(WEIGHTS, settings(vllm_servers.one().url))
-
-    async def results(state: Callable[[], Mapping[str, torch.Tensor]]) -> list[CheckResult]:
-        async with generator:
-            return await GeneratorChecks(generator, trainer.scorer, state, prompts, "vllm", EXACT).run()
-
-    assert [result.advice for result in asyncio.run(results(trainer.full_state_dict))] == ["", ""]
-    agree, arrive = asyncio.run(results(lambda: old))
-    assert agree.passed
-    assert arrive.figure is not None
-    assert arrive.figure > 0.5
-    assert "set the kind of its table to torch" in arrive.advice
 
 
 @pytest.mark.vllm

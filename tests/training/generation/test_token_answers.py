@@ -1,13 +1,15 @@
-"""vLLM's answers in tokens: what is read of them, and what is none."""
+"""vLLM's answers in tokens: what is read of them, what is none, and how many slots decode."""
 
 from __future__ import annotations
 
 import json
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from training.generation.endpoint_generators import read_answer
+from training.generation.endpoint_generators import RequestMeter, read_answer
 
 TOP = [{"token_id": 7, "logprob": -0.5, "rank": 1}]
 CHOICE: dict[str, Any] = {
@@ -51,3 +53,25 @@ def test_tokens_log_probabilities_and_whose_weights_made_them() -> None:
 def test_what_holds_no_response_is_refused(content: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - whoever asks tells the answer itself
         read_answer(content)
+
+
+def test_requests_count_while_they_decode(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(sys.modules[RequestMeter.__module__], "time", SimpleNamespace(perf_counter=lambda: now))
+    meter = RequestMeter(slots=2)
+    for _ in range(3):  # the third waits for a slot
+        meter.change(running=1)
+    now = 10.0
+    assert meter.change() == 20.0
+    meter.change(held=0.5)  # one of two servers takes new weights
+    now = 14.0
+    assert meter.change() == 24.0
+    meter.change(held=0.5)
+    now = 15.0
+    assert meter.change() == 24.0
+    meter.change(held=-0.5)
+    meter.change(held=-0.5)
+    meter.change(running=-1)
+    meter.change(running=-1)
+    now = 25.0
+    assert meter.change() == 34.0

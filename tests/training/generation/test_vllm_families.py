@@ -7,7 +7,6 @@ The gate `training/in-vllm` tries each family of docs/reference/model-families.m
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +25,10 @@ from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model, load_tokenizer, save_model, to_checkpoint_names
 from training.optimisation.packing import TrainingSample
 
-pytestmark = [pytest.mark.vllm, pytest.mark.slow, in_gate("training/in-vllm")]
+pytestmark = [pytest.mark.vllm, pytest.mark.slow, in_gate("training/in-vllm"), pytest.mark.usefixtures("one_thread")]
 
 PACKING = PackingSettings(micro_batch_tokens=512)
 TOLERANCES = {"float32": 1e-3, "bfloat16": 0.3}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def sampled(engine: Running) -> list[TokenCompletion]:
@@ -74,7 +65,7 @@ def trained(folder: Path, to: Path) -> Any:
 @pytest.mark.parametrize("family", IN_VLLM)
 def test_vllm_loads_it_and_takes_new_weights(family: str, tmp_path: Path) -> None:
     skip_without_vllm()
-    if "text_config" in FAMILIES[family][1]:
+    if "text" in FAMILIES[family]:
         pytest.importorskip("torchvision", reason="vLLM loads models that see only where torchvision is")
     dtype = IN_VLLM[family]
     close = TOLERANCES[dtype]

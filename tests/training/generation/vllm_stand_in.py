@@ -2,16 +2,15 @@
 
     python vllm_stand_in.py JOURNAL PLAN
 
-The plan is a list of words, one a generation, then `ok` for ever: `ok`, `slow`, `429`, `500`, `hang` (until the client
-goes), `drop`, `die`, `garbage`, `abort`, `foreign` (tokens of unknown weights). `refuse` stands for an update that
-fails, `old` for a server without weight updates. Each event is a line of the journal.
+The plan is a list of words, one a generation, then `ok` for ever: `ok`, `slow`, `429`, `drop`, `die`, `garbage`,
+`abort`, `foreign` (tokens of unknown weights). `refuse` is an update that fails, `old` a server without weight updates.
+Each event is a line of the journal.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import select
 import sys
 import threading
 import time
@@ -79,11 +78,7 @@ class Handler(BaseHTTPRequestHandler):
         note("asked", seed=seed, salt=asked["cache_salt"])
         if word == "slow":
             time.sleep(0.3)
-        if word == "hang":
-            select.select([self.connection], [], [])
-            note("closed", seed=seed)
-            self.close_connection = True
-        elif word == "drop":
+        if word == "drop":
             self.close_connection = True
         elif word == "die":
             os._exit(1)

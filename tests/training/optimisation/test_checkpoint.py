@@ -1,4 +1,4 @@
-"""Checkpoints and published models: whole or absent, the last ones kept, logs cut back, and refusals of broken ones."""
+"""Checkpoints and published models: whole or absent, logs cut back, refusals of broken ones, and a reference policy."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from curation.records import PolicyError, StoreError
-from tests.training.optimisation.test_trainer import samples, solo
+from curation.records import ConfigError, PolicyError, StoreError
+from tests.training.optimisation.test_trainer import recipe, samples, solo
 from training.embedded_model import WEIGHTS
 from training.generation.checkpoint_tensors import read_tensors
 from training.objectives.grpo import GrpoSettings
@@ -21,33 +21,15 @@ from training.optimisation.checkpoint import (
     last_checkpoint,
     restore_trainer,
 )
+from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import MARK, load_model, load_tokenizer, save_model
+from training.optimisation.scoring import ReferencePolicy
 from training.optimisation.trainer import Trainer
 
 
 def saved(trainer: Trainer, run: Path, step: int, state: dict[str, Any] | None = None, keep: int = 2) -> Path:
     tokenizer = load_tokenizer(WEIGHTS)
     return PendingCheckpoint(run, step, trainer, state or {"logs": {}}, tokenizer, keep=keep).finish()
-
-
-def test_a_restored_trainer_goes_on_bit_by_bit(tmp_path: Path) -> None:
-    first, second = solo(), solo()
-    first.step(samples(), GrpoSettings())
-    saved(first, tmp_path, 1)
-    found = last_checkpoint(tmp_path)
-    assert found is not None
-    assert found.step == 1
-    exported, trained = load_model(found.folder / "hf").state_dict(), first.full_state_dict()
-    assert all(torch.equal(exported[name], value) for name, value in trained.items())
-    assert not any(torch.equal(trained[name], value) for name, value in read_tensors(WEIGHTS))
-    restore_trainer(found, second)
-    figures = [trainer.step(samples(seed=2), GrpoSettings()) for trainer in (first, second)]
-    assert figures[0].loss == figures[1].loss
-    assert figures[0].learning_rate == figures[1].learning_rate
-    assert all(
-        torch.equal(one, two)
-        for one, two in zip(first.full_state_dict().values(), second.full_state_dict().values(), strict=True)
-    )
 
 
 def test_only_the_last_ones_stay_one_without_its_mark_is_none_and_a_damaged_one_is_an_error(tmp_path: Path) -> None:
@@ -69,7 +51,7 @@ def test_only_the_last_ones_stay_one_without_its_mark_is_none_and_a_damaged_one_
         last_checkpoint(tmp_path)
 
 
-def test_training_goes_on_while_a_checkpoint_is_written_and_one_cut_off_is_none(tmp_path: Path) -> None:
+def test_training_goes_on_while_a_checkpoint_is_written_and_from_it_bit_by_bit(tmp_path: Path) -> None:
     """What is written is the state of the moment when it was begun, byte for byte; until then the one before counts."""
     trainer, tokenizer = solo(), load_tokenizer(WEIGHTS)
     trainer.step(samples(), GrpoSettings())
@@ -77,7 +59,7 @@ def test_training_goes_on_while_a_checkpoint_is_written_and_one_cut_off_is_none(
     before = {name: value.clone() for name, value in trainer.full_state_dict().items()}
     saved(trainer, tmp_path / "run", 0)
     pending = PendingCheckpoint(tmp_path / "run", 1, trainer, {"logs": {}}, tokenizer, keep=2)
-    trainer.step(samples(seed=2), GrpoSettings())
+    wanted = trainer.step(samples(seed=2), GrpoSettings())
     torch.rand(3)
     found = last_checkpoint(tmp_path / "run")
     assert found is not None
@@ -90,7 +72,15 @@ def test_training_goes_on_while_a_checkpoint_is_written_and_one_cut_off_is_none(
     second = solo()
     restore_trainer(found, second)
     assert second.steps_taken == 1
-    assert all(torch.equal(value, before[name]) for name, value in second.full_state_dict().items())
+    exported, restored = load_model(folder / "hf").state_dict(), second.full_state_dict()
+    for name, value in restored.items():
+        assert torch.equal(value, before[name])
+        assert torch.equal(value, exported[name])
+    assert not any(torch.equal(restored[name], value) for name, value in read_tensors(WEIGHTS))
+    taken = second.step(samples(seed=2), GrpoSettings())
+    assert (taken.loss, taken.learning_rate) == (wanted.loss, wanted.learning_rate)
+    after = trainer.full_state_dict()
+    assert all(torch.equal(value, after[name]) for name, value in second.full_state_dict().items())
 
 
 def test_a_log_is_cut_back(tmp_path: Path) -> None:
@@ -158,3 +148,43 @@ def test_weights_that_are_no_numbers_are_named_before_training(random_model: Pat
     save_model(model, load_tokenizer(random_model), tmp_path / "nan")
     with pytest.raises(PolicyError, match=f"1 of its tensors hold NaN or infinite weights, the first is {name}"):
         load_model(tmp_path / "nan", training=True)
+
+
+def held(folder: Path = WEIGHTS, **objective: Any) -> tuple[Trainer, ReferencePolicy]:
+    """Return a trainer of the embedded model with a reference, and that."""
+    trainer = solo(objective=objective, optim={"warmup_steps": 0, "learning_rate": 1e-4})
+    made, words = recipe(), trainer.model.config.vocab_size
+    ranks = DistributedContext(made.compute)
+    reference = ReferencePolicy(folder, made, ranks, words)
+    trainer.ask(reference)
+    return trainer, reference
+
+
+def weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {name: value.detach().clone() for name, value in model.named_parameters()}
+
+
+def test_the_reference_says_what_the_policy_says_until_the_first_step() -> None:
+    trainer, reference = held(kl_coef=0.5)
+    own, scored = trainer.scorer.logprobs(samples()), reference.scorer.logprobs(samples())
+    assert all(torch.equal(first, second) for first, second in zip(own, scored, strict=True))
+    before = weights(reference.policy)
+    settings = GrpoSettings(kl_coef=0.5)
+    kept = [trainer.step(samples(), settings).statistics["kl_reference"].value for _ in range(2)]
+    assert kept[0] == 0 < kept[1]
+    assert all(torch.equal(value, before[name]) for name, value in weights(reference.policy).items())
+
+
+def test_a_model_of_another_vocabulary_is_refused() -> None:
+    made = recipe()
+    with pytest.raises(ConfigError, match=r"has \d+ tokens, the policy 7"):
+        ReferencePolicy(WEIGHTS, made, DistributedContext(made.compute), 7)
+
+
+def test_a_checkpoint_of_another_reference_is_refused(tmp_path: Path, random_model: Path) -> None:
+    trainer, _ = held(kl_coef=0.5)
+    PendingCheckpoint(tmp_path, 1, trainer, {}, load_tokenizer(WEIGHTS), keep=1).finish()
+    checkpoint = last_checkpoint(tmp_path)
+    assert checkpoint is not None
+    with pytest.raises(StoreError, match="reference"):
+        restore_trainer(checkpoint, held(random_model, kl_coef=0.5)[0])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,14 @@ from torch import Tensor
 
 from curation.records import ConfigError, PolicyError, StoreError
 from tests.places import IS_WHOLE, ROOT
-from tests.training.families import FAMILIES, families_table, make_family, text_model
+from tests.training.families import TRAINED, families_table, make_family, text_model
 from tests.training.optimisation.packed import pack_samples
 from tests.training.optimisation.test_trainer import recipe
 from training.config import PackingSettings
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
 from training.generation.checkpoint_tensors import fitting, tensor_shapes
 from training.objectives.grpo import GrpoSettings
+from training.optimisation import attention
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import active_parameters, load_model, load_tokenizer, save_model
@@ -42,18 +42,10 @@ PLAIN = {
 ALSO = ("llama_tied", "gemma2", "cohere2", "phi3", "deepseek_v3", "gpt_oss", "qwen3_next", "granite_hybrid")
 """What else changes how a model is packed, sampled or saved; the gate `training/families` has every family."""
 
-TRIED = FAMILIES if IS_WHOLE else (*QUICK, *ALSO)
+TRIED = TRAINED if IS_WHOLE else (*QUICK, *ALSO)
 EVERY = [pytest.param(family, marks=() if family in QUICK else pytest.mark.slow) for family in TRIED]
 PACKING = PackingSettings(micro_batch_tokens=256)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> Iterator[None]:
-    """Such small tensors are quicker with one, above all while other tests run."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +79,10 @@ def plain_logprobs(model: Any, prompt: Any, response: Any) -> Tensor:
     return scored.gather(-1, torch.tensor(list(response))[:, None])[:, 0]
 
 
-def test_packed_is_unpacked(folder: Path) -> None:
-    """Log-probabilities and all gradients; prompts shared, and one sequence after another."""
+def test_packed_is_unpacked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Log-probabilities and all gradients, in small blocks of scores; prompts shared, and sequences one by one."""
+    monkeypatch.setattr(attention, "_SCORES", 1)
+    monkeypatch.setattr(attention, "_FEWEST", 5)
     made, plain = samples(), load_model(folder)
     wanted = [plain_logprobs(plain, one.prompt_ids, one.response_ids) for one in made]
     torch.cat(wanted).square().sum().backward()

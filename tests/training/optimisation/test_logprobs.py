@@ -1,10 +1,9 @@
-"""Packed against unpacked on a tiny, random Llama; the output layer in bf16; attention as transformers computes it."""
+"""Packed against unpacked on a tiny, random Llama; the output layer in bf16."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,14 +17,7 @@ from training.config import PackingSettings
 from training.objectives.base import ObjectiveInputs
 from training.objectives.credit import token_weights
 from training.objectives.grpo import GrpoSettings, grpo_loss
-from training.optimisation import attention as blocks
-from training.optimisation.attention import (
-    AttentionRule,
-    PackedLayout,
-    block_attention,
-    packed_attention,
-    register_packed_attention,
-)
+from training.optimisation.attention import PackedLayout, packed_attention, register_packed_attention
 from training.optimisation.logprobs import PackedPolicy, token_scores
 from training.optimisation.memory import LOGIT_ELEMENTS
 from training.optimisation.packing import TrainingSample, collate
@@ -201,77 +193,3 @@ def test_what_the_attention_or_the_logits_do_that_is_not_known_is_refused() -> N
     for said, more in refused.items():
         with pytest.raises(ConfigError, match=said):
             attend(torch.nn.Identity(), *tensors, None, **edges, **more)
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
-@pytest.mark.parametrize("window", [None, 9])
-def test_flash_attention_agrees_with_one_call_per_sequence(window: int | None) -> None:
-    chance = torch.Generator().manual_seed(0)
-    query = torch.randn(1, 4, 300, 64, generator=chance)
-    key, value = (torch.randn(1, 2, 300, 64, generator=chance) for _ in range(2))
-    edges = torch.tensor([0, 7, 150, 151, 300], dtype=torch.int32)
-    module = torch.nn.Identity()
-    rule: dict[str, Any] = {"sliding_window": window}
-    wanted, _ = packed_attention(module, query, key, value, None, layout=PackedLayout(edges, 149), **rule)
-    halves = [tensor.cuda().bfloat16() for tensor in (query, key, value)]
-    found, _ = packed_attention(module, *halves, None, layout=PackedLayout(edges.cuda(), 149), **rule)
-    torch.testing.assert_close(found.float().cpu(), wanted, atol=2e-2, rtol=2e-2)
-
-
-LENGTH, SCALING = 37, 0.4
-
-
-def heads() -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Queries of four heads, keys and values of two, and sinks; they want gradients."""
-    chance = torch.Generator().manual_seed(0)
-    shapes = [(3, 4, LENGTH, 8), (3, 2, LENGTH, 8), (3, 2, LENGTH, 8), (4,)]
-    query, key, value, sinks = (torch.randn(shape, generator=chance).requires_grad_() for shape in shapes)
-    return query, key, value, sinks
-
-
-def eager_attention(family: str, window: int | None, softcap: float | None) -> tuple[Tensor, ...]:
-    """What transformers makes of them, with the mask spelled out, and the gradients."""
-    import importlib
-
-    models: Any = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
-    query, key, value, sinks = heads()
-    own, other = torch.arange(LENGTH)[:, None], torch.arange(LENGTH)
-    seen = (other <= own) & (other > own - (window or LENGTH))
-    mask = torch.zeros(LENGTH, LENGTH).masked_fill(~seen, float("-inf"))[None, None]
-    layer = SimpleNamespace(num_key_value_groups=2, training=False, sinks=sinks)
-    more = {"softcap": softcap} if softcap is not None else {}
-    output, _ = models.eager_attention_forward(layer, query, key, value, mask, scaling=SCALING, dropout=0.0, **more)
-    made: Tensor = output.transpose(1, 2)
-    wanted = [query, key, value] + [sinks] * (family == "gpt_oss")
-    return made, *torch.autograd.grad((made * made.detach().cos()).sum(), wanted)
-
-
-def our_attention(window: int | None, softcap: float | None, *, with_sinks: bool) -> tuple[Tensor, ...]:
-    query, key, value, sinks = heads()
-    made = block_attention(query, key, value, AttentionRule(SCALING, window, sinks if with_sinks else None, softcap))
-    wanted = [query, key, value] + [sinks] * with_sinks
-    return made, *torch.autograd.grad((made * made.detach().cos()).sum(), wanted)
-
-
-@pytest.mark.parametrize(
-    ("family", "window", "softcap", "scores"),
-    [  # many blocks of scores, and all in one
-        ("gpt_oss", None, None, 1),
-        ("gpt_oss", 5, None, 2**24),
-        ("gemma2", None, 1.5, 2**24),
-        ("gemma2", 17, 1.5, 1),
-        ("llama", 1, None, 1),
-    ],
-)
-def test_it_is_transformers_own(
-    family: str, window: int | None, softcap: float | None, scores: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(blocks, "_SCORES", scores)
-    monkeypatch.setattr(blocks, "_FEWEST", 5)
-    for found, wanted in zip(
-        our_attention(window, softcap, with_sinks=family == "gpt_oss"),
-        eager_attention(family, window, softcap),
-        strict=True,
-    ):
-        torch.testing.assert_close(found, wanted, atol=2e-6, rtol=1e-5)

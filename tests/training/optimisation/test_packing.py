@@ -177,14 +177,6 @@ def arrived(made: list[TrainingSample], ranks: int, settings: PackingSettings = 
     return [[shares[rank] for shares in taken] for rank in range(ranks)]
 
 
-def test_what_arrives_is_what_is_packed_at_once() -> None:
-    made = [sample([1 + index % 3] * 4, list(range(2, 4 + index))) for index in range(12)]
-    (parts,) = arrived(made, 1)
-    packed = sorted(map(numbers, pack_samples(made, SETTINGS)), key=lambda one: one["sample_indices"])
-    assert sorted(map(numbers, parts), key=lambda one: one["sample_indices"]) == packed
-    assert any(part.unrolled is not None for part in parts)
-
-
 def test_what_is_sent_to_several_ranks_is_what_one_would_have() -> None:
     made = [
         sample([1 + index % 3] * 4, list(range(2, 4 + index)), mask=[index < 5] * (index + 2)) for index in range(9)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from tests.training.students import student
+from training.config import OptimSettings
 from training.embedded_model import WEIGHTS
 from training.objectives.base import GroupWeights
 from training.objectives.grpo import GrpoSettings
@@ -36,9 +38,9 @@ def recipe(**changes: Any) -> TrainRecipe:
     return TrainRecipe.model_validate(table)
 
 
-def solo(**changes: Any) -> Trainer:
+def solo(folder: Path = WEIGHTS, **changes: Any) -> Trainer:
     made = recipe(**changes)
-    return Trainer(WEIGHTS, made, DistributedContext(made.compute))
+    return Trainer(folder, made, DistributedContext(made.compute))
 
 
 def samples(count: int = 8, seed: int = 1) -> list[TrainingSample]:
@@ -71,6 +73,12 @@ def test_figures_are_those_of_the_minibatch() -> None:
     assert figures.learning_rate == pytest.approx(5e-4)  # the first of two steps of warm-up
     assert figures.gradient_norm > 0
     assert figures.statistics["entropy"].value > 0
+
+
+def test_the_rate_warms_up_and_stays() -> None:
+    settings = OptimSettings(learning_rate=1.0, warmup_steps=4)
+    assert [settings.learning_rate_at(step) for step in range(6)] == [0.25, 0.5, 0.75, 1.0, 1.0, 1.0]
+    assert OptimSettings(learning_rate=1.0, warmup_steps=0).learning_rate_at(0) == 1.0
 
 
 def test_a_shared_prompt_micro_batches_and_checkpointed_activations_change_nothing() -> None:

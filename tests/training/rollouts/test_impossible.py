@@ -85,8 +85,11 @@ def test_a_run_leaves_them_out_counts_them_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     damage(monkeypatch, 4)
-    sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
-    train(small(steps=1, collector=sizes, evaluation={"data": None}, checks=False), Path(), tmp_path / "run")
+    train(
+        small(steps=1, collector={"max_staleness": 0}, evaluation={"data": None}, checks=False),
+        Path(),
+        tmp_path / "run",
+    )
     (row,) = read_metrics(tmp_path / "run")
     assert row["policy/impossible_tokens"] > 0
     assert row["policy/log_ratio_max"] < 1e-3

@@ -141,14 +141,6 @@ def test_right_wrong_and_a_broken_form_that_never_reaches_the_verifier(judges: V
     assert "<think>" in broken.method
 
 
-def test_a_verifier_that_fails_excludes_the_attempt(judges: Verifiers) -> None:
-    found = judged(judges, "<think>?</think>\\boxed{9^{9^{9^{9}}}!}")
-    assert found.outcome in (Outcome.TIMEOUT, Outcome.BROKEN, Outcome.WRONG)
-    assert found.reward.excluded == (found.outcome is not Outcome.WRONG)
-    if found.reward.excluded:
-        assert found.row()["reward"] == {}
-
-
 CUPCAKES = TrainingTask(PromptRequest("p", "How many cupcakes are left?", Domain.MATH, "en"), "15")
 
 

@@ -13,12 +13,11 @@ import torch
 from pydantic import ValidationError
 
 from curation.records import SourceError
-from tests.training.engines.embedded.test_run import lines, small
+from tests.training.engines.embedded.test_run import interrupt, lines, small
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.generation.checkpoint_tensors import read_tensors
 from training.generation.generators import TorchGenerator
-from training.optimisation.checkpoint import PendingCheckpoint
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import read_attempts
 from training.stored.traces import TRACE
@@ -28,8 +27,7 @@ pytestmark = pytest.mark.slow
 
 def recipe(teacher: Path, **changes: Any) -> TrainRecipe:
     stored = {"runs": (str(teacher),), **changes.pop("stored", {})}
-    sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
-    table = {"collector": sizes, "evaluation": {"data": None}, "checks": False, **changes}
+    table = {"collector": {"max_staleness": 0}, "evaluation": {"data": None}, "checks": False, **changes}
     return small(stored=stored, **table)
 
 
@@ -87,20 +85,9 @@ def test_its_steps_are_its_epochs_and_every_trace_comes_once_in_each(cold: Path)
     assert "policy/ratio_mean" not in metrics[0]
 
 
-def test_the_same_seed_gives_the_same_model_and_a_resumed_run_too(
-    teacher: Path, cold: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_seed_gives_the_same_model_and_a_resumed_run_too(teacher: Path, cold: Path, tmp_path: Path) -> None:
     made = recipe(teacher, **COLD)
-    real = PendingCheckpoint.finish
-
-    def killed(pending: PendingCheckpoint) -> Path:
-        folder = real(pending)
-        raise InterruptedError if pending.step == 2 else AssertionError(folder)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(PendingCheckpoint, "finish", killed)
-        with pytest.raises(InterruptedError):
-            train(made, Path(), tmp_path / "again")
+    interrupt(made, tmp_path / "again")
     train(made, Path(), tmp_path / "again", resume=True)
     first, second = dict(read_tensors(cold / "model")), dict(read_tensors(tmp_path / "again" / "model"))
     assert all(torch.equal(first[name], second[name]) for name in first)

@@ -121,10 +121,9 @@ def test_instruction_data_that_cannot_be_read_are_refused(content: str, tmp_path
 def test_a_cold_start_has_its_share_of_instruction_data(teacher: Path, tmp_path: Path) -> None:
     rows = [json.dumps({"prompt": f"{n}?", "response": f"{n}."}) for n in range(4)]
     (tmp_path / "chat.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
     stored = {"runs": (str(teacher),), "only": True, "general": "chat.jsonl"}
     changes = {"objective": {"kind": "sft"}, "evaluation": {"data": None}, "optim": {"learning_rate": 1e-4}}
-    made = small(steps=2, collector=sizes, stored=stored, **changes, checks=False)
+    made = small(steps=2, collector={"max_staleness": 0}, stored=stored, **changes, checks=False)
     train(made, tmp_path, tmp_path / "run")
     for row in lines(tmp_path / "run" / "batches.jsonl"):
         chats = sum(problem == GENERAL for problem, _ in row["stored"])

@@ -1,7 +1,10 @@
-"""Prompts under a chat template: refused, without their system message, or without room; results as a table."""
+"""Checks before a run: prompts under a chat template, what is refused before the first step, and `--check`."""
 
 from __future__ import annotations
 
+import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +14,11 @@ from curation.policies.chat_templates import stop_tokens
 from curation.prompts import PLAIN, SOLVE, Prompt
 from curation.records import Domain, PromptRequest
 from curation.thinking import THINK
+from flows.run.training import main
+from tests.training.engines.embedded.test_resume import asked as written
+from tests.training.engines.embedded.test_run import small
+from tests.training.families import make_family
+from tests.training.students import student
 from training.checks import (
     CheckResult,
     ModelCheckError,
@@ -18,7 +26,9 @@ from training.checks import (
     require_passed,
 )
 from training.embedded_model import WEIGHTS
+from training.engines.embedded import run
 from training.engines.embedded.preflight import PromptChecks
+from training.optimisation import logprobs
 from training.optimisation.model import load_tokenizer
 from training.rollouts.rollouts import render_prompt
 from training.rollouts.tasks import TrainingTask
@@ -99,3 +109,54 @@ def test_the_mean_is_over_tokens_and_no_number_is_never_near() -> None:
     assert mean_difference(ours, [torch.tensor([1.0, float("nan"), 3.0]), ours[1]]) == float("inf")
     assert mean_difference(ours, [torch.tensor([1.0, float("-inf"), 3.0]), ours[1]]) == float("inf")
     assert mean_difference([], []) == float("inf")
+
+
+NAMES = ["chat template", "end token", "room", "packed = unpacked", "generator = trainer"]
+ONE_STEP: dict[str, Any] = {"steps": 1, "evaluation": {"data": None}}
+
+
+@pytest.fixture
+def leaking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model with short convolutions, computed as if nothing kept its sequences apart."""
+    monkeypatch.setattr(logprobs, "keep_sequences_apart", lambda _: 0)
+    return make_family("lfm2", tmp_path / "leaking")
+
+
+def test_what_would_be_trained_wrongly_is_refused_before_the_first_step(leaking: Path, tmp_path: Path) -> None:
+    recipe = small(**student(str(leaking)), **ONE_STEP)
+    with pytest.raises(ModelCheckError, match=r"packed = unpacked: .* nats off .*; set packing\.single = true"):
+        run.train(recipe, Path(), tmp_path / "run")
+    assert not (tmp_path / "run/checkpoints").exists()
+    refused = run.check(recipe, Path())
+    assert [result.check for result in refused] == NAMES[:4]  # no generator was started
+    assert [result.passed for result in refused] == [True, True, True, False]
+
+
+@pytest.mark.slow
+def test_a_token_that_only_the_template_ends_turns_with_ends_responses_here_and_in_what_is_saved(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(WEIGHTS, model)
+    template = (model / "chat_template.jinja").read_text()
+    (model / "chat_template.jinja").write_text(template.replace("{{ eos_token }}", "{{ bos_token }}"))
+    trained = run.train(small(**student(str(model)), **ONE_STEP), Path(), tmp_path / "run")
+    assert json.loads((trained / "generation_config.json").read_text())["eos_token_id"] == [2, 1]
+    said = capfd.readouterr().err
+    assert "the model was checked: " in said
+    assert "<|end|> (2), <|start|> (1) end a response; the last was added" in said
+
+
+def test_check_prints_the_table_and_trains_nothing(
+    tmp_path: Path, leaking: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = str(written(small(), tmp_path))
+    assert main([recipe, "--out", str(tmp_path / "run"), "--check"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["check", "figure", "tolerance", "result"]
+    assert len(lines) == 1 + len(NAMES) + 1
+    assert not (tmp_path / "run").exists()
+    assert main([recipe, "--check", "--set", f"models.student.model={leaking}"]) == 1
+    said = capsys.readouterr().err
+    assert "is refused" in said
+    assert "set packing.single = true" in said

@@ -28,7 +28,7 @@ from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import read_attempts, verdict_tables
 
 STEPS = 4
-SYNCHRONOUS: dict[str, Any] = {"collector": {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}}
+SYNCHRONOUS: dict[str, Any] = {"collector": {"max_staleness": 0}}
 
 
 def asked(made: TrainRecipe, folder: Path) -> Path:

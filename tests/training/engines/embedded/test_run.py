@@ -19,8 +19,10 @@ from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
+from training.optimisation.checkpoint import PendingCheckpoint
 from training.optimisation.model import load_model
 from training.recipe import CuratedData, TrainRecipe
+from training.rollouts.attempt_log import read_attempts
 
 STEPS = 4
 STEP_METRICS = (
@@ -63,11 +65,25 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def interrupt(made: TrainRecipe, out: Path) -> None:
+    """Train until the checkpoint of step 2 is written, and end there."""
+    real = PendingCheckpoint.finish
+
+    def killed(pending: PendingCheckpoint) -> Path:
+        folder = real(pending)
+        raise InterruptedError if pending.step == 2 else AssertionError(folder)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(PendingCheckpoint, "finish", killed)
+        with pytest.raises(InterruptedError):
+            train(made, Path(), out)
+
+
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An asynchronous run with a curriculum."""
+    """An asynchronous run with a curriculum, whose best model is kept."""
     out = tmp_path_factory.mktemp("runs") / "small"
-    assert train(small(curriculum={}), Path(), out) == out / "model"
+    assert train(small(curriculum={}, evaluation={"keep_best": True}, checkpoints={"every": 2, "keep": 9}), Path(), out)
     return out
 
 
@@ -95,7 +111,7 @@ def test_all_metrics_are_there_and_are_numbers(done: Path) -> None:
         assert 0 < row["speed/generator_idle_share"] <= 1  # an update holds the engine: it decodes nothing then
         assert 0 <= row["speed/trainer_idle_share"] <= 1
     assert any(set(row) >= OF_SAMPLED for row in rows[1:])
-    assert ["evaluation/pass_rate" in row for row in rows[:3]] == [True, False, True]
+    assert [row["step"] for row in rows if "evaluation/pass_rate" in row] == [0, 2, 4]
     assert max(row["age/token_max"] for row in rows[1:]) <= 1  # the staleness of the recipe
     assert rows[1]["policy/mismatch_max"] < 1e-3  # trainer and generator agree before any update
 
@@ -113,9 +129,15 @@ def test_tensorboard_holds_the_same(done: Path) -> None:
     assert seen == pytest.approx(wanted)
 
 
-def test_the_model_was_trained(done: Path) -> None:
-    before = load_model(WEIGHTS).state_dict()
-    after = load_model(done / "model").state_dict()
+def test_an_evaluation_among_rollouts_has_one_version_and_the_best_model_is_kept(done: Path) -> None:
+    versions = read_attempts(done, ["step", "version", "newest_version"], purpose="evaluation").unique().rows()
+    assert set(versions) == {(step, step, step) for step in (0, 2, 4)}
+    rates = {row["step"]: row["evaluation/pass_rate"] for row in read_metrics(done) if "evaluation/pass_rate" in row}
+    best = json.loads((done / "best" / "best.json").read_text())
+    assert best["pass_rate"] == rates[best["step"]] == max(rates.values())
+    at = {0: WEIGHTS, 2: done / "checkpoints" / "step-00000002" / "hf", 4: done / "model"}
+    before, after, kept = (load_model(folder).state_dict() for folder in (WEIGHTS, done / "model", done / "best"))
+    assert all(torch.equal(value, kept[name]) for name, value in load_model(at[best["step"]]).state_dict().items())
     assert not torch.equal(before["model.norm.weight"], after["model.norm.weight"])
 
 

@@ -70,12 +70,13 @@ def rolled_out(
     return asyncio.run(run())
 
 
-def test_a_model_whose_template_opens_the_tag_is_rewarded(
-    tmp_path: Path, tasks: list[TrainingTask], verifiers: Verifiers
+@pytest.mark.parametrize(("template", "thinking"), [("<think>", "<think>"), ("<think></think>", "none")])
+def test_a_model_whose_template_opens_the_tag_or_thinks_not_is_rewarded(
+    tmp_path: Path, tasks: list[TrainingTask], verifiers: Verifiers, template: str, thinking: str
 ) -> None:
-    made = rolled_out(model(tmp_path / "moved", template="<think>"), tasks, verifiers)
-    assert sum(one.reward.format > 0 for one in made) > len(made) / 2
-    assert any(one.reward.correctness for one in made)
+    made = rolled_out(model(tmp_path / "moved", template=template), tasks, verifiers, thinking)
+    assert any(one.reward.format for one in made)
+    assert thinking == "none" or any(one.reward.correctness for one in made)
 
 
 def test_tags_that_are_special_tokens_are_rewarded_token_by_token_alike(
@@ -91,11 +92,6 @@ def test_tags_that_are_special_tokens_are_rewarded_token_by_token_alike(
     assert methods == [one.method for one in before]  # but for the tags that a broken form names
     assert [one.reward.components() for one in after] == [one.reward.components() for one in before]
     assert any(one.reward.correctness for one in after)
-
-
-def test_a_model_without_thinking_is_rewarded(tmp_path: Path, tasks: list[TrainingTask], verifiers: Verifiers) -> None:
-    made = rolled_out(model(tmp_path / "direct", template="<think></think>"), tasks, verifiers, "none")
-    assert any(one.reward.format for one in made)
 
 
 ASKED = [PromptRequest(f"p{n}", f"What is {n} + 7?", Domain.MATH, "en") for n in range(4)]

@@ -1,9 +1,14 @@
-"""A run by verl from outside: its folder, its environment, its model, and its message if verl is missing."""
+"""A run by verl from outside: its folder, its environment, its model, processes of an earlier start, and refusals."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +18,19 @@ import pytest
 from curation.policies.checkpoints import folder_revision
 from curation.records import ConfigError, StoreError
 from curation.scoring.record import MARK, read_record
+from curation.storage.locks import lock_folder
 from tests.training.engines.verl.test_stages import recipe as with_double
 from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.engines.processes import EngineError
-from training.engines.verl.configuration import _environment
+from training.engines.verl.configuration import RECIPE_VARIABLE, _environment
 from training.engines.verl.environment import missing, process_environment, verl_folder
 from training.engines.verl.run import (
     check_configuration,
     has_experts,
     last_step,
     prepare,
+    processes_of,
     publish_model,
     train,
     write_job,
@@ -121,3 +128,49 @@ def test_another_runs_mirror_is_refused_before_verl_starts(tmp_path: Path) -> No
     with pytest.raises(StoreError, match="holds a run of recipe `other`"):
         train(with_double(tmp_path, storage={"mirror": str(there)}), tmp_path, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+Start = Callable[[Path, str], subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts a process of the run in a folder, which says when it has begun."""
+    with ExitStack() as stack:
+
+        def started(out: Path, code: str) -> subprocess.Popen[bytes]:
+            told = json.dumps({"recipe": {}, "out": str(out)})
+            environment = {**os.environ, RECIPE_VARIABLE: told}
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", code], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                )
+            )
+            stack.callback(process.kill)
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"begun\n"
+            return process
+
+        yield started
+
+
+STAYS = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('begun', flush=True); signal.pause()"
+
+
+def test_a_run_that_still_runs_is_not_resumed_beside_it(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with lock_folder(out / "verl"), pytest.raises(StoreError, match="is in use by another run"):
+        train(with_double(tmp_path), tmp_path, out, resume=True)
+
+
+def test_processes_of_an_earlier_start_are_killed_before_the_folder_is_touched_and_others_left_alone(
+    tmp_path: Path, start: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine, other = tmp_path / "run", tmp_path / "run-2"
+    stays, stranger = [start(mine, STAYS) for _ in range(2)], start(other, STAYS)
+    assert (processes_of(mine), processes_of(other)) == (sorted(one.pid for one in stays), [stranger.pid])
+    with pytest.raises(StoreError, match="no run to resume"):
+        train(with_double(tmp_path), tmp_path, mine, resume=True)
+    assert [process.wait() for process in stays] == [-9, -9]
+    assert f"{mine}: 2 processes of this run's earlier start are killed." in capsys.readouterr().err
+    assert stranger.poll() is None

@@ -1,7 +1,8 @@
-"""A run that learns nothing, or waits for what does not come, says so; where it ends, it can go on later."""
+"""A run whose generators or judges fail, that learns nothing or waits in vain: it goes on, or ends and says so."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 import pytest
 
 from curation.policies.completions import TokenCompletion
+from curation.records import PolicyError, RequestRefused, VerifierError
+from curation.verify.math_judge import Verdict
 from tests.training.engines.embedded.test_run import lines, small
 from tests.waiting import until
-from training.embedded_model.problems import Split
 from training.engines.embedded import loop, run
 from training.evaluation.metrics import MetricsLogger
 from training.generation.checkpoint_tensors import Weights
@@ -21,7 +23,8 @@ from training.optimisation.trainer import TrainingError
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import count_attempts, read_attempts
 from training.rollouts.curriculum import CurriculumController
-from training.rollouts.tasks import load_tasks
+from training.rollouts.tasks import TrainingTask
+from training.rollouts.verifiers import Verifiers
 
 
 class Reticent(TorchGenerator):
@@ -104,22 +107,10 @@ def test_steps_that_were_taken_are_saved_and_gone_on_from(monkeypatch: pytest.Mo
     assert count_attempts(out) == {"training": kept.height}
 
 
-def test_problems_that_are_too_easy_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(loop, "stall_thresholds", lambda _: (4, 8))
-    made = quick(1, data={"problems": 1})
-    (task,) = load_tasks(made.data, Split.TRAIN, Path()).values()
-    generate_with(monkeypatch, Reticent, says=f"<think></think>\\boxed{{{task.reference_answer}}}")
-    with pytest.raises(TrainingError, match=r"groups: all_correct \d+\. .*: correct: the problems are too easy"):
-        run.train(made, Path(), tmp_path / "run")
-
-
-@pytest.mark.parametrize("staleness", [0, 1])
-def test_no_problem_to_draw_is_an_error_and_no_endless_loop(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, staleness: int
-) -> None:
+def test_no_problem_to_draw_is_an_error_and_no_endless_loop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(CurriculumController, "draw_problem", lambda _: None)
     with pytest.raises(TrainingError, match="no further problem can be drawn"):
-        run.train(quick(staleness), Path(), tmp_path / "run")
+        run.train(quick(1), Path(), tmp_path / "run")
 
 
 @pytest.fixture
@@ -148,3 +139,53 @@ def test_generators_that_do_not_answer_are_named(
     assert "; 0 of 16 attempts ready to be trained on; " in first
     assert "16 being generated" in first
     assert "look at the generators" in first
+
+
+class Failing(TorchGenerator):
+    """A real generator that fails every seventh request, all from ``dies`` on, and refuses the first problem."""
+
+    dies, asked = 10**9, 0
+    poisoned: Sequence[int] = ()
+
+    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
+        self.asked += 1
+        if self.asked >= self.dies or self.asked % 7 == 0:
+            raise PolicyError("the engine is gone")
+        self.poisoned = self.poisoned or tuple(prompt_ids)
+        if tuple(prompt_ids) == self.poisoned:
+            raise RequestRefused("400", "http://server: 400 poisoned.")
+        return await super().generate(prompt_ids, seed=seed, max_tokens=max_tokens)
+
+
+class Dying(Failing):
+    """One that dies."""
+
+    dies = 20
+
+
+def test_single_failures_and_a_refused_problem_are_counted_and_the_run_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(run, "build_generator", lambda _, folder, *__: Failing(folder, capacity=16))
+    run.train(small(steps=1, evaluation={"data": None}, checks=False), Path(), tmp_path / "run")
+    ledger = json.loads((tmp_path / "run/summary.json").read_text())["ledger"]
+    assert ledger["dropped"]["generation_failed"] >= 2
+    assert ledger["dropped"]["refused"] > 0
+    assert ledger["admitted"] == ledger["trained"] + sum(ledger["dropped"].values())
+
+
+def test_a_generator_that_dies_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(run, "build_generator", lambda _, folder, *__: Dying(folder, capacity=16))
+    with pytest.raises(PolicyError, match="the engine is gone"):
+        run.train(small(evaluation={"data": None}, checks=False), Path(), tmp_path / "run")
+
+
+def test_a_verifier_that_cannot_work_ends_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    async def judge(self: Verifiers, task: TrainingTask, text: str, seed: int, finish: str | None) -> Verdict:
+        raise VerifierError("the verifier keeps dying")
+
+    monkeypatch.setattr(Verifiers, "verify", judge)
+    with pytest.raises(VerifierError, match="keeps dying"):
+        run.train(small(evaluation={"data": None}, checks=False), Path(), tmp_path / "run")
+    rows = lines(tmp_path / "run/attempts.jsonl")
+    assert all(row["outcome"] is None for row in rows)  # only those whose form was broken were settled
