@@ -18,7 +18,7 @@ from curation.config import EndpointModel, ModelFile, ModelSettings, Recipe, Rec
 from curation.config.loading import parse_settings, read_toml
 from curation.config.mistakes import did_you_mean
 from curation.config.recipe import GRADER
-from curation.difficulty.unanswered import CUT_OFF
+from curation.difficulty.sampling import CUT_OFF
 from curation.policies.recorded import Recorded
 from curation.prompts import Prompt
 from curation.records import ConfigError, GoldilocksError, Policy

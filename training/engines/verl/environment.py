@@ -16,7 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from curation.policies.vllm.placement import visible_gpus
+from curation.policies.vllm.engine import visible_gpus
 from curation.records import ConfigError
 
 VERSION = "0.9.1"
