@@ -9,6 +9,7 @@ import itertools
 from typing import TypeGuard
 
 from curation.verify.answers.expr import (
+    INFINITY,
     Expr,
     add,
     choose_signs,
@@ -75,7 +76,9 @@ class Matcher(Values):
             return self._match_matrices(reference, answer)
         if isinstance(reference, Sequence) or isinstance(answer, Sequence):
             return self._match_sequences(reference, answer)
-        return False
+        value, words = (reference, answer) if isinstance(reference, Value) else (answer, reference)
+        is_named = isinstance(value, Value) and isinstance(words, Words) and words.text == "infinity"
+        return is_named and not value.unit and value.expr == INFINITY
 
     def _match_values_or_signs(self, reference: Value, answer: Value) -> bool:
         if _has_sign(reference) or _has_sign(answer):
