@@ -15,7 +15,7 @@ import os
 import random
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import lru_cache
@@ -85,6 +85,7 @@ class ServerClient:
 
     Args:
         model: None: the servers' first.
+        models: path of the list of models.
         welcome: called with URL and context in tokens before a server's first request and after outages; may raise
             `TemporaryFailure` or `PolicyError`.
 
@@ -98,11 +99,13 @@ class ServerClient:
         model: str | None,
         *,
         welcome: Callable[[str, int | None], Awaitable[None]],
+        urls: Sequence[str] | None = None,
+        models: str = "/models",
     ) -> None:
         self.context: int | None = None
         """Max tokens of prompt and answer on every server."""
-        self._settings, self._model, self._welcome = settings, model, welcome
-        self.servers = Servers(settings.urls, settings.in_flight, PATIENCE.give_up_s, self._greet)
+        self._settings, self._model, self._models, self._welcome = settings, model, models, welcome
+        self.servers = Servers(urls or settings.urls, settings.in_flight, PATIENCE.give_up_s, self._greet)
         self._headers = _authorisation(settings.api_key_env, model)
         self.retried = 0
         """How often a request was asked again."""
@@ -248,7 +251,7 @@ class ServerClient:
         return response
 
     async def _greet(self, url: str) -> None:
-        response = await self.get(url + "/models")
+        response = await self.get(url + self._models)
         self.require_ok(response, url)
         context = _context_of(response, url, self._model)
         if context is not None:

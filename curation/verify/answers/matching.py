@@ -77,8 +77,9 @@ class Matcher(Values):
         if isinstance(reference, Sequence) or isinstance(answer, Sequence):
             return self._match_sequences(reference, answer)
         value, words = (reference, answer) if isinstance(reference, Value) else (answer, reference)
-        is_named = isinstance(value, Value) and isinstance(words, Words) and words.text == "infinity"
-        return is_named and not value.unit and value.expr == INFINITY
+        if not isinstance(value, Value) or not isinstance(words, Words):
+            return False
+        return not value.unit and value.expr == INFINITY and words.text == "infinity"
 
     def _match_values_or_signs(self, reference: Value, answer: Value) -> bool:
         if _has_sign(reference) or _has_sign(answer):
@@ -221,9 +222,9 @@ class Matcher(Values):
 
     def match_relations(self, reference: Form, answer: Form) -> bool:
         """Return `match` of forms, at least one a relation."""
-        ranges = _range_of(reference), _range_of(answer)
-        if ranges[0] and ranges[1]:
-            return self.decide("range", all(self.match(*ends) for ends in zip(*ranges, strict=True)))
+        left, right = _range_of(reference), _range_of(answer)
+        if left and right:
+            return self.decide("range", all(self.match(*ends) for ends in zip(left, right, strict=True)))
         if any(isinstance(side, Relation) and side.ops == ("to",) for side in (reference, answer)):
             sides = [_as_ratio(side) for side in (reference, answer)]
             return all(isinstance(side, Value) and side.unit == "ratio" for side in sides) and self.match(*sides)
