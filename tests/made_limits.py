@@ -7,10 +7,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from curation.programs import execution_matrix, generation, hunting, model_inputs
+from curation.programs import execution_matrix, generation, hunting
 from flows.stages import tests
 
-MODULES = (generation, model_inputs, hunting, tests, execution_matrix)
+MODULES = (generation, hunting, tests, execution_matrix)
 
 
 @contextmanager

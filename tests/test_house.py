@@ -22,10 +22,11 @@ TOP_LEVEL = {
 }
 SHARED_ROOMS = (
     "config difficulty.early_stopping difficulty.item_response difficulty.label_trust difficulty.label_votes "
-    "difficulty.planning difficulty.priors difficulty.refresh_forecast difficulty.sampling difficulty.unanswered "
+    "difficulty.planning difficulty.priors difficulty.refresh_forecast difficulty.sampling"
     "embeddings errors extras filters.dedup.sketches filters.dedup.tokens http_server languages.identification "
     "languages.names languages.stripping languages.vocabulary licenses options plugins policies programs.deciding "
-    "programs.generation programs.hunting programs.model_inputs programs.sound_tests programs.unit prompts "
+    "programs.execution_matrix "
+    "programs.generation programs.hunting programs.selecting prompts "
     "public_urls publish.pages publish.withheld publish.words questions records response_formats "
     "scoring server_guard sources.files sources.kattis sources.kattis_statement sources.hub sources.procedural "
     "sources.remote sources.rows sources.selection sources.tables storage thinking verify"

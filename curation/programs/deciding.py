@@ -8,10 +8,10 @@ import polars as pl
 
 from curation.config import CodeSettings
 from curation.programs import execution_matrix, tests_agreement
+from curation.programs.execution_matrix import Unit
 from curation.programs.generation import generate_tests, vouching_of
 from curation.programs.mutation import keeps_counts
-from curation.programs.sound_tests import failing_solutions
-from curation.programs.unit import Unit
+from curation.programs.selecting import failing_solutions
 from curation.programs.validation import Vouching, cut_inputs
 from curation.records import DROPPED, JUDGING, TEST, DropReason
 from curation.verify.programs.tools import Runner

@@ -15,11 +15,13 @@ from typing import Any
 
 import polars as pl
 
+from curation.config import CodeSettings
 from curation.records import VerifierError
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.output_equivalence import Classes, Spill, canonical
 from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest, CodeVerdict, Submission
 from curation.verify.programs.running import failure_of
+from curation.verify.programs.tables import build_problem
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Limits
 
@@ -309,3 +311,29 @@ def with_tests(problem: CodeProblem, tests: Iterable[tuple[bytes, bytes]]) -> Co
     """Return the problem with other tests."""
     code_tests = tuple(CodeTest(test_input, expected, str(i)) for i, (test_input, expected) in enumerate(tests))
     return dataclasses.replace(problem, tests=code_tests)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A problem with its ``tests`` and ``solutions`` from the sources, and limits."""
+
+    row: dict[str, Any]
+    tests: pl.DataFrame
+    beyond: int  # tests beyond `MAX_TESTS`
+    solutions: pl.DataFrame
+    judging: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Return the problem's id."""
+        return str(self.row["id"])
+
+    def problem(self, code: CodeSettings, time_s: float | None = None) -> CodeProblem:
+        """Return the problem for the sandbox; ``time_s`` overrides its limit."""
+        judging = self.judging if time_s is None else {**self.judging, "time_limit_s": time_s}
+        pairs = self.tests.select("input", "output").iter_rows()
+        return build_problem(self.name, pairs, judging, code.time_s, code.memory_mb)
+
+    def candidates(self) -> list[Candidate]:
+        """Return the solutions to run, limited per language and label."""
+        return draw_candidates(self.solutions.select("index", "lang", "code", "right").iter_rows())

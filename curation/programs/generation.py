@@ -15,14 +15,23 @@ import polars as pl
 
 from curation.config import CodeSettings
 from curation.programs import execution_matrix, tests_agreement
-from curation.programs.hunting import HUNTED, HUNTED_BYTES, Hunt
+from curation.programs.execution_matrix import Unit
+from curation.programs.hunting import (
+    DESIGNED_INPUTS,
+    HUNTED,
+    HUNTED_BYTES,
+    MAX_INPUT_KB,
+    WRITTEN,
+    Hunt,
+    ModelInputs,
+    inputs_from_model,
+)
 from curation.programs.language_variants import TIME_FACTORS
-from curation.programs.model_inputs import DESIGNED_INPUTS, MAX_INPUT_KB, WRITTEN, ModelInputs, inputs_from_model
 from curation.programs.mutation import mutate_input, stated_bounds
-from curation.programs.selecting import TIMES, select_tests
-from curation.programs.sound_tests import (
+from curation.programs.selecting import (
     DESIGNED,
     LARGE_BYTES,
+    TIMES,
     NewInput,
     SoundTest,
     agreed_tests,
@@ -30,9 +39,9 @@ from curation.programs.sound_tests import (
     doubted_tests,
     failing_solutions,
     packed,
+    select_tests,
     unpacked,
 )
-from curation.programs.unit import Unit
 from curation.programs.validation import GivenInput, Vouching, vouch
 from curation.questions.test_programs import validators_in, wrong_programs_in
 from curation.verify.programs.problem import CodeProblem

@@ -52,16 +52,36 @@ def _check(reference: str, compare: _GuardedComparison) -> dict[str, Any]:
     return {"failed": None, "why": defect}
 
 
+Judged = tuple[str, str, int | None, float]
+"""An answer's outcome, method, class and milliseconds."""
+
+
+class _WorkerNeeded(Exception):
+    """A comparison is not quick."""
+
+
+def judge_quickly(
+    references: Sequence[str], letter: str | None, distinct: Sequence[str], lang: str, statement: str | None
+) -> dict[str, Judged] | None:
+    """Judge in this process by quick comparisons; None if these do not decide."""
+
+    def refuse(_step: object) -> None:
+        raise _WorkerNeeded
+
+    try:
+        return _judge(references, letter, distinct, _GuardedComparison(lang, statement, Guard(refuse, {}, 0.0)))
+    except _WorkerNeeded:
+        return None
+
+
 def _judge(
     references: Sequence[str], letter: str | None, distinct: Sequence[str], compare: _GuardedComparison
-) -> dict[str, tuple[str, str, int | None, float]]:
-    """Return each answer's outcome, method, class and milliseconds."""
+) -> dict[str, Judged]:
     verdicts: dict[str, tuple[Outcome, str, float]] = {}
     for position, answer in enumerate(distinct):
         start = time.perf_counter()
-        outcome, method = best_verdict(
-            [compare(f"reference:{position}:{number}", one, answer) for number, one in enumerate(references)]
-        )
+        steps = (compare(f"reference:{position}:{number}", one, answer) for number, one in enumerate(references))
+        outcome, method = _best(list(steps))
         if outcome is Outcome.WRONG and letter is not None:
             letter_outcome, letter_method = compare.built_in(f"letter:{position}", letter, answer)
             if letter_outcome is Outcome.CORRECT:
@@ -86,7 +106,7 @@ def _judge(
     }
 
 
-def best_verdict(verdicts: Sequence[tuple[Outcome, str]]) -> tuple[Outcome, str]:
+def _best(verdicts: Sequence[tuple[Outcome, str]]) -> tuple[Outcome, str]:
     """Return the best verdict: right, failed, then doubtful."""
     order = (Outcome.CORRECT, Outcome.TIMEOUT, Outcome.BROKEN, Outcome.WRONG)
     return min(verdicts, key=lambda verdict: (order.index(verdict[0]), not verdict[1].endswith(DOUBTFUL)))
@@ -148,20 +168,14 @@ class _GuardedComparison:
         return (Outcome.CORRECT if found else Outcome.WRONG), claimed.name + (DOUBTFUL if found is None else "")
 
     def built_in(self, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
-        quick = answers.quick_compare(reference, answer, lang=self.lang, statement=self.statement)
-        if quick is not None:
-            return quick.outcome, method_of(quick)
-        failed = self.guard.enter(step)
-        if failed is not None:
-            return failed, _failure_reason(failed)
-        comparison = answers.compare(reference, answer, lang=self.lang, statement=self.statement)
-        self.guard.leave()
-        return comparison.outcome, method_of(comparison)
-
-
-def method_of(comparison: answers.AnswerComparison) -> str:
-    """Return the deciding tier, marked if doubtful."""
-    return comparison.method + DOUBTFUL if comparison.doubtful else comparison.method
+        comparison = answers.quick_compare(reference, answer, lang=self.lang, statement=self.statement)
+        if comparison is None:
+            failed = self.guard.enter(step)
+            if failed is not None:
+                return failed, _failure_reason(failed)
+            comparison = answers.compare(reference, answer, lang=self.lang, statement=self.statement)
+            self.guard.leave()
+        return comparison.outcome, comparison.method + (DOUBTFUL if comparison.doubtful else "")
 
 
 def _failure_reason(outcome: Outcome) -> str:

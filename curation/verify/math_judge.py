@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import astuple, dataclass, field
 from types import TracebackType
@@ -19,9 +19,8 @@ from curation.plugins import PluginRef
 from curation.records import Outcome
 from curation.response_formats import ANY
 from curation.verify import answers
-from curation.verify.classes import answer_classes
 from curation.verify.extraction import extract_answer, read_answer
-from curation.verify.judge_worker import DOUBTFUL, best_verdict, method_of
+from curation.verify.judge_worker import DOUBTFUL, Judged, judge_quickly
 from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 
 Item = TypeVar("Item")
@@ -128,14 +127,6 @@ class Judge(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _AnswerVerdict:
-    outcome: Outcome
-    method: str
-    answer_class: int | None
-    milliseconds: float | None = None
-
-
 class MathJudge:
     """The math verifier; workers start on first use.
 
@@ -192,13 +183,14 @@ class MathJudge:
         def finish(reply: Future[JobReply]) -> None:
             if reply.cancelled() or not result.set_running_or_notify_cancel():
                 result.cancel()
-                return
-            error = reply.exception()
-            if error is not None:
+            elif (error := reply.exception()) is not None:
                 result.set_exception(error)
+            elif (failure := reply.result().failure) is not None:
+                why = reply.result().reason
+                failed = {answer: Verdict(failure, answer, None, why) for answer in distinct}
+                result.set_result(_in_turn(extracted_answers, failed))
             else:
-                verdicts = _verdicts(reply.result(), extracted_answers)
-                result.set_result(tuple(_verdict_on(answer, verdicts) for answer in extracted_answers))
+                result.set_result(_in_turn(extracted_answers, _as_verdicts(reply.result().value["verdicts"])))
 
         self._start().submit(self._judge_job(task, distinct)).add_done_callback(finish)
         return result
@@ -206,10 +198,12 @@ class MathJudge:
     def at_once(self, task: JudgeTask, final_answers: Sequence[str | None]) -> tuple[Verdict, ...] | None:
         """Return the verdicts if no worker is needed."""
         distinct = list(dict.fromkeys(answer for answer in final_answers if answer is not None))
-        quick_verdicts = _quick_verdicts(task, distinct) if self._is_quick and task.scorer is None else None
-        if quick_verdicts is None and distinct:
-            return None
-        return tuple(_verdict_on(answer, quick_verdicts or {}) for answer in final_answers)
+        judged: dict[str, Judged] | None = {}
+        if distinct:
+            is_quick = self._is_quick and task.scorer is None
+            references = (task.reference, *task.admissible)
+            judged = judge_quickly(references, task.letter, distinct, task.lang, task.statement) if is_quick else None
+        return None if judged is None else _in_turn(final_answers, _as_verdicts(judged))
 
     def _judge_job(self, task: JudgeTask, distinct: list[str]) -> dict[str, Any]:
         return {
@@ -288,47 +282,15 @@ def final_answer(response: Response, response_format: str = ANY) -> str | None:
     return extracted.answer if extracted is not None else None
 
 
-def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVerdict] | None:
-    verdicts: dict[str, tuple[Outcome, str]] = {}
-    for answer in distinct:
-        comparisons = [
-            answers.quick_compare(reference, answer, lang=task.lang, statement=task.statement)
-            for reference in (task.reference, *task.admissible)
-        ]
-        decided = [(one.outcome, method_of(one)) for one in comparisons if one is not None]
-        if len(decided) < len(comparisons):
-            return None
-        verdicts[answer] = best_verdict(decided)
-        if task.letter is not None and verdicts[answer][0] is not Outcome.CORRECT:
-            return None
-    undecided = False
-
-    def are_equal(one: str, other: str) -> bool:
-        nonlocal undecided
-        comparison = answers.quick_compare(one, other, lang=task.lang, statement=task.statement)
-        undecided |= comparison is None
-        return comparison is not None and comparison.outcome is Outcome.CORRECT
-
-    wrong_answers = [answer for answer in distinct if verdicts[answer][0] is not Outcome.CORRECT]
-    classes = answer_classes(wrong_answers, are_equal)
-    if undecided:
-        return None
-    return {answer: _AnswerVerdict(*verdicts[answer], classes.get(answer, 0), 0.0) for answer in distinct}
-
-
-def _verdicts(reply: JobReply, final_answers: list[str | None]) -> dict[str, _AnswerVerdict]:
-    if reply.failure is not None:
-        return {
-            answer: _AnswerVerdict(reply.failure, reply.reason, None) for answer in final_answers if answer is not None
-        }
+def _as_verdicts(judged: Mapping[str, Judged]) -> dict[str, Verdict]:
     return {
-        answer: _AnswerVerdict(Outcome(outcome), method, group, milliseconds)
-        for answer, (outcome, method, group, milliseconds) in reply.value["verdicts"].items()
+        answer: Verdict(Outcome(outcome), answer, group, method, milliseconds=milliseconds)
+        for answer, (outcome, method, group, milliseconds) in judged.items()
     }
 
 
-def _verdict_on(answer: str | None, verdicts: dict[str, _AnswerVerdict]) -> Verdict:
-    if answer is None:
-        return Verdict(Outcome.NO_ANSWER, None, None, "no final answer")
-    verdict = verdicts[answer]
-    return Verdict(verdict.outcome, answer, verdict.answer_class, verdict.method, milliseconds=verdict.milliseconds)
+def _in_turn(answers: Iterable[str | None], verdicts: Mapping[str, Verdict]) -> tuple[Verdict, ...]:
+    return tuple(_NO_ANSWER if answer is None else verdicts[answer] for answer in answers)
+
+
+_NO_ANSWER = Verdict(Outcome.NO_ANSWER, None, None, "no final answer")

@@ -31,8 +31,6 @@ def verify_pairs(
     workers: int | None = None,
     progress: Callable[[int], None] | None = None,
     *,
-    limit_s: float = 2.0,
-    lang: str = "en",
     tags: ThinkingTags = THINK,
     response_format: str = LOOSE,
     judges: Sequence[PluginRef] = (),
@@ -47,9 +45,9 @@ def verify_pairs(
     def tasks() -> Iterator[JudgeTask]:
         for number, row in enumerate(read_pairs(pairs_path)):
             rows.append(row)
-            yield task_of_pair(row, str(number), lang, tags, response_format)
+            yield task_of_pair(row, str(number), tags, response_format)
 
-    judge = MathJudge(workers, limit_s, response_format=response_format, judges=judges)
+    judge = MathJudge(workers, response_format=response_format, judges=judges)
     with judge, atomic_replace(verdicts_path) as out:
         for result in judge.judge(tasks()):
             row = {**rows.popleft(), **_columns(result.verdicts[0])}
@@ -60,16 +58,14 @@ def verify_pairs(
     return counts
 
 
-def task_of_pair(
-    row: dict[str, Any], name: str, lang: str = "en", tags: ThinkingTags = THINK, response_format: str = LOOSE
-) -> JudgeTask:
+def task_of_pair(row: dict[str, Any], name: str, tags: ThinkingTags = THINK, response_format: str = LOOSE) -> JudgeTask:
     """Return a row of `read_pairs` as a task."""
     golds = [row["gold"]] if isinstance(row["gold"], str) else row["gold"]
     first, *others = [read_answer(gold, LOOSE) or "" for gold in golds]
     pred = tags.house_form(row["pred"]) if row["pred"] is not None else None
     response = Response(None, pred) if response_format == LOOSE else Response(pred or "", None)
-    asked = row.get("lang") or lang, (response,)
-    return JudgeTask(name, first, *asked, statement=row.get("statement"), admissible=tuple(others))
+    lang, statement = row.get("lang") or "en", row.get("statement")
+    return JudgeTask(name, first, lang, (response,), statement=statement, admissible=tuple(others))
 
 
 def _columns(verdict: Verdict) -> dict[str, Any]:

@@ -131,9 +131,6 @@ def value_in(text: str) -> str | None:
     """
     if len(text) > MAX_SENTENCE_CHARS:
         return None
-    leading = leading_value(text)
-    if leading is not None:
-        return leading
     values = [match for match in _VALUE.finditer(text) if any(char.isdigit() for char in match.group())]
     if len(values) == 1:
         (only,) = values
@@ -181,8 +178,6 @@ def _last_copula(text: str) -> re.Match[str] | None:
 
 def stated_value(text: str) -> str:
     """Return what a sentence's last "is" seems to state, or the text."""
-    if not is_prose(text):
-        return text
     copula = _last_copula(text)
     if copula is not None and not is_conditioned(text):
         tail = text[copula.end() :].strip()
@@ -197,8 +192,6 @@ def _with_unit(text: str, match: re.Match[str]) -> str | None:
     if after[:1].isalpha() or not _is_idle(after):
         return None
     value = match.group().strip()
-    if value.startswith("**"):
-        value = value.strip("* ")
     behind = _WORDS.findall(after) if _UNIT_BEHIND.match(after) else []
     words = " ".join(takewhile(lambda word: is_unit(word) and (word != "in" or len(behind) == 1), behind))
     if words and MATH.fullmatch(value):
@@ -209,8 +202,6 @@ def _with_unit(text: str, match: re.Match[str]) -> str | None:
 def _is_idle(text: str) -> bool:
     """Return whether words next to a value change nothing."""
     text = _NAME.sub(" ", text)
-    if not text.strip(" .,;:!*()\n"):
-        return True
     if _SIGNS.search(text.replace("**", "")) or _NEGATED.search(text) or _TELLING_HAN.search(text):
         return False
     words = _WORDS.findall(text)

@@ -7,18 +7,18 @@ from curation.verify.answers import quick_compare
 from curation.verify.answers.forms import Reading, Words
 
 
-def keep_reference(original: str, rewritten: str, lang: str = "en") -> str:
+def keep_reference(original: str, rewritten: str) -> str:
     """Return ``rewritten`` if it is the same answer, else ``original``.
 
     >>> keep_reference("(1 & 2)", "1 2")
     '(1 & 2)'
     """
-    return rewritten if original == rewritten or reads_the_same(original, rewritten, lang) else original
+    return rewritten if original == rewritten or reads_the_same(original, rewritten) else original
 
 
-def reads_the_same(left: str, right: str, lang: str = "en") -> bool:
+def reads_the_same(left: str, right: str) -> bool:
     """Return whether two answers read the same, without computing."""
-    quick = quick_compare(left, right, lang=lang)
+    quick = quick_compare(left, right)
     if quick is not None:
         return quick.outcome is Outcome.CORRECT
     from curation.verify.answers.reading import parse_readings
@@ -30,7 +30,7 @@ def reads_the_same(left: str, right: str, lang: str = "en") -> bool:
     if left == right:
         return bool(left)
     # the last reading of any text is its words; it counts only where there is no other
-    one, other = ((readings[:-1] or readings) for readings in (parse_readings(left, lang), parse_readings(right, lang)))
+    one, other = ((readings[:-1] or readings) for readings in (parse_readings(left, "en"), parse_readings(right, "en")))
     return any(_is_same(first, second) for first in one for second in other)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from curation.config import Recipe, VllmModel
-from curation.policies.vllm.placement import VISIBLE, visible_gpus
+from curation.policies.vllm.engine import VISIBLE, visible_gpus
 from curation.records import ConfigError
 from flows.run.recipe import load_recipe
 from flows.run.training import load_train_recipe

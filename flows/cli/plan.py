@@ -17,7 +17,7 @@ from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.planning import ESTIMATES, StagePlan, plan_stage, short_number
 from curation.difficulty.sampling import Sampler
 from curation.policies.failure_budget import FailureBudget
-from curation.policies.vllm.placement import policy_gpus, visible_gpus
+from curation.policies.vllm.engine import policy_gpus, visible_gpus
 from curation.public_urls import public_text
 from curation.records import ConfigError
 from curation.storage.attempts import AttemptStore

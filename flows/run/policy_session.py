@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from curation.config import ModelSettings, RecordedModel, TorchModel, VllmModel
-from curation.difficulty.unanswered import CUT_OFF, ResponseTally
+from curation.difficulty.sampling import CUT_OFF, ResponseTally
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
 from curation.records import ATTEMPT, Completion, Policy, PromptRequest, RequestRefused

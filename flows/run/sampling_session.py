@@ -22,6 +22,7 @@ from curation.difficulty.pass_rates import is_doubtful, outcomes_by_problem, pas
 from curation.difficulty.priors import PRIOR, LearntPriors, as_priors, learn_priors
 from curation.difficulty.refresh import spread_sample
 from curation.difficulty.sampling import (
+    ResponseTally,
     SampledProblem,
     Sampler,
     SamplingProgress,
@@ -30,7 +31,6 @@ from curation.difficulty.sampling import (
     stored_answers,
     verdict_frame,
 )
-from curation.difficulty.unanswered import ResponseTally
 from curation.options import option_letter
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts.solving import FENCE

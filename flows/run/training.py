@@ -64,7 +64,7 @@ def train_apart(
     Args:
         gpus: by default all visible ones.
     """
-    from curation.policies.vllm.placement import visible_gpus
+    from curation.policies.vllm.engine import visible_gpus
     from training.engines.embedded.servers import generator_servers
     from training.engines.placement import place_embedded
     from training.engines.processes import train_in_ranks
@@ -93,7 +93,7 @@ def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str,
 
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
     """Return whether several processes must still be started."""
-    from curation.policies.vllm.placement import visible_gpus
+    from curation.policies.vllm.engine import visible_gpus
     from training.engines.placement import place_embedded
 
     settings, recipe_folder, _ = _opened(recipe, out, overrides, resume=resume)

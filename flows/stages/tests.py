@@ -15,11 +15,10 @@ from pathlib import Path
 import polars as pl
 
 from curation.programs import deciding, execution_matrix, language_variants, tests_agreement
-from curation.programs.execution_matrix import MAX_TESTS
+from curation.programs.execution_matrix import MAX_TESTS, Unit
 from curation.programs.generation import ENOUGH_TESTS, EXAMPLE_ORIGINS, lacks_tests
-from curation.programs.model_inputs import DESIGNED_INPUTS, MAX_INPUT_KB
+from curation.programs.hunting import DESIGNED_INPUTS, MAX_INPUT_KB
 from curation.programs.selecting import VERSION as SELECTING_VERSION
-from curation.programs.unit import Unit
 from curation.programs.validation import VERSION as VALIDATION_VERSION
 from curation.questions.test_programs import programs_request
 from curation.records import PromptRequest

@@ -23,10 +23,9 @@ import polars as pl
 import yaml
 
 from curation.programs import execution_matrix, tests_agreement
-from curation.programs.execution_matrix import Candidate, ExecutionMatrix
+from curation.programs.execution_matrix import Candidate, ExecutionMatrix, Unit
 from curation.programs.generation import GeneratedTests, generate_tests, vouching_of
 from curation.programs.language_variants import TIME_FACTORS
-from curation.programs.unit import Unit
 from curation.records import PromptRequest
 from curation.sources.code_problems import package_tables
 from curation.sources.kattis import Package, PackagedSubmission

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from curation.config import EndpointModel, VllmModel
 from curation.config.schedule import TrainingCosts
-from curation.policies.vllm.placement import gpu_shares
+from curation.policies.vllm.engine import gpu_shares
 from curation.records import ConfigError
 from training.embedded_model import resolve_model
 from training.optimisation.memory import MODEL_SHAPES, ModelShape, estimate_memory

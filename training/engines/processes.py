@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from curation.policies.vllm.placement import VISIBLE
+from curation.policies.vllm.engine import VISIBLE
 from curation.records import GoldilocksError
 from training.engines import child_process
 from training.engines.placement import EmbeddedPlacement

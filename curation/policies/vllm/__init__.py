@@ -19,8 +19,7 @@ from curation.policies.chat_templates import apply_chat_template, stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.policies.completions import FINISHED, ResponseReader
 from curation.policies.seeds import LivePolicy, seed_of
-from curation.policies.vllm.engine import first_line, start_engine, vllm_version
-from curation.policies.vllm.placement import visible_gpus
+from curation.policies.vllm.engine import first_line, start_engine, visible_gpus, vllm_version
 from curation.prompts import Prompt, plain_text
 from curation.records import Completion, PolicyError, PromptRequest, RequestRefused
 from curation.storage.scratch import ScratchFolder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from curation.verify.answers.expr import Expr, has, letters_in, num, rename, show, sym, symbols
+from curation.verify.answers.expr import Expr, has, letters_in, num, rename, sym, symbols
 from curation.verify.answers.forms import Form, Relation, Sequence, Union, Value, Words, describe
 from curation.verify.answers.grammar import is_modulus
 from curation.verify.answers.tokens import Token
@@ -50,7 +50,7 @@ def is_label(form: Form) -> bool:
         return not has(expr, "const", "inf")
     if expr.op == "sym" or (expr.op == "fn" and expr.name == "abs" and bool(symbols(expr))):
         return True
-    if expr.op == "mul" and (_is_call(expr) or _is_geometric(expr) or expr.args[0] == sym("d")):
+    if expr.op == "mul" and _is_call(expr):
         return True
     is_quantity = expr.op == "fn" or len(symbols(expr)) > 1
     return is_quantity and not letters_in(expr) <= _COORDINATES
@@ -59,8 +59,6 @@ def is_label(form: Form) -> bool:
 def _is_call(expr: Expr) -> bool:
     """Return whether a product is a call: f(x), W(n), P(A)."""
     first, *rest = expr.args
-    if first.op == "pow" and first.args[1] == num(-1) and first.args[0].op == "sym" and first.args[0].name in "fgh":
-        first = first.args[0]
     return (
         first.op == "sym"
         and first.name[:1] in "fghFGHPQRSTVWpquvyx"
@@ -69,17 +67,10 @@ def _is_call(expr: Expr) -> bool:
     )
 
 
-def _is_geometric(expr: Expr) -> bool:
-    """Return whether all factors are capital letters, as in AB and AB/CD."""
-    letters = [node for arg in expr.args for node in (arg.args[:1] if arg.op == "pow" else (arg,))]
-    parts = [inner for node in letters for inner in (node.args if node.op == "mul" else (node,))]
-    return all(node.op == "sym" and node.name[:1].isupper() for node in parts)
-
-
 def labels_clash(reference: Relation, answer: Relation) -> bool:
     """Return whether two labels name two things: x = 5 against y = 5.
 
-    A name in words fits any letter, AB is BA, y is f(x), and case does not count.
+    A name in words fits any letter, y is f(x), and case does not count.
     """
     left, right = reference.items[0], answer.items[0]
     if isinstance(left, Words) or isinstance(right, Words):
@@ -88,9 +79,6 @@ def labels_clash(reference: Relation, answer: Relation) -> bool:
     calls = _call(left), _call(right)
     if (calls[0] is None) != (calls[1] is None):
         return describe(right if calls[0] else left) not in ("y", "Y")
-    sides = [side.expr for side in (left, right) if isinstance(side, Value) and side.expr.op == "mul"]
-    if len(sides) == 2 and all(_is_geometric(side) for side in sides):
-        return sorted(map(show, sides[0].args)) != sorted(map(show, sides[1].args))
     return describe(left).lower() != describe(right).lower()
 
 
@@ -145,9 +133,6 @@ def join_items(forms: list[Form], joints: list[str]) -> Form:
     conditions = all(is_condition(form) for form in forms)
     if conditions and not all(isinstance(form, Sequence) for form in forms):
         return Union(tuple(forms), is_conjunction="or" not in joints)
-    all_solutions = all(is_condition(form) or isinstance(form, Value) or _is_equation(form) for form in forms)
-    if "or" in joints and all_solutions and any(is_condition(form) for form in forms):
-        return Union(tuple(forms))
     if "or" in joints and all(isinstance(form, Value) for form in forms):
         return Sequence(tuple(forms), "{}")
     return Sequence(tuple(forms))

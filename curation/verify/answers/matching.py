@@ -76,14 +76,10 @@ class Matcher(Values):
             return self._match_matrices(reference, answer)
         if isinstance(reference, Sequence) or isinstance(answer, Sequence):
             return self._match_sequences(reference, answer)
-        if isinstance(reference, Value) and isinstance(answer, Words):
-            return self._match_infinity(reference, answer)
-        if isinstance(answer, Value) and isinstance(reference, Words):
-            return self._match_infinity(answer, reference)
-        return False
-
-    def _match_infinity(self, value: Value, other: Words) -> bool:
-        return not value.unit and value.expr == INFINITY and other.text == "infinity"
+        value, words = (reference, answer) if isinstance(reference, Value) else (answer, reference)
+        if not isinstance(value, Value) or not isinstance(words, Words):
+            return False
+        return not value.unit and value.expr == INFINITY and words.text == "infinity"
 
     def _match_values_or_signs(self, reference: Value, answer: Value) -> bool:
         if _has_sign(reference) or _has_sign(answer):
@@ -159,8 +155,6 @@ class Matcher(Values):
             if self.question.values is AskedValues.ANY and len(right_items) == 1:
                 self.doubtful |= any(self.match(left, right_items[0]) for left in left_items)
             return False
-        if len(left_items) == 1:
-            return self.match(left_items[0], right_items[0])
         unmatched = list(right_items)
         for left in left_items:
             at = next((position for position, right in enumerate(unmatched) if self.match(left, right)), None)
@@ -228,9 +222,9 @@ class Matcher(Values):
 
     def match_relations(self, reference: Form, answer: Form) -> bool:
         """Return `match` of forms, at least one a relation."""
-        ranges = _range_of(reference), _range_of(answer)
-        if ranges[0] and ranges[1]:
-            return self._same_ends(ranges[0], ranges[1])
+        left, right = _range_of(reference), _range_of(answer)
+        if left and right:
+            return self.decide("range", all(self.match(*ends) for ends in zip(left, right, strict=True)))
         if any(isinstance(side, Relation) and side.ops == ("to",) for side in (reference, answer)):
             sides = [_as_ratio(side) for side in (reference, answer)]
             return all(isinstance(side, Value) and side.unit == "ratio" for side in sides) and self.match(*sides)
@@ -239,14 +233,10 @@ class Matcher(Values):
         if isinstance(reference, Relation) and isinstance(answer, Relation):
             return self._match_two_relations(reference, answer)
         if isinstance(answer, Relation):
-            return (
-                left_name(answer) is not None
-                and self._not_naming(answer, reference)
-                and self.match(reference, answer.items[-1])
-            )
+            return left_name(answer) is not None and self.match(reference, answer.items[-1])
         assert isinstance(reference, Relation)
         names = left_name(reference) is not None and set(reference.ops) <= {"=", ":", "in"}
-        if names and self._not_naming(reference, answer) and self.match(reference.items[-1], answer):
+        if names and self.match(reference.items[-1], answer):
             return True
         if isinstance(answer, Value):
             return self._solves(reference, answer)
@@ -260,16 +250,6 @@ class Matcher(Values):
         same = len(sides[0]) != len(sides[1]) or self.match(sides[0][1], sides[1][1])
         return same or all(_is_rounded_from(*side) for side in sides)
 
-    def _same_ends(self, left: tuple[Form, Form], right: tuple[Form, Form]) -> bool:
-        return self.decide("range", self.match(left[0], right[0]) and self.match(left[1], right[1]))
-
-    def _not_naming(self, relation: Relation, other: Form) -> bool:
-        """Return whether ``other`` lacks the variable on the left side."""
-        left = relation.items[0]
-        if isinstance(left, Value) and left.expr.op == "sym" and isinstance(other, Value):
-            return left.expr.name not in symbols(other.expr)
-        return True
-
     def _match_two_relations(self, reference: Relation, answer: Relation) -> bool:
         names = left_name(reference), left_name(answer)
         is_naming = None not in names and set(reference.ops + answer.ops) <= {"=", ":", "in"}
@@ -281,8 +261,6 @@ class Matcher(Values):
                 if not clash:
                     return True
                 self.doubtful = True
-        if len(reference.ops) > 1 or len(answer.ops) > 1:
-            return self._match_chains(reference, answer)
         return self._match_equations(reference, answer)
 
     def _steps_agree(self, chain: Relation, other: Relation) -> bool:
@@ -295,8 +273,6 @@ class Matcher(Values):
 
     def _match_chains(self, reference: Relation, answer: Relation) -> bool:
         """Return whether two chains are the same, or reversed: a < b, b > a."""
-        if len(reference.items) != len(answer.items):
-            return False
         backwards = Relation(tuple(reversed(answer.items)), tuple(FLIP.get(op, op) for op in reversed(answer.ops)))
         for other in (answer, backwards):
             if reference.ops == other.ops and all(
@@ -396,8 +372,6 @@ def expand_signs(form: Sequence) -> list[Form]:
             items.extend(Relation((*item.items[:-1], signed), item.ops) for signed in signs)
         elif isinstance(item, Sequence) and _sign_inside(item):
             items.extend(_sign_choices(item))
-        elif isinstance(item, Sequence) and item.brackets in ("", "{}") and form.brackets == "":
-            items.extend(expand_signs(item))
         else:
             items.append(item)
     if len(items) != len(form.items) or form.brackets == "{}" or all(isinstance(item, Sequence) for item in items):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from curation.languages.vocabulary import every, languages, one_of
-from curation.verify.answers.expr import divide, fn, has, num, sym
+from curation.verify.answers.expr import divide, num, sym
 from curation.verify.answers.forms import (
     CASE_BRACKETS,
     Form,
@@ -198,8 +198,6 @@ def _parse_relation(parts: list[list[Token]], signs: list[Token], depth: int) ->
     sides = [
         _parse_side(part, depth, last=at == last, or_nothing=not at and ops[0] != "=") for at, part in enumerate(parts)
     ]
-    if isinstance(sides[-1], Value) and sides[-1].expr.name == "mod" and has(sides[-1].expr, "fn", "mod"):
-        sides[-1] = replace(sides[-1], expr=fn("residue", *sides[-1].expr.args))
     return Relation(tuple(sides), tuple(ops), places(signs))
 
 
@@ -211,8 +209,6 @@ def _parse_approximation(parts: list[list[Token]], signs: list[Token], depth: in
     if at == 0 and len(signs) == 1 and is_name(parts[0]):
         return Relation((_parse_side(parts[0], depth), _parse_side(parts[1], depth)), ("=",), places(signs))
     exact = parse_form(_join(parts[: at + 1], signs[:at]), depth + 1)
-    if len(signs) > at + 1:
-        return exact
     return Relation((exact, parse_form(parts[at + 1], depth + 1)), ("~=",), places(signs[at:]))
 
 
@@ -232,8 +228,6 @@ def _parse_piecewise(tokens: list[Token], depth: int) -> Form:
         plain = not any(token.kind in ("text", "word") for token in condition)
         condition_form = parse_form(condition, depth + 1) if plain else words_from(condition)
         pairs.append(Sequence((parse_form(parts[0], depth + 1), condition_form), CASE_BRACKETS))
-    if not pairs:
-        raise AnswerParseError("no cases")
     return Sequence(tuple(pairs), "{}", places(frame))
 
 
@@ -247,8 +241,6 @@ def _join(parts: list[list[Token]], signs: list[Token]) -> list[Token]:
 def _parse_side(tokens: list[Token], depth: int, *, last: bool = False, or_nothing: bool = False) -> Form:
     if not tokens and or_nothing:
         return Words("", "")
-    if not tokens:
-        raise AnswerParseError("a relation without a side")
     if not last and len(tokens) > 3 and tokens[0].kind == "sym" and is_call(tokens):
         return Value(sym("".join(token.text for token in tokens)), source=places(tokens))
     try:
@@ -348,8 +340,6 @@ def _parse_bracketed(tokens: list[Token], depth: int) -> Form | None:
         if first == "(" or first == "{":
             return None if first == "(" and plain_expression(inner) else parse_form(inner, depth + 1)
         return None
-    if any(not part for part in parts):
-        raise AnswerParseError("an empty component")
     items = tuple(_parse_item(part, depth + 1) for part in parts)
     if is_set:
         return Sequence(items, "{}")
@@ -405,15 +395,7 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
         token = run[position]
         position += 1
         if token.kind == "sym":
-            name = token.text
-            if run[position : position + 1] and run[position].text == "_":
-                end = position + (4 if run[position + 1 : position + 2] and run[position + 1].text == "{" else 2)
-                name += "".join(part.text for part in run[position:end] if part.text not in "{}")
-                position = end
-            following = run[position].kind if position < len(run) else ""
-            if name == "a" and name not in names and following in ("text", "word"):
-                continue
-            declared.append(name)
+            declared.append(token.text)
         elif token.text == "∈":
             end = next((at for at in range(position, len(run)) if run[at].text in (*",;:|)", "and")
                         or run[at].kind in ("text", "word")), len(run))  # fmt: skip
@@ -425,9 +407,6 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
             said, position = True, end
         elif token.kind in ("text", "word"):
             for word in re.findall(r"[^\s,.;:()]+", token.text.lower()):
-                if len(word) == 1 and word in names:
-                    declared.append(word)
-                    continue
                 meanings = _kinds_of(word)
                 if meanings is None:
                     return None
@@ -438,8 +417,6 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
     if not said or not names.issuperset(declared) or (any(kinds) and not declared):
         return None
     kind = " ".join(sorted(set(filter(None, kinds))))
-    if len(set(declared)) < len(declared):
-        return None
     is_head = len(declared) > 1 and not kinds and any(token.text in _BARS for token in run)
     return {name: f"part {place}" if is_head else kind for place, name in enumerate(declared)}
 
@@ -498,8 +475,6 @@ def _declares_in_brackets(tokens: list[Token]) -> bool:
 
 
 def cut_if(token: Token) -> list[Token]:
-    if token.kind not in ("text", "word"):
-        return [token]
     content = [word for word in token.text.split() if word.lower().strip(",.") not in _CONDITION_WORDS]
     return [Token(token.kind, " ".join(content), token.at)] if content else []
 

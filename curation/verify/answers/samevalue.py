@@ -40,10 +40,7 @@ from curation.verify.answers.balls import (
 )
 from curation.verify.answers.expr import (
     INFINITY,
-    ONE,
     Expr,
-    add,
-    const,
     divide,
     fn,
     has,
@@ -316,25 +313,11 @@ def _compare_logarithms(left: Expr, right: Expr) -> Equivalence:
 
 
 def logarithm(inside: Expr) -> Expr:
-    """Return ln of a positive constant, expanded over its factors."""
-    if inside == const("e"):
-        return ONE
-    if inside.op == "mul" and all(_is_positive(factor) for factor in inside.args):
-        return add(*(logarithm(factor) for factor in inside.args))
-    if inside.op == "pow" and _is_positive(inside.args[0]):
+    """Return ln of a positive constant, a power's as a product."""
+    base = real_ball(inside.args[0]) if inside.op == "pow" else None
+    if base is not None and base > 0:
         return mul(inside.args[1], logarithm(inside.args[0]))
-    if inside.op == "fn" and inside.name == "factorial":
-        return fn("lgamma", add(inside.args[0], ONE))
     return fn("ln", inside)
-
-
-def _is_positive(expr: Expr) -> bool:
-    if expr.op == "num":
-        return expr.value > 0
-    if expr.op in ("mul", "pow"):
-        return all(_is_positive(factor) for factor in (expr.args if expr.op == "mul" else expr.args[:1]))
-    ball = real_ball(expr)
-    return (expr.op == "fn" and expr.name == "factorial") or (ball is not None and bool(ball > 0))
 
 
 def written_number(expr: Expr) -> WrittenNumber | None:
@@ -344,8 +327,6 @@ def written_number(expr: Expr) -> WrittenNumber | None:
 
 def constant_value(expr: Expr) -> Fraction | None:
     """Return a real constant, exactly or to 50 digits."""
-    if symbols(expr):
-        return None
     exact = rational_value(expr)
     if exact is not None:
         return exact

@@ -11,7 +11,7 @@ from typing import Any
 
 from curation.verify.answers import expr as ex
 from curation.verify.answers.balls import rational_value
-from curation.verify.answers.expr import Expr, add, const, divide, fn, has, mul, num, power, sym, walk
+from curation.verify.answers.expr import Expr, add, const, fn, has, mul, num, power, sym, walk
 
 OPERATORS = frozenset(("int", "antiderivative", "lim", "diff"))
 MAX_NODES = 120
@@ -40,15 +40,8 @@ def evaluate_symbolically(expr: Expr) -> Expr | None:
     """Return the expression with its operators evaluated (an antiderivative adds C), if sympy can."""
     if sum(1 for _ in walk(expr)) > MAX_NODES:
         return None
-    import sympy
-
     try:
-        value = _to_sympy(expr).doit()
-        if value.has(sympy.nan, sympy.zoo) or value.has(sympy.Integral, sympy.Sum, sympy.Limit, sympy.Derivative):
-            return None
-        if value.has(sympy.Piecewise):
-            value = sympy.simplify(value)
-        result = _from_sympy(value)
+        result = _from_sympy(_to_sympy(expr).doit())
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001  sympy raises errors of every kind
@@ -155,10 +148,7 @@ def _from_sympy(value: Any) -> Expr:
     if value.is_Mul:
         return mul(*(_from_sympy(arg) for arg in value.args))
     if value.is_Pow or isinstance(value, sympy.exp):
-        base, exponent = value.as_base_exp()
-        if exponent == -1:
-            return divide(ex.ONE, _from_sympy(base))
-        return power(_from_sympy(base), _from_sympy(exponent))
+        return power(*map(_from_sympy, value.as_base_exp()))
     back = _BACK.get(type(value).__name__)
     if back is None:
         raise UnsupportedBySympy(type(value).__name__)

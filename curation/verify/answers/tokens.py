@@ -191,8 +191,6 @@ def _add_word(tokens: list[Token], word: str) -> None:
         tokens.append(Token("cmd", "mod"))
     elif word in _CONSTANTS:
         tokens.append(Token("const", _CONSTANTS[word]))
-    elif word == "union" and tokens:
-        tokens.append(Token("op", "∪"))
     elif word.isascii():
         tokens.append(Token("word", word))
     elif word in _CONNECTIVES:
@@ -233,8 +231,6 @@ def _add_command(tokens: list[Token], name: str, text: str, position: int) -> in
         tokens.append(Token("cmd", _SAME_COMMANDS.get(name, name)))
     elif name in ("emptyset", "varnothing"):
         tokens.append(Token("empty", ""))
-    elif name == "money":
-        tokens.append(Token("op", "money"))
     elif name in ("angle", "triangle", "because", "therefore", "forall", "exists", "displaylines", "square"):
         tokens.append(Token("text", name))
     else:

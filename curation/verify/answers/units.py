@@ -129,8 +129,6 @@ def normalise_unit(text: str) -> str:
             unit_words.append(word.removeprefix(prefix))
     if not unit_words:
         return " ".join(words)  # "squared" alone
-    if unit_words[0].lower() in ("of", "per"):
-        unit_words = unit_words if unit_words[0] == "per" else unit_words[1:]
     unit_text = "".join(unit_words) if any("^" in word or "/" in word for word in unit_words) else " ".join(unit_words)
     match = _POWER.fullmatch(unit_text)
     if match and is_unit(match.group(1)):

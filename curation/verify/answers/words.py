@@ -77,14 +77,11 @@ def words(text: str) -> Words:
     raw = " ".join(raw.split()).strip(" .。,;:$")
     if _FORMULA.search(raw):
         return Words("".join(_COMMAND_SPACE.sub("", raw).casefold().split()), raw)
-    flat = _PUNCTUATION.sub(" ", unicodedata.normalize("NFC", _COMMAND.sub(_bare_command, raw)).casefold())
+    bare = _COMMAND.sub(lambda command: command[0].strip("\\ ") + " ", raw)
+    flat = _PUNCTUATION.sub(" ", unicodedata.normalize("NFC", bare).casefold())
     flat = " ".join(_ARTICLE.sub("", flat + " ").split()) or " ".join(flat.split())
     flat = "no solution" if _NOTHING.fullmatch(flat) else _BOOLEANS.get(flat, _SAME_WORDS.get(flat, flat))
     return Words(flat, raw)
-
-
-def _bare_command(match: re.Match[str]) -> str:
-    return match.group().strip("\\ ") + " "
 
 
 def parse_choice(raw: str) -> tuple[str, str] | None:

@@ -25,13 +25,13 @@ from curation.verify.sandbox.slot import (
     file_names,
     limits_message,
     memory_file,
+    numpy_site_packages,
     output_file,
     read_file,
     run_result,
     worse_than_limits,
     writable,
 )
-from curation.verify.sandbox.view import numpy_site_packages
 
 LOG_BYTES = 65536
 COMPILE_LIMITS = Limits(cpu_s=10.0, memory_mb=2048, output_bytes=16 << 20, file_mb=512, processes=32)

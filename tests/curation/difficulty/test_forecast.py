@@ -8,6 +8,7 @@ import pytest
 
 from curation.config import Band
 from curation.difficulty.early_stopping import OutcomeCounts, Prior, ProblemPrior, StoppingRule
+from curation.difficulty.planning import plan_stage
 from curation.records import Outcome
 
 
@@ -60,3 +61,20 @@ def test_a_rule_given_priors_stops_each_problem_by_its_own() -> None:
     assert not StoppingRule(Band(attempts=16)).given({"sure": sure}).foresees
     never_early = StoppingRule(Band(attempts=16), early_stopping=False).given({"hard": hard})
     assert never_early.of("hard").counts_at_stop(none_correct).requested == 16
+
+
+PILOT = [(8, 800), (16, 3200)]
+
+
+def test_means_are_scaled_and_turned_into_hours_and_money() -> None:
+    plan = plan_stage("stage1", "m@1", 1000, PILOT, tokens_per_s=100.0, devices=2, prices=(0.0, 3.0))
+    assert plan.attempts.mean == 12_000
+    assert plan.tokens.mean == 2_000_000
+    assert plan.hours is not None
+    assert plan.hours.mean == pytest.approx(2_000_000 / 100 / 3600 * 2)
+    assert plan.price is not None
+    assert plan.price.mean == pytest.approx(6.0)
+    assert str(plan.attempts) == "12 k (8 k to 16 k)"
+    with_prompts = plan_stage("s", "m@1", 1000, PILOT, prices=(1.0, 3.0), prompt_tokens=50.0)
+    assert with_prompts.price is not None
+    assert with_prompts.price.mean == pytest.approx(6.0 + 12_000 * 50 / 1e6)

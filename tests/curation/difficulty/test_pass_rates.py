@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import combinations_with_replacement
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from curation.config import Band
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.pass_rates import decide, disagreements_with_labels, pass_rates
-from curation.records import ATTEMPT, PASS_RATE, DropReason, Outcome
+from curation.records import ATTEMPT, PASS_RATE
 from tests.curation.difficulty.attempt_letters import verdicts
 from tests.curation.tables import check_table
 
@@ -113,34 +110,6 @@ def test_a_majority_of_few_needs_its_votes_and_exactly_the_share_is_not_more() -
     assert why(band, "1" * 30 + "c" * 20) == "suspected_wrong_label"
 
 
-def test_a_rival_is_an_answer_not_a_writing() -> None:
-    frame = verdicts(x="1" * 9 + "c" * 7)
-    assert frame["answer"].filter(frame["answer_class"] == 1).n_unique() == 9
-    (row,) = pass_rates(pl.Series(["x"]), frame, "weak@1").to_dicts()
-    assert (row["top_wrong_answer"], row["top_wrong_votes"]) == ("1.0", 9)
-    # The other way round: one writing in two classes is two answers.
-    split = frame.with_columns(
-        pl.when(pl.col("answer_class") == 1).then(pl.lit("same")).otherwise("answer").alias("answer"),
-        pl.when((pl.col("answer_class") == 1) & (pl.col("index") < 4))
-        .then(2)
-        .otherwise("answer_class")
-        .cast(pl.Int32)
-        .alias("answer_class"),
-    )
-    (row,) = pass_rates(pl.Series(["x"]), split, "weak@1").to_dicts()
-    assert (row["top_wrong_answer"], row["top_wrong_votes"]) == ("same", 5)
-
-
-ATTEMPTS = st.lists(st.text("cn123tb", max_size=20), max_size=6)
-BANDS = st.builds(
-    Band,
-    attempts=st.integers(2, 18),
-    min_correct=st.integers(0, 1),
-    max_pass_rate=st.sampled_from([0.5, 0.75, 1.0]),
-    wrong_label_share=st.sampled_from([0.5, 0.6, 1.0]),
-)
-
-
 def expected(band: Band, letters: str) -> str | None:
     """The rules once more, in words of plain Python."""
     judged = [letter for letter in letters if letter not in "tb"]
@@ -162,23 +131,6 @@ def expected(band: Band, letters: str) -> str | None:
     if correct > round(band.max_pass_rate * len(judged), 6):
         return "too_easy"
     return None
-
-
-@settings(max_examples=30, deadline=None)
-@given(attempts=ATTEMPTS, band=st.sampled_from([STAGE1, STAGE2, Band(attempts=4)]) | BANDS)
-def test_every_problem_is_kept_or_dropped_with_its_reason(attempts: Sequence[str], band: Band) -> None:
-    named = {f"p{number}": letters for number, letters in enumerate(attempts)}
-    measured = rates(**named)
-    before = measured.clone()
-    decided = decide(measured, band, "stage1")
-    assert measured.equals(before)
-    assert decided["problem"].to_list() == list(named)
-    assert decided["reason"].to_list() == [expected(band, letters) for letters in attempts]
-    assert decided["keep"].to_list() == decided["reason"].is_null().to_list()
-    assert decided["evidence"].null_count() == 0
-    assert set(decided["reason"].drop_nulls()) <= {reason.value for reason in DropReason}
-    parts = measured.select(pl.sum_horizontal(outcome.value for outcome in Outcome))
-    assert parts.to_series().to_list() == measured["attempts"].to_list()
 
 
 def test_verdicts_against_the_labels_that_came_with_the_attempts() -> None:

@@ -25,25 +25,6 @@ def judge() -> Iterator[MathJudge]:
         yield judge
 
 
-@pytest.mark.slow
-def test_with_early_stopping_or_without_the_decisions_are_the_same(judge: MathJudge, tmp_path: Path) -> None:
-    full, short = StoppingRule(Band(attempts=16), early_stopping=False), StoppingRule(Band(attempts=16))
-    everything, sampler = sample(Drawn(), tmp_path / "full", full, problems(), judge=judge)
-    assert sampler.progress.attempts == 40 * 16
-    policy = Drawn(0.002)
-    stopped, sampler = sample(policy, tmp_path / "short", short, problems(), judge=judge)
-    wanted, found = decisions(everything, full), decisions(stopped, short)
-    assert found.select("problem", "keep", "reason").equals(wanted.select("problem", "keep", "reason"))
-    counted = sum(len(one.verdicts) for one in stopped)
-    assert counted == found["attempts"].sum() < 0.85 * 40 * 16
-    assert found["skipped"].sum() == sampler.progress.skipped == 40 * 16 - counted
-    assert len(set(policy.asked)) == len(policy.asked)
-    assert len(policy.asked) == counted, "no request more than the decisions need"
-    # the verdicts of all attempts, counted by the rule, give the same pass rates
-    again = decisions(everything, short)
-    assert again.drop("evidence").equals(found.drop("evidence"))
-
-
 def test_requests_stay_in_flight_and_memory_is_bounded(judge: MathJudge, tmp_path: Path) -> None:
     policy, read = Drawn(0.002, in_flight=16), []
 

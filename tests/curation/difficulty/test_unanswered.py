@@ -10,8 +10,7 @@ import pytest
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.sampling import Sampler, SamplingRequest, stored_answers
-from curation.difficulty.unanswered import MIN_RESPONSES, ResponseTally
+from curation.difficulty.sampling import MIN_RESPONSES, ResponseTally, Sampler, SamplingRequest, stored_answers
 from curation.records import Completion, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge

@@ -11,8 +11,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from curation.config import ModelSettings
+from curation.config.policies import TorchModel
 from curation.policies.checkpoints import folder_revision
-from curation.policies.seeds import seed_of
+from curation.policies.seeds import LivePolicy, seed_of
 from flows.run.policies import POLICIES, open_policy
 from training.embedded_model import WEIGHTS, resolve_model
 
@@ -57,3 +58,17 @@ def test_seeds_are_the_same_everywhere_and_differ() -> None:
     drawn = {seed_of(problem, index) for problem in ("p", "q") for index in range(1000)}
     assert len(drawn) == 2000
     assert all(0 <= seed < 2**31 for seed in drawn)
+
+
+def policy(**settings: object) -> TorchModel:
+    return TorchModel.model_validate({"model": "m", **settings})
+
+
+def test_worked_examples_change_the_key_and_are_noted() -> None:
+    plain = policy()
+    shown = policy(examples=({"statement": "What is 1 + 1?", "response": "2"},))
+    other = policy(examples=({"statement": "What is 1 + 1?", "response": "two"},))
+    keys = [LivePolicy(settings, "m@1", None).key for settings in (plain, shown, other)]
+    assert len({key.prompt for key in keys}) == 3
+    assert len({key.sampling for key in keys}) == 1
+    assert LivePolicy(shown, "m@1", None).about["examples"] == [{"statement": "What is 1 + 1?", "response": "2"}]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from curation.policies.vllm import Vllm
-from curation.policies.vllm.placement import gpu_shares, policy_gpus, visible_gpus
+from curation.policies.vllm.engine import gpu_shares, policy_gpus, visible_gpus
 from curation.records import PolicyError
 from tests.curation.policies.conftest import tiny_settings
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from curation.config import RecordedModel, to_plain
@@ -98,17 +96,6 @@ def test_nested_and_flat_files_are_the_same(
     assert one.attempts == 5
 
 
-@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.parquet"])
-def test_other_formats(tmp_path: Path, name: str) -> None:
-    rows = [{"question": SUM, "response": "5", "ok": True}, {"question": SUM, "response": "6", "ok": False}]
-    if name.endswith(".gz"):
-        (tmp_path / name).write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
-    else:
-        pl.DataFrame(rows).write_parquet(tmp_path / name)
-    one = policy(tmp_path, {"problem": "question", "text": "response", "label": "ok"}, name)
-    assert handed(one, (SUM, [0, 1])) == [(SUM, 0, "5", True), (SUM, 1, "6", False)]
-
-
 def test_the_problem_is_matched_by_its_id(tmp_path: Path) -> None:
     rows = [
         {"question": "What  is\n2 + 3? ", "response": "5"},
@@ -118,14 +105,6 @@ def test_the_problem_is_matched_by_its_id(tmp_path: Path) -> None:
     lines(tmp_path, rows)
     one = policy(tmp_path, {"problem": "question", "text": "response"})
     assert handed(one, (SUM, range(9))) == [(SUM, 0, "5", None), (SUM, 1, "again", None)]
-
-
-def test_options_are_part_of_the_id(tmp_path: Path) -> None:
-    lines(tmp_path, [{"question": "Pick.", "opts": {"A": "1", "B": "2"}, "response": "A"}])
-    one = policy(tmp_path, {"problem": "question", "choices": "opts", "text": "response"})
-    assert handed(one, ("Pick.", [0])) == []
-    name = problem_id("Pick.", ["A) 1", "B) 2"])
-    assert [answered.text for _, answered in answers(one, prompted("Pick.", name), [0])] == ["A"]
 
 
 def test_recorded_answers_beside_or_instead_of_texts(tmp_path: Path) -> None:
@@ -193,13 +172,6 @@ def test_a_text_that_cannot_be_read_is_refused_by_its_row_and_the_others_are_han
     with pytest.raises(RequestRefused, match=r"attempts.jsonl, row 1, `out`: .* unknown type") as refused:
         handed(one, (SUM, [1]))
     assert refused.value.kind == "unusable"
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    one = policy(tmp_path, {"text": "response"}, "absent.jsonl")
-    for ask in (one.check, lambda: handed(one, (SUM, [0]))):
-        with pytest.raises(SourceError, match=re.escape(str(tmp_path / "absent.jsonl"))):
-            ask()
 
 
 def test_the_key_follows_the_content_and_the_settings(tmp_path: Path) -> None:

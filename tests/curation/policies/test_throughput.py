@@ -15,6 +15,7 @@ from curation.config import ServerSettings
 from curation.policies import client as clients
 from curation.policies import servers
 from curation.policies.client import ServerClient, ServerResponse
+from curation.policies.servers import Servers
 
 PLACES, ANSWER_S, LASTS_S = 24, 0.25, 30.0
 URL = "http://flaky"
@@ -130,3 +131,47 @@ def test_an_overloaded_server_that_asks_for_a_pause_gets_it(
     loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert asked(loop, monkeypatch, 256, (1.0, 0.0), "15").refused < 256
+
+
+SEATS = 32
+
+
+async def _probe(_: str) -> None:
+    """Every server lives."""
+
+
+def eight() -> Servers:
+    urls = [f"http://127.0.0.1:{8000 + number}" for number in range(8)]
+    return Servers(urls, SEATS, 1.0, _probe)
+
+
+def test_a_request_waits_for_room_in_its_turn_and_a_dead_server_gets_none() -> None:
+    async def run() -> None:
+        servers = eight()
+        gone = servers.all[0]
+        gone.alive = False
+        held = [await servers.acquire() for _ in range(7 * SEATS)]
+        assert gone not in held
+        waiting = [asyncio.create_task(servers.acquire()) for _ in range(3)]
+        await asyncio.sleep(0)
+        assert not any(task.done() for task in waiting)
+        servers.release(held[5])
+        assert await waiting[0] is held[5]
+        assert not waiting[1].done()
+        waiting[1].cancel()
+        await asyncio.sleep(0)
+        servers.release(held[6])
+        assert await waiting[2] is held[6]
+
+    asyncio.run(run())
+
+
+def test_servers_that_failed_at_a_request_are_asked_again_only_if_no_other_lives() -> None:
+    async def run() -> None:
+        servers = eight()
+        tried = {server.url for server in servers.all[1:]}
+        assert await servers.acquire(tried) is servers.all[0]
+        servers.all[0].alive = False
+        assert (await servers.acquire(tried)).url in tried
+
+    asyncio.run(run())

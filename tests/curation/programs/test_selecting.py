@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from curation.programs.selecting import OutputClasses, output_kind, select_tests
-from curation.programs.sound_tests import SoundTest
+from curation.programs.selecting import OutputClasses, SoundTest, output_kind, select_tests
 
 
 def test_kinds_of_outputs_name_words_and_small_numbers_and_sizes_of_others() -> None:

@@ -118,9 +118,3 @@ def test_the_scorer_judges_what_the_verifier_cannot_read_and_nothing_else(tmp_pa
     assert [one.outcome for one in readable.verdicts] == [Outcome.CORRECT, Outcome.WRONG]
     assert all("score" not in one.method for one in readable.verdicts)
     assert slow.outcome is Outcome.BROKEN
-
-
-def test_a_file_without_a_scorer_names_none(tmp_path: Path) -> None:
-    (tmp_path / "cells.py").write_text(GENERATOR.replace("def score(row,", "def score(line,"))
-    assert scorer_name("cells.py:make", tmp_path) is None
-    assert scorer_name("reasoning_gym:gcd", tmp_path) is None

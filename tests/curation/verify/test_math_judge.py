@@ -14,10 +14,6 @@ from curation.records import Outcome, SourceError
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from curation.verify.pairs import verify_pairs
 from curation.verify.worker_pool import Guard, WorkerPool
-from tests.places import SHARED_DATA
-
-DATA = SHARED_DATA
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the shared data are not at {DATA}; set GOLDILOCKS_DATA")
 
 
 def task(reference: str, *found: str | None, lang: str = "en") -> JudgeTask:
@@ -48,13 +44,6 @@ def test_the_text_is_judged_not_the_recorded_answer(judge: MathJudge) -> None:
     responses = Response(r"so \boxed{6}", "5"), Response("cut off in the mid", "5")
     (result,) = judge.judge([JudgeTask("p", "5", "en", responses)])
     assert [verdict.outcome for verdict in result.verdicts] == [Outcome.WRONG, Outcome.NO_ANSWER]
-
-
-@pytest.mark.slow
-def test_verdicts_do_not_depend_on_the_number_of_workers() -> None:
-    tasks = [task(r"x^2-1", "(x-1)(x+1)", "x^2", f"{n}", r"\frac{x^3-x}{x}") for n in range(12)]
-    with MathJudge(workers=1) as one, MathJudge(workers=3) as three:
-        assert list(one.judge(tasks)) == list(three.judge(tasks))
 
 
 def test_references_are_checked(judge: MathJudge) -> None:
@@ -98,28 +87,6 @@ def test_a_worker_that_dies_is_the_verifiers_failure_whatever_was_asked() -> Non
     assert [verdict.answer_class for verdict in result.verdicts] == [None] * 4
     assert result.verdicts[0].method.startswith("the worker died (status 3")
     assert pairs == [Outcome.BROKEN, Outcome.CORRECT]
-
-
-@pytest.mark.slow
-@needs_data
-def test_recorded_gsm8k_attempts_agree_with_their_labels() -> None:
-    rows = [
-        json.loads(line)
-        for line in (DATA / "attempts" / "gsm8k_openai_models.jsonl").read_text(encoding="utf-8").split("\n")
-        if line
-    ]
-    tasks = [
-        JudgeTask(row["id"], row["gold"], "en", tuple(Response(sample["text"], None) for sample in row["samples"]))
-        for row in rows[::4]
-    ]
-    with MathJudge(workers=2) as judge:
-        results = list(judge.judge(tasks))
-    pairs = [
-        (verdict.outcome is Outcome.CORRECT, sample["correct"])
-        for row, result in zip(rows[::4], results, strict=True)
-        for verdict, sample in zip(result.verdicts, row["samples"], strict=True)
-    ]
-    assert sum(one == two for one, two in pairs) / len(pairs) >= 0.99
 
 
 @pytest.mark.slow

@@ -11,9 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from curation.records import Domain, Outcome, PromptRequest
-from curation.response_formats import ANY, BOXED, LOOSE
-from curation.scoring.record import record_of
-from curation.scoring.scorer import Scorer, ScoringSettings
+from curation.response_formats import ANY, BOXED
 from curation.verify import answers
 from curation.verify.math_judge import JudgeTask, MathJudge, Response, Verdict
 from curation.verify.pairs import verify_pairs
@@ -100,35 +98,6 @@ def test_training() -> None:
             )
 
     assert asyncio.run(said()) == by_the_judge(BOXED)  # the form that rollouts are asked for
-
-
-@pytest.mark.slow
-def test_answers_that_a_model_accepted_are_right_in_training_and_by_the_record_of_an_export() -> None:
-    row = {"id": "p", "domain": "math", "lang": "en", "statement": "Which?", "answer": "ab", "accepted": ["the pair"]}
-    texts = [f"<think>?</think>\\boxed{{{answer}}}" for answer in ("the pair", "ab", "17")]
-    task = TrainingTask(PromptRequest("p", "Which?", Domain.MATH, "en"), "ab", accepted=("the pair",))
-
-    async def trained() -> list[Outcome]:
-        with Verifiers([task], 1, RewardSettings()) as judges:
-            return [(await judges.verify(task, text, seed=1)).outcome for text in texts]
-
-    with Scorer(ScoringSettings(workers=1)) as scorer:
-        exported = [Outcome(score.outcome) for score in scorer.score([(record_of(row, None), text) for text in texts])]
-    assert exported == asyncio.run(trained()) == [C, C, W]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", [ANY, LOOSE])
-def test_files_of_pairs(form: str, tmp_path: Path) -> None:
-    """In the loose format only what has no marked answer is read otherwise."""
-    path, out = tmp_path / "pairs.jsonl", tmp_path / "out.jsonl"
-    path.write_text("".join(json.dumps({"gold": gold, "pred": text}) + "\n" for gold, text, _ in RESPONSES))
-    verify_pairs(path, out, 1, response_format=form)
-    rows = [json.loads(line) for line in out.read_text().splitlines()]
-    for row, verdict in zip(rows, by_the_judge(ANY), strict=True):
-        if form == ANY or verdict.outcome is not N:
-            assert (row["verdict"], row["answer"], row["method"]) == (verdict.outcome, verdict.answer, verdict.method)
-            assert row["doubtful"] == verdict.is_doubtful
 
 
 def test_pairs_of_people(tmp_path: Path) -> None:

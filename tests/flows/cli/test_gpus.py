@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from curation.config import VllmModel
-from curation.policies.vllm import placement
+from curation.policies.vllm import engine
 from curation.records import ConfigError
 from flows.cli import gpus
 from flows.cli.gpus import MOUNT, copies_overrides
@@ -90,11 +90,11 @@ def test_a_manifest_names_what_the_api_asks_for(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_more_gpus_than_there_are_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(placement.VISIBLE, "3,5")
+    monkeypatch.setenv(engine.VISIBLE, "3,5")
     with pytest.raises(ConfigError, match=r"--gpus 4: this machine has 2"):
         gpus.take_gpus(4)
     assert gpus.take_gpus(1) == ("3",)
-    assert os.environ[placement.VISIBLE] == "3"
+    assert os.environ[engine.VISIBLE] == "3"
     with pytest.raises(ConfigError, match=r"--batch slurm needs the GPUs"):
         gpus.batch_file("slurm", MATH, [], None, None, None)
 

@@ -11,10 +11,9 @@ import pytest
 from curation.config import CodeSettings
 from curation.programs import execution_matrix, tests_agreement
 from curation.programs.deciding import known_inputs
+from curation.programs.execution_matrix import Unit
 from curation.programs.generation import GeneratedTests, generate_tests
-from curation.programs.hunting import Hunt
-from curation.programs.model_inputs import inputs_from_model
-from curation.programs.unit import Unit
+from curation.programs.hunting import Hunt, inputs_from_model
 from curation.programs.validation import GivenInput, Vouching, vouch
 from curation.questions.test_programs import wrong_programs_in
 from curation.records import JUDGING, SOLUTION, TEST

@@ -23,8 +23,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 from curation.config import EndpointModel, EngineSettings, LiveModel, VllmModel
-from curation.policies.vllm.engine import engine_arguments, engine_environment, require_vllm, vllm_version
-from curation.policies.vllm.placement import VISIBLE
+from curation.policies.vllm.engine import VISIBLE, engine_arguments, engine_environment, require_vllm, vllm_version
 from curation.records import PolicyError
 from curation.storage.scratch import ScratchFolder
 from training.embedded_model import resolve_model

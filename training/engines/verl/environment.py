@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from curation.policies.vllm.placement import visible_gpus
+from curation.policies.vllm.engine import visible_gpus
 from curation.records import ConfigError
 
 VERSION = "0.9.1"

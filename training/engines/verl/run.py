@@ -29,7 +29,7 @@ from typing import Any
 import polars as pl
 
 from curation.policies.checkpoints import folder_revision
-from curation.policies.vllm.placement import visible_gpus
+from curation.policies.vllm.engine import visible_gpus
 from curation.prompts import Prompt
 from curation.prompts.asked import Asked, write_asked
 from curation.publish.export_formats.rows import TYPES, ExportedProblem, row_of

@@ -14,7 +14,6 @@ from curation.verify.answers.words import parse_boolean, parse_choice
 from tests.curation.verify.answers.corpus import own_references
 from tests.curation.verify.answers.endless import ending_within
 from tests.curation.verify.answers.mutations import mutations
-from tests.curation.verify.answers.oracle import is_same_answer
 from tests.curation.verify.answers.rewritings import rewritings
 
 MAX_CPU_S = 60
@@ -24,14 +23,6 @@ MAX_CPU_S = 60
 def outcome(reference: str, answer: str, lang: str) -> Outcome:
     with ending_within(MAX_CPU_S, f"{reference} ~ {answer}"):
         return answers.compare(reference, answer, lang=lang).outcome
-
-
-@pytest.mark.slow
-def test_changed_references_are_refused() -> None:
-    changed = [(lang, one) for reference, lang in own_references()[::4] for one in mutations(reference, seed=0)]
-    assert len(changed) > 350
-    accepted = [one for lang, one in changed if outcome(one.reference, one.changed, lang) is Outcome.CORRECT]
-    assert [one for one in accepted if is_same_answer(one.reference, one.changed) is None] == []
 
 
 def test_rewritten_references_are_accepted() -> None:

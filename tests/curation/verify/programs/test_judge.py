@@ -71,11 +71,6 @@ def test_every_verdict(runner: Runner) -> None:
         assert result.first_failed == (0 if compiled and verdict is not CodeVerdict.AC else None), (code, result)
 
 
-def test_the_header_is_found_as_it_is_where_the_precompiled_one_cannot_be_used(runner: Runner) -> None:
-    code = f"#define MOST 5\n{HEAD}signed main() {{ int n; cin >> n; cout << n + 1; }}"
-    assert run(runner, code, CodeLang.CPP).verdict is CodeVerdict.AC
-
-
 def test_the_first_failure_ends_the_run_unless_every_test_is_asked_for(runner: Runner) -> None:
     code = "n = int(input())\nprint(n + 1 if n != 5 and n != 8 else 0)"
     short = run(runner, code)
@@ -143,20 +138,6 @@ def test_responses_are_judged_as_the_math_judge_does(runner: Runner) -> None:
 
 def test_a_problem_without_tests_accepts_nothing(runner: Runner) -> None:
     assert run(runner, "print(1)", problem=CodeProblem("none")).verdict is CodeVerdict.BROKEN
-
-
-@pytest.mark.slow
-def test_an_older_program_is_compiled_as_what_it_was_and_that_is_recorded(runner: Runner) -> None:
-    old = "#include <cstddef>\n#include <iostream>\nusing namespace std;\ntypedef unsigned char byte;\nstruct E {};\n"
-    old += "int f() throw(E) { return 3; }\nint main() { byte b = f(); cout << (int)b; }"
-    problem = CodeProblem("old", (CodeTest(b"", b"3\n"),))
-    codes = (old, old.replace("return 3", "return 4"), "int main() { return missing; }")
-    found = judge_programs(runner, [(problem, Submission(CodeLang.CPP, code)) for code in codes])
-    assert [(result.verdict, "compiled as gnu++14" in result.how) for result in found] == [
-        (CodeVerdict.AC, True),
-        (CodeVerdict.WA, True),
-        (CodeVerdict.CE, False),
-    ]
 
 
 def test_each_test_draws_its_own_numbers(runner: Runner) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ import polars as pl
 import pytest
 
 from curation.records import JUDGING, TEST, Outcome, SourceError
-from curation.verify.math_judge import JudgeTask, Response, Verdict
+from curation.verify.math_judge import JudgeTask, Response
 from curation.verify.programs.files import problem_of_row, read_problems, row_of_problem
 from curation.verify.programs.judge import ProgramJudge, judge_programs, submission_in
 from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest, draw_tests
@@ -65,24 +64,6 @@ def test_measuring_and_judging_again(curated: Path, runner: Runner) -> None:
         if name == ASKED[0]["problem"]:
             stored = [judge.final_answer(text) for text in texts]
             assert judge.submit(JudgeTask(name, "", "en", ()), stored).result() == result.verdicts
-
-
-@pytest.mark.slow
-def test_training(curated: Path) -> None:
-    settings = RewardSettings.model_validate({"code": "proportional"})
-    tasks = load_tasks(CuratedData(kind="curated", folders=(str(curated),)), Split.TRAIN, Path())
-
-    async def said() -> list[Verdict]:
-        with Verifiers(tasks.values(), 2, settings) as judges:
-            attempts = (judges.verify(tasks[row["problem"]], row["response"], seed=3) for row in ASKED)
-            return list(await asyncio.gather(*attempts))
-
-    verdicts = {row["id"]: verdict for row, verdict in zip(ASKED, asyncio.run(said()), strict=True)}
-    assert {name: verdict.outcome for name, verdict in verdicts.items()} == {row["id"]: row["outcome"] for row in ASKED}
-    assert all((one.passed == 1.0) == (one.outcome is Outcome.CORRECT) for one in verdicts.values())
-    assert verdicts["right on the samples only"].passed == pytest.approx(2 / 3)
-    assert verdicts["a function, wrong on one call"].passed == pytest.approx(1 / 3)
-    assert verdicts["another language than the one asked for"].passed == 0.0
 
 
 def test_every_kind_of_problem_is_the_same_from_a_table_and_from_a_row(curated: Path) -> None:

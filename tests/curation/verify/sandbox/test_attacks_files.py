@@ -17,7 +17,7 @@ import curation.verify.sandbox.box as sandbox_box
 from curation.verify.sandbox import Ending, Limits, Sandbox
 from curation.verify.sandbox import slot as slots
 from curation.verify.sandbox.inside import folder
-from curation.verify.sandbox.view import interpreter
+from curation.verify.sandbox.slot import interpreter
 from tests.curation.verify.sandbox.rungs import ISOLATING, TRY, Runner, assert_refused, attempts, on
 from tests.waiting import wait_until
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -16,10 +15,9 @@ import psutil
 import pytest
 
 from curation.records import VerifierError
-from curation.verify.sandbox import RUNGS, Ending, Limits, RunResult, Sandbox
+from curation.verify.sandbox import RUNGS, Limits, Sandbox
 from curation.verify.sandbox.box import Slot
-from curation.verify.sandbox.slot import SlotError
-from curation.verify.sandbox.view import SandboxView, build_view, numpy_site_packages
+from curation.verify.sandbox.slot import SandboxView, SlotError, build_view, numpy_site_packages
 from tests.waiting import wait_gone, wait_until
 
 FIRST_QUICKLY = [RUNGS[0], *(pytest.param(rung, marks=pytest.mark.slow) for rung in RUNGS[1:])]
@@ -118,39 +116,6 @@ def test_a_slot_that_is_killed_is_replaced() -> None:
         assert [ran.stdout for ran in box.run_python("print(input())", [b"1", b"2"], Limits())] == [b"1\n", b"2\n"]
 
 
-CROWD = {
-    "print({n})": (Ending.EXITED, 0),
-    "1/0": (Ending.EXITED, 1),
-    "import os; os.abort()": (Ending.SIGNALED, None),
-    "def f(): f()\nf()": (Ending.EXITED, 1),
-    "while True: pass": (Ending.CPU_LIMIT, None),
-    "x = ('": (Ending.EXITED, 1),
-    "exit({n} % 7)": (Ending.EXITED, None),
-    "b = []\nwhile True: b.append(b'x' * (1 << 20))": (Ending.MEMORY_LIMIT, None),
-    "import os, signal; os.kill(os.getppid(), 9)": (Ending.EXITED, 1),
-}
-
-
-@pytest.mark.slow
-def test_eighty_programs_at_once(strongest: Sandbox) -> None:
-    dice = random.Random(7)
-    kinds = [dice.choice(list(CROWD)) for _ in range(80)]
-    limits = Limits(cpu_s=0.5, wall_s=20, memory_mb=60)
-
-    def run(number: int) -> RunResult:
-        (ran,) = strongest.run_python(kinds[number].format(n=number), [b""], limits)
-        return ran
-
-    with ThreadPoolExecutor(80) as threads:
-        runs = list(threads.map(run, range(80)))
-    for number, (kind, ran) in enumerate(zip(kinds, runs, strict=True)):
-        ending, code = CROWD[kind]
-        assert ran.ending is ending, (kind, ran)
-        if kind.startswith("print"):
-            assert ran.stdout == b"%d\n" % number
-        assert ran.exit_code == (number % 7 if kind.startswith("exit") else code)
-
-
 def test_an_iterator_that_is_closed_ends_the_tests_early(strongest: Sandbox) -> None:
     source = "import time\nif input() == '1': time.sleep(600)"
     runs = strongest.run_python(source, [b"0", b"1"], Limits(wall_s=600))
@@ -169,7 +134,7 @@ def test_packages_below_the_temporary_folder_are_whole(
     for name in ("numpy", "numpy.libs"):
         if (packages / name).is_dir():
             shutil.copytree(packages / name, tmp_path / name, ignore=shutil.ignore_patterns("tests", "__pycache__"))
-    monkeypatch.setattr("curation.verify.sandbox.view.numpy_site_packages", lambda: tmp_path)
+    monkeypatch.setattr("curation.verify.sandbox.slot.numpy_site_packages", lambda: tmp_path)
     for folder in (tmp_path, *tmp_path.parents):
         if folder.stat().st_uid == os.geteuid() and folder != Path("/") and folder != Path(tempfile.gettempdir()):
             folder.chmod(0o755)

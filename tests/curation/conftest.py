@@ -1,4 +1,4 @@
-"""One runner with two slots for what runs programs."""
+"""One runner with two slots for all that runs programs."""
 
 from __future__ import annotations
 
