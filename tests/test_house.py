@@ -22,14 +22,13 @@ TOP_LEVEL = {
 }
 SHARED_ROOMS = (
     "config difficulty.early_stopping difficulty.item_response difficulty.label_trust difficulty.label_votes "
-    "difficulty.planning difficulty.priors difficulty.refresh_forecast difficulty.sampling"
-    "embeddings errors extras filters.dedup.sketches filters.dedup.tokens http_server languages.identification "
-    "languages.names languages.stripping languages.vocabulary licenses options plugins policies programs.deciding "
-    "programs.execution_matrix "
-    "programs.generation programs.hunting programs.selecting prompts "
-    "public_urls publish.pages publish.withheld publish.words questions records response_formats "
-    "scoring server_guard sources.files sources.kattis sources.kattis_statement sources.hub sources.procedural "
-    "sources.remote sources.rows sources.selection sources.tables storage thinking verify"
+    "difficulty.planning difficulty.priors difficulty.refresh_forecast difficulty.sampling embeddings errors extras "
+    "filters.dedup.sketches filters.dedup.tokens http_server languages.identification languages.names "
+    "languages.stripping languages.vocabulary licenses options plugins policies programs.deciding "
+    "programs.execution_matrix programs.generation programs.hunting programs.selecting prompts public_urls "
+    "publish.pages publish.withheld publish.words questions records response_formats scoring server_guard "
+    "sources.files sources.kattis sources.kattis_statement sources.hub sources.procedural sources.rows sources.tables "
+    "storage thinking verify"
 ).split()
 """Modules of curation that stages may import; every other one is a stage and stands in the independence contract."""
 FILE_LINES, FUNCTION_LINES = 700, 80

@@ -134,7 +134,7 @@ def read_receipt(folder: Path) -> Receipt:
         ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise SourceError(
-            f"{path} is damaged ({_first_fault(error)}); `goldilocks publish DIR --receipt` of the run's folder writes "
+            f"{path} is damaged ({first_fault(error)}); `goldilocks publish DIR --receipt` of the run's folder writes "
             "it anew."
         ) from error
 
@@ -150,10 +150,10 @@ def read_stored(path: Path, kind: type[_T], remedy: str) -> _T | None:
     except FileNotFoundError:
         return None
     except ValueError as error:
-        raise StoreError(f"{path} is damaged ({_first_fault(error)}); remove it, and {remedy}.") from error
+        raise StoreError(f"{path} is damaged ({first_fault(error)}); remove it, and {remedy}.") from error
 
 
-def _first_fault(error: Exception) -> str:
+def first_fault(error: Exception) -> str:
     """Return an error's first line, or the first mistake that pydantic found."""
     if isinstance(error, ValidationError):
         fault = error.errors()[0]

@@ -17,7 +17,6 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -59,9 +58,9 @@ Parsed = tuple[list[Rest], list[Rest], dict[str, Any]]
 class CodeTables:
     """The tables of some `PROBLEM` rows."""
 
-    tests: pl.DataFrame
-    solutions: pl.DataFrame
-    judging: pl.DataFrame
+    tests: pl.DataFrame = field(default_factory=TEST.to_frame)
+    solutions: pl.DataFrame = field(default_factory=SOLUTION.to_frame)
+    judging: pl.DataFrame = field(default_factory=JUDGING.to_frame)
     other_languages: Counter[str] = field(default_factory=Counter)
     """Programs that were left out, by language."""
     unreadable: int = 0
@@ -84,33 +83,28 @@ def package_row(package: Package) -> Row:
 
 def package_tables(ids: Sequence[str], packages: Sequence[Package], processes: bool = False) -> CodeTables:
     """Return packages' tests, solutions, limits, and reasons against judging (``not_usable``)."""
-    first = _first_of_each(ids, packages)
     schema = pl.Schema({**JUDGING, "not_usable": pl.String()})
-    tables = _tables(first, _parsed_package, processes, schema)
-    tables.unreadable = sum(len(package.problem.tests) for package in first.values()) - tables.tests.height
-    return tables
+    return _tables(ids, packages, _parsed_package, processes, schema)
 
 
-def _parsed_package(package: Package, others: Counter[str]) -> Parsed:
+def _parsed_package(package: Package, tables: CodeTables) -> Parsed:
     tests, solutions = list[Rest](), list[Rest]()
     for index, test in enumerate(package.problem.tests):
-        with suppress(UnicodeDecodeError):
-            origin = "sample" if index < package.samples else "secret"
-            tests.append((index, test.input.decode(), test.output.decode(), origin))
+        try:
+            texts = test.input.decode(), test.output.decode()
+        except UnicodeDecodeError:
+            tables.unreadable += 1
+        else:
+            tests.append((index, *texts, "sample" if index < package.samples else "secret"))
     for index, submission in enumerate(package.submissions):
         if submission.lang is None:
-            others[submission.skipped or "unknown"] += 1
+            tables.other_languages[submission.skipped or "unknown"] += 1
         else:
             right = True if submission.accepted else False if submission.rejected else None
             code = submission.code.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
             solutions.append((index, submission.lang.value, code, right, submission.name.partition("/")[0]))
-    return tests, solutions, _judging_of_package(package)
-
-
-def _judging_of_package(package: Package) -> dict[str, Any]:
-    problem, checker = package.problem, package.problem.checker
-    reasons = [f"{word}: {package.reasons[word]}" for word in ("checker", "scoring") if word in package.reasons]
-    return {
+    problem, checker, reasons = package.problem, package.problem.checker, package.reasons
+    judging = {
         "time_limit_s": problem.cpu_s if package.has_time_limit else None,
         "memory_mb": problem.memory_mb,
         "comparison": comparison_text(problem.comparison),
@@ -119,35 +113,34 @@ def _judging_of_package(package: Package) -> dict[str, Any]:
         "checker_kind": checker.kind.value if checker is not None else None,
         "validator": validators_text(package.validators),
         "validator_lang": ", ".join(validator.lang.value for validator in package.validators) or None,
-        "interactive": "interactive" in package.reasons or "multi_pass" in package.reasons,
+        "interactive": "interactive" in reasons or "multi_pass" in reasons,
         "files": False,
-        "figures": "image" in package.reasons,
-        "not_usable": "; ".join(reasons) or None,
+        "figures": "image" in reasons,
+        "not_usable": "; ".join(f"{word}: {reasons[word]}" for word in ("checker", "scoring") if word in reasons)
+        or None,
     }
-
-
-def _first_of_each(ids: Sequence[str], items: Sequence[Item]) -> dict[str, Item]:
-    """Return each id's first item, as the duplicates stage does."""
-    first: dict[str, Item] = {}
-    for name, item in zip(ids, items, strict=True):
-        first.setdefault(name, item)
-    return first
+    return tests, solutions, judging
 
 
 def _tables(
-    items: Mapping[str, Item],
-    parsed: Callable[[Item, Counter[str]], Parsed],
+    ids: Sequence[str],
+    items: Sequence[Item],
+    parse: Callable[[Item, CodeTables], Parsed],
     processes: bool,
     judging_schema: pl.Schema = JUDGING,
 ) -> CodeTables:
-    tests, solutions, judging, others = list[Rest](), list[Rest](), list[dict[str, Any]](), Counter[str]()
-    for name, item in items.items():
-        own_tests, own_solutions, own_judging = parsed(item, others)
-        tests += [(name, *rest) for rest in own_tests]
-        solutions += [(name, *rest) for rest in own_solutions]
-        judging.append({"problem": name, "processes": processes, **own_judging})
-    frames = (pl.DataFrame(tests, TEST, orient="row"), pl.DataFrame(solutions, SOLUTION, orient="row"))
-    return CodeTables(*frames, pl.DataFrame(judging, judging_schema), others)
+    """Return the tables of each id's first item, which the duplicates stage keeps too."""
+    tables, parsed = CodeTables(), dict[str, Parsed]()
+    for name, item in zip(ids, items, strict=True):
+        if name not in parsed:
+            parsed[name] = parse(item, tables)
+    tests = [(name, *rest) for name, (own, _, _) in parsed.items() for rest in own]
+    solutions = [(name, *rest) for name, (_, own, _) in parsed.items() for rest in own]
+    judging = [{"problem": name, "processes": processes, **own} for name, (_, _, own) in parsed.items()]
+    tables.tests = pl.DataFrame(tests, TEST, orient="row")
+    tables.solutions = pl.DataFrame(solutions, SOLUTION, orient="row")
+    tables.judging = pl.DataFrame(judging, judging_schema)
+    return tables
 
 
 def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, processes: bool = False) -> CodeTables:
@@ -160,18 +153,19 @@ def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, p
         BadRowError: a value has an unexpected form.
     """
 
-    def parsed(row: Row, others: Counter[str]) -> Parsed:
+    def parse(row: Row, tables: CodeTables) -> Parsed:
         function, starter = _function_of(row, columns), _text(row, columns.starter)
         if (function or "").startswith("{"):
             tests: list[Rest] = [(0, function, "", columns.tests[0].origin)]  # its program counts as one test
         else:
             pairs = [(*pair, part.origin) for part in columns.tests for pair in parse_tests(row, part, function)]
             tests = [(index, *pair) for index, pair in enumerate(pairs)]
+        others = tables.other_languages
         programs = [program for part in columns.solutions for program in _solutions_of(row, part, others, starter)]
-        solutions = [(index, *program) for index, program in enumerate(programs)]
+        solutions: list[Rest] = [(index, *program) for index, program in enumerate(programs)]
         return tests, solutions, {**_judging_of(row, columns), "function": function, "starter": starter}
 
-    return _tables(_first_of_each(ids, rows), parsed, processes)
+    return _tables(ids, rows, parse, processes)
 
 
 def whole_statement(statement: str | None, row: Row, columns: CodeColumns) -> str | None:
@@ -293,20 +287,20 @@ def _first_call(text: str) -> str:
 
 
 def _as_input(value: Any, function: str | None) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):  # arguments of a function, or lines of an input
-        is_line = function is None
-        items = [item if is_line and isinstance(item, str) else json.dumps(item, ensure_ascii=False) for item in value]
-        return "\n".join(items)
-    return json.dumps(value, ensure_ascii=False)
+    """Return a test's input; a list is a function's arguments, or lines."""
+    if isinstance(value, list):
+        return "\n".join(item if function is None and isinstance(item, str) else _as_json(item) for item in value)
+    return value if isinstance(value, str) else _as_json(value)
 
 
 def _as_output(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-        return "\n".join(value)
+    is_lines = isinstance(value, list) and value and all(isinstance(item, str) for item in value)
+    return "\n".join(value) if is_lines else _as_json(value)
+
+
+def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 

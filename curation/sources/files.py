@@ -82,10 +82,9 @@ def kind_of(path: Path) -> Literal["jsonl", "csv", "parquet"]:
     Raises:
         SourceError: the ending is unknown.
     """
-    kind = by_ending(str(path))
-    if kind != "dataset":
-        return kind
-    raise SourceError(f"{path}: not a .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv file.")
+    if (kind := by_ending(str(path))) == "dataset":
+        raise SourceError(f"{path}: not a .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv file.")
+    return kind
 
 
 def _json_rows(name: Path | str, file: IO[bytes], *, is_json: bool) -> Iterator[RawRow]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,8 @@ def load_dataset(source: Source, folder: Path) -> Any:
     """
     import datasets
 
-    local = folder / source.path
     datasets.disable_progress_bars()
-    if (local / "dataset_info.json").exists() or (local / "dataset_dict.json").exists():
-        return _pick_splits(source, [_loaded(source, partial(datasets.load_from_disk, str(local)))])
-    if local.exists():
+    if (local := folder / source.path).exists():
         return _by_library(source, str(local), None)
     commit = _commit_of(source)
     note = Path(datasets.config.HF_DATASETS_CACHE) / "goldilocks" / f"{_name_of(source, commit)}.json"
@@ -58,34 +56,18 @@ def load_dataset(source: Source, folder: Path) -> Any:
 
 
 def _by_library(source: Source, name: str, revision: str | None) -> Any:
-    from datasets import load_dataset as load
-
-    if source.files is None:
-        subsets = names(source.subset) or (None,)
-        return _pick_splits(
-            source, [_loaded(source, partial(load, name, subset, revision=revision)) for subset in subsets]
-        )
-    root = f"hf://datasets/{name}@{revision}" if revision is not None else name
-    files = [f"{root}/{file}" for file in names(source.files)]
-    kinds = {BUILDERS.get(Path(file).suffix) for file in files}
-    builder = next(iter(kinds))
-    if len(kinds) > 1 or builder is None:
-        raise SourceError(f"{_named(source)}: `files` are of one kind, {', '.join(BUILDERS)}: {', '.join(files)}.")
-    return _loaded(source, partial(load, builder, data_files=files, split="train"))
-
-
-def _pick_splits(source: Source, loaded: list[Any]) -> Any:
+    """Return a folder's or a hub set's chosen files, or configurations and splits, one after another."""
     import datasets
 
     parts = []
-    for dataset in loaded:
-        if not isinstance(dataset, datasets.DatasetDict):
-            parts.append(dataset)
+    for loaded in _loaded(source, name, revision):
+        if not isinstance(loaded, datasets.DatasetDict):
+            parts.append(loaded)
             continue
         for split in names(source.split):
-            if split not in dataset:
-                raise SourceError(f"{_named(source)} has no split `{split}`; it has: {', '.join(dataset)}.")
-            parts.append(dataset[split])
+            if split not in loaded:
+                raise SourceError(f"{_named(source)} has no split `{split}`; it has: {', '.join(loaded)}.")
+            parts.append(loaded[split])
     try:
         return parts[0] if len(parts) == 1 else datasets.concatenate_datasets(parts)
     except ValueError as error:
@@ -95,13 +77,32 @@ def _pick_splits(source: Source, loaded: list[Any]) -> Any:
         ) from error
 
 
+def _loaded(source: Source, name: str, revision: str | None) -> list[Any]:
+    import datasets
+
+    root = f"hf://datasets/{name}@{revision}" if revision is not None else name
+    files = [f"{root}/{file}" for file in names(source.files)]
+    builders = {BUILDERS.get(Path(file).suffix) for file in files}
+    if len(builders) > 1 or None in builders:
+        raise SourceError(f"{_named(source)}: `files` are of one kind, {', '.join(BUILDERS)}: {', '.join(files)}.")
+    is_saved = any((Path(name) / file).exists() for file in ("dataset_info.json", "dataset_dict.json"))
+    with _as_sentence(source):
+        if is_saved and revision is None:
+            return [datasets.load_from_disk(name)]
+        if files:
+            return [datasets.load_dataset(builder, data_files=files, split="train") for builder in builders]
+        subsets = names(source.subset) or (None,)
+        return [datasets.load_dataset(name, subset, revision=revision) for subset in subsets]
+
+
 def _commit_of(source: Source) -> str:
     """Return a hub set's commit; needs no request if pinned."""
     if source.revision is not None and COMMIT.fullmatch(source.revision):
         return source.revision
     from huggingface_hub import HfApi
 
-    return str(_loaded(source, lambda: HfApi().dataset_info(source.path, revision=source.revision)).sha)
+    with _as_sentence(source):
+        return str(HfApi().dataset_info(source.path, revision=source.revision).sha)
 
 
 def _name_of(source: Source, commit: str) -> str:
@@ -122,10 +123,10 @@ def _cached(note: Path) -> Any:
     return datasets.concatenate_datasets([datasets.Dataset.from_file(file) for file, _ in files])
 
 
-def _loaded(source: Source, load: Any) -> Any:
-    """Return ``load``'s result, or raise its error as a sentence."""
+@contextmanager
+def _as_sentence(source: Source) -> Iterator[None]:
     try:
-        return load()
+        yield
     except Exception as error:  # also connection errors of whichever HTTP library the client's version uses
         raise MissingSourceError(f"{_named(source)} {_what_to_do(source, error)}") from error
 

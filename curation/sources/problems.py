@@ -51,27 +51,22 @@ def problem_rows(
         statements = read_texts(columns.statement, rows)
     choices = read_choices(columns.choices, rows)
     ids = [problem_id(text or "", options, source.domain) for text, options in zip(statements, choices, strict=True)]
-    height = len(rows)
-    return pl.DataFrame(
-        {
-            "id": ids,
-            "group": ids,
-            "domain": [source.domain] * height,
-            "statement": statements,
-            "answer": read_texts(columns.answer, rows),
-            "choices": choices,
-            "solution": read_texts(columns.solution, rows),
-            "lang": [lang or "en" for lang in read_texts(columns.lang, rows)],
-            "source": [source.name] * height,
-            "row": list(positions),
-            "license": _licenses(source, rows),
-            "weight": [source.weight] * height,
-            "raw_statement": [None] * height,
-            "raw_answer": [None] * height,
-            "meta": [_meta(columns.meta, row) for row in rows],
-        },
-        schema=PROBLEM,
-    )
+    read: dict[str, Sequence[Any]] = {
+        "id": ids,
+        "group": ids,
+        "statement": statements,
+        "answer": read_texts(columns.answer, rows),
+        "choices": choices,
+        "solution": read_texts(columns.solution, rows),
+        "lang": [lang or "en" for lang in read_texts(columns.lang, rows)],
+        "row": list(positions),
+        "license": _licenses(source, rows),
+        "meta": [_meta(columns.meta, row) for row in rows],
+    }
+    of_source = {"domain": source.domain, "source": source.name, "weight": source.weight}
+    frame = pl.DataFrame(read, schema={name: PROBLEM[name] for name in read})
+    frame = frame.with_columns(pl.lit(value, PROBLEM[name]).alias(name) for name, value in of_source.items())
+    return frame.match_to_schema(PROBLEM, missing_columns="insert")
 
 
 def read_texts(column: Column | None, rows: Sequence[Row]) -> list[str | None]:
@@ -111,7 +106,7 @@ def _licenses(source: Source, rows: Sequence[Row]) -> list[str]:
 def read_choices(column: Column | None, rows: Sequence[Row]) -> list[list[str] | None]:
     """Return a column's options per row."""
     path = column.path if isinstance(column, Pick) else column
-    return [parse_options(value_at(row, path), path) if path is not None else None for row in rows]
+    return [None if path is None else parse_options(value_at(row, path), path) for row in rows]
 
 
 def _as_text(value: Any, path: str) -> str:

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version as package_version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -56,23 +57,23 @@ def made_rows(source: Source, folder: Path) -> Iterator[RawRow]:
         SourceError: the generator fails, or is not deterministic.
     """
     make, scorer = _maker(source.path, folder)[0], scorer_name(source.path, folder)
-    where = f"source {source.name}: {source.path}"
-    for level, parameters in enumerate(source.parameters, 1):
-        for number in range(rows := source.rows_per_level + source.reserve_per_level):
-            seed = source.first_seed + number
-            row = _made(make, parameters, level, seed, where)
-            if number == 0 and row != _made(make, parameters, level, seed, where):
-                raise SourceError(
-                    f"{where} makes two different rows of level {level} and seed {seed}; draw only from "
-                    "random.Random(seed)."
-                )
-            if scorer is not None and row["judged_by"] == BY_GENERATOR:
-                row["scorer"] = scorer.rpartition("/")[2]
-            row = {**row, "reserved": number >= source.rows_per_level}
-            line = (level - 1) * rows + number + 1
-            wrong = next((name for name in ("statement", "answer") if not isinstance(row.get(name), str)), None)
-            reason = f"level {level}, seed {seed}: `{wrong}` is not text" if wrong else ""
-            yield RawRow(source.path, line, None, None if wrong else row, reason)
+    place = f"source {source.name}: {source.path}"
+    height = source.rows_per_level + source.reserve_per_level
+    for at, (level, number) in enumerate(product(range(1, len(source.parameters) + 1), range(height)), 1):
+        parameters, seed = source.parameters[level - 1], source.first_seed + number
+        where = f"{place}, level {level}, seed {seed}"
+        row = _made(make, parameters, level, seed, where)
+        if number == 0 and row != _made(make, parameters, level, seed, where):
+            raise SourceError(
+                f"{place} makes two different rows of level {level} and seed {seed}; draw only from "
+                "random.Random(seed)."
+            )
+        if scorer is not None and row["judged_by"] == BY_GENERATOR:
+            row["scorer"] = scorer.rpartition("/")[2]
+        row = {**row, "reserved": number >= source.rows_per_level}
+        wrong = next((name for name in ("statement", "answer") if not isinstance(row.get(name), str)), None)
+        reason = f"level {level}, seed {seed}: `{wrong}` is not text" if wrong else ""
+        yield RawRow(source.path, at, None, None if wrong else row, reason)
 
 
 def generator_digest(source: Source, folder: Path) -> str:
@@ -109,11 +110,9 @@ def _made(make: Make, parameters: Mapping[str, Any], level: int, seed: int, wher
         row = make(parameters, level, seed)
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
-        raise SourceError(
-            f"{where}, level {level}, seed {seed}: {last.filename}:{last.lineno}: {type(error).__name__}: {error}"
-        ) from error
+        raise SourceError(f"{where}: {last.filename}:{last.lineno}: {type(error).__name__}: {error}") from error
     if not isinstance(row, Mapping):
-        raise SourceError(f"{where}, level {level}, seed {seed}: returned {type(row).__name__}, not a dictionary.")
+        raise SourceError(f"{where}: returned {type(row).__name__}, not a dictionary.")
     return {"judged_by": BY_VERIFIER, "scorer": None, **row, "level": level, "seed": seed}
 
 

@@ -60,9 +60,10 @@ class RawRow:
     """In the source, from 0."""
 
     @property
-    def place(self) -> str:
-        """Return file and line for messages."""
-        return f"{self.path}, line {self.line}"
+    def sentence(self) -> str:
+        """Return where the row is, why it is bad, and how it begins if it cannot be read."""
+        shown = (self.raw or b"")[:60].decode("utf-8", "replace") if self.row is None else ""
+        return f"{self.path}, line {self.line}: {self.reason.rstrip('.')}{f': {shown!r}' if shown else ''}"
 
     @property
     def content(self) -> bytes:
@@ -76,15 +77,13 @@ class RawRow:
             BadRowError: it cannot be read.
         """
         if self.row is None:
-            shown = (self.raw or b"")[:60].decode("utf-8", "replace")
-            raise BadRowError(f"{self.place}: {self.reason}{f': {shown!r}' if shown else ''}.")
+            raise BadRowError(f"{self.sentence}.")
         return self.row
 
 
 def value_at(row: Any, path: str) -> Any:
     """Return the value at a dotted path, or None; numbers index lists."""
-    value = _walk(row, path)
-    return None if value is _ABSENT else value
+    return None if (value := _walk(row, path)) is _ABSENT else value
 
 
 def require_path(rows: Sequence[Row], path: str, where: str) -> None:
@@ -107,14 +106,12 @@ def _walk(row: Any, path: str) -> Any:
 
 
 def _paths(rows: Sequence[Row]) -> list[str]:
+    """Return the first rows' columns, and the keys of objects in them."""
     paths: dict[str, None] = {}
-    for row in rows[:100]:
-        for key, value in row.items():
-            paths[key] = None
-            if isinstance(value, Mapping):
-                paths.update({f"{key}.{inner}": None for inner in value})
-            if isinstance(value, list) and value and isinstance(value[0], Mapping):
-                paths.update({f"{key}.0.{inner}": None for inner in value[0]})
+    for key, value in (item for row in rows[:100] for item in row.items()):
+        first, prefix = (value[0], f"{key}.0") if isinstance(value, list) and value else (value, key)
+        inner = first if isinstance(first, Mapping) else ()
+        paths.update(dict.fromkeys((key, *(f"{prefix}.{name}" for name in inner))))
     return list(paths)
 
 

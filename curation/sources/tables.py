@@ -1,6 +1,10 @@
 """Rows of files, data sets, Kattis packages, generators, or a user's function (`kind = "python"`).
 
-A function runs with the user's rights; calls must yield equal rows in order, and only its file's digest identifies it.
+Files at fsspec's URLs are copied once into a cache; archives are fetched whole. A function runs with the user's rights;
+calls must yield equal rows in order, and only its file's digest identifies it.
+
+Invariants: a copy is reused while the server states the same size and ETag, version or checksum, or else time; it is
+complete or missing.
 """
 
 from __future__ import annotations
@@ -8,21 +12,32 @@ from __future__ import annotations
 import glob
 import hashlib
 import itertools
+import json
+import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from curation.config.sources import Source
 from curation.plugins import Plugin, PluginRef, find_plugin
+from curation.public_urls import public_url
 from curation.records import SourceError
 from curation.sources.files import arrow_rows, raw_rows
 from curation.sources.hub import dataset_state, load_dataset
 from curation.sources.kattis import find_packages
 from curation.sources.procedural import generator_digest, made_rows
-from curation.sources.remote import fetched_files
 from curation.sources.rows import MissingSourceError, RawRow, TableState
-from curation.storage.remote import is_url, local_path
-from curation.storage.stages import file_digest
+from curation.storage.remote import file_system, is_url, local_path, remote_errors
+from curation.storage.stages import atomic_replace, file_digest
+
+CONTENT = tuple(
+    "ETag etag version_id VersionId generation blob_id sha256 md5Hash md5 Content-MD5 Digest crc32c CRC".split()
+)
+"""File systems' names of values that change with a file's content."""
+
+TIMES = tuple("mtime LastModified last_modified Last-Modified updated last_commit created date_time".split())
+"""Names of the time of writing, used if `CONTENT` is missing."""
 
 
 @runtime_checkable
@@ -99,6 +114,64 @@ def table_files(source: Source, folder: Path) -> dict[Path, str]:
     if not (files := {path: "" for path in found if path.is_file()}):
         raise MissingSourceError(f"source {source.name}: no file at {pattern}; {_neighbours(pattern)}.")
     return files
+
+
+def fetched_files(source: str, url: str) -> dict[Path, str]:
+    """Return copies of the files at a URL or glob with their URLs, sorted by name.
+
+    Raises:
+        MissingSourceError: they cannot be fetched, or a package is missing.
+    """
+    inner, _, outer = url.partition("::")
+    if "://" not in inner or not is_url(outer):
+        return _files_at(source, url, f"::{public_url(outer)}" if outer else "")
+    archives = fetched_files(source, outer)
+    found = [_files_at(source, f"{inner}::{copy}", f"::{origin}") for copy, origin in archives.items()]
+    return {copy: origin for files in found for copy, origin in files.items()}
+
+
+def _files_at(source: str, url: str, within: str) -> dict[Path, str]:
+    """Return a URL's files; ``within`` ends their URLs."""
+    where = f"source {source}: {url.partition('::')[0] if within else url}{within}"
+    with remote_errors(lambda reason: MissingSourceError(f"{where} {reason}")):
+        fs, path = file_system(url)
+        is_web = path.startswith(("http://", "https://"))  # a `?` of theirs begins a query
+        pattern = path.partition("?")[0] if is_web else path
+        found = sorted(fs.glob(path)) if any(mark in pattern for mark in "*?[") else [path]
+        files = [one for one in found if len(found) == 1 or fs.isfile(one)]
+        if not files:
+            raise FileNotFoundError(path)
+        archive = local_path(url.partition("::")[2])
+        origins = [f"{public_url(fs.unstrip_protocol(file))}{within}" for file in files]
+        return {_copy(fs, file, origin, archive): origin for file, origin in zip(files, origins, strict=True)}
+
+
+def _copy(fs: Any, path: str, url: str, archive: Path) -> Path:
+    info: Mapping[str, Any] = fs.info(path)
+    if info.get("type") == "directory":
+        raise IsADirectoryError(path)
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = caches / "goldilocks" / "sources" / _hash(url)
+    name = public_url(path).partition("?")[0] if is_url(path) else path
+    stated = next((found for names in (CONTENT, TIMES) if (found := {n: info[n] for n in names if info.get(n)})), {})
+    size = info.get("size")
+    status = archive.stat() if archive.is_file() else None
+    state = [size, stated, status and [status.st_size, status.st_mtime_ns]]
+    copy = folder / _hash(json.dumps(state, sort_keys=True, default=str)) / Path(name).name
+    if stated and copy.is_file() and size in (None, copy.stat().st_size):
+        return copy
+    for older in folder.glob("*"):
+        if older != copy.parent:
+            shutil.rmtree(older, ignore_errors=True)
+    with fs.open(path, "rb") as there, atomic_replace(copy) as here:
+        shutil.copyfileobj(there, here, 1 << 22)
+        if size not in (None, here.tell()):
+            raise OSError(f"{here.tell():,} bytes came of {size:,}")
+    return copy
+
+
+def _hash(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 def _dataset_rows(source: Source, folder: Path, batch_rows: int, columns: Sequence[str] | None) -> Iterator[RawRow]:

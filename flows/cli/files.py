@@ -13,9 +13,8 @@ from curation.filters.statements.filtering import classify
 from curation.records import ConfigError
 from curation.sources.files import kind_of, raw_rows
 from curation.sources.problems import read_choices, read_texts
-from curation.sources.reading import read_parts
+from curation.sources.reading import FIRST_ROWS, read_parts
 from curation.sources.rows import Row, require_path
-from curation.sources.selection import FIRST_ROWS
 
 FIELDS = ("statement", "answer", "choices", "lang", "id")
 BATCH = 20_000

@@ -18,8 +18,8 @@ from curation.publish.withheld import is_withheld
 from curation.records import SourceError
 from curation.sources import code_problems, problems, reading, tables
 from curation.sources.kattis import read_package
+from curation.sources.reading import STEPS
 from curation.sources.rows import BadRowError, MissingSourceError, Row, TableState
-from curation.sources.selection import STEPS
 from curation.storage.remote import is_url
 from curation.storage.stages import Shard, read_json, read_table, write_json
 from flows.run.progress import warn

@@ -40,8 +40,8 @@ def recipes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Recipe,
 
 
 def read_rows(source: Source, folder: Path) -> tuple[list[int], list[Row]]:
-    (part,) = read_parts(source, folder, 100, lambda rows, _: rows)
-    return part.positions, part.built
+    (part,) = read_parts(source, folder, 100, lambda rows, positions: (list(positions), rows))
+    return part.built
 
 
 @pytest.mark.parametrize(("name", "source"), EVERY_SOURCE, ids=[f"{name}:{source}" for name, source in EVERY_SOURCE])

@@ -15,7 +15,7 @@ import polars as pl
 from curation.filters.decontamination.overlap import OVERLAP, BenchmarkIndex, OverlapSettings, count_templates
 from curation.records import SourceError, problem_id
 from curation.sources.files import read_rows
-from curation.sources.rows import Row, value_at
+from curation.sources.rows import value_at
 from curation.storage.stages import atomic_replace
 
 BATCH_ROWS = 5000
@@ -72,38 +72,30 @@ def contamination_file(
 
 
 def _benchmark(path: Path, field: str | None) -> pl.DataFrame:
-    statements = pl.concat(batch["statement"] for batch in _batches(path, field))
-    name = path.name.split(".")[0]
-    return pl.DataFrame(
-        {"benchmark": [name] * len(statements), "row": range(len(statements)), "statement": statements},
-        schema_overrides={"row": pl.Int64},
+    statements = pl.concat(batch.select("statement") for batch in _batches(path, field)).with_row_index("row")
+    return statements.select(
+        pl.lit(path.name.split(".")[0]).alias("benchmark"), pl.col("row").cast(pl.Int64), "statement"
     )
 
 
 def _batches(path: Path, field: str | None) -> Iterator[pl.DataFrame]:
+    """Yield ids and statements of a file's rows; what is no text is null."""
     rows = read_rows(path)
-    first = True
-    while batch := list(itertools.islice(rows, BATCH_ROWS)):
-        field = field or _field(batch[0], path)
-        statements = [_text(value_at(row, field)) for row in batch]
-        if first and not any(statements):
-            raise SourceError(f"{path}: no row has a text at `{field}`; there are: {', '.join(batch[0])}.")
-        first = False
-        ids = [
-            str(row["id"]) if row.get("id") is not None else problem_id(text or "")
-            for row, text in zip(batch, statements, strict=True)
-        ]
-        yield pl.DataFrame({"id": ids, "statement": statements}, schema={"id": pl.String, "statement": pl.String})
-    if first:
+    batch = list(itertools.islice(rows, BATCH_ROWS))
+    if not batch:
         raise SourceError(f"{path} holds no rows.")
-
-
-def _field(row: Row, path: Path) -> str:
-    for name in FIELDS:
-        if name in row:
-            return name
-    raise SourceError(f"{path}: no column is named {', '.join(FIELDS)}; name one of: {', '.join(row)}.")
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+    column = field or next((name for name in FIELDS if name in batch[0]), None)
+    if column is None:
+        raise SourceError(f"{path}: no column is named {', '.join(FIELDS)}; name one of: {', '.join(batch[0])}.")
+    if not any(isinstance(text := value_at(row, column), str) and text for row in batch):
+        raise SourceError(f"{path}: no row has a text at `{column}`; there are: {', '.join(batch[0])}.")
+    while batch:
+        texts = [text if isinstance(text := value_at(row, column), str) else "" for row in batch]
+        ids = [
+            str(row["id"]) if row.get("id") is not None else problem_id(text)
+            for row, text in zip(batch, texts, strict=True)
+        ]
+        yield pl.DataFrame(
+            {"id": ids, "statement": [text or None for text in texts]}, {"id": pl.String, "statement": pl.String}
+        )
+        batch = list(itertools.islice(rows, BATCH_ROWS))

@@ -132,24 +132,22 @@ class _Batch:
 class Rarity:
     """Document frequencies of words and benchmarks' runs."""
 
-    def __init__(self, runs: NDArray[np.uint64]) -> None:
+    def __init__(self, runs: pl.Series) -> None:
         self.rows = 0
         self._words = np.zeros(SLOTS, dtype=np.uint32)
-        self._runs = np.unique(runs)
-        self._run_rows = np.zeros(len(self._runs), dtype=np.uint32)
+        self._runs = runs.cast(pl.UInt64).unique().to_frame("run").with_columns(rows=pl.lit(0, pl.Int64))
 
     def add(self, rows: int, words: pl.Series, runs: pl.DataFrame) -> None:
         """Count rows by their distinct words' hashes and ``runs`` (row, run)."""
         self.rows += rows
         np.add.at(self._words, _slots(words), 1)
-        places, is_known = self._places(runs["run"].to_numpy())
-        count = max(1, len(self._runs))
-        once = np.unique(runs["row"].to_numpy()[is_known].astype(np.int64) * count + places[is_known])
-        np.add.at(self._run_rows, once % count, 1)
+        found = runs.filter(self.is_known(runs["run"])).unique().group_by("run").len("more")
+        counted = self._runs.join(found, on="run", how="left")
+        self._runs = counted.select("run", rows=pl.col("rows") + pl.col("more").fill_null(0))
 
     def is_known(self, runs: pl.Series) -> pl.Series:
         """Return which runs are in a benchmark."""
-        return pl.Series("is_known", self._places(runs.to_numpy())[1])
+        return runs.is_in(self._runs["run"].implode())
 
     def word_frequency(self, words: pl.Series) -> NDArray[np.float64]:
         """Return the share of rows with each word."""
@@ -162,20 +160,12 @@ class Rarity:
 
     def run_weights(self, runs: pl.Series) -> NDArray[np.float64]:
         """Return runs' weights by hash; unknown runs are rare."""
-        places, is_known = self._places(runs.to_numpy())
-        counts = np.ones(len(places), dtype=np.uint32)
-        counts[is_known] = self._run_rows[places[is_known]]
-        return self._weights(counts)
+        counts = runs.to_frame("run").join(self._runs, on="run", how="left", maintain_order="left")["rows"]
+        return self._weights(counts.fill_null(1).to_numpy())
 
-    def _weights(self, counts: NDArray[np.uint32]) -> NDArray[np.float64]:
+    def _weights(self, counts: NDArray[np.integer]) -> NDArray[np.float64]:
         weights: NDArray[np.float64] = np.log((self.rows + 2) / (np.minimum(counts, self.rows) + 1.0))
         return weights
-
-    def _places(self, runs: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        if not len(self._runs):
-            return np.zeros(len(runs), dtype=np.int64), np.zeros(len(runs), dtype=bool)
-        places = np.minimum(np.searchsorted(self._runs, runs), len(self._runs) - 1)
-        return places, self._runs[places] == runs
 
 
 def _slots(words: pl.Series) -> NDArray[np.uint64]:
@@ -208,7 +198,7 @@ class BenchmarkIndex:
         lines = without_passages(lines, self._passages)
         self._whole = _whole_runs(lines)
         self._batch = self._read(statements, lines)
-        self._rarity = Rarity(self._batch.runs["run"].to_numpy())
+        self._rarity = Rarity(self._batch.runs["run"])
         self._rarity.add(self.benchmarks.height, self._batch.words["word"], self._batch.runs)
         self._postings: pl.DataFrame | None = None
         self._weighed: pl.DataFrame | None = None

@@ -238,12 +238,8 @@ def _stars(pairs: pl.DataFrame, rows: int) -> pl.DataFrame:
     """Return member, keeper and similarity from sorted `PAIR` rows."""
     gone = bytearray(rows)
     chosen = np.zeros(pairs.height, dtype=bool)
-    for first in range(0, pairs.height, STAR_PAIRS):
-        block = pairs.slice(first, STAR_PAIRS)
-        for place, (stays, goes) in enumerate(
-            zip(block["left"].to_list(), block["right"].to_list(), strict=True), first
-        ):
-            if not gone[goes] and not gone[stays]:
-                gone[goes] = 1
-                chosen[place] = True
+    for place, (stays, goes) in enumerate(pairs.select("left", "right").iter_rows(buffer_size=STAR_PAIRS)):
+        if not gone[goes] and not gone[stays]:
+            gone[goes] = 1
+            chosen[place] = True
     return pairs.filter(pl.Series(chosen)).select(member="right", keeper="left", similarity="similarity")

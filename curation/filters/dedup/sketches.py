@@ -25,6 +25,9 @@ SLOTS = 128
 SEED = 20_250_610
 """Seed of the signatures."""
 
+RECALL = 0.995
+"""Share of similar pairs that the bands propose."""
+
 CHUNK_ROWS = 20_000
 """Rows whose signatures are unpacked at once."""
 
@@ -69,9 +72,9 @@ def shingle(lines: pl.DataFrame, height: int) -> ShingledRows:
     bound = np.where(signs, mix(token) + follows, token)  # a sign counts together with what follows it
     figures = np.zeros(height, dtype=np.uint64)
     np.add.at(figures, row[figure_lines], mix(bound[figure_lines]))  # a sum: order does not count, repetition does
-    shingle_row, shingles = _bigrams(row, token)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(shingle_row, minlength=height))]).astype(np.int64)
-    return ShingledRows(shingles, starts, figures)
+    bigrams = _bigrams(lines)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(bigrams["row"].to_numpy(), minlength=height))]).astype(np.int64)
+    return ShingledRows(bigrams["hash"].to_numpy(), starts, figures)
 
 
 def signatures(rows: ShingledRows) -> NDArray[np.uint32]:
@@ -90,12 +93,10 @@ def signatures(rows: ShingledRows) -> NDArray[np.uint32]:
     return slots
 
 
-def band_rows(threshold: float, recall: float = 0.995) -> int:
-    """Return the largest band that proposes ``recall`` of such pairs."""
-    for size in range(16, 1, -1):
-        if 1 - (1 - threshold**size) ** (SLOTS // size) >= recall:
-            return size
-    return 1
+def band_rows(threshold: float) -> int:
+    """Return the largest band that proposes `RECALL` of such pairs."""
+    sizes = range(16, 0, -1)
+    return next((size for size in sizes if 1 - (1 - threshold**size) ** (SLOTS // size) >= RECALL), 1)
 
 
 def band_keys(matrix: NDArray[np.uint32], size: int) -> Iterator[NDArray[np.uint64]]:
@@ -109,43 +110,24 @@ def band_keys(matrix: NDArray[np.uint32], size: int) -> Iterator[NDArray[np.uint
 
 def jaccard(rows: ShingledRows, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return each pair's exact Jaccard similarity."""
-    mine, sizes = _gathered(rows, left)
-    theirs, other_sizes = _gathered(rows, right)
-    # equal (pair, shingle) keys are what both sides share; within a side they are distinct
-    keys = np.concatenate([mine, theirs])
-    order = np.argsort(keys, kind="stable")
-    numbers = np.arange(len(sizes))
-    owner = np.concatenate([np.repeat(numbers, sizes), np.repeat(numbers, other_sizes)])
-    is_repeated = keys[order][1:] == keys[order][:-1]
-    shared = np.bincount(owner[order][1:][is_repeated], minlength=len(sizes))
-    similarity: NDArray[np.float64] = shared / np.maximum(1, sizes + other_sizes - shared)
-    return similarity
+    import pyarrow
+
+    texts = pl.Series(pyarrow.LargeListArray.from_arrays(rows.starts, rows.shingles), dtype=pl.List(pl.UInt64))
+    pairs = pl.DataFrame({"left": texts.gather(left), "right": texts.gather(right)})
+    shared = pl.col("left").list.set_intersection("right").list.len().cast(pl.Int64)
+    union = pl.col("left").list.len() + pl.col("right").list.len() - shared
+    return pairs.select(shared / pl.max_horizontal(union, 1)).to_series().to_numpy()
 
 
-def _gathered(rows: ShingledRows, indices: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    starts = rows.starts[indices]
-    sizes = rows.starts[indices + 1] - starts
-    pair = np.repeat(np.arange(len(indices)), sizes)
-    inside = np.arange(len(pair)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    shingles = rows.shingles[np.repeat(starts, sizes) + inside]
-    return mix(shingles + mix(pair.astype(np.uint64))), sizes
-
-
-def _bigrams(row: NDArray[np.int64], token: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return distinct bigrams, sorted by row and hash."""
-    if not len(row):
-        return row, token
-    inner = row[1:] == row[:-1]
-    opens = np.concatenate([[True], ~inner])
-    closes = np.concatenate([~inner, [True]])
-    edge = np.uint64(text_hash(""))
-    pairs = [(row[1:][inner], token[:-1][inner], token[1:][inner])]
-    pairs += [(row[opens], np.full(int(opens.sum()), edge), token[opens])]
-    pairs += [(row[closes], token[closes], np.full(int(closes.sum()), edge))]
-    rows = np.concatenate([rows for rows, _, _ in pairs])
-    hashes = np.concatenate([mix(mix(first) + second) for _, first, second in pairs])
-    lines = pl.DataFrame({"row": rows, "hash": hashes}).unique().sort("row", "hash")
-    return lines["row"].to_numpy(), lines["hash"].to_numpy()
+def _bigrams(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return each row's distinct bigrams, also with its edges, sorted by row and hash."""
+    row, token, edge = pl.col("row").cast(pl.Int64), pl.col("hash"), pl.lit(text_hash(""), pl.UInt64)
+    goes_on = (row == row.shift(-1)).fill_null(False)
+    inner = lines.select(row, first=token, second=pl.when(goes_on).then(token.shift(-1)).otherwise(edge))
+    opening = lines.filter((row != row.shift(1)).fill_null(True)).select(row, first=edge, second=token)
+    pairs = pl.concat([inner, opening])
+    hashes = mix(mix(pairs["first"].to_numpy()) + pairs["second"].to_numpy())
+    return pairs.select("row", pl.Series("hash", hashes, pl.UInt64)).unique().sort("row", "hash")
 
 
 class Sketches:
@@ -189,7 +171,7 @@ class Sketches:
         """
         candidates = _CandidateFiles(self.folder, self.rows)
         some = np.concatenate([np.zeros(0, dtype=bool), *(np.diff(starts) > 0 for starts in self._starts)])
-        for band in range(self._bands()):
+        for band in range(SLOTS // band_rows(self.floor)):
             keys = self._band(band)
             for part in range(-(-len(keys) // PART_ROWS)):
                 candidates.add(_bucket_pairs(*_part_of_band(keys, ranks, some, part)))
@@ -204,13 +186,10 @@ class Sketches:
             yield left[order], right[order], similarity[order]
 
     def _keys(self, rows: ShingledRows, langs: pl.Series) -> NDArray[np.uint64]:
-        codes = {lang: np.uint64(text_hash(lang or "")) for lang in langs.unique()}
+        codes = {lang: text_hash(lang or "") for lang in langs.unique()}
         apart = mix(np.array([codes[lang] for lang in langs], dtype=np.uint64) + rows.figures)
         keys = [mix(key + apart) for key in band_keys(signatures(rows), band_rows(self.floor))]
         return np.stack(keys)
-
-    def _bands(self) -> int:
-        return len(np.load(self._file(0, "keys"), mmap_mode="r")) if self._starts else 0
 
     def _band(self, band: int) -> NDArray[np.uint64]:
         keys, first = np.empty(self.rows, dtype=np.uint64), 0

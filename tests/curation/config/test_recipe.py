@@ -37,13 +37,6 @@ def test_the_defaults_are_the_vetted_ones() -> None:
     assert (one.verify.limit_s, one.statements.disabled) == (2.0, ())
 
 
-def test_a_partial_band_keeps_the_second_stages_default() -> None:
-    one = recipe(stage2={"model": "weak", "band": {"attempts": 8}})
-    assert one.stage2 is not None
-    assert (one.stage2.band.attempts, one.stage2.band.max_pass_rate) == (8, 0.875)
-    assert recipe(stage2={"model": "weak", "band": {"max_pass_rate": 0.5}}).stage2.band.max_pass_rate == 0.5
-
-
 def test_an_impossible_band_is_refused() -> None:
     check_refused("impossible bands", lambda given: Band(**given), ValidationError)
 

@@ -16,27 +16,6 @@ from curation.verify.programs.problem import CodeLang, CodeVerdict, Submission
 from curation.verify.programs.tables import build_problem
 from curation.verify.programs.tools import Runner
 
-CODE_CONTESTS = {
-    "tests": [
-        {"path": "public_tests", "origin": "public"},
-        {"path": "private_tests", "origin": "private"},
-        {"path": "generated_tests", "origin": "generated"},
-    ],
-    "solutions": [
-        {
-            "path": part,
-            "code": "solution",
-            "language": "language",
-            "right": right,
-            "languages": {"2": "cpp", "3": "python"},
-        }
-        for part, right in (("solutions", True), ("incorrect_solutions", False))
-    ],
-    "time_limit": "time_limit",
-    "memory_limit": "memory_limit_bytes",
-    "memory_unit": "bytes",
-    "input_file": ["input_file", "output_file"],
-}
 APPS = {
     "tests": [{"path": "input_output", "inputs": "inputs", "outputs": "outputs"}],
     "solutions": [{"path": "solutions"}],
@@ -44,57 +23,50 @@ APPS = {
     "starter": "starter_code",
 }
 TACO = {**APPS, "time_limit": "time_limit", "memory_limit": "memory_limit", "pictures": "picture_num"}
-CODEFORCES = {
-    "parts": {"Input": "input_format", "Output": "output_format", "Note": "note"},
-    "examples": {"path": "examples", "origin": "example"},
-    "tests": [{"path": "official_tests", "origin": "official"}],
+
+
+CONTESTS = {
+    "parts": {"Input": "input_format", "Note": "note"},
+    "examples": {"path": "public"},
+    "tests": [{"path": "public", "origin": "public"}, {"path": "generated"}],
+    "solutions": [{"path": "programs", "code": "src", "language": "lang", "languages": {"2": "cpp", "3": "python"}}],
     "time_limit": "time_limit",
-    "memory_limit": "memory_limit",
-    "checker": "generated_checker",
-    "interactive": "interaction_format",
-    "input_file": ["input_mode"],
+    "memory_limit": "bytes",
+    "memory_unit": "bytes",
+    "checker": "checker",
+    "interactive": "interaction",
+    "input_file": ["input_file"],
 }
 
 
-def tables(columns, *rows):
-    """The tables of some rows named a, b, …."""
-    return code_tables("abcdef"[: len(rows)], rows, CodeColumns(**to_plain(columns)))
+def tables(columns, row):
+    """The tables of a row named a."""
+    return code_tables("a", [row], CodeColumns(**to_plain(columns)))
 
 
-def contest_row(**more):
-    """A row of deepmind/code_contests."""
-    return {
-        "description": "Add.",
-        "public_tests": {"input": ["1 2\n"], "output": ["3\n"]},
-        "private_tests": {"input": [], "output": []},
-        "generated_tests": {"input": ["2 2\n", "5 5\n"], "output": ["4\n", "10\n"]},
-        "solutions": {"language": [3, 2, 1, 4], "solution": ["print(3)", "int main(){}", "print 3", "class A{}"]},
-        "incorrect_solutions": {"language": [3], "solution": ["print(4)"]},
+def test_contests_with_statements_limits_and_programs_in_parts():
+    row = {
+        "input_format": "Two integers.",
+        "note": None,
+        "public": {"input": ["1 2\n"], "output": ["3\n"]},
+        "generated": [{"input": "2 2", "output": "4"}],
+        "programs": {"lang": [3, 2, 1], "src": ["print(3)", "int main(){}", "print 3"]},
         "time_limit": {"seconds": 2, "nanos": 500_000_000},
-        "memory_limit_bytes": 268_435_456,
-        "input_file": "",
-        "output_file": "",
-        **more,
+        "bytes": 268_435_456,
+        "checker": "print(1)",
+        "interaction": None,
+        "input_file": "a.in",
     }
-
-
-def test_code_contests():
-    found = tables(CODE_CONTESTS, contest_row())
-    assert found.tests.select("index", "input", "output", "origin").rows() == [
-        (0, "1 2\n", "3\n", "public"),
-        (1, "2 2\n", "4\n", "generated"),
-        (2, "5 5\n", "10\n", "generated"),
-    ]
-    assert found.solutions.select("lang", "right").rows() == [("python", True), ("cpp", True), ("python", False)]
-    assert found.other_languages == {"1": 1, "4": 1}
-    assert found.judging.select("time_limit_s", "memory_mb", "files").rows() == [(2.5, 256, False)]
-
-
-def test_the_right_to_start_processes_is_the_source_s():
-    rows = [contest_row(), contest_row()]
-    assert tables(CODE_CONTESTS, *rows).judging["processes"].to_list() == [False] * 2
-    whole = code_tables("ab", rows, CodeColumns(**to_plain(CODE_CONTESTS)), processes=True)
-    assert whole.judging["processes"].to_list() == [True] * 2
+    found = tables(CONTESTS, row)
+    assert found.tests.rows() == [("a", 0, "1 2\n", "3\n", "public"), ("a", 1, "2 2", "4", "given")]
+    assert found.solutions.select("lang", "right").rows() == [("python", True), ("cpp", True)]
+    assert found.other_languages == {"1": 1}
+    (judging,) = found.judging.rows(named=True)
+    assert (judging["time_limit_s"], judging["memory_mb"], judging["checker_kind"]) == (2.5, 256, "script")
+    assert (judging["interactive"], judging["files"], judging["processes"]) == (False, True, False)
+    text = whole_statement("Add two numbers.", row, CodeColumns(**to_plain(CONTESTS)))
+    example = "## Example 1\n\nInput:\n```\n1 2\n```\nOutput:\n```\n3\n```"
+    assert text == f"Add two numbers.\n\n## Input\n\nTwo integers.\n\n{example}"
 
 
 def test_apps_and_taco_pack_json_into_text():
@@ -114,45 +86,6 @@ def test_apps_and_taco_pack_json_into_text():
     empty = tables(APPS, {**row, "solutions": "", "input_output": ""})
     assert empty.tests.is_empty()
     assert empty.solutions.is_empty()
-
-
-def test_codeforces_statement_comes_together_from_its_parts():
-    row = {
-        "description": "Add two numbers.",
-        "input_format": "Two integers.",
-        "output_format": "Their sum.",
-        "note": None,
-        "examples": [{"input": "1 2", "output": "3"}],
-        "official_tests": [{"input": "1 2\r\n", "output": "3\r\n"}],
-        "time_limit": 1.0,
-        "memory_limit": 256.0,
-        "generated_checker": "print(1)",
-        "interaction_format": None,
-        "input_mode": "stdio",
-    }
-    text = whole_statement(row["description"], row, CodeColumns(**to_plain(CODEFORCES)))
-    assert text.startswith("Add two numbers.\n\n## Input\n\nTwo integers.\n\n## Output")
-    assert "Note" not in text
-    assert text.endswith("Input:\n```\n1 2\n```\nOutput:\n```\n3\n```")
-    found = tables(CODEFORCES, row, {**row, "interaction_format": "Ask.", "input_mode": "file"})
-    assert found.judging.select("interactive", "files", "checker_kind").rows() == [
-        (False, False, "script"),
-        (True, True, "script"),
-    ]
-
-
-def test_submissions_with_verdicts():
-    columns = {
-        **CODEFORCES,
-        "solutions": [
-            {"path": "subs", "code": "src", "language": "lang", "languages": {"Py": "python"}, "verdict": "v"},
-        ],
-    }
-    row = {
-        "official_tests": [],
-        "subs": [{"src": "a", "lang": "Py", "v": "OK"}, {"src": "b", "lang": "Py", "v": "WRONG_ANSWER"}],
-    }
-    assert tables(columns, row).solutions.select("right", "label").rows() == [(True, "OK"), (False, "WRONG_ANSWER")]
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ import pytest
 import zstandard
 
 from curation.config import ProblemColumns, Source
-from curation.records import SourceError
+from curation.records import DROPPED, SourceError
 from curation.sources.problems import problem_rows
-from curation.sources.reading import MAX_KEPT, Part, read_parts, read_source
+from curation.sources.reading import MAX_KEPT, QUARANTINE, Part, read_parts, read_source
 from curation.sources.rows import Row
 
 FIRST, LAST = ("What is 1 + 1?", "2"), ("What is 2 + 2?", "4")
@@ -42,7 +42,11 @@ def set_aside(wanted: Source, folder: Path, batch_rows: int = 1000) -> tuple[lis
     assert sound.height + bad.height == sum(part.rows for part in parts)
     if wanted.quota is None:
         assert sorted([*sound["row"], *bad["row"]]) == list(range(sound.height + bad.height))
-    assert pl.concat(part.dropped for part in parts)["row"].to_list() == bad["row"].to_list()
+    dropped = pl.concat(part.dropped for part in parts)
+    assert (bad.schema, dropped.schema) == (QUARANTINE, DROPPED)
+    assert dropped["row"].to_list() == bad["row"].to_list()
+    evidence = bad.select(pl.format("{}, line {}: {}", "file", "line", "reason")).to_series().to_list()
+    assert dropped.select("stage", "reason", "evidence").rows() == [("sources", "bad_row", why) for why in evidence]
     return list(sound.select("statement", "answer").iter_rows()), bad
 
 
@@ -179,3 +183,14 @@ def test_a_file_that_is_a_list_is_read_item_by_item(tmp_path: Path) -> None:
         sound, bad = set_aside(sources(name, "jsonl"), tmp_path)
         assert sound == [("a", str(10**30)), ("b", "2")]
         assert bad.select("line", "raw").rows() == [(2, b"5"), (4, b'["c"]')]
+
+
+def test_positions_and_the_limit_go_on_from_batch_to_batch(tmp_path: Path) -> None:
+    lines = [json_line(f"What is 1 + {i}?", i + 1) if i % 3 else b"{%d\n" % i for i in range(10)]
+    (tmp_path / "x.jsonl").write_bytes(b"".join(lines))
+    _, bad = set_aside(sources("x.jsonl", "jsonl", bad_rows=4), tmp_path, batch_rows=4)
+    assert bad.select("file", "row").rows() == [("x.jsonl", row) for row in (0, 3, 6, 9)]
+    with pytest.raises(SourceError, match=r"source s: more than 3 rows .*x\.jsonl, line 10: .*raise its `bad_rows`"):
+        set_aside(sources("x.jsonl", "jsonl", bad_rows=3), tmp_path, batch_rows=4)
+    first, _ = set_aside(sources("x.jsonl", "jsonl", limit=2), tmp_path)
+    assert len(first) == 1

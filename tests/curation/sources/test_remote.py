@@ -20,7 +20,6 @@ from curation.config import ProblemColumns, Source
 from curation.records import SourceError
 from curation.sources.reading import read_parts, read_source, source_digest
 from curation.sources.rows import MissingSourceError
-from tests.curation.sources.test_quarantine import parts
 from tests.local_server import LocalServer
 
 ROWS = [{"problem": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(5)]
@@ -168,6 +167,6 @@ def test_a_bad_row_is_named_by_its_url(memory: MemoryFileSystem, tmp_path: Path)
     memory.pipe("/rows/bad.jsonl", TEXT.encode() + b"{\n")
     with pytest.raises(SourceError, match=r"^source s: memory:///?rows/bad\.jsonl, line 6: not JSON"):
         statements(source("memory://rows/bad.jsonl"), tmp_path)
-    (part,) = parts(source("memory://rows/bad.jsonl", bad_rows=100), tmp_path)
+    (part,) = read_parts(source("memory://rows/bad.jsonl", bad_rows=100), tmp_path, 9, lambda rows, _: len(rows))
     assert part.quarantine["file"].to_list() == ["memory:///rows/bad.jsonl"]
-    assert next(read_parts(source("memory://rows/a.jsonl"), tmp_path, 9, lambda rows, _: len(rows))).built == 5
+    assert part.built == 5

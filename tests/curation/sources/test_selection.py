@@ -15,8 +15,7 @@ from pydantic import ValidationError
 
 from curation.config import Source, to_plain
 from curation.records import SourceError
-from curation.sources.reading import read_parts, read_source
-from curation.sources.selection import selected_rows
+from curation.sources.reading import read_parts, read_source, selected_rows
 from tests.curation.tables import check_refused
 
 ROWS = [
@@ -74,8 +73,8 @@ def test_bad_rows_pass_a_where_and_are_set_aside_with_their_place(tmp_path: Path
     with (tmp_path / "x.jsonl").open("a") as handle:
         handle.write("{broken\n" + json.dumps(ROWS[5]) + "\n")
     wanted = source(where="valid = 'Yes'", bad_rows=100)
-    (part,) = read_parts(wanted, tmp_path, 100, lambda rows, _: rows)
-    assert part.positions == [1, 3, 5]
+    (part,) = read_parts(wanted, tmp_path, 100, lambda _, positions: positions)
+    assert part.built == [1, 3, 5]
     assert part.quarantine.select("row", "line").rows() == [(4, 5)]
 
 

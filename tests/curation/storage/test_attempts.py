@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from curation.records import ATTEMPT, AttemptKey, Completion, StoreError
 from curation.storage.attempts import AttemptStore
-from curation.storage.journal import Journal
 
 KEY = AttemptKey("weak@1", "think-1", "5f0c2ab19e7d")
 
@@ -82,24 +81,17 @@ def test_the_leftover_of_a_kill_goes(tmp_path: Path) -> None:
     assert names(again.read(["a"])) == [("a", 0)]
 
 
-def test_groups_of_the_journal_become_parts_of_their_own_and_the_rest_is_written_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The same parts as group after group makes, without writing the journal anew for each."""
+def test_groups_of_the_journal_become_parts_of_their_own_and_the_rest_stays(tmp_path: Path) -> None:
     answers = [(problem, index) for index in (1, 0) for problem in "dcba"]
     groups: list[list[str]] = [["c", "nobody"], [], ["d", "a"]]
-    stores = [AttemptStore(tmp_path / place, KEY) for place in ("each", "together")]
-    for store in stores:
+    each, together = (AttemptStore(tmp_path / place, KEY) for place in ("each", "together"))
+    for store in (each, together):
         store.add([(*name, Completion(text=f"{name}", finish="stop", tokens=1)) for name in answers])
     for group in groups:
-        stores[0].compact([group])
-    written: list[int] = []
-    drop = Journal.drop
-    monkeypatch.setattr(Journal, "drop", lambda self, moved: [written.append(len(moved)), drop(self, moved)])
-    stores[1].compact(groups)
-    assert written == [6]
-    assert parts(stores[0]) == parts(stores[1]) != []
-    for store in stores:
+        each.compact([group])
+    together.compact(groups)
+    assert parts(each) == parts(together) != []
+    for store in (each, together):
         assert store.height == 8
         assert names(store.read(["b"])) == [("b", 0), ("b", 1)]
         assert [name[0] for name in names(next(iter(store.tables())))] in (["c", "c"], ["d", "d", "a", "a"])

@@ -13,7 +13,6 @@ from curation.filters.decontamination.overlap import (
     TEMPLATE,
     count_templates,
     drop_contaminated,
-    format_hits,
 )
 from curation.records import DROPPED, PROBLEM, DropReason
 
@@ -49,11 +48,6 @@ def test_rows_with_hits_leave_and_the_others_stay_in_order() -> None:
     ((name, reason, evidence),) = dropped.select("id", "reason", "evidence").iter_rows()
     assert (name, reason) == ("p0", DropReason.CONTAMINATED)
     assert evidence == "ngram 1.0 with row 4 of exam; words 0.812 with row 4 of exam"
-
-
-def test_hits_are_kept_by_the_name_of_the_problem() -> None:
-    found = format_hits(problems("a", "b", "c"), hits((2, "ngram", 1.0, "exam", 4)))
-    assert found.select("id", "source", "row", "benchmark", "benchmark_row").rows() == [("p2", "s", 12, "exam", 4)]
 
 
 def test_templates_stay_unless_they_are_to_leave() -> None:

