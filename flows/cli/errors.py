@@ -97,7 +97,7 @@ def _sentence(error: Exception) -> str:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         text = " ".join(str(error).split()) or "no message"
         return (
-            f"an error that should not be, in {Path(frame.filename).name} line {frame.lineno}: "
+            f"unexpected error in {Path(frame.filename).name} line {frame.lineno}: "
             f"{type(error).__name__}: {text}. {_logged(error)}"
         )
     place, reason = found.filename or "a file", found.strerror or str(found)

@@ -85,7 +85,7 @@ def copies_overrides(recipe: Recipe, gpus: int) -> list[str]:
         copies = model.copies(gpus)
         if 0 < gpus < model.tensor_parallel * copies:
             wide = f"models.{name}: tensor_parallel = {model.tensor_parallel} times data_parallel = {copies}"
-            raise ConfigError(f"{wide} is more than the {gpus} GPUs that there are; lower it, or give more GPUs.")
+            raise ConfigError(f"{wide} is more than the {gpus} GPUs; lower it, or give more GPUs.")
         if model.data_parallel == 1 and gpus >= 2 * model.tensor_parallel:
             changes.append(f"models.{name}.data_parallel=auto")
     return changes

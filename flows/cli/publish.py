@@ -37,7 +37,7 @@ def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
     total = f"{len(planned.files)} files, {planned.bytes / 1e6:,.1f} MB"
     if not push:
         console.print(
-            f"{total}: nothing was sent; --push does it ({'public' if public else 'private'} where it is new)"
+            f"{total}: nothing was sent; --push does it ({'public' if public else 'private'} if it is new)"
         )
         return
     console.print(f"{total}: {push_to_hub(planned, private=not public)}")

@@ -124,10 +124,10 @@ def show_rehearsal(path: Path, share: float, overrides: Sequence[str], out: Path
     """Rehearse a recipe, print a failure per line, and return the exit status."""
     rehearsal = rehearse(path, share, overrides, out)
     count = len(rehearsal.failures)
-    what = "nothing that it tries would fail" if not count else f"{count} thing{'s' if count > 1 else ''} would fail"
+    what = "nothing failed" if not count else f"{count} {'thing' if count == 1 else 'things'} failed"
     echo(
-        f"\nrehearsed on {100 * share:g} % of the rows in {rehearsal.folder}, with the small model, whose answers (and "
-        f"warnings about them) say nothing of yours: {what}"
+        f"\nrehearsed on {100 * share:g} % of the rows in {rehearsal.folder}, with a small model in place of yours "
+        f"(ignore warnings about its answers): {what}"
     )
     for failure in rehearsal.failures:
         echo(f"  would fail: {failure}")

@@ -132,7 +132,7 @@ def _check_verl(settings: TrainRecipe, recipe_folder: Path) -> list[str]:
         for stage in all_stages(settings):
             write_job(settings, stage, recipe_folder, out)
             check_configuration(out, interpreter)
-    return ["verl composes and accepts the configuration; it does otherwise than the embedded engine:"] + [
+    return ["verl accepts the configuration; it differs from the embedded engine:"] + [
         f"  {line}" for line in replacements(settings)
     ]
 
@@ -276,7 +276,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, metavar="DIR")
     parser.add_argument("--resume", type=Path, metavar="DIR")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides")
-    parser.add_argument("--check", action="store_true", help="only try whether the model can be trained so")
+    parser.add_argument("--check", action="store_true", help="only check whether the model can be trained this way")
     parser.add_argument("--server", action="append", default=[], metavar="URL", dest="servers", help="which generates")
     options = parser.parse_args(arguments)
     out, resume = options.resume or options.out, options.resume is not None

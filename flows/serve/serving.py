@@ -136,7 +136,7 @@ def _keep_serving(
                 ended = f"{name} ended with status {status}"
                 failed = name == "the runner" and status > 0  # below 0: it was killed
                 if is_first and failed and time.monotonic() - begun < BEGINS_S:
-                    raise GoldilocksError(f"nothing is served: {ended} as it began.")
+                    raise GoldilocksError(f"nothing is served: {ended} while starting.")
         except GoldilocksError as error:
             if is_first:
                 raise

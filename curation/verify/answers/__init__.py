@@ -31,7 +31,7 @@ __all__ = [
     "read_question",
 ]
 
-VERSION = "answers@7"
+VERSION = "answers@8"
 """Changes whenever a verdict could change."""
 
 

@@ -63,7 +63,7 @@ def test_what_should_not_be_names_its_place_and_its_log(tmp_path: Path, capsys: 
     assert errors.ended(raises(ValueError("two\nlines"))) == 1
     log = tmp_path / "goldilocks" / "errors.log"
     said = capsys.readouterr().err
-    assert said.startswith("goldilocks: an error that should not be, in test_errors.py line ")
+    assert said.startswith("goldilocks: unexpected error in test_errors.py line ")
     assert f"ValueError: two lines. Its trace is in {log}; `--debug` prints it.\n" in said
     assert "Traceback (most recent call last)" in log.read_text()
 
@@ -75,7 +75,7 @@ def test_an_end_of_input_is_not_taken_for_an_abort(capsys: pytest.CaptureFixture
     app.command("one")(raises(EOFError("cut short")))
     assert errors.ended(lambda: app(["one"])) == 1
     said = capsys.readouterr().err
-    assert said.startswith("goldilocks: an error that should not be, in test_errors.py")
+    assert said.startswith("goldilocks: unexpected error in test_errors.py")
     assert "EOFError: cut short." in said
 
 

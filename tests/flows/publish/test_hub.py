@@ -45,7 +45,7 @@ def test_nothing_is_sent_unless_it_is_asked_for(hub: HubDouble, tiny_run: Tiny) 
     status, said = publish(tiny_run.folder)
     assert (status, hub.asked) == (0, [])
     assert "me/tiny, tag v1, licence " in said
-    assert "nothing was sent; --push does it (private where it is new)" in said
+    assert "nothing was sent; --push does it (private if it is new)" in said
     for name in contents(tiny_run.folder / "curated"):
         assert name in said
 
