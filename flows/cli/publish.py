@@ -36,9 +36,7 @@ def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
         console.print(f"  {size:>13,} B  {path}")
     total = f"{len(planned.files)} files, {planned.bytes / 1e6:,.1f} MB"
     if not push:
-        console.print(
-            f"{total}: nothing was sent; --push does it ({'public' if public else 'private'} if it is new)"
-        )
+        console.print(f"{total}: nothing was sent; --push does it ({'public' if public else 'private'} if it is new)")
         return
     console.print(f"{total}: {push_to_hub(planned, private=not public)}")
 
