@@ -192,7 +192,8 @@ class MetricsLogger:
             f"length {formatted('length/sampled_mean', '.0f')}  entropy {formatted('policy/entropy')}  "
             f"age {formatted('age/token_mean', '.2f')}  mismatch {formatted('policy/mismatch_mean', '.1e')}  "
             f"{formatted('speed/trained_tokens_s', '.0f')} tokens/s  "
-            f"idle {formatted('speed/generator_idle_share', '.0%')}/{formatted('speed/trainer_idle_share', '.0%')}"
+            f"idle: generators {formatted('speed/generator_idle_share', '.0%')}, "
+            f"trainer {formatted('speed/trainer_idle_share', '.0%')}"
         )
 
 

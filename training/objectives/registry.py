@@ -25,6 +25,7 @@ from training.objectives.jepo import JEPO
 from training.objectives.sft import SFT
 from training.objectives.soft import SOFT
 from training.own_rewards import pinned_plugin
+from training.rewards import Reward
 
 OBJECTIVES: dict[str, AnyObjective] = {one.kind: one for one in (AIPO, DISTIL, DPPO, GRPO, JEPO, SFT, SOFT)}
 
@@ -46,7 +47,40 @@ def own_settings(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
         raise ConfigError(
             f"objective {kind.partition('@')[0]}: " + "\n  ".join(sentences(objective.settings, table, error))
         ) from error
+    try_objective(objective, settings)
     return settings
+
+
+def try_objective(objective: AnyObjective, settings: ObjectiveSettings) -> None:
+    """Call a user's objective on four made rollouts, so that its mistakes show before a run starts.
+
+    Raises:
+        ObjectiveError: a function fails, returns another shape, or the loss has no gradient.
+    """
+    if objective.needs(settings).scores_answers:
+        return  # made rollouts have no reference texts
+    rewards = [Reward(format=0.1, correctness=0.9 * right, correct=right) for right in (True, False, True, False)]
+    lengths, groups = torch.tensor([2, 1, 2, 1]), torch.tensor([0, 0, 1, 1])
+    credit = objective.credit(
+        CreditInputs(rewards, lengths, groups, ["4", "5", "4", None], [False] * 4, [0.5] * 4, 8), settings
+    )
+    logits = torch.linspace(-1, 1, 24).view(6, 4).requires_grad_()
+    distribution = logits.log_softmax(-1)
+    drawn = distribution[:, 0].detach()
+    inputs = ObjectiveInputs(
+        distribution[:, 0],
+        drawn - 0.1,
+        torch.arange(4).repeat_interleave(lengths),
+        credit.advantages.float(),
+        credit.token_weights.float(),
+        torch.ones(6, dtype=torch.bool),
+        -(distribution.exp() * distribution).sum(-1),
+        reference_logprobs=drawn,
+        on_policy=torch.ones(6, dtype=torch.bool),
+        rewards=torch.tensor([reward.total for reward in rewards]),
+        teacher_logprobs=drawn,
+    )
+    objective.loss(inputs, settings)[0].backward()  # type: ignore[no-untyped-call]
 
 
 class ObjectiveError(GoldilocksError):
@@ -79,8 +113,17 @@ def _checked(found: PluginRef) -> AnyObjective:
         return given
 
     def loss(inputs: ObjectiveInputs, settings: Any) -> tuple[Tensor, Mapping[str, Statistic]]:
-        value, statistics = call("loss", inputs, settings)
+        made = call("loss", inputs, settings)
+        if not isinstance(made, tuple) or len(made) != 2:
+            raise ObjectiveError(
+                f"objective.kind: {found.label}: `loss` returns {made!r:.80}; return (loss, statistics)."
+            )
+        value, statistics = made
         require("the first result of `loss`", value, ())
+        if inputs.logprobs.requires_grad and not value.requires_grad:
+            raise ObjectiveError(
+                f"objective.kind: {found.label}: `loss` has no gradient; it must use `inputs.logprobs`, not detached."
+            )
         return value, statistics
 
     return replace(own, credit=credit, loss=loss)

@@ -17,11 +17,10 @@ from tests.training.objectives.ranks import alone, on_two_ranks, require_same
 from tests.training.optimisation.test_trainer import recipe
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
-from training.objectives.base import CreditInputs, ObjectiveInputs
-from training.objectives.registry import ObjectiveError, objective_of, own_settings
+from training.objectives.base import ObjectiveInputs
+from training.objectives.registry import ObjectiveError, own_settings
 from training.objectives.step_statistics import joined, max_of, mean_of, policy_statistics
 from training.recipe import TrainRecipe
-from training.rewards import Reward
 
 
 @pytest.mark.parametrize(
@@ -155,19 +154,32 @@ def failing(inputs, settings):
     return inputs.nothing
 
 
-BAD = Objective(GroupCreditSettings, per_token, credit=short)
-FAILS = Objective(GroupCreditSettings, failing)
+def alone(inputs, settings):
+    return inputs.logprobs.sum()
+
+
+def detached(inputs, settings):
+    return inputs.logprobs.detach().sum(), {}
+
+
+SHORT = Objective(GroupCreditSettings, per_token, credit=short)
+PER_TOKEN, FAILING, ALONE, DETACHED = (
+    Objective(GroupCreditSettings, loss) for loss in (per_token, failing, alone, detached)
+)
 """
 
 
-def test_its_mistakes_are_named(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "mistake"),
+    [
+        ("SHORT", r"bad.py:SHORT@\w+: `advantages` of `credit` is a tensor of shape \[1\]"),
+        ("PER_TOKEN", r"result of `loss` is a tensor of shape \[6\]; return one number"),
+        ("FAILING", r"bad.py:16: AttributeError: .*\(in `loss`\)"),
+        ("ALONE", r"`loss` returns tensor\(.*; return loss, statistics"),
+        ("DETACHED", "`loss` has no gradient"),
+    ],
+)
+def test_its_mistakes_are_named_before_a_run(folder: Path, name: str, mistake: str) -> None:
     (folder / "bad.py").write_text(FAULTY)
-    bad, fails = (own_settings({"kind": f"bad.py:{name}"}, folder) for name in ("BAD", "FAILS"))
-    batch = CreditInputs([Reward(), Reward()], torch.tensor([3, 3]), torch.tensor([0, 0]))
-    part = ObjectiveInputs(torch.zeros(3), torch.zeros(3), torch.tensor([0, 0, 1]), torch.zeros(2), torch.ones(2))
-    with pytest.raises(ObjectiveError, match=r"bad.py:BAD@\w+: `advantages` of `credit` is a tensor of shape \[1\]"):
-        objective_of(bad).credit(batch, bad)
-    with pytest.raises(ObjectiveError, match=r"result of `loss` is a tensor of shape \[3\]; return one number"):
-        objective_of(bad).loss(part, bad)
-    with pytest.raises(ObjectiveError, match=r"bad.py:16: AttributeError: .*\(in `loss`\)"):
-        objective_of(fails).loss(part, fails)
+    with pytest.raises(ObjectiveError, match=mistake):
+        own_settings({"kind": f"bad.py:{name}"}, folder)
