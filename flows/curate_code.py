@@ -6,8 +6,6 @@
 A run that was killed resumes in the run folder when the flow is run again.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from prefect import flow

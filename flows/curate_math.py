@@ -1,12 +1,12 @@
 """The math flow: raw rows to a curated set. `flows.pipelines.by_recipe` lists its stages, one line each.
 
-    prefect deploy flows/curate_math.py:curate_math
-    curate_math.serve(cron="0 3 * * *", parameters={"recipe": "my_set.toml"})
+    prefect deploy flows/curate_math.py:curate_math --name nightly --pool my-pool
+    curate_math.serve(name="nightly", cron="0 3 * * *", parameters={"recipe": "my_set.toml"})
 
 A run that was killed resumes in the run folder when the flow is run again.
-"""
 
-from __future__ import annotations
+Annotations here are no strings: `serve` pickles the flow, and its copy could not find their names.
+"""
 
 from pathlib import Path
 

@@ -5,8 +5,6 @@
 `goldilocks serve` runs the same flows one by one, each started by the event of the one before. Run one of the two.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from prefect import flow

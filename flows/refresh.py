@@ -3,8 +3,6 @@
 prefect deploy flows/refresh.py:refresh
 """
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from pathlib import Path
 

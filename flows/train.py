@@ -3,8 +3,6 @@
 prefect deploy flows/train.py:train
 """
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
 

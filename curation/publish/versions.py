@@ -22,7 +22,7 @@ class VersionChange(StrEnum):
     PROMOTED = "promoted"  # was dropped, is kept
     RETIRED = "retired"  # was kept, is too easy now
     DEFERRED = "deferred"  # was kept, is not solved now
-    WRONG_LABELLED = "newly_wrong_labelled"  # its label is suspected now and was not
+    WRONG_LABELLED = "newly_suspected"  # its label is suspected now and was not
     DROPPED = "dropped"  # was kept, is dropped for another reason
     ADDED = "added"  # is kept, was not there
     REMOVED = "removed"  # was kept, is not there

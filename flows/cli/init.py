@@ -40,13 +40,15 @@ path = {path}
 columns = {columns}
 {code}
 [models.student]
-kind = "vllm" # on a GPU of this machine; "endpoint" with `urls` for servers, "torch" for the toy model
+kind = {kind}
 model = {model}
 {revision}
 [stage1] # keep what the student solves sometimes: neither never nor always
 model = "student"
 """
 FEW_TESTS = "\n[code]\nmin_tests = {} # a problem with fewer is dropped\n"
+VLLM = '"vllm" # on a GPU of this machine; "endpoint" with `urls` for servers'
+TOY = '"torch" # on the CPU, for a try\ndecoding = { max_tokens = 112 }'
 REVISION = 'revision = "main" # better: the commit that you mean\n'
 
 
@@ -69,6 +71,7 @@ def write_recipe(rows: Path, out: Path, model: str) -> list[str]:
         flow="" if code is None else 'flow = "curate-code"\n',
         columns=_inline(columns),
         code="" if code is None else f"code = {_inline(code)}\n{FEW_TESTS.format(num_tests) if num_tests < 5 else ''}",
+        kind=TOY if model == "embedded" else VLLM,
         model=json.dumps(model),
         revision="" if Path(model).is_dir() or model == "embedded" else REVISION,
     )

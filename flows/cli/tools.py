@@ -252,7 +252,7 @@ def export(
     for name in formats:
         written = export_set(curated, name, out / name if form == "all" else out, failing)
         prompt_file = f", {written.system_prompt}" if written.system_prompt else ""
-        echo(f"{written.rows:,} problems: {written.file}{prompt_file}")
+        echo(f"{written.rows:,} problems{' that pass their proof' if check else ''}: {written.file}{prompt_file}")
         if written.left_out:
             reasons = ", ".join(f"{reason} ({count:,})" for reason, count in written.left_out.items())
             echo(f"{sum(written.left_out.values()):,} problems left out, which {name} cannot carry: {reasons}")

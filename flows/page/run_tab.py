@@ -51,7 +51,7 @@ def funnel_stages(run: ShownRun, table: Table) -> list[Table]:
                 "table": stage,
                 "bars": bars,
                 "seconds": times.get(stage["name"]),
-                "progress": progress,
+                "progress": None if progress is None else {"asked_again": 0, "latency_s": 0, **progress},
                 "planned": None if stage["finished"] else planned.get(stage["name"]),
                 "place": 1.0 if stage["finished"] else place,
             }

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from curation.records import ConfigError
 from tests.flows.conftest import Tiny
+
+
+def served_copy(module: str, name: str) -> Any:
+    """The flow as the process of `flow.serve` has it, which gets it pickled by value."""
+    import cloudpickle
+
+    found = import_module(module)
+    cloudpickle.register_pickle_by_value(found)
+    try:
+        return cloudpickle.loads(cloudpickle.dumps(getattr(found, name)))
+    finally:
+        cloudpickle.unregister_pickle_by_value(found)
+
 
 FLOWS = ["curate_math", "curate_code", "train", "refresh", "loop"]
 
@@ -23,6 +38,8 @@ def test_a_flow_is_deployed_by_its_file_and_name(name: str) -> None:
     found = load_flow_from_entrypoint(f"{path}:{name}")
     assert found.name == name.replace("_", "-")
     properties = found.parameters.properties
+    copied = served_copy(f"flows.{name}", name)
+    assert copied.validate_parameters(dict.fromkeys(copied.parameters.required, "somewhere"))
     assert {"folder", "policy"} <= set(properties) or {"recipe", "out", "overrides"} <= set(properties)
 
 

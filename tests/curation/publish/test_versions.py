@@ -59,8 +59,8 @@ def test_every_problem_of_either_version_stands_in_one_class() -> None:
     assert table.drop("gone", "at").schema == CHANGES
     assert table["problem"].to_list() == [*NEW["problem"], "g"]
     assert dict(table.select("problem", "change").iter_rows()) == {
-        **{"a": "kept", "b": "retired", "c": "promoted", "d": "newly_wrong_labelled", "e": "left_out"},
-        **{"f": "deferred", "g": "removed", "h": "added", "i": "newly_wrong_labelled", "j": "left_out"},
+        **{"a": "kept", "b": "retired", "c": "promoted", "d": "newly_suspected", "e": "left_out"},
+        **{"f": "deferred", "g": "removed", "h": "added", "i": "newly_suspected", "j": "left_out"},
     }
     assert sum(counts(table).values()) == table.height
     assert set(changes(OLD, OLD)["change"]) == {"kept", "left_out"}

@@ -71,7 +71,7 @@ def test_the_first_version_is_the_run_itself(tiny_run: Tiny) -> None:
     assert f"## Version 1 ({version.made_on})" in changes
     assert "version 1 of" in tiny_run.out
     card = (tiny_run.folder / "curated" / "README.md").read_text()
-    assert f"| Version | 1; newly wrong labelled 1, added {version.counts['added']}; " in card
+    assert f"| Version | 1; newly suspected 1, added {version.counts['added']}; " in card
 
 
 def test_a_run_again_makes_no_version_and_keeps_the_day(tiny_copy: Tiny) -> None:
