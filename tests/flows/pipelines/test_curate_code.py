@@ -228,7 +228,8 @@ def test_a_finished_run_makes_nothing_again(finished: Path, recipe: Path) -> Non
 
 def test_a_plan_runs_the_code_pipelines_own_filters(finished: Path, recipe: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(finished, tmp_path / "run")
-    shutil.rmtree(copy / "verdicts" / "stage1")
+    for name in ("verdicts/stage1", "stages/10-export"):
+        shutil.rmtree(copy / name)
     (plan,) = plan_recipe(recipe, copy)
     assert (plan.stage, plan.problems, plan.pilot, plan.attempts.mean) == ("stage1", 2, 2, 2 * 4)
 
@@ -239,7 +240,4 @@ def test_explain_shows_the_matrix(finished: Path) -> None:
     assert said.status == 0, said.err
     assert "correct: corrected, 3 of 3 votes" in said.out
     assert "solution 3 of the source, python, labelled wrong: " in said.out
-    right = [line for line in said.out.splitlines() if "labelled right: " in line]
-    assert right, "and each result of it is as expected, also on tests without a given output"
-    assert all(line.endswith(" as expected") and "," not in line.partition("right: ")[2] for line in right), right
     assert "stage 1" in said.out
