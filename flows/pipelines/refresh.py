@@ -216,7 +216,7 @@ class RefreshParts:
 
     @cached_property
     def _has_domains(self) -> bool:
-        return len(set().union(*(self._domains(index)["domain"] for index in range(len(self))))) > 1
+        return len({name for index in range(len(self)) for name in self._domains(index)["domain"].unique()}) > 1
 
     def _domains(self, index: int) -> pl.DataFrame:
         made = self.run.made_sources

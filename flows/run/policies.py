@@ -19,7 +19,6 @@ from curation.config.loading import parse_settings, read_toml
 from curation.config.mistakes import did_you_mean
 from curation.config.recipe import GRADER
 from curation.policies.recorded import Recorded
-from curation.prompts import Prompt
 from curation.records import ConfigError, GoldilocksError, Policy
 from flows.run.run_folder import Run
 from training.embedded_model import EMBEDDED, WEIGHTS
@@ -33,11 +32,8 @@ POLICIES = {
 """Module and class by kind, called with `open_policy`'s arguments."""
 
 
-def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | None = None) -> Policy:
+def open_policy(settings: ModelSettings, recipe_folder: Path) -> Policy:
     """Return a model's policy, which starts when entered; `embedded` is the shipped model.
-
-    Args:
-        prompt: replaces the settings', except for recorded attempts.
 
     Raises:
         SourceError, PolicyError: a file or model is missing.
@@ -45,7 +41,7 @@ def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | N
     if settings.kind != "recorded" and settings.loads_folder and settings.model == EMBEDDED:
         settings, recipe_folder = settings.model_copy(update={"model": WEIGHTS.name}), WEIGHTS.parent
     module, _, name = POLICIES[settings.kind].partition(":")
-    policy: Policy = getattr(import_module(module), name)(settings, recipe_folder, prompt)
+    policy: Policy = getattr(import_module(module), name)(settings, recipe_folder)
     return policy
 
 

@@ -100,6 +100,12 @@ def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[st
     runs = rows_of(folder if (folder / "runs").is_dir() else matrix, "runs", name, "problem")
     if runs.is_empty():
         return
+    decisions = rows_of(folder, "decisions", name, "problem")
+    if decisions.height:
+        decisions = decisions.sort("test")
+        decided = decisions.select("test", decided="output")
+        wanted = pl.coalesce(pl.col("output") == pl.col("decided"), "expected")  # a new test has no expected output
+        runs = runs.join(decided, on="test", how="left").with_columns(expected=wanted)
     result = pl.when(~pl.col("valid")).then("ended").when("expected").then(pl.lit("as expected"))
     counted = runs.with_columns(result=result.otherwise(pl.lit("other output"))).group_by("solution")
     solutions = counted.agg(pl.col("lang", "right", "standard").first(), "result")
@@ -110,8 +116,6 @@ def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[st
         yield f"solution {index} of the source, {lang}{older}, labelled {labels[right]}: {came}"
     tests = rows_of(folder, TESTS_TABLE, name, "problem").iter_rows(named=True)
     made = {row["index"]: row["origin"] for row in tests if row["origin"] in ("mutation", "model")}
-    decisions = rows_of(folder, "decisions", name, "problem")
-    decisions = decisions.sort("test") if decisions.height else decisions
     for row in decisions.head(_MAX_LINES).iter_rows(named=True):
         evidence = f"{row['evidence']}, " if row["evidence"] else ""
         origin = f", {made[row['test']]}" if row["test"] in made else ""

@@ -12,7 +12,7 @@ import pytest
 from curation.publish.export_formats import export_set
 from curation.records import JUDGING, TEST
 from curation.scoring.record import read_record
-from curation.storage.stages import read_table
+from curation.storage.stages import read_manifest, read_table
 from curation.translation.invariants import ProblemText
 from curation.translation.questions import ask, original_text, read_both, translation_request
 from curation.verify.programs.files import problem_of_row
@@ -20,6 +20,7 @@ from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeLang, CodeVerdict, Submission
 from curation.verify.programs.tools import Runner
 from flows.cli.commands import run_recipe
+from flows.cli.plan import plan_recipe
 from tests.flows.code_rows import READ, sound_row
 from tests.flows.conftest import goldilocks
 from tests.places import ROOT
@@ -212,10 +213,25 @@ columns = { problem = "problem", text = "text" }
     assert read_table(folder / "stages" / "10-translation", "dropped")["reason"].to_list() == ["untranslated"]
 
 
+def test_refused_inputs_and_asked_programs_are_counted(finished: Path) -> None:
+    made, asked = (read_manifest(finished / "stages" / name) for name in ("10-tests", "09-test-programs"))
+    assert made is not None
+    assert asked is not None
+    assert (made.notes["refused_given"], asked.notes["asked"]) == (1, 3)
+
+
 def test_a_finished_run_makes_nothing_again(finished: Path, recipe: Path) -> None:
     made = {file: file.stat().st_mtime_ns for file in (finished / "stages").rglob("*.parquet")}
     run_recipe(recipe, [], finished)
     assert {file: file.stat().st_mtime_ns for file in made} == made
+
+
+def test_a_plan_runs_the_code_pipelines_own_filters(finished: Path, recipe: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(finished, tmp_path / "run")
+    for name in ("verdicts/stage1", "stages/10-export"):
+        shutil.rmtree(copy / name)
+    (plan,) = plan_recipe(recipe, copy)
+    assert (plan.stage, plan.problems, plan.pilot, plan.attempts.mean) == ("stage1", 2, 2, 2 * 4)
 
 
 def test_explain_shows_the_matrix(finished: Path) -> None:

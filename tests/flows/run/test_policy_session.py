@@ -14,7 +14,7 @@ from curation.questions.premises import PROMPT as PREMISES
 from curation.records import AttemptKey, Completion, Domain, PromptRequest
 from flows.run import policies
 from flows.run.pipeline import run_pipeline
-from flows.run.policy_session import model_session
+from flows.run.policy_session import ModelSession, keep_open, model_session
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun
@@ -130,6 +130,20 @@ def test_a_stage_that_needs_no_answer_starts_nothing(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     run_pipeline(run, [asking("one", "stage1.model", opens=False)])
     assert LOG == []
+
+
+def test_local_models_of_two_open_sessions_take_turns(tmp_path: Path) -> None:
+    models, request = run_of(tmp_path).recipe.models, PromptRequest("p", "1 + 1?", Domain.MATH, "en")
+
+    def asked(session: ModelSession) -> str | None:
+        session.open()
+        answer = session.run(session.policy.answer(request, 0))
+        return answer.text if answer is not None else None
+
+    with keep_open(), model_session(models["a"], tmp_path) as first, model_session(models["b"], tmp_path) as second:
+        texts = [asked(session) for session in (first, second, first, first)]
+    assert texts == ["small solve p", "large solve p", "small solve p", "small solve p"]
+    assert LOG == ["start small", "end small", "start large", "end large", "start small", "end small"]
 
 
 @pytest.mark.slow

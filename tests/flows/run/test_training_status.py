@@ -23,6 +23,8 @@ def test_status_of_a_training_run(tmp_path: Path) -> None:
         "  pass rate 0.250, entropy 0.500",
         f"  not finished; `goldilocks train --resume {tmp_path}` goes on",
     ]
+    (tmp_path / "stalled.json").write_text(json.dumps({"step": 3, "message": "step 4 found nothing"}))
+    assert "  ended: step 4 found nothing" in goldilocks("status", tmp_path).out.splitlines()
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "DONE.json").write_text("{}")
     assert goldilocks("status", tmp_path).out.splitlines()[-1] == f"  the trained model: {tmp_path / 'model'}"

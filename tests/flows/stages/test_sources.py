@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from curation.config import Source
+from curation.records import SourceError
 from curation.storage.stages import read_table
+from flows.stages.sources import require_source
 from tests.flows.conftest import goldilocks, published, recipe_with, refusal, write_jsonl
 
 RECIPE = (
@@ -74,6 +77,15 @@ def test_names_that_are_no_sources_cannot_be_left_out(recipe: Path, tmp_path: Pa
     assert "`left_out` names 'goon', which is no source; there are: school, gone" in said
     said = refusal("run", recipe, "--out", tmp_path / "run", "--set", 'left_out=["school", "gone"]')
     assert "nothing would be read" in said
+
+
+def test_a_folder_without_packages_is_one_sentence(tmp_path: Path) -> None:
+    source = Source(name="packages", kind="kattis", path="nothing")
+    with pytest.raises(SourceError, match="there is no folder"):
+        require_source(source, tmp_path)
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(SourceError, match="holds no problem package"):
+        require_source(source, tmp_path)
 
 
 @pytest.mark.slow
