@@ -138,7 +138,8 @@ def code(
     workers: Workers = None,
     every: Annotated[bool, Option("--every", help="Run every test, also after the first that fails.")] = False,
     isolation: Annotated[
-        str | None, Option(metavar="RUNG", help="Use only this isolation, as in doctor; none is dangerous.")
+        str | None,
+        Option(metavar="RUNG", help="Use only this isolation, as in doctor. With `none` programs run unprotected."),
     ] = None,
     thinking: Thinking = "<think>",
 ) -> None:

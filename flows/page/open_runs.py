@@ -99,10 +99,11 @@ class OpenRuns:
 
     def find_runs(self) -> list[ShownRun]:
         """Return the folder if it is a curation run, and the curation runs now in it, without links."""
-        inner = [path for path in sorted(self.root.iterdir()) if not (path.is_symlink() or path.name.startswith("."))]
+        files = self.root.glob("[!.]*/run.json")  # passes over folders that cannot be read, such as lost+found
+        inner = sorted(path.parent for path in files if not path.parent.is_symlink())
         shown = [ShownRun(path.name, path) for path in inner if not self._only or path.name in self._only]
-        own = [] if self._only else [ShownRun(ITSELF, self.root)]
-        return [run for run in own + shown if (run.folder / "run.json").is_file() and not is_training(run.folder)]
+        own = [] if self._only or not (self.root / "run.json").is_file() else [ShownRun(ITSELF, self.root)]
+        return [run for run in own + shown if not is_training(run.folder)]
 
     def lease(
         self, run: Run, problems: Iterable[str], session: str, wanted: str | None = None, skipped: Sequence[str] = ()

@@ -90,6 +90,7 @@ def test_the_wheel_has_what_a_recipe_may_name(elsewhere: Path) -> None:
     (wheel,) = (elsewhere / "dist").glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     assert any(name.startswith("training/embedded_model/weights/") for name in names)
+    assert {"flows/cli/jobs/slurm.sbatch", "flows/cli/jobs/kubernetes.yaml", "flows/page/static/page.js"} <= names
     assert not [name for name in names if name.startswith("tests/")]
 
 
