@@ -100,7 +100,7 @@ def read_parts(
     first = list(itertools.islice(rows, FIRST_ROWS))
     if not first:
         steps = " and ".join(f"`{name}`" for name in ("where", "quota", "join") if getattr(source, name) is not None)
-        what = f"rows{f' that its {steps} take' if steps else ''}"
+        what = f"rows{f' that pass its {steps}' if steps else ''}"
         if source.kind == "kattis":
             what = "problem package (a folder with problem.yaml and data/)"
         raise SourceError(f"source {source.name}: {source.path} holds no {what}.")

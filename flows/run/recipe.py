@@ -12,6 +12,7 @@ from curation.sources.hub import COMMIT
 
 PATHS = ("path", "model", "recipe", "train")  # settings that may hold a path, in any table
 SERVER = "http://your-server/v1"  # replaces server addresses in printed recipes
+MADE = ("levels", "rows_per_level", "reserve_per_level", "first_seed")  # settings of procedural sources alone
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
@@ -58,7 +59,9 @@ def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
 
     def walk(value: Any, key: str) -> Any:
         if isinstance(value, dict):
-            items = {name: item for name, item in value.items() if name != "api_key_env" and item != {}}
+            is_read = key in ("sources", "against") and value.get("kind", "procedural") != "procedural"
+            left_out = ("api_key_env", *(MADE if is_read else ()))
+            items = {name: item for name, item in value.items() if name not in left_out and item != {}}
             return {name: walk(item, name) for name, item in items.items()}
         if key == "urls":
             return [SERVER]

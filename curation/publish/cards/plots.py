@@ -56,7 +56,7 @@ def draw_funnel(facts: CardFacts, path: Path) -> None:
         axes.invert_yaxis()
         axes.set_xticks([])
         axes.set_title("From raw rows to the curated set", loc="left", fontweight="bold")
-        axes.legend(loc="lower right", fontsize=8, frameon=False)
+        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, fontsize=8, frameon=False)
 
 
 def draw_pass_rates(facts: CardFacts, path: Path) -> None:
@@ -74,7 +74,7 @@ def _draw_stage(axes: Axes, stage: StageFacts) -> None:
     axes.axvspan(least - 0.5, most + 0.5, color=BAND, zorder=0)
     colours = [KEPT if least <= correct <= most else DROPPED for correct in range(attempts + 1)]
     drawn = axes.bar(range(attempts + 1), counts, width=0.82, color=colours, zorder=2)
-    axes.set_title(f"{capital(stage.title)} · {stage.policy}: {words}", loc="left", fontsize=10, fontweight="bold")
+    axes.set_title(f"{capital(stage.title)} · {stage.policy}\n{words}", loc="left", fontsize=10, fontweight="bold")
     axes.set_xlabel(f"correct attempts of {attempts}", fontsize=9)
     axes.set_ylabel("problems", fontsize=9)
     axes.locator_params(integer=True)

@@ -17,6 +17,7 @@ from curation.publish.export_formats import FORMATS, ExportResult, export_set, w
 from curation.records import JUDGING, TEST, Domain, PromptRequest, SourceError
 from curation.verify.programs.files import problem_of_row, read_problems
 from tests.curation.verify.programs.corpus import PROBLEMS, write_set
+from tests.flows.conftest import goldilocks
 
 MATH = {
     "id": "m1",
@@ -92,7 +93,8 @@ def test_each_trainers_own_columns(mixed: Path, tmp_path: Path) -> None:
     assert (math["extra_info"]["split"], math["extra_info"]["index"]) == ("train", 0)
     assert json.loads(code["reward_model"]["ground_truth"]) == tests
     math, _, code = loaded(export_set(mixed, "trl", tmp_path / "trl"))
-    assert (code["solution"], math["tests"], json.loads(code["tests"])) == (None, None, tests)
+    assert (math["solution"], code["solution"], math["tests"]) == ("\\boxed{\\frac{2}{2}}", None, None)
+    assert json.loads(code["tests"]) == tests
     math, _, code = loaded(export_set(mixed, "open-r1", tmp_path / "open-r1"))
     assert (math["problem"], math["prompt"]) == (MATH["statement"], chat(MATH))
     assert (math["solution"], code["solution"]) == ("\\boxed{\\frac{2}{2}}", None)
@@ -177,3 +179,14 @@ def test_where_the_scorer_is_yours_the_row_tells_all(tmp_path: Path) -> None:
         found = problem_of_row({"id": name, "tests": tests, **judging}, "here")
         assert found == known[name]
     assert datasets.load_from_disk(str(tmp_path / "out"))["train"].num_rows == len(known)  # the folder as a whole
+
+
+def test_rows_that_fail_their_proof_are_named_and_left_out(tmp_path: Path) -> None:
+    planted = [{"id": "m3", "answer": "\\frac{1}{"}, {"id": "m4", "accepted": ["5"]}]
+    wrong = {**PROGRAM, "solution": "print(0)"}
+    folder = curated(tmp_path / "curated", MATH, *({**OTHER, **row} for row in planted), wrong)
+    said = goldilocks("export", folder, "--format", "verl", "--check", "--out", tmp_path / "out")
+    assert said.status == 0, said.err
+    assert "1 problems: " in said.out
+    for line in ("m3: its reference earns 0.0", "m4: a near miss earns 1.0", "c1: its reference earns 0.0"):
+        assert line in said.out

@@ -29,7 +29,11 @@ CONTESTS = {
     "parts": {"Input": "input_format", "Note": "note"},
     "examples": {"path": "public"},
     "tests": [{"path": "public", "origin": "public"}, {"path": "generated"}],
-    "solutions": [{"path": "programs", "code": "src", "language": "lang", "languages": {"2": "cpp", "3": "python"}}],
+    "solutions": [
+        {"path": "programs", "code": "src", "language": "lang", "languages": {"2": "cpp", "3": "python"}},
+        {"path": "wrong", "right": False},
+        {"path": "sent", "code": "src", "language": "lang", "languages": {"Py": "python"}, "verdict": "said"},
+    ],
     "time_limit": "time_limit",
     "memory_limit": "bytes",
     "memory_unit": "bytes",
@@ -51,6 +55,8 @@ def test_contests_with_statements_limits_and_programs_in_parts():
         "public": {"input": ["1 2\n"], "output": ["3\n"]},
         "generated": [{"input": "2 2", "output": "4"}],
         "programs": {"lang": [3, 2, 1], "src": ["print(3)", "int main(){}", "print 3"]},
+        "wrong": ["print(4)"],
+        "sent": [{"src": "a", "lang": "Py", "said": "OK"}, {"src": "b", "lang": "Py", "said": "WRONG_ANSWER"}],
         "time_limit": {"seconds": 2, "nanos": 500_000_000},
         "bytes": 268_435_456,
         "checker": "print(1)",
@@ -59,11 +65,14 @@ def test_contests_with_statements_limits_and_programs_in_parts():
     }
     found = tables(CONTESTS, row)
     assert found.tests.rows() == [("a", 0, "1 2\n", "3\n", "public"), ("a", 1, "2 2", "4", "given")]
-    assert found.solutions.select("lang", "right").rows() == [("python", True), ("cpp", True)]
+    given, sent = [("python", True), ("cpp", True), ("python", False)], [("python", True), ("python", False)]
+    assert found.solutions.select("lang", "right").rows() == [*given, *sent]
+    assert found.solutions["label"].to_list()[3:] == ["OK", "WRONG_ANSWER"]
     assert found.other_languages == {"1": 1}
     (judging,) = found.judging.rows(named=True)
     assert (judging["time_limit_s"], judging["memory_mb"], judging["checker_kind"]) == (2.5, 256, "script")
     assert (judging["interactive"], judging["files"], judging["processes"]) == (False, True, False)
+    assert code_tables("a", [row], CodeColumns(**to_plain(CONTESTS)), processes=True).judging["processes"].item()
     text = whole_statement("Add two numbers.", row, CodeColumns(**to_plain(CONTESTS)))
     example = "## Example 1\n\nInput:\n```\n1 2\n```\nOutput:\n```\n3\n```"
     assert text == f"Add two numbers.\n\n## Input\n\nTwo integers.\n\n{example}"

@@ -55,7 +55,7 @@ def test_a_where_that_cannot_be_meant(tmp_path: Path) -> None:
 
 
 def test_a_where_of_no_row(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"source s: x.jsonl holds no rows that its `where` take"):
+    with pytest.raises(SourceError, match=r"source s: x.jsonl holds no rows that pass its `where`"):
         positions(tmp_path, where="level > 100")
 
 

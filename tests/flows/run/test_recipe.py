@@ -244,4 +244,5 @@ def test_a_printed_recipe_has_no_address_of_a_server() -> None:
     )
     assert "corp" not in text
     assert "KEY" not in text
+    assert "rows_per_level" not in text  # its source is a file
     assert tomllib.loads(text)["models"]["student"]["urls"] == ["http://your-server/v1"]
