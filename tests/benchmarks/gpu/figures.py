@@ -106,7 +106,7 @@ def _ingest(samples: Sequence[TrainingSample]) -> dict[str, Any]:
     begun = time.process_time()
     read = [read_answer(answer) for answer in answers]
     spent = time.process_time() - begun
-    tokens = sum(len(answer.token_ids) for answer in read)
+    tokens = sum(len(token_ids) for token_ids, *_ in read)
     return {"ingest_us_per_token": 1e6 * spent / tokens} if tokens else {}  # its stand-in reads none
 
 

@@ -25,11 +25,13 @@ async def said_by(generator: TorchGenerator, tokens: int) -> None:
 
 
 def test_weights_change_in_the_middle_of_an_attempt(random_model: Path, other_model: Path) -> None:
+    state = load_model(other_model).state_dict()  # loaded first, as the attempt goes on meanwhile
+
     async def run() -> TokenCompletion:
         async with TorchGenerator(random_model) as generator:
             request = asyncio.create_task(generator.generate([1, 2, 3], seed=4, max_tokens=LONG))
             await said_by(generator, 5)
-            assert await generator.update_weights(load_model(other_model).state_dict(), 7) > 0
+            assert await generator.update_weights(state, 7) > 0
             return await request
 
     made = asyncio.run(run())
