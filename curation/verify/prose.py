@@ -131,6 +131,9 @@ def value_in(text: str) -> str | None:
     """
     if len(text) > MAX_SENTENCE_CHARS:
         return None
+    leading = leading_value(text)
+    if leading is not None:
+        return leading
     values = [match for match in _VALUE.finditer(text) if any(char.isdigit() for char in match.group())]
     if len(values) == 1:
         (only,) = values
@@ -192,6 +195,8 @@ def _with_unit(text: str, match: re.Match[str]) -> str | None:
     if after[:1].isalpha() or not _is_idle(after):
         return None
     value = match.group().strip()
+    if value.startswith("**"):
+        value = value.strip("* ")
     behind = _WORDS.findall(after) if _UNIT_BEHIND.match(after) else []
     words = " ".join(takewhile(lambda word: is_unit(word) and (word != "in" or len(behind) == 1), behind))
     if words and MATH.fullmatch(value):

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from curation.verify.answers import expr as ex
 from curation.verify.answers.expr import Expr, add, const, divide, fn, mul, neg, num, power, sym
-from curation.verify.answers.tokens import AnswerParseError, Token
+from curation.verify.answers.tokens import FUNCTIONS, AnswerParseError, Token
 
 MAX_DEPTH = 60
 """Max levels of nesting."""
@@ -29,8 +29,9 @@ _MARKS = frozenset(
     "vec hat widehat bar overline tilde widetilde dot ddot overrightarrow underline mathbb mathcal".split()
 )
 _FUNCTION_IN_WORD = re.compile(
-    r"([a-zA-Z]?)(arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|sqrt|pi)([a-zA-Z]?)"
+    r"([a-zA-Z]?)(arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|sqrt|pi)(.*)"
 )
+
 _INVERSE = {
     "sin": "arcsin", "cos": "arccos", "tan": "arctan", "cot": "arccot", "sec": "arcsec",
     "csc": "arccsc", "sinh": "arcsinh",
@@ -143,6 +144,8 @@ class ExpressionParser:
         if called is not None:
             return called
         full = text
+        if text == "Delta" and self.peek().kind == "sym":
+            full += self.next().text
         while True:
             if self.at("_"):
                 self.position += 1
@@ -215,16 +218,23 @@ class ExpressionParser:
         return _index_in_order("".join(parts))
 
     def word(self, word: str) -> Expr:
-        if word.lower() in GREEK:
-            return self.name(word.lower())
-        match = _FUNCTION_IN_WORD.fullmatch(word)
+        lower = word.lower()
+        if lower in GREEK:
+            return self.name(lower)
+        if (len(word) > 3 and not (word.isupper() and len(word) <= 5)) or lower in ("sqrt",):
+            match = _FUNCTION_IN_WORD.fullmatch(word)
+            if match is None or len(match.group(3)) > 3:
+                raise AnswerParseError(f"the word {word!r}")
+        else:
+            match = _FUNCTION_IN_WORD.fullmatch(word)
         if match is not None:
             before, function, after = match.groups()
             parts = [Token("sym", before)] if before else []
             parts.append(Token("const", "pi") if function == "pi" else Token("fun", function))
-            parts += [Token("sym", after)] if after else []
-        elif len(word) > 3 and not (word.isupper() and len(word) <= 5):
-            raise AnswerParseError(f"the word {word!r}")
+            if after:
+                parts.append(
+                    Token("fun", after) if after in FUNCTIONS else Token("word" if len(after) > 1 else "sym", after)
+                )
         else:
             start = self.tokens[self.position - 1].at
             parts = [Token("sym", letter, start + at) for at, letter in enumerate(word)]
@@ -273,12 +283,19 @@ class ExpressionParser:
             self.depth -= 1
             self.expect(closer)
             return args
+        if name == "sqrt":
+            return [self.factor()]
         return [self.bare_argument()]
 
     def bare_argument(self) -> Expr:
         r"""Return the argument of ``\sin 2x``, up to a sign or another function."""
+        if self.at("-"):
+            self.position += 1
+            return neg(self.bare_argument())
         argument = self.factor()
         while self.starts_factor() and self.peek().kind not in ("fun", "num") and not self.at("(") and not self.at("["):
+            if self.peek().kind == "cmd" and self.peek().text in ("sum", "int", "prod"):
+                break
             argument = mul(argument, self.factor())
         if argument.op == "num" and self.at("/") and self.peek(1).kind == "num":
             self.position += 1
@@ -333,6 +350,8 @@ class ExpressionParser:
         self.expect("→")
         bound = self.sum()
         self.expect("}")
+        if variable.op != "sym":
+            raise AnswerParseError("a limit in no variable")
         return fn("lim", variable, bound, self.term())
 
     def integral(self) -> Expr:
@@ -377,6 +396,8 @@ class ExpressionParser:
             return 1
         if token.text == "d" and token.kind in ("sym", "text") and following.kind == "sym":
             return 2
+        if token.kind == "style" and following.text == "d" and at + 2 < len(self.tokens):
+            return 3 if self.tokens[at + 2].kind == "sym" else 0
         return 0
 
     # sums, products, powers and brackets
@@ -602,6 +623,8 @@ def _in_order(expr: Expr) -> Expr:
 
 def _apply(name: str, base: Expr | None, args: list[Expr]) -> Expr:
     first = args[0]
+    if len(args) > 1 and name == "log" and base is None:
+        base, first, args = args[1], args[0], args[:1]
     if len(args) == 1 and name in _OF_MANY:
         return sym(f"{name}({ex.show(first)})")
     if len(args) > 1 and name not in _OF_MANY:
@@ -614,7 +637,11 @@ def _apply(name: str, base: Expr | None, args: list[Expr]) -> Expr:
         raise AnswerParseError(f"{name} with a subscript")
     if name == "exp":
         return power(const("e"), first)
-    return power(first, HALF) if name == "sqrt" else fn(name, *args)
+    if name == "sqrt":
+        return power(first, HALF)
+    if name == "cbrt":
+        return power(first, num(Fraction(1, 3)))
+    return fn(name, *args)
 
 
 def is_modulus(token: Token) -> bool:

@@ -59,6 +59,8 @@ def is_label(form: Form) -> bool:
 def _is_call(expr: Expr) -> bool:
     """Return whether a product is a call: f(x), W(n), P(A)."""
     first, *rest = expr.args
+    if first.op == "pow" and first.args[1] == num(-1) and first.args[0].op == "sym" and first.args[0].name in "fgh":
+        first = first.args[0]
     return (
         first.op == "sym"
         and first.name[:1] in "fghFGHPQRSTVWpquvyx"

@@ -233,10 +233,14 @@ class Matcher(Values):
         if isinstance(reference, Relation) and isinstance(answer, Relation):
             return self._match_two_relations(reference, answer)
         if isinstance(answer, Relation):
-            return left_name(answer) is not None and self.match(reference, answer.items[-1])
+            return (
+                left_name(answer) is not None
+                and self._not_naming(answer, reference)
+                and self.match(reference, answer.items[-1])
+            )
         assert isinstance(reference, Relation)
         names = left_name(reference) is not None and set(reference.ops) <= {"=", ":", "in"}
-        if names and self.match(reference.items[-1], answer):
+        if names and self._not_naming(reference, answer) and self.match(reference.items[-1], answer):
             return True
         if isinstance(answer, Value):
             return self._solves(reference, answer)
@@ -249,6 +253,13 @@ class Matcher(Values):
             return False
         same = len(sides[0]) != len(sides[1]) or self.match(sides[0][1], sides[1][1])
         return same or all(_is_rounded_from(*side) for side in sides)
+
+    def _not_naming(self, relation: Relation, other: Form) -> bool:
+        """Return whether ``other`` lacks the variable on the left side."""
+        left = relation.items[0]
+        if isinstance(left, Value) and left.expr.op == "sym" and isinstance(other, Value):
+            return left.expr.name not in symbols(other.expr)
+        return True
 
     def _match_two_relations(self, reference: Relation, answer: Relation) -> bool:
         names = left_name(reference), left_name(answer)
@@ -372,6 +383,8 @@ def expand_signs(form: Sequence) -> list[Form]:
             items.extend(Relation((*item.items[:-1], signed), item.ops) for signed in signs)
         elif isinstance(item, Sequence) and _sign_inside(item):
             items.extend(_sign_choices(item))
+        elif isinstance(item, Sequence) and item.brackets in ("", "{}") and form.brackets == "":
+            items.extend(expand_signs(item))
         else:
             items.append(item)
     if len(items) != len(form.items) or form.brackets == "{}" or all(isinstance(item, Sequence) for item in items):

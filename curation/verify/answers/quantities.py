@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 
 from curation.languages.vocabulary import languages
-from curation.verify.answers.expr import fn, mul, num, sym
+from curation.verify.answers.expr import Expr, const, fn, mul, neg, num, sym
 from curation.verify.answers.forms import Form, Value
 from curation.verify.answers.grammar import parse_expression
 from curation.verify.answers.plain import DECIMAL_COMMA_LANGUAGES
@@ -53,7 +53,7 @@ def parse_value(tokens: list[Token]) -> Value:
         number, sign = degrees, "deg"
     if not number:
         raise AnswerParseError("a unit without a number")
-    value = parse_expression(number)
+    value = _expression(number)
     spelled = parse_number_words(unit.strip(" ()")) if unit.strip() else None
     if spelled is not None and num(spelled) == value:
         return Value(value, sign, bare | places_of_unit)
@@ -92,6 +92,12 @@ def parse_compound(tokens: list[Token]) -> Value | None:
         return None
     total = sum(number.value * size for number, size in zip(numbers, sizes, strict=True))
     return Value(num(total), units[-1], frozenset(token.at for token in tokens))
+
+
+def _expression(tokens: list[Token]) -> Expr:
+    if len(tokens) == 2 and tokens[0].text in ("+", "-") and tokens[1].kind == "const" and tokens[1].text == "inf":
+        return const("inf") if tokens[0].text == "+" else neg(const("inf"))
+    return parse_expression(tokens)
 
 
 def _unit_start(tokens: list[Token]) -> int | None:

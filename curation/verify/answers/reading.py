@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from curation.languages.vocabulary import every, languages, one_of
-from curation.verify.answers.expr import divide, num, sym
+from curation.verify.answers.expr import divide, fn, has, num, sym
 from curation.verify.answers.forms import (
     CASE_BRACKETS,
     Form,
@@ -198,6 +198,8 @@ def _parse_relation(parts: list[list[Token]], signs: list[Token], depth: int) ->
     sides = [
         _parse_side(part, depth, last=at == last, or_nothing=not at and ops[0] != "=") for at, part in enumerate(parts)
     ]
+    if isinstance(sides[-1], Value) and sides[-1].expr.name == "mod" and has(sides[-1].expr, "fn", "mod"):
+        sides[-1] = replace(sides[-1], expr=fn("residue", *sides[-1].expr.args))
     return Relation(tuple(sides), tuple(ops), places(signs))
 
 
@@ -395,7 +397,15 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
         token = run[position]
         position += 1
         if token.kind == "sym":
-            declared.append(token.text)
+            name = token.text
+            if run[position : position + 1] and run[position].text == "_":
+                end = position + (4 if run[position + 1 : position + 2] and run[position + 1].text == "{" else 2)
+                name += "".join(part.text for part in run[position:end] if part.text not in "{}")
+                position = end
+            following = run[position].kind if position < len(run) else ""
+            if name == "a" and name not in names and following in ("text", "word"):
+                continue
+            declared.append(name)
         elif token.text == "∈":
             end = next((at for at in range(position, len(run)) if run[at].text in (*",;:|)", "and")
                         or run[at].kind in ("text", "word")), len(run))  # fmt: skip
@@ -407,6 +417,9 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
             said, position = True, end
         elif token.kind in ("text", "word"):
             for word in re.findall(r"[^\s,.;:()]+", token.text.lower()):
+                if len(word) == 1 and word in names:
+                    declared.append(word)
+                    continue
                 meanings = _kinds_of(word)
                 if meanings is None:
                     return None
@@ -475,6 +488,8 @@ def _declares_in_brackets(tokens: list[Token]) -> bool:
 
 
 def cut_if(token: Token) -> list[Token]:
+    if token.kind not in ("text", "word"):
+        return [token]
     content = [word for word in token.text.split() if word.lower().strip(",.") not in _CONDITION_WORDS]
     return [Token(token.kind, " ".join(content), token.at)] if content else []
 

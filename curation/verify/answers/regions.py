@@ -115,6 +115,13 @@ def _sequence_pieces(form: Sequence, tuples: bool) -> list[Interval]:
     bounds = without_unit(low), without_unit(high)
     if bounds[0] is None or bounds[1] is None:
         raise NotARegion("an interval of no numbers")
+    ends = [real_ball(end) for end in bounds if end is not None]
+    if (
+        ends[0] is not None
+        and ends[1] is not None
+        and (ends[0] > ends[1] or (ends[0] == ends[1] and form.brackets != "[]"))
+    ):
+        raise NotARegion("a pair of numbers, the larger first")
     return [_interval(bounds[0], bounds[1], form.brackets[0] == "[", form.brackets[1] == "]")]
 
 
@@ -129,6 +136,8 @@ def _relation_pieces(form: Relation) -> list[Interval]:
         label = form.items[0]
         if not is_label(label) or (isinstance(label, Value) and not symbols(label.expr)):
             raise NotARegion("a region of a formula's values")
+        return _pieces(form.items[1], True)
+    if form.ops[0] == ":":
         return _pieces(form.items[1], True)
     sides = [side for item in form.items if (side := without_unit(item)) is not None]
     if len(sides) != len(form.items):
@@ -160,8 +169,12 @@ def _find_unknown(sides: list[Expr]) -> Expr:
     whole = [side for side in sides if symbols(side)]
     if len(whole) == 1 and whole[0].op != "add":
         return whole[0]
+    singles = [side for side in whole if side.op == "sym"]
+    others = [side for side in whole if side.op != "sym"]
     if len(sides) == 3 and sides[1].op == "sym":
         return sides[1]
+    if len(singles) == 1 and others and not any(singles[0].name in symbols(side) for side in others):
+        return singles[0]
     raise NotARegion("an inequality in several unknowns")
 
 

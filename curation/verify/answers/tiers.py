@@ -414,6 +414,8 @@ def _compare_by_option(reference: str, answer: str, lang: str, question: Questio
         return None
     chosen, other = (texts[0], answer) if texts[0] is not None else (texts[1] or "", reference)
     rivals = [option for option in question.options if option != chosen]
+    if compact(clean_answer(chosen)) == compact(clean_answer(other)):
+        return replace(comparison, method="the option's text")
     names = {compact(option.partition("=")[0]) for option in question.options}
     is_part = "=" in chosen and "=" not in other and len(names) > 1  # -5, where f(5) = -5 is one of several statements
     if is_part or any(_compare(rival, other, lang, question).outcome is Outcome.CORRECT for rival in rivals):

@@ -191,6 +191,8 @@ def _add_word(tokens: list[Token], word: str) -> None:
         tokens.append(Token("cmd", "mod"))
     elif word in _CONSTANTS:
         tokens.append(Token("const", _CONSTANTS[word]))
+    elif word == "union" and tokens:
+        tokens.append(Token("op", "∪"))
     elif word.isascii():
         tokens.append(Token("word", word))
     elif word in _CONNECTIVES:

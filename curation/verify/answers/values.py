@@ -123,12 +123,15 @@ class Values:
         other, bare = (reference, answer) if reference.unit else (answer, reference)
         if symbols(bare.expr) or other.unit == "%" or (unit == "deg" and _in_radians(bare.expr)):
             return None
-        factor = conversion_factor(other.unit, unit)
-        if factor is None:
-            is_power = is_power_of(other.unit, unit)
-            self.doubtful |= is_power and self.is_same(reference.expr, answer.expr)
-            return False if is_power else None
-        converted = _scale(other.expr, num(factor))
+        if {other.unit, unit} == {"deg", "rad"}:
+            converted = mul(other.expr, RADIANS) if unit == "rad" else divide(other.expr, RADIANS)
+        else:
+            factor = conversion_factor(other.unit, unit)
+            if factor is None:
+                is_power = is_power_of(other.unit, unit)
+                self.doubtful |= is_power and self.is_same(reference.expr, answer.expr)
+                return False if is_power else None
+            converted = _scale(other.expr, num(factor))
         sides = (converted, answer.expr) if reference.unit else (reference.expr, converted)
         if self.is_same(*sides):
             return True

@@ -5,12 +5,12 @@ Invariants: classes depend only on outputs and their order; outputs on which the
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from threading import Lock
+from typing import IO
 
 from curation.verify.programs.checkers import check_outputs
 from curation.verify.programs.comparison import Comparison, same_output
@@ -26,21 +26,31 @@ value), which the package format allows. Not in the paper.
 
 
 class Spill:
-    """Distinct outputs in a temporary folder; of equal digests the first is kept."""
+    """Distinct outputs in a temporary file."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory()
-        self.close = self._folder.cleanup
+        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed with the matrix
+        self._places: dict[str, tuple[int, int]] = {}
+        self._lock = Lock()
+        self._end = 0
 
     def put(self, digest: str, output: bytes) -> None:
-        with contextlib.suppress(FileExistsError), open(self._path(digest), "xb") as file:
-            file.write(output)
+        with self._lock:
+            if digest in self._places:
+                return
+            self._file.seek(self._end)
+            self._file.write(output)
+            self._places[digest] = (self._end, len(output))
+            self._end += len(output)
 
     def get(self, digest: str) -> bytes:
-        return self._path(digest).read_bytes()
+        with self._lock:
+            start, size = self._places[digest]
+            self._file.seek(start)
+            return self._file.read(size)
 
-    def _path(self, digest: str) -> Path:
-        return Path(self._folder.name, digest)
+    def close(self) -> None:
+        self._file.close()
 
 
 def canonical(output: bytes, how: Comparison) -> str:
