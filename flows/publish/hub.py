@@ -5,16 +5,21 @@ Invariants: `plan_push` sends nothing; a push is one commit; tags never move.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from curation.publish.export_formats.writing import card_license
 from curation.records import GoldilocksError, SourceError
 from flows.publish.curated_set import published_folder, read_mark
 from flows.run.mirroring import MARK
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
 
 
 class HubError(GoldilocksError):
@@ -59,7 +64,7 @@ def plan_push(place: Path, name: str) -> Push:
 
 
 def push(planned: Push, *, private: bool, endpoint: str | None = None, token: str | None = None) -> str:
-    """Push a set as one tagged commit; return the commit's URL.
+    """Push a set as one tagged commit, unless its tag exists; return the commit's URL.
 
     Args:
         private: for a new data set.
@@ -67,7 +72,7 @@ def push(planned: Push, *, private: bool, endpoint: str | None = None, token: st
         token: by default ``HF_TOKEN`` or that of `hf auth login`.
 
     Raises:
-        HubError: the hub fails or refuses, or has this tag.
+        HubError: the hub fails or refuses, or has other files under this tag.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars
@@ -78,10 +83,12 @@ def push(planned: Push, *, private: bool, endpoint: str | None = None, token: st
         api.create_repo(planned.name, repo_type="dataset", private=private, exist_ok=True)
         tags = {ref.name: ref.target_commit for ref in api.list_repo_refs(planned.name, repo_type="dataset").tags}
         if planned.tag in tags:
-            raise HubError(
-                f"{planned.name} has {planned.tag} already, in commit {tags[planned.tag]}; a version is never moved. "
-                "`goldilocks diff` prints what differs."
-            )
+            if not _is_there(api, planned):
+                raise HubError(
+                    f"{planned.name} has {planned.tag} already, with other files; a version is never moved. "
+                    "`goldilocks diff` prints what differs."
+                )
+            return f"{api.endpoint}/datasets/{planned.name}/commit/{tags[planned.tag]}"
         done = api.upload_folder(
             repo_id=planned.name,
             repo_type="dataset",
@@ -91,6 +98,19 @@ def push(planned: Push, *, private: bool, endpoint: str | None = None, token: st
         )
         api.create_tag(planned.name, repo_type="dataset", tag=planned.tag, revision=done.oid)
     return str(done.commit_url)
+
+
+def _is_there(api: HfApi, planned: Push) -> bool:
+    from huggingface_hub import RepoFile
+    from huggingface_hub.utils.sha import git_hash
+
+    tree = api.list_repo_tree(planned.name, repo_type="dataset", revision=planned.tag, recursive=True)
+    files = [one for one in tree if isinstance(one, RepoFile) and one.path != ".gitattributes"]
+    there = {one.path: one.blob_id if one.lfs is None else one.lfs.sha256 for one in files}
+    if there.keys() != {path for path, _ in planned.files}:
+        return False
+    contents = ((digest, (planned.folder / path).read_bytes()) for path, digest in there.items())
+    return all(digest in (git_hash(content), hashlib.sha256(content).hexdigest()) for digest, content in contents)
 
 
 @contextmanager

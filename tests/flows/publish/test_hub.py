@@ -59,9 +59,17 @@ def test_a_push_is_one_commit_of_all_files_with_the_versions_tag(hub: HubDouble,
     assert (there.commits[-1], len(there.commits), there.tags) == (contents(curated), 2, {"v1": 1})
     assert there.messages[-1] == "Version 1, curated by Goldilocks"
 
-    status, said = publish(tiny_copy.folder, "--push")
-    assert (status, len(there.commits)) == (1, 2)
-    assert "me/tiny has v1 already" in said
+    status, again = publish(tiny_copy.folder, "--push")  # as after a kill between tag and end
+    assert (status, len(there.commits)) == (0, 2)
+    assert "".join(again.split())[-40:] == "".join(said.split())[-40:]
+
+    for name in ("README.md", "data/train-00000-of-00001.parquet"):
+        kept = there.commits[-1][name]
+        there.commits[-1][name] = kept[:-1] + b"?"
+        status, said = publish(tiny_copy.folder, "--push")
+        assert (status, len(there.commits)) == (1, 2)
+        assert "me/tiny has v1 already, with other files; a version is never moved" in " ".join(said.split())
+        there.commits[-1][name] = kept
 
     tiny_copy.answer_all()
     assert tiny_copy.run().status == 0

@@ -80,7 +80,7 @@ def test_wrong_references_are_dropped_queued_and_told(posterior_run: Tiny) -> No
     assert told.count("label      wrong with probability") == 2
     assert "say 45" in told
     card = (folder / "curated" / "README.md").read_text()
-    assert "2 problems were dropped as suspected wrong labels at 0.3 or more" in card
+    assert "| suspected wrong label | 2 |" in card
     assert "by the answers of all policies the reference is wrong with a probability of 0.3 or more" in card
 
 
