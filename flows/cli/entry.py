@@ -174,7 +174,10 @@ def status(folder: RunFolder, json: Json = False) -> None:
 @app.command(epilog="Example: goldilocks explain runs/my-set 5f0c2a")
 def explain(
     folder: RunFolder,
-    problem: Annotated[str, Argument(metavar="PROBLEM_ID", help="A problem's id, or its beginning.")],
+    problem: Annotated[
+        str,
+        Argument(metavar="PROBLEM_ID", help="A problem's id, its beginning, or a drop reason, whose rows are listed."),
+    ],
     json: Json = False,
 ) -> None:
     """Show what became of one problem, with the evidence."""

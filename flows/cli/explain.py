@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from curation.policies.excerpt import excerpt
 from curation.records import DropReason, StoreError
 from flows.cli.as_json import print_json
 from flows.cli.settings import deciding_settings
@@ -29,6 +32,9 @@ from flows.run.training import is_training
 from flows.stages.decisions import decisions_of
 from flows.stages.questions import final_verdicts
 
+SHOWN = 20
+"""Rows of a drop reason that are listed."""
+
 
 def open_curation(folder: Path) -> Run:
     """Open a curation run.
@@ -42,8 +48,12 @@ def open_curation(folder: Path) -> Run:
 
 
 def explain_problem(folder: Path, problem: str, *, as_json: bool = False) -> None:
-    """Print a problem's way, by its id or an unambiguous beginning."""
+    """Print a problem's way, by its id or an unambiguous beginning; of a drop reason, the rows with it."""
     run = open_curation(folder)
+    if problem in set(DropReason):
+        for line in _dropped_lines(run, problem):
+            echo(line)
+        return
     name = find_id(run, problem)
     if as_json:
         print_json(explain_table(run, name))
@@ -52,10 +62,22 @@ def explain_problem(folder: Path, problem: str, *, as_json: bool = False) -> Non
         echo(line)
 
 
+def _dropped_lines(run: Run, reason: str) -> Iterator[str]:
+    files = sorted((run.folder / "curated" / "dropped").glob("*.parquet"))
+    if not files:
+        raise StoreError(f"{run.folder} holds no finished run yet; finish it with `goldilocks run`.")
+    dropped = pl.scan_parquet(files, glob=False).filter(pl.col("reason") == reason)
+    rows = dropped.select("id", "statement").collect()
+    for name, statement in rows.head(SHOWN).iter_rows():
+        yield f"{name}  {excerpt(statement or '')}"
+    more = f"; {rows.height - SHOWN:,} more are in {files[0].parent}" if rows.height > SHOWN else ""
+    yield f"{rows.height:,} rows were dropped as {reason}{more}"
+
+
 def _lines(run: Run, name: str) -> Iterator[str]:
     first, *steps = steps_of(run, name)
     for row in first.kept:
-        yield f"{name}  {_place(row)} ({row['license']})"
+        yield f"{name}  {_place(row)}, licence {row['license']}"
         yield _field("statement", row["statement"])
         yield from (_field("option", option) for option in row["choices"] or ())
         yield _field("reference", row["answer"])

@@ -170,7 +170,10 @@ def find_id(run: Run, beginning: str) -> str:
         if ids := {name for stage in stages for name in _matching(run, stage, beginning, column)}:
             break
     else:
-        raise StoreError(f"{run.folder} holds no problem whose id begins with {beginning!r}; ids stand in curated/.")
+        raise StoreError(
+            f"{run.folder} holds no problem whose id begins with {beginning!r}; "
+            f"`goldilocks explain {run.folder} REASON` lists the rows of a drop reason."
+        )
     if len(ids) > 1:
         examples = ", ".join(sorted(ids)[:5])
         raise StoreError(f"{beginning!r} begins {len(ids)} ids: {examples}{' …' if len(ids) > 5 else ''}; give more.")

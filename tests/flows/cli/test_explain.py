@@ -27,7 +27,7 @@ def explained(run: Tiny, key: str) -> str:
 def test_a_curated_problem_with_all_its_attempts(tiny_run: Tiny) -> None:
     text = explained(tiny_run, "strong only")
     lines = text.splitlines()
-    assert lines[0] == f"{name_of('strong only')}  row 1 of school (MIT)"
+    assert lines[0] == f"{name_of('strong only')}  row 1 of school, licence MIT"
     assert lines[1:3] == ["  statement  What is 13 times 17?", "  reference  221"]
     for stage in ("Format filter", "Reference check", "Exact dedup"):
         assert f"{stage}: kept row 1 of school" in lines
@@ -62,7 +62,7 @@ def test_dropped_problems_have_their_reason_where_they_left(tiny_run: Tiny) -> N
 def test_a_repeated_problem_shows_all_its_rows(tiny_run: Tiny) -> None:
     text, name = explained(tiny_run, "half"), name_of("half")
     heads = [line for line in text.splitlines() if line.startswith(name)]
-    assert heads == [f"{name}  row {row} of school (MIT)" for row in (0, 7)]
+    assert heads == [f"{name}  row {row} of school, licence MIT" for row in (0, 7)]
     assert "Exact dedup: dropped row 7 of school, duplicate: same as row 0 of school" in text
     assert "Exact dedup: kept row 0 of school" in text
     assert text.endswith("Curated set: in the curated set\n")
@@ -91,6 +91,13 @@ def test_a_problem_is_its_rows_for_programs(tiny_run: Tiny) -> None:
     assert by_name["stage2.decisions"]["decisions"][0]["reason"] == "suspected_wrong_label"
     assert len(by_name["stage2.attempts"]["verdicts"]) == 4
     assert by_name["export"] == {"name": "export"}
+
+
+def test_a_drop_reason_lists_its_rows(tiny_run: Tiny) -> None:
+    dropped = tiny_run.table("dropped").filter(reason="missing_answer")
+    said = goldilocks("explain", tiny_run.folder, "missing_answer").out.splitlines()
+    assert [line.split()[0] for line in said[:-1]] == dropped["id"].to_list() != []
+    assert said[-1] == f"{dropped.height} rows were dropped as missing_answer"
 
 
 def test_explaining_writes_nothing_and_needs_neither_input_files_nor_a_finished_run(tiny_copy: Tiny) -> None:
