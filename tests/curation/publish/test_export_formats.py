@@ -187,6 +187,6 @@ def test_rows_that_fail_their_proof_are_named_and_left_out(tmp_path: Path) -> No
     folder = curated(tmp_path / "curated", MATH, *({**OTHER, **row} for row in planted), wrong)
     said = goldilocks("export", folder, "--format", "verl", "--check", "--out", tmp_path / "out")
     assert said.status == 0, said.err
-    assert "1 problems: " in said.out
+    assert "1 problems that pass their proof: " in said.out
     for line in ("m3: its reference earns 0.0", "m4: a near miss earns 1.0", "c1: its reference earns 0.0"):
         assert line in said.out
