@@ -128,6 +128,6 @@ def _as_hub_errors(name: str) -> Iterator[None]:
         response = getattr(error, "response", None)
         status = f"answers {response.status_code}" if response is not None else "cannot be asked"
         raise HubError(
-            f"{name}: the hub {status}: {words:.200}; a push that was cut off is none, so try again, with an HF_TOKEN "
-            "(or `hf auth login`) of an owner who may write, and without HF_HUB_OFFLINE."
+            f"{name}: the hub {status}: {words:.200}; an interrupted push publishes nothing. Try again with "
+            "an HF_TOKEN (or `hf auth login`) of an owner who may write, and without HF_HUB_OFFLINE."
         ) from error

@@ -52,31 +52,31 @@ def own_settings(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
 
 
 def try_objective(objective: AnyObjective, settings: ObjectiveSettings) -> None:
-    """Call a user's objective on four made rollouts, so that its mistakes show before a run starts.
+    """Call a user's objective on two made groups of 16 rollouts, so that its mistakes show before a run starts.
 
     Raises:
         ObjectiveError: a function fails, returns another shape, or the loss has no gradient.
     """
     if objective.needs(settings).scores_answers:
         return  # made rollouts have no reference texts
-    rewards = [Reward(format=0.1, correctness=0.9 * right, correct=right) for right in (True, False, True, False)]
-    lengths, groups = torch.tensor([2, 1, 2, 1]), torch.tensor([0, 0, 1, 1])
+    rewards = [Reward(format=0.1, correctness=0.9 * right, correct=right) for right in (True, False) * 16]
+    lengths, groups = torch.tensor([2, 1] * 16), torch.arange(2).repeat_interleave(16)
     credit = objective.credit(
-        CreditInputs(rewards, lengths, groups, ["4", "5", "4", None], [False] * 4, [0.5] * 4, 8), settings
+        CreditInputs(rewards, lengths, groups, ["4", None] * 16, [False] * 32, [0.5] * 32, 8), settings
     )
-    logits = torch.linspace(-1, 1, 24).view(6, 4).requires_grad_()
+    logits = torch.linspace(-1, 1, 192).view(48, 4).requires_grad_()
     distribution = logits.log_softmax(-1)
     drawn = distribution[:, 0].detach()
     inputs = ObjectiveInputs(
         distribution[:, 0],
         drawn - 0.1,
-        torch.arange(4).repeat_interleave(lengths),
+        torch.arange(32).repeat_interleave(lengths),
         credit.advantages.float(),
         credit.token_weights.float(),
-        torch.ones(6, dtype=torch.bool),
+        torch.ones(48, dtype=torch.bool),
         -(distribution.exp() * distribution).sum(-1),
         reference_logprobs=drawn,
-        on_policy=torch.ones(6, dtype=torch.bool),
+        on_policy=torch.ones(48, dtype=torch.bool),
         rewards=torch.tensor([reward.total for reward in rewards]),
         teacher_logprobs=drawn,
     )

@@ -173,7 +173,7 @@ PER_TOKEN, FAILING, ALONE, DETACHED = (
     ("name", "mistake"),
     [
         ("SHORT", r"bad.py:SHORT@\w+: `advantages` of `credit` is a tensor of shape \[1\]"),
-        ("PER_TOKEN", r"result of `loss` is a tensor of shape \[6\]; return one number"),
+        ("PER_TOKEN", r"result of `loss` is a tensor of shape \[48\]; return one number"),
         ("FAILING", r"bad.py:16: AttributeError: .*\(in `loss`\)"),
         ("ALONE", r"`loss` returns tensor\(.*; return \(loss, statistics\)"),
         ("DETACHED", "`loss` has no gradient"),
