@@ -9,7 +9,7 @@ from pathlib import Path
 
 from curation.public_urls import public_text
 from flows.cli.status import show_status
-from flows.pipelines.by_recipe import check_inputs, curate, pipeline_of
+from flows.pipelines.by_recipe import check_inputs, curate, curate_only, pipeline_of
 from flows.pipelines.refresh import RefreshResult, refresh, summarise_refresh
 from flows.run.pipeline import read_result
 from flows.run.policies import offline
@@ -20,12 +20,19 @@ from flows.serve.server import user_api
 
 
 def run_recipe(
-    path: Path, overrides: Sequence[str], out: Path | None, *, dry: bool = False, no_model: bool = False
+    path: Path,
+    overrides: Sequence[str],
+    out: Path | None,
+    *,
+    dry: bool = False,
+    no_model: bool = False,
+    only: str | None = None,
 ) -> Path | None:
-    """Run a recipe and return the set's folder, or None after a dry run.
+    """Run a recipe and return the set's folder; None if no set was made.
 
     Args:
         no_model: ask no model; such a run is no flow run of Prefect.
+        only: the stage to compute, also without Prefect.
     """
     run = new_run(path, overrides, out)
     run.check_owner()
@@ -42,18 +49,20 @@ def run_recipe(
         reused = "finished there, and reused where nothing it is made from has changed"
         console.print(f"  {reused}: {', '.join(finished) or 'nothing'}")
         return None
-    if no_model or user_api() is None:
+    curated: Path | None
+    if no_model or only is not None or user_api() is None:
         with offline() if no_model else nullcontext():
-            curated = curate(path.absolute(), run.folder, list(overrides))
+            given = path.absolute(), run.folder, list(overrides)
+            curated = curate(*given) if only is None else curate_only(only, *given)
     else:
         from flows.loop import CURATION
 
         flow = CURATION[run.recipe.flow].with_options(retries=0)
-        made = flow(path.absolute(), run.folder, list(overrides))
-        assert made is not None, "only a deployment's run is passed over"
-        curated = made
+        curated = flow(path.absolute(), run.folder, list(overrides))
+        assert curated is not None, "only a deployment's run is passed over"
     show_status(run.folder)
-    SafeConsole().print(f"\ncurated set and card: {curated / 'README.md'}")
+    if curated is not None:
+        SafeConsole().print(f"\ncurated set and card: {curated / 'README.md'}")
     return curated
 
 

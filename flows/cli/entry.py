@@ -115,6 +115,9 @@ def run(
         Option(metavar="SHARE", help="Try the whole recipe on a share of the rows, as 0.01, with small models."),
     ] = None,
     limit: Annotated[int | None, Option(metavar="N", min=1, help="Read only the first N rows of each source.")] = None,
+    only: Annotated[
+        str | None, Option(metavar="STAGE", help="Compute only this stage, as translation; others must be finished.")
+    ] = None,
     gpus: Gpus = None,
     batch: Batch = None,
 ) -> None:
@@ -141,7 +144,7 @@ def run(
         from flows.cli.rehearse import show_rehearsal
 
         raise typer.Exit(show_rehearsal(recipe, rehearse, changes, out))
-    run_recipe(recipe, changes, out, dry=dry, no_model=offline)
+    run_recipe(recipe, changes, out, dry=dry, no_model=offline, only=only)
 
 
 @app.command(epilog="Example: goldilocks plan recipe.toml --stated")

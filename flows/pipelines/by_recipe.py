@@ -21,7 +21,7 @@ from flows.run.pipeline import Pipeline, run_pipeline
 from flows.run.policies import check_models, is_offline
 from flows.run.run_folder import Run, new_run
 from flows.run.runner import runner_of
-from flows.run.stage import Results
+from flows.run.stage import Kind, Results, Stage, computing_only
 from flows.stages.decisions import difficulty
 from flows.stages.decontamination import DECONTAMINATION
 from flows.stages.dedup import EXACT_DEDUP, NEAR_DEDUP
@@ -111,6 +111,28 @@ def curate(recipe: Path, out: Path | None = None, overrides: Sequence[str] = ())
     """
     with open_curation(new_run(recipe, overrides, out)) as run:
         return publish_set(run, run_stages(run))
+
+
+def curate_only(name: str, recipe: Path, out: Path | None = None, overrides: Sequence[str] = ()) -> Path | None:
+    """Run one stage of a recipe's pipeline; all earlier ones must be finished.
+
+    Returns:
+        The set's folder if the stage adds rows to the set, which is published again; else None.
+
+    Raises:
+        ConfigError: the run has no such stage.
+        StoreError: another stage would have to be computed.
+    """
+    run = new_run(recipe, overrides, out)
+    stages = pipeline_of(run.recipe).stages_of(run)
+    chosen = next((stage for stage in stages if stage.name == name), None)
+    if chosen is None:
+        raise ConfigError(f"--only {name}: the run has no such stage; it has {', '.join(one.name for one in stages)}.")
+    is_published = chosen.kind in (Kind.ADDITION, Kind.EXPORT)
+    items: tuple[Stage, ...] = stages if is_published else stages[: stages.index(chosen) + 1]
+    with open_curation(run), computing_only((name, EXPORT.name)):
+        results = run_pipeline(run, items)
+        return publish_set(run, results) if is_published else None
 
 
 @contextmanager

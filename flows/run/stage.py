@@ -6,7 +6,9 @@ the sources on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -151,6 +153,19 @@ class Results:
         return tuple(result for result in self.stage_results if result.stage.kind is kind)
 
 
+_COMPUTED: ContextVar[Collection[str] | None] = ContextVar("computed", default=None)
+
+
+@contextmanager
+def computing_only(names: Collection[str]) -> Iterator[None]:
+    """Compute only these stages within the block; raise `StoreError` for another one that is not finished."""
+    token = _COMPUTED.set(names)
+    try:
+        yield
+    finally:
+        _COMPUTED.reset(token)
+
+
 def _each(works: Sequence[Work]) -> list[Shard]:
     return [work() for work in works]
 
@@ -193,10 +208,13 @@ class StageRun:
 
     def finished(self, folder: StageFolder) -> StageResult | None:
         """Return the result if finished with this fingerprint and no retry is due, else prepare the folder."""
-        manifest = folder.manifest()
-        pending = 0 if is_offline() else retries.pending_round(folder.folder)
+        manifest, names = folder.manifest(), _COMPUTED.get()
+        is_left = names is not None and self.stage.name not in names
+        pending = 0 if is_offline() or is_left else retries.pending_round(folder.folder)
         if manifest is not None and not pending:
             return StageResult(self.stage, folder.folder, manifest, reused=True)
+        if is_left:
+            raise StoreError(f"--only: stage {self.stage.name} is not finished with this recipe; run without --only.")
         retries.prepare(folder, pending)
         return None
 
