@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -159,19 +161,22 @@ def filters_of(run: Run) -> list[Stage]:
 
 
 def find_id(run: Run, beginning: str) -> str:
-    """Return the run's one id with this beginning; variants' and translations' ids find the original.
+    """Return the run's one id with this beginning, or with this value in its `meta`; variants find the original.
 
     Raises:
         StoreError: no id matches, or several do.
     """
     filters = filters_of(run)
     additions = [stage for stage in pipeline_of(run.recipe).stages_of(run) if stage.kind is Kind.ADDITION]
-    for stages, column in ((filters[:1], "id"), (filters[-1:], "group"), (additions, "group")):
-        if ids := {name for stage in stages for name in _matching(run, stage, beginning, column)}:
+    begins = pl.col("id").str.starts_with(beginning)
+    is_own = pl.col("meta").str.contains(rf'": "?{re.escape(json.dumps(beginning, ensure_ascii=False)[1:-1])}"?[,}}]')
+    searched = ((filters[:1], begins, "id"), (filters[-1:], begins, "group"), (additions, begins, "group"))
+    for stages, where, column in (*searched, (filters[:1], is_own, "id")):
+        if ids := {name for stage in stages for name in _matching(run, stage, where, column)}:
             break
     else:
         raise StoreError(
-            f"{run.folder} holds no problem whose id begins with {beginning!r}; "
+            f"{run.folder} holds no problem whose id begins with {beginning!r}, or whose `columns.meta` hold it; "
             f"`goldilocks explain {run.folder} REASON` lists the rows of a drop reason."
         )
     if len(ids) > 1:
@@ -186,10 +191,9 @@ def attempt_ids_of(run: Run, name: str) -> list[str]:
     return ids["id"].to_list() if ids.height else [name]
 
 
-def _matching(run: Run, stage: Stage, beginning: str, column: str) -> Iterator[str]:
+def _matching(run: Run, stage: Stage, where: pl.Expr, column: str) -> Iterator[str]:
     for file in sorted((stage.folder_in(run) / "kept").glob("*.parquet")):
-        rows = pl.scan_parquet(file, glob=False).filter(pl.col("id").str.starts_with(beginning)).select(column)
-        yield from rows.collect()[column]
+        yield from pl.scan_parquet(file, glob=False).filter(where).select(column).collect()[column]
 
 
 Rows = list[dict[str, Any]]

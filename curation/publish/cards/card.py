@@ -20,7 +20,7 @@ from curation.publish.pages import data_files, longest_run, render_template, wil
 from curation.publish.words import COLUMN_WORDS, by_count, language_names, reason_words
 from curation.storage.sorted_parts import in_slices
 
-VERSION = "cards@12"
+VERSION = "cards@13"
 """Changed if the same facts could give another card."""
 
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
