@@ -70,6 +70,9 @@ def ablate(path: Path, out: Path | None = None, overrides: Sequence[str] = ()) -
     folder = (out or Path("runs") / f"ablate-{ablation.name}").absolute()
     arms = ablation.arms()
     benches = [load_bench(name, ablation.bench_set, path.parent) for name in ablation.benches]
+    names = [bench.name for bench, _ in benches]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"ablation {path}: two of its benches have one name ({', '.join(names)}); rename one.")
     for arm in arms:  # before anything is trained
         load_train_recipe(path.parent / arm.recipe(ablation.recipe), arm.changes(ablation.set, ablation.seeds[0]))
     with lock_folder(folder):
