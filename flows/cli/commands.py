@@ -46,7 +46,7 @@ def run_recipe(
         for line in (line for stage in stages for line in stage.describe(run)):
             console.print(f"  {public_text(line)}")
         finished = [stage.name for stage in stages if not stage.by_verifier and read_result(stage, run) is not None]
-        reused = "finished there, and reused where nothing it is made from has changed"
+        reused = "finished stages, reused unless their inputs have changed"
         console.print(f"  {reused}: {', '.join(finished) or 'nothing'}")
         return None
     curated: Path | None

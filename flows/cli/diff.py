@@ -75,10 +75,10 @@ def show_diff(old: str, new: str, out: Path | None) -> None:
 def _print_examples(console: Console, rows: pl.DataFrame, judged: Sequence[JudgedVersion]) -> None:
     for row in rows.head(EXAMPLES).iter_rows(named=True):
         sides = []
-        for side, absent in (("old", VersionChange.ADDED), ("new", VersionChange.REMOVED)):
+        for side, missing_in in (("old", VersionChange.ADDED), ("new", VersionChange.REMOVED)):
             rate = row[f"{side}_pass_rate"]
             kept = f"{rate:.2f}" if rate is not None else "kept"
-            sides.append("not there" if row["change"] == absent else row[f"{side}_reason"] or kept)
+            sides.append("not there" if row["change"] == missing_in else row[f"{side}_reason"] or kept)
         console.print(f"  {row['problem']}  {' → '.join(sides)}")
         for line in _changed_verdicts(row["problem"], judged):
             console.print(f"    {line}", soft_wrap=True, markup=False)

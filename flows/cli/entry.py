@@ -350,7 +350,7 @@ def ablate_command(
     if analyse is not None:
         analysis = ablate.analyse(analyse, grid, problems, attempts)
         states, (first, second) = len(analysis.directions.states), analysis.directions.explained
-        echo(f"{states} states; two directions explain {first:.1%} and {second:.1%} of the path")
+        echo(f"{states} checkpoints; two directions explain {first:.1%} and {second:.1%} of the path")
         if analysis.fit is not None:
             echo(analysis.fit.phrase)
         echo(str(analysis.plots))

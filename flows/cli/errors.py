@@ -49,10 +49,10 @@ def ended(command: Callable[[], object]) -> int:
     except SystemExit as end:
         if end.code in (INTERRUPTED, TERMINATED):  # typer ends an interrupted command so
             cause = "interrupted" if end.code == INTERRUPTED else "ended by SIGTERM"
-            return _say(f"{cause}; {_again()}.", end.code)
+            return _report(f"{cause}; {_again()}.", end.code)
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
-        return _say(f"interrupted; {_again()}.", INTERRUPTED)
+        return _report(f"interrupted; {_again()}.", INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the boundary: a trace is for us, a sentence for the user
         return failed(error)
     finally:
@@ -71,7 +71,7 @@ def _terminated(_number: int, _frame: FrameType | None) -> None:
 _process = os.getpid()
 
 
-def _say(sentence: str, status: int) -> int:
+def _report(sentence: str, status: int) -> int:
     print(f"goldilocks: {written_out(public_text(sentence))}", file=sys.stderr)
     return status
 
@@ -80,7 +80,7 @@ def failed(error: Exception) -> int:
     """Print an error, and return its exit status."""
     if debug:
         print(_trace_text(error), end="", file=sys.stderr)
-    return _say(_sentence(error), 1)
+    return _report(_sentence(error), 1)
 
 
 def _trace_text(error: BaseException) -> str:
@@ -108,7 +108,7 @@ def _sentence(error: Exception) -> str:
         at = f" ({place})" if found.filename else ""
         return f"the disk is full{at}; make room, and {_again()}."
     if found.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return f"{place} cannot be read or written ({reason}); mend its rights, or give another folder."
+        return f"{place} cannot be read or written ({reason}); fix its permissions, or give another folder."
     return f"{place}: {reason}; {_again()}. {_logged(error)}"
 
 

@@ -60,7 +60,7 @@ def _recorded(path: Path, columns: Sequence[str]) -> RecordedModel:
     usual = [field for field in RECORDED_FIELDS if field != "model"]  # a column of names is taken only by --map
     there = {field: field for field in usual if field in row or field in first} | mapped
     if "text" not in there and "answer" not in there:
-        raise ConfigError(f"{subject}: no column `text` or `answer`; there are {', '.join(row)}: name one by --map")
+        raise ConfigError(f"{subject}: no column `text` or `answer`; there are {', '.join(row)}: name one with --map")
     about = {"kind": "recorded", "name": f"{path.name.split('.')[0]}@recorded", "path": str(path.absolute())}
     settings = parse_model({**about, "columns": there}, subject)
     assert isinstance(settings, RecordedModel)

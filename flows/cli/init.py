@@ -127,7 +127,7 @@ def guessed_columns(
     if statement is None or (with_answer and answer is None):
         what, usual = ("statement", STATEMENTS) if statement is None else ("answer", ANSWERS)
         raise ConfigError(
-            f"{path}: no column is named as {what}s are ({', '.join(usual)}); its columns are "
+            f"{path}: no column has a usual name of {what}s ({', '.join(usual)}); its columns are "
             f"{', '.join(names) or 'none'}. Rename one, or write `columns` by hand: docs/how-to/sources.md."
         )
     if not with_answer or answer is None:

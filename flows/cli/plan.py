@@ -35,7 +35,7 @@ from flows.run.terminal import SafeConsole
 from flows.run.training import load_train_recipe, training_warnings
 from flows.stages.judging import open_judge
 
-STATED = "by the figures that the recipe states under [costs]; nothing was measured."
+STATED = "computed from the recipe's [costs]; nothing was measured."
 
 
 def show_plan(
@@ -163,7 +163,7 @@ def _stated_lines(run: Run, plans: Sequence[StagePlan]) -> Iterator[str]:
     yield f"{_hours(sum(one for _, one in hours))} GPU hours: {_hours(clock)} hours on {gpus}, {STATED}"
     for plan in plans:
         if plan.price is not None:
-            yield f"{plan.stage}: its prompts are not priced: their tokens are not stated."
+            yield f"{plan.stage}: the price excludes prompts, whose tokens [costs] does not state."
     yield from (f"warning: {line}" for line in recipe_warnings(run.recipe, run.recipe_folder))
 
 
@@ -205,7 +205,9 @@ def show_training_plan(path: Path, overrides: Sequence[str], *, stated: bool, as
         held = "evaluations not counted: state evaluation.problems"
     tokens = sum(stage.sampled_tokens for stage in work.stages) + (evaluated or 0.0)
     sampled, trained = (sum(getattr(stage, name) for stage in work.stages) for name in ("sampled", "trained"))
-    counted = f"{short_number(tokens)} tokens sampled, {held}; {sampled:,} rollouts, {trained:,} of them trained on"
+    counted = (
+        f"{short_number(tokens)} tokens sampled, {held}; {sampled:,} rollouts, of which {trained:,} are trained on"
+    )
     warnings = [f"warning: {text}" for text in training_warnings(path, overrides)]
     titles = ("stage", "steps", "n_batch", "sampled", "trained", "tokens", "hours")
     _print(titles, rows, [clock, counted, STATED[0].upper() + STATED[1:], *warnings])

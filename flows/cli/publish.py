@@ -27,7 +27,7 @@ def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
 
         failing = failing_rows(curated)
     if failing:
-        console.print(f"{len(failing):,} problems are left out, which fail their proof:")
+        console.print(f"{len(failing):,} problems are left out, because they fail their proof:")
         for row, why in failing.items():
             console.print(f"  {row}: {why}")
     planned = plan_push(sendable(folder, failing), name)
@@ -64,6 +64,6 @@ def restore_set(folder: Path, home: Path, places: Sequence[str]) -> None:
         rows = sum(map(len, restored.missing.values()))
         raise SourceError(
             f"{folder}: the texts of {rows:,} rows are not what the set was made from, and stay empty ({named}); all "
-            "others are back. Give the sources in the state that ATTRIBUTION.md names."
+            "others are restored. Give the sources in the state that ATTRIBUTION.md names."
         )
-    echo(f"{restored.texts:,} texts are back in {folder}, each with its digest")
+    echo(f"{restored.texts:,} texts are restored in {folder}; each has its digest")

@@ -68,7 +68,7 @@ def overlap(
         rows, against, out, field=field, benchmark_field=benchmark_field
     )
     by_method = ", ".join(f"{method} {count:,}" for method, count in hits.items())
-    made = f", {templates:,} have a benchmark's template with other figures" if templates else ""
+    made = f", {templates:,} have a benchmark's wording with other numbers" if templates else ""
     echo(f"{read:,} rows, {overlapping:,} overlap ({by_method}){made}: {out}")
 
 
@@ -256,9 +256,11 @@ def export(
         echo(f"{written.rows:,} problems{' that pass their proof' if check else ''}: {written.file}{prompt_file}")
         if written.left_out:
             reasons = ", ".join(f"{reason} ({count:,})" for reason, count in written.left_out.items())
-            echo(f"{sum(written.left_out.values()):,} problems left out, which {name} cannot carry: {reasons}")
+            echo(
+                f"{sum(written.left_out.values()):,} problems left out, because {name} cannot represent them: {reasons}"
+            )
         if written.failed:
-            echo(f"{len(written.failed):,} problems left out of {name}, which fail their proof:")
+            echo(f"{len(written.failed):,} problems left out of {name}, because they fail their proof:")
             for row, why in written.failed.items():
                 echo(f"  {row}: {why}")
 

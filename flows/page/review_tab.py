@@ -113,7 +113,7 @@ def _runs(request: Request) -> OpenRuns:
 
 def _parse(table: dict[str, Any], reviewer: str) -> review.ReviewVerdict:
     if not reviewer:
-        raise ConfigError("who are you? Give a name before the first verdict.")
+        raise ConfigError("give your name before the first verdict.")
     note = _short(table.get("note"), LONGEST_TEXT)
     word, answer = table.get("verdict"), table.get("answer")
     if word == review.REJECT and answer is None:

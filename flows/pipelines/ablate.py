@@ -163,14 +163,14 @@ def analyse(run: Path, size: int = 9, problems: int = 512, attempts: int = 16) -
     kept = sorted(path for path in (run / "trajectory").glob("v*") if (path / "DONE.json").exists())
     if not (run / "model" / "DONE.json").exists() or not kept:
         raise ConfigError(
-            f"{run} has no trained model with states of its way; train with checkpoints.trajectory = 10, and finish"
+            f"{run} has no finished model with intermediate ones; train to the end with checkpoints.trajectory = 10"
         )
     directions = principal_directions([resolve_model(recipe.trained.model, home), *kept, run / "model"])
     place = (run / "analysis").absolute()
     with lock_folder(place):
         bench = _bench(recipe, home, place, problems, attempts)
         figures = {"size": size, "problems": problems, "attempts": attempts, "states": len(directions.states)}
-        refusal = f"{place} was begun with other figures (figures.json); remove it to begin anew."
+        refusal = f"{place} was begun with other sizes (figures.json); remove it to start again."
         _claim(place / "figures.json", json.dumps(figures) + "\n", refusal)
         firsts, seconds = grid_axes(directions.coordinates, size)
         points = _measure(recipe, directions, list(itertools.product(firsts, seconds)), bench, place)
@@ -186,7 +186,7 @@ def analyse(run: Path, size: int = 9, problems: int = 512, attempts: int = 16) -
 def _bench(recipe: TrainRecipe, home: Path, place: Path, problems: int, attempts: int) -> Bench:
     tasks = list(itertools.islice(load_tasks(recipe.data, Split.TRAIN, home).values(), problems))
     if any(task.request.domain is Domain.CODE for task in tasks):
-        raise ConfigError("the run was trained on programs; only sets of math problems are analysed so far")
+        raise ConfigError("the run was trained on programs; only math sets can be analysed")
     rows = [
         {"problem": task.request.statement, "answer": task.reference_answer, "lang": task.request.lang}
         for task in tasks

@@ -205,7 +205,7 @@ def _unused(policy: ModelSettings, folder: Path, bench: Bench, problems: pl.Data
             f"{file.path}: none of its {given:,} attempts is of a problem of bench {bench.name}; its "
             f"column `{policy.columns.problem}` must hold the bench's statements, as they are asked."
         )
-    line = f"{given - known:,} of the file's {given:,} attempts are of no problem of the bench"
+    line = f"{given - known:,} of the file's {given:,} attempts are not of the bench's problems"
     return (line,) if known < given else ()
 
 
@@ -227,7 +227,7 @@ def _rows(run: BenchRun) -> Results:
     except SourceError as error:
         raise SourceError(f"bench {bench.name}: {error} {bench.note}".rstrip()) from error
     if not results.problems.manifest.kept:
-        raise SourceError(f"bench {bench.name}: of its rows none is left to ask; look at {results.problems.folder}.")
+        raise SourceError(f"bench {bench.name}: none of its rows is left to ask; see {results.problems.folder}.")
     return results
 
 
@@ -278,7 +278,7 @@ def _sizes(bench: Bench, scores: pl.DataFrame) -> list[int]:
         return [fewest] if fewest > 1 else []
     beyond = [k for k in bench.all_k if k > most]
     if beyond:
-        raise ConfigError(f"k = {beyond[0]} of {most} attempts a problem has no unbiased estimate; lower `k`.")
+        raise ConfigError(f"k = {beyond[0]} of {most} attempts per problem has no unbiased estimate; lower `k`.")
     return list(bench.all_k)
 
 
@@ -312,7 +312,7 @@ def _compared(report: Report, scores: pl.DataFrame, sizes: Sequence[int], agains
     remark = ""
     if other["prompt"] != report.prompt:
         remark = (
-            f"asked differently: {other['prompt']} there, {report.prompt} here; the differences are of prompt and "
+            f"prompts differ: {other['prompt']} there, {report.prompt} here; the differences come from prompt and "
             "weights together"
         )
     return Comparison(str(other["policy"]), compare_scores(other_scores, scores, sizes), remark)

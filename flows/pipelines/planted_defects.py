@@ -33,11 +33,11 @@ MOST, SOUND = 100, 2000  # max rows per kind of defect, and max rows without any
 SAMPLE = 20_000  # max rows that may get planted defects
 
 _FILTERS = (
-    "planted in copies of rows that had passed; the recipe's filters, except stages that ask a model, ran on them next "
-    "to rows without a defect; the counts show at which stage rows left and why"
+    "planted in copies of rows that had passed; the recipe's filters, except stages that ask a model, ran on them and "
+    "on rows without a defect; the counts show the stage and reason of each drop"
 )
 _LABELS = (
-    "planted three times in the run's own votes, and looked for by {}; accused besides are labels that were not "
+    "planted three times in the run's own votes, and searched by {}; also accused are labels that were not "
     "planted, some of which are wrong"
 )
 _DROPPED = pl.Schema({"source": pl.String, "row": pl.Int64, "stage": pl.String, "reason": pl.String})
@@ -66,7 +66,7 @@ def _label_figure(run: Run, results: Results) -> Figure:
     by_posterior = settings.rule != "votes" and check.posterior_holds
     found = check.by_posterior if by_posterior else check.by_votes
     how = _LABELS.format("the answers of all policies" if by_posterior else "the votes of the last stage's policy")
-    counts = {"accused besides": found.others, "labels in all": check.problems}
+    counts = {"also accused": found.others, "labels in all": check.problems}
     return share_figure(name, title, found.hits, check.planted, how, Needs.RUN, counts)
 
 

@@ -111,7 +111,7 @@ def verify_receipt(place: Path, *, quick: bool) -> Verification:
 
 def _check_itself(stated: Receipt, folder: Path, found: Verification) -> None:
     if (folder / receipts.FILE).read_text(encoding="utf-8") != stated.as_json():
-        found.differing.append(f"{receipts.FILE}: its content does not have the digest that it states; it was edited.")
+        found.differing.append(f"{receipts.FILE}: its content does not match its own digest; it was edited.")
     try:
         page = (folder / receipts.PAGE).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -130,13 +130,13 @@ def _file_sentences(stated: Receipt, files: Mapping[str, str]) -> Iterator[str]:
         elif name not in stated.files:
             yield f"{name} is in the set and not in the receipt."
         elif files[name] != stated.files[name]:
-            yield f"{name} is not the file that the receipt names: its SHA-256 differs."
+            yield f"{name} is not the file in the receipt: its SHA-256 differs."
 
 
 def _check_contents(stated: Receipt, own: Receipt, found: Verification) -> None:
     found.differing += _file_sentences(stated, own.files)
     if own.rows != stated.rows:
-        found.differing.append(f"data/: {stated.rows:,} problems are stated, {own.rows:,} are there.")
+        found.differing.append(f"data/: {stated.rows:,} problems are stated, {own.rows:,} are in the set.")
     else:
         altered = {name for name, _ in stated.columns.items() ^ own.columns.items()}
         found.differing += [f"data/: column {name} does not hold what was published." for name in sorted(altered)]
@@ -167,7 +167,7 @@ def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:
 def _check_run(stated: Receipt, home: Path, folder: Path, found: Verification, *, quick: bool) -> None:
     run, version, stored = read_published(home)
     mark, verifier, today = published_mark(run), stored.decisions[-1].folder.name, verifier_version(run)
-    if mark and mark["disputed"]["said"] != review.digest(verdicts_of_people(run)):
+    if mark and mark["disputed"]["verdicts_of_people"] != review.digest(verdicts_of_people(run)):
         found.unchecked.append(
             "people's verdicts since the set was published: they are applied here, so decisions may differ; "
             "`goldilocks run` publishes them"
@@ -179,10 +179,10 @@ def _check_run(stated: Receipt, home: Path, folder: Path, found: Verification, *
             results, digests = stack.enter_context(_judged_again(run, version, stored, found))
         else:
             why = (
-                "it is a refreshed version, of which only its folder's files are compared"
+                "it is a refreshed version; only the files of its folder are compared"
                 if version.origin != "run"
-                else f"verdicts are {verifier}'s, this Goldilocks judges by {today}; `goldilocks run` "
-                "judges by it, and `goldilocks diff` shows what changes"
+                else f"verdicts are of {verifier}, and this Goldilocks has {today}; `goldilocks run` "
+                "judges again, and `goldilocks diff` shows what changes"
             )
             found.unchecked.append(f"digests: attempts were not judged again, {why}")
             decided = {"decisions": digest_of(scan_decisions(run.folder, version.number))}
@@ -194,7 +194,7 @@ def _check_run(stated: Receipt, home: Path, folder: Path, found: Verification, *
     found.differing += receipts.differing_figures(stated, computed, names)
     training = [figure.name for figure in measured if figure.needs is Needs.TRAINING]
     found.checked.append(f"{len(measured) - len(training):,} figures, {stated.rows:,} problems")
-    found.unchecked += [f"{name}: compared with the run's copy; it takes training" for name in training]
+    found.unchecked += [f"{name}: compared with the run's copy; computing it needs training" for name in training]
     if is_planted and planted is None:
         found.unchecked.append("planted defects: compared with the run's copy; without --quick they are planted again")
     for name in ("name", "version", "made_on", "goldilocks", "verifier"):
@@ -224,13 +224,13 @@ def _judged_again(
             opinions = stored.get(doubtful_verdicts_of(part))
             final = place if opinions is None else opinions.folder
             digests[f"verdicts.{part}"] = set_receipts.verdicts_digest(scan_table(final, "verdicts"))
-        beside = replace(run, folder=_linked(run, scratch))
+        scratch_run = replace(run, folder=_linked(run, scratch))
         results = filters.plus(*stored)
         for part in run.parts:
-            results = results.plus(run_stage(decisions_of(part), beside, results))
+            results = results.plus(run_stage(decisions_of(part), scratch_run, results))
         additions = [stage for stage in (TRANSLATION, VARIANTS) if stage.enabled(run)]
         results = results.plus(*read_results(run, additions))  # as they are: no model is asked
-        results = results.plus(run_stage(EXPORT, beside, results))
+        results = results.plus(run_stage(EXPORT, scratch_run, results))
         last = results.decisions[-1]
         table = gather_decisions(last, results[EXPORT], measured_on(run, run.parts[-1], verifier))
         stated = scan_decisions(run.folder, version.number)
@@ -342,7 +342,9 @@ def ablation_figures(folder: Path, made: Run) -> list[Figure]:
     try:
         rows = {(row["bench"], row["arm"]): row for row in json.loads(path.read_text(encoding="utf-8"))["results"]}
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise SourceError(f"--ablation {folder}: holds no ablation (no ablation.json); `goldilocks ablate`.") from error
+        raise SourceError(
+            f"--ablation {folder}: holds no ablation (no ablation.json); run `goldilocks ablate`."
+        ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise SourceError(f"{path} is damaged ({error}); the same `goldilocks ablate` writes it again.") from error
     curated, trained = (made.folder / "curated").resolve(), set[Path]()
@@ -360,11 +362,11 @@ def ablation_figures(folder: Path, made: Run) -> list[Figure]:
         own, other = rows[bench, "curated"], rows[bench, "random"]
         mean, low, high, count = (own["difference"][name] for name in ("mean", "low", "high", "count"))
         how = (
-            "`goldilocks ablate`: held-out pass@1 of models trained on the set less that of models trained on other "
+            "`goldilocks ablate`: held-out pass@1 of models trained on the set minus that of models trained on other "
             f"rows, {own['seeds']} seeds, paired over seeds and problems; {own['sampled_tokens']:,.0f} and "
             f"{other['sampled_tokens']:,.0f} tokens sampled a seed"
         )
-        name, title = f"worth.counterfactual.{bench}", f"Held-out pass@1 on {bench}, the set less other rows"
+        name, title = f"worth.counterfactual.{bench}", f"Held-out pass@1 on {bench}, the set minus other rows"
         interval = None if low is None or high is None else (round(low, 4), round(high, 4))
         figures.append(Figure(name, title, round(float(mean), 4), interval, int(count), how, Needs.TRAINING))
     return figures

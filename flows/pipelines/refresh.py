@@ -401,8 +401,8 @@ def _published(run: Run) -> tuple[Results, list[Version]]:
 def _refusal(parts: RefreshParts, why: str, forecast: RefreshForecast | None) -> str:
     figures = "".join(f"\n  {line}" for line in _forecast_lines(forecast))
     return (
-        f"{parts.policy} {why}, so no version was published. See whether the checkpoint loads and is asked as it was "
-        f"trained; `--accept` publishes all the same.{figures}"
+        f"{parts.policy} {why}, so no version was published. Check that it loads, and that its prompt is that of its "
+        f"training; `--accept` publishes anyway.{figures}"
     )
 
 
@@ -582,7 +582,7 @@ def _count_reasons(folder: Path) -> dict[str, int]:
 def summarise_refresh(result: RefreshResult) -> list[str]:
     """Return a refresh's result as lines of text."""
     if result.is_repeated:
-        return [f"judged already with this policy, so nothing was done: {summary(result.version)}"]
+        return [f"already judged with this policy; nothing was done: {summary(result.version)}"]
     shown = _forecast_lines(result.forecast)
     for level in result.levels:
         is_drawn = level["status"] == DRAWN

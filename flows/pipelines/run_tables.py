@@ -80,7 +80,7 @@ def _lines(
     questions: Sequence[str],
 ) -> Iterator[str]:
     if stages[-1].finished and not stages[-1].row.kept:
-        yield "Nothing is left for the curated set; the table says where the rows went."
+        yield "Nothing is left for the curated set; the table shows where the rows were dropped."
     if version is not None:
         yield summary(version)
     if disputed:
@@ -89,7 +89,7 @@ def _lines(
     for stage in stages:
         if count := stage.notes.get("templates", 0):
             problems = "1 problem has" if count == 1 else f"{count:,} problems have"
-            yield f"{stage.row.title}: {problems} the wording of a benchmark's with other figures"
+            yield f"{stage.row.title}: {problems} a benchmark's wording with other numbers"
     yield from compare_with_plan(run, verifier)
     yield from _failure_lines(stages, run, verifier)
     yield from questions

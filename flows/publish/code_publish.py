@@ -26,7 +26,7 @@ FILE_BYTES = 256 << 20
 """Bytes after which a file of tests is closed."""
 
 
-def write_beside(run: Run, exported: StageResult, folder: Path) -> None:
+def write_tables(run: Run, exported: StageResult, folder: Path) -> None:
     """Write the exported problems' ``tests/`` and ``judging/`` into the set's folder."""
     for name, schema, read in ((TESTS_TABLE, TEST, _tests), (JUDGING_TABLE, JUDGING, _judging)):
         frames = (read(run, exported, index) for index in range(len(shard_counts(exported.folder))))

@@ -119,7 +119,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     _write_table(staging / "data", "train", [exported], "kept", export.CURATED)
     _write_table(staging / "dropped", "dropped", [*filters, decided[-1], exported], "dropped", DROPPED)
     if run.recipe.flow == "curate-code":
-        code_publish.write_beside(run, exported, staging)
+        code_publish.write_tables(run, exported, staging)
     queue = disputes.find_disputes(run, results)
     disputes.write_disputes(queue, staging / "disputed")
     facts = card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run))

@@ -124,9 +124,9 @@ def _held(run: Run, judge: str, debater: str, debates: Sequence[Debate]) -> list
         for _ in range(ROUNDS):
             pairs = [debate.requests() if debate is not None else () for debate in complete]
             asked = {request.id: request for pair in pairs for request in pair}
-            said = dict(session.ask(list(asked.values()), 1).select("problem", "text").iter_rows())
+            speeches = dict(session.ask(list(asked.values()), 1).select("problem", "text").iter_rows())
             complete = [
-                debate and debate.after([said.get(request.id) for request in pair])
+                debate and debate.after([speeches.get(request.id) for request in pair])
                 for debate, pair in zip(complete, pairs, strict=True)
             ]
             advance(sides)

@@ -66,7 +66,7 @@ def made_from(run: Run, results: Results) -> Mapping[str, str]:
     verdicts = _verdicts(run, results)
     return {
         "verdicts": verdicts.manifest.digest if verdicts is not None else "",
-        "said": review.digest(verdicts_of_people(run)),
+        "verdicts_of_people": review.digest(verdicts_of_people(run)),
         **({"labels": run.recipe.labels.digest()} if run.recipe.weighs_labels else {}),
         "as": f"{VERSION} {review.VERSION}",
     }

@@ -34,7 +34,7 @@ from flows.stages.sources import SOURCES, read_again
 
 FOLDER, DIGESTS, RECIPE = "public", "withheld/digests.parquet", "withheld/recipe.toml"
 TABLES = ("data", "dropped")
-BESIDE = (TESTS_TABLE, JUDGING_TABLE)
+CODE_TABLES = (TESTS_TABLE, JUDGING_TABLE)
 _STATE = re.compile(r"(?m)^(  description: rows ).+$")
 """The card's hash of the rows, by which `datasets` distinguishes sets."""
 
@@ -89,13 +89,13 @@ def _withhold(aside: Path, run: Run) -> None:
     named = pl.concat(places.values()).select(PLACE).unique().collect()
     sources = read_table(SOURCES.folder_in(run), "kept").join(named, on=PLACE, how="semi")
     is_of = pl.col("problem").is_in(sources["id"].implode())
-    given = [read_table(SOURCES.folder_in(run), table, where=is_of) for table in BESIDE] if is_code else []
+    given = [read_table(SOURCES.folder_in(run), table, where=is_of) for table in CODE_TABLES] if is_code else []
     texts = source_texts(sources, None if is_code else run.recipe.statements, given)
     notes, left_out = [WITHHELD.to_frame()], Counter[str]()
     for table, path in _files(aside):
         rows = _read(table, path)
         own, is_hidden = rows, rows["id"].is_in(hidden)
-        if table in BESIDE:
+        if table in CODE_TABLES:
             own = rows.join(members, on="id", how="left", maintain_order="left")
             is_made = pl.col("origin").is_in(MADE) if table == TESTS_TABLE else pl.lit(False)
             is_hidden = own.select(given=pl.col("source").is_not_null() & ~is_made)["given"]
@@ -122,15 +122,15 @@ def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
     if not (folder / DIGESTS).is_file():
         raise SourceError(f"{folder}: nothing is withheld there ({DIGESTS} is missing); the texts are in data/.")
     notes = pl.read_parquet(folder / DIGESTS)
-    texts, absent = _texts_again(folder, home, places, notes), [WITHHELD.to_frame()]
+    texts, missing_texts = _texts_again(folder, home, places, notes), [WITHHELD.to_frame()]
     for table, path in _files(folder):
         filled, missing = restore_texts(table, _read(table, path), notes, texts)
         _write(table, path, filled)
-        absent.append(missing)
+        missing_texts.append(missing)
     _write_card(folder, _card(folder))
     renew_contents(folder)
     renew_mark(folder)
-    gone = pl.concat(absent).select(PLACE).unique(maintain_order=True)
+    gone = pl.concat(missing_texts).select(PLACE).unique(maintain_order=True)
     by_source = gone.group_by("source", maintain_order=True).agg(pl.col("row").sort())
     return Restored(notes.height, {source: tuple(at) for source, at in by_source.iter_rows()})
 
@@ -165,7 +165,7 @@ def sendable(place: Path, failing: Mapping[str, str]) -> Path:
         return folder
     if folder.name != "curated" or not (folder.absolute().parent / "run.json").is_file():
         raise SourceError(
-            f"{folder}: it holds {holds}, and no run's folder is there to take them out by; give the folder of the run."
+            f"{folder}: it holds {holds}, which only a run's folder can take out; give the folder of the run."
         )
     return make_public(newest_run(folder.absolute().parent), failing)
 
@@ -180,7 +180,7 @@ def _withheld_ids(curated: Path, licenses: tuple[str, ...]) -> list[str]:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    for table in (*TABLES, *BESIDE):
+    for table in (*TABLES, *CODE_TABLES):
         for path in sorted((folder / table).glob("*.parquet")):
             yield table, path
 
@@ -191,11 +191,11 @@ def _scan(folder: Path, table: str) -> pl.LazyFrame:
 
 def _read(table: str, path: Path) -> pl.DataFrame:
     """Return a table's file, with the problem as ``id``."""
-    return pl.read_parquet(path, glob=False).rename({"problem": "id"} if table in BESIDE else {})
+    return pl.read_parquet(path, glob=False).rename({"problem": "id"} if table in CODE_TABLES else {})
 
 
 def _write(table: str, path: Path, rows: pl.DataFrame) -> None:
-    write_parquet(path, rows.rename({"id": "problem"} if table in BESIDE else {}))
+    write_parquet(path, rows.rename({"id": "problem"} if table in CODE_TABLES else {}))
 
 
 def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.DataFrame) -> pl.DataFrame:
@@ -203,7 +203,7 @@ def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.
     is_code, named = recipe.flow == "curate-code", [source.name for source in recipe.sources]
     if unknown := sorted(places.keys() - set(named)):
         raise SourceError(f"--source {unknown[0]}=…: the set has no such source; it has {', '.join(named)}.")
-    found: dict[str, list[pl.DataFrame]] = {"kept": [PROBLEM.to_frame()], **{table: [] for table in BESIDE}}
+    found: dict[str, list[pl.DataFrame]] = {"kept": [PROBLEM.to_frame()], **{table: [] for table in CODE_TABLES}}
     for source in recipe.sources:
         wanted = notes.filter(source=source.name).select(PLACE).unique()
         if wanted.is_empty():
@@ -211,7 +211,7 @@ def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.
         where = places.get(source.name, source.path)
         if where.startswith("…"):
             raise SourceError(
-                f"source {source.name}: its path was one of another machine ({where}); "
+                f"source {source.name}: its path is of another machine ({where}); "
                 f"give its path here with --source {source.name}=PATH."
             )
         is_given = source.name in places and Path(where).exists()  # else the name of a hub's data set
@@ -219,7 +219,7 @@ def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.
         for tables in read_again(moved, Run(folder, recipe, home)):
             rows = tables["kept"].join(wanted, on=PLACE, how="semi")
             found["kept"].append(rows)
-            for table in BESIDE if is_code else ():
+            for table in CODE_TABLES if is_code else ():
                 found[table].append(tables[table].filter(pl.col("problem").is_in(rows["id"].implode())))
     kept, *code_tables = (pl.concat(frames) for frames in found.values() if frames)
     return source_texts(kept, None if is_code else recipe.statements, code_tables)

@@ -33,7 +33,7 @@ from flows.stages.questions import final_verdicts
 from flows.stages.sources import SOURCES
 from flows.stages.tests import TESTS
 
-VERSION = "receipts@3"
+VERSION = "receipts@4"
 """Changed whenever the same run could give another receipt."""
 
 FOLDER, PLANTED, COUNTERFACTUAL = "receipt", "planted.json", "counterfactual.json"
@@ -54,9 +54,9 @@ _NOT_OF_ROWS = {
 _NOT_MEASURED = (
     Figure(
         "worth.counterfactual",
-        "Held-out pass@1, the set less as many random rows",
-        how="an ablation of two arms, the curated set and as many random rows of its sources, measures it (`goldilocks "
-        "ablate counterfactual`); none was named",
+        "Held-out pass@1, the set minus as many random rows",
+        how="an ablation with two arms, the curated set and as many random rows of its sources, measures it "
+        "(`goldilocks ablate counterfactual`); none was given",
         needs=Needs.TRAINING,
         measure="goldilocks publish DIR --receipt --ablation FOLDER",
     ),
@@ -201,7 +201,7 @@ def _label_figures(run: Run, results: Results, version: Version) -> Iterator[Fig
         round(sum(total) / count, 4) if count else None,
         n=count,
         how="the mean over the set of the probability that a reference is wrong, given the answers of all policies; it "
-        f"is as good as that model, so it has no interval; `{_AUDIT}` measures the share on rows that people judge",
+        f"depends on that model, so it has no interval; `{_AUDIT}` measures the share on rows that people judge",
         measure=None if count else _AUDIT,
     )
 
@@ -217,9 +217,9 @@ def _audited(run: Run, version: Version, results: Results) -> Figure | None:
     mended = {name for name, wrong in judged.items() if wrong and answers.get(name) == verdicts[name].answer}
     title = "Measured by an audit" + (f" of version {audit.version}" if audit.version != version.number else "")
     how = (
-        "rows drawn with known probabilities and judged by people, each verdict counting for the rows it stood for "
-        "(Horvitz and Thompson); what they found wrong and was corrected or taken out since no longer counts; no "
-        "problem that came to the set after its audited version was seen"
+        "rows drawn with known probabilities and judged by people, each weighted by the rows that it represents "
+        "(Horvitz and Thompson); wrong labels that were corrected or taken out since do not count; problems "
+        "added after the audited version were not seen"
     )
     estimate = estimate_audit(audit.strata, judged, mended, gone)
     if estimate is None:
@@ -244,8 +244,8 @@ def _test_figures(results: Results) -> list[Figure]:
 def precision_figures() -> Iterator[Figure]:
     """Yield each format rule's precision on labelled rows."""
     how = (
-        f"labelled rows of Goldilocks {package_version('goldilocks-rl')} that a rule drops, and those of them that "
-        "cannot be used as they are; of the project's sets, not of this one"
+        f"labelled rows of Goldilocks {package_version('goldilocks-rl')} that a rule drops, and how many of them "
+        "cannot be used as they are; measured on the project's sets, not on this one"
     )
     for rule, (fired, right) in MEASURED.items():
         yield share_figure(f"precision.{rule}", rule.replace("_", " "), right, fired, how, Needs.PACKAGE)
@@ -253,8 +253,8 @@ def precision_figures() -> Iterator[Figure]:
 
 def _digest_figures(version: Version, digests: Mapping[str, str]) -> Iterator[Figure]:
     how = (
-        "what the stored attempts of each stage come to by this verifier, and what is decided by it; `goldilocks "
-        "verify receipt` comes to the same by the same verifier"
+        "verdicts of this verifier on each stage's stored attempts, and the decisions; `goldilocks "
+        "verify receipt` computes the same with the same verifier"
     )
     for name, digest in digests.items():
         title = f"Verdicts of {name.removeprefix('verdicts.').replace('stage', 'stage ')}"

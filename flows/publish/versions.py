@@ -167,7 +167,7 @@ def settle_version(
     number = before.number + 1 if before is not None else 1
     if policy is None:
         first = table.select("policy").head(1).collect()["policy"]
-        policy = str(first[0]) if len(first) else "nobody"
+        policy = str(first[0]) if len(first) else "no policy"
     day = today()
     counts, shown = _shown_changes(scan_decisions(run.folder, number - 1), table)
     changes = versions.changelog(number, day, policy, counts, shown)

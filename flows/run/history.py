@@ -70,9 +70,9 @@ def last_command(folder: Path) -> str | None:
     words = [f"last `{lines[0]['command']}`: begun {began}, {state}"]
     if stages:
         longest = max(stages, key=lambda line: float(line["seconds"]))
-        words.append(f"{len(stages)} stages worked, longest {longest['stage']} {longest['seconds']:,.1f} s")
+        words.append(f"{len(stages)} stages computed, longest {longest['stage']} {longest['seconds']:,.1f} s")
     elif end is not None and end["reused"]:
-        words.append(f"all {end['reused']} stages were finished before")
+        words.append(f"all {end['reused']} stages reused")
     if end is not None and "error" in end:
         words.append(end["error"])
     return "; ".join(words)

@@ -172,9 +172,9 @@ def failure_budget(run: Run, problems: int) -> FailureBudget:
 def warn_of_responses(run: Run, stage: str, model: str, responses: ResponseTally, example: str | None) -> None:
     """Warn of useless responses, with the setting to check."""
     if run.recipe.models[model].kind == "recorded":
-        advice = f"look at `models.{model}.columns`, which name where the file has text and answer"
+        advice = f"look at `models.{model}.columns`, which name the file's columns of text and answer"
     elif responses.main_kind == CUT_OFF:
-        advice = f"raise `models.{model}.decoding.max_tokens`, or ask for less by `models.{model}.prompt`"
+        advice = f"raise `models.{model}.decoding.max_tokens`, or change `models.{model}.prompt` for shorter answers"
     else:
         advice = (
             f"look at `models.{model}.prompt` and at the model's chat template: answers are not in the form asked for"

@@ -35,7 +35,7 @@ def recipe_warnings(recipe: Recipe, folder: Path) -> list[str]:
     unpinned = [
         f"source {source.name}{', joined table' if one is not source else ''}: {one.path} is not pinned: "
         f"{f'`{one.revision}` is no commit' if one.revision else 'no revision is named'}, "
-        "so it may be another tomorrow; the card names the commit that is read. Pin it by `revision`."
+        "so its content may change; the card names the commit that is read. Pin it by `revision`."
         for source in recipe.read_sources
         for one in (source, source.join)
         if one is not None and one.kind == "dataset" and not COMMIT.fullmatch(one.revision or "")

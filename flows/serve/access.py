@@ -69,7 +69,9 @@ def write_key(folder: Path, key: str) -> Path:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(f"{key}\n")
     except OSError as error:
-        raise StoreError(f"{path}: the key cannot be written for you alone ({error.strerror}).") from error
+        raise StoreError(
+            f"{path}: the key cannot be written so that only you can read it ({error.strerror})."
+        ) from error
     return path
 
 

@@ -80,7 +80,7 @@ def may_start(runs: Sequence[FlowRun], now: datetime) -> bool:
 
 
 def _look(sets: Sequence[tuple[Recipe, Path]]) -> None:
-    said = ""
+    last_error = ""
     while True:
         time.sleep(LOOK_S)
         try:
@@ -88,10 +88,10 @@ def _look(sets: Sequence[tuple[Recipe, Path]]) -> None:
                 for recipe, folder in sets:
                     if (flow := start_unfinished(client, recipe, folder, datetime.now(UTC))) is not None:
                         print(f"{recipe.name}: {flow} was not finished; it is started", flush=True)
-            said = ""
+            last_error = ""
         except (httpx.HTTPError, PrefectException, OSError) as error:
-            if str(error) != said:
-                said = str(error)
+            if str(error) != last_error:
+                last_error = str(error)
                 print(f"what is unfinished could not be looked at: {error}", file=sys.stderr, flush=True)
 
 
@@ -100,7 +100,7 @@ def _drop_foreign(client: SyncPrefectClient, name: str) -> None:
     with suppress(ObjectNotFound):
         held = client.read_deployment_by_name(name)
         if foreign := foreign_code(held):
-            print(f"  {name}: registered anew, for its {', '.join(foreign)} named foreign code", flush=True)
+            print(f"  {name}: registered again, because its {', '.join(foreign)} named foreign code", flush=True)
             client.delete_deployment(held.id)
 
 

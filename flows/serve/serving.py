@@ -111,8 +111,7 @@ def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
             if not mark.exists():
                 raise
             raise StoreError(
-                f"{folder.parent} is served already, by process {lock_holder(folder)}; end that one, or give another "
-                "--out."
+                f"{folder.parent} is served already, by process {lock_holder(folder)}; end it, or give another --out."
             ) from error
         if mark.exists():
             end_processes(str(json.loads(mark.read_text(encoding="utf-8"))["token"]))
@@ -143,7 +142,7 @@ def _keep_serving(
             ended = str(error)
         is_first = False
         end_processes(token)
-        console.print(f"{time.strftime('%H:%M:%S')} {ended}; everything is started again")
+        console.print(f"{time.strftime('%H:%M:%S')} {ended}; restarting everything")
         time.sleep(RESTART_S)
 
 

@@ -334,7 +334,7 @@ def decisions_of(part: str) -> Stage:
             yield f"{part}: wrong references by votes or by a model of all attempts, whichever finds more planted ones"
             return
         yield (
-            f"{part}: references wrong with a probability of {labels.drop_above:g} leave, from "
+            f"{part}: references that are wrong with a probability of {labels.drop_above:g} are dropped; from "
             f"{labels.queue_above:g} on they wait for review"
         )
 

@@ -66,7 +66,7 @@ def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str]) -> list[_D
     again = judge.check((text, problems["lang"][place], problems["statement"][place]) for place, text in changed)
     for (place, text), check in zip(changed, again, strict=True):
         if check.usable:
-            why = f"{defects[place][1]}; without its layout it would be {text}, which nothing proves to be the same"
+            why = f"{defects[place][1]}; without its layout it would be {text}, which is not proven to be the same"
             defects[place] = _UNPROVEN, why
     if made and problems.height:
         judged_by = pl.col("meta").str.json_path_match("$.judged_by")

@@ -61,6 +61,6 @@ def test_a_file_of_programs_becomes_a_code_recipe(tmp_path: Path) -> None:
 def test_a_file_without_answers_is_refused_with_its_columns(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text(json.dumps({"question": "Why?", "id": 1}) + "\n")
     said = refusal("init", tmp_path / "rows.jsonl", "--out", tmp_path / "recipe.toml")
-    assert "no column is named as answers are" in said
+    assert "no column has a usual name of answers" in said
     assert "its columns are question, id" in said
     assert not (tmp_path / "recipe.toml").exists()

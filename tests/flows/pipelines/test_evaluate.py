@@ -151,7 +151,7 @@ def test_a_trained_model_is_asked_as_it_was_trained_and_another_prompt_is_marked
     evaluate_bench(str(bench), folder, None, [], out, ["attempts=2", "k=[]"], tmp_path / "recorded", [])
     figures = json.loads((out / "evaluation" / "evaluation.json").read_text(encoding="utf-8"))
     assert figures["prompt"] == prompt_of(settings).version
-    assert figures["compared"]["remark"].startswith("asked differently: recorded there, file@")
+    assert figures["compared"]["remark"].startswith("prompts differ: recorded there, file@")
     assert "asked differently" in capsys.readouterr().out
 
 
@@ -163,7 +163,7 @@ def test_attempts_at_other_problems_are_told_and_a_file_of_nothing_else_is_refus
     figures = run(bench, write_jsonl(tmp_path / "more.jsonl", [*rows, *other]), tmp_path / "out")
     assert figures["attempts"] == 18
     printed = capsys.readouterr().out
-    assert "2 of the file's 20 attempts are of no problem of the bench" in printed
+    assert "2 of the file's 20 attempts are not of the bench's problems" in printed
     assert "left out of the bench: 1 duplicate, 1" in printed
     with pytest.raises(
         ConfigError, match="none of its 2 attempts is of a problem of bench small; its column `problem`"

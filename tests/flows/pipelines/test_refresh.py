@@ -115,7 +115,7 @@ def test_the_same_refresh_again_changes_nothing(refreshed: tuple[Tiny, RefreshRe
         "refresh", tiny.folder, "--policy", tmp_path / "newer.toml", "--attempts", tmp_path / "seen.jsonl"
     )
     assert (said.status, said.err) == (0, "")
-    assert said.out.startswith("judged already with this policy, so nothing was done: version 2 of")
+    assert said.out.startswith("already judged with this policy; nothing was done: version 2 of")
     assert {**stamps(tiny.folder), ".lock": before[".lock"]} == before
     assert len(stored_versions(tiny.folder)) == 2
 

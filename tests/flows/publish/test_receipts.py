@@ -47,7 +47,7 @@ def test_of_a_set_without_its_run_the_rest_is_checked_and_named(tiny_run: Tiny, 
     (alone / "ATTRIBUTION.md").write_text("nothing")
     said = verify(alone)
     assert said.status == 1
-    assert "ATTRIBUTION.md is not the file that the receipt names: its SHA-256 differs." in said.out
+    assert "ATTRIBUTION.md is not the file in the receipt: its SHA-256 differs." in said.out
 
 
 def rewrite(folder: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
@@ -96,7 +96,7 @@ def test_a_removed_row_an_edited_figure_and_an_edited_page_are_named(tiny_copy: 
     assert said.status == 1
     assert f"data/: {rows:,} problems are stated, {rows - 1:,} are there." in said.out
     assert f"problem {name} is missing from the set." in said.out
-    assert "receipt.json: its content does not have the digest that it states; it was edited." in said.out
+    assert "receipt.json: its content does not match its own digest; it was edited." in said.out
     assert "precision.proof: the receipt states 0.500" in said.out
     assert "RECEIPT.md has a line that receipt.json lacks: | proof | 0.999" in said.out
 
@@ -212,7 +212,7 @@ def test_an_ablation_of_the_set_tells_what_it_was_worth(tiny_copy: Tiny, tmp_pat
     assert figure.interval == (0.01, 0.07)
     said = verify(tiny_copy.folder)
     assert said.status == 0, said.out
-    assert "worth.counterfactual.few: compared with the run's copy; it takes training" in said.out
+    assert "worth.counterfactual.few: compared with the run's copy; computing it needs training" in said.out
     place = ablation(tmp_path / "of another", tmp_path / "other" / "curated")
     refused = refusal("publish", "--receipt", tiny_copy.folder, "--ablation", place)
     assert "its arm `curated` must be trained on" in refused

@@ -42,7 +42,7 @@ def test_a_template_stays_and_thresholds_are_changed_without_measuring_again(tin
     prepare(tiny_copy)
     said = tiny_copy.run()
     assert dropped(tiny_copy) == [("near_dedup", 1)]
-    assert "Decontamination: 1 problem has the wording of a benchmark's with other figures" in said.out
+    assert "Decontamination: 1 problem has a benchmark's wording with other numbers" in said.out
     assert "Decontamination: 1 problem has" in goldilocks("status", tiny_copy.folder).out
     assert "| exam | unknown | 0 | 0 | 0 | 1 |" in (tiny_copy.folder / "curated" / "README.md").read_text()
     stages = tiny_copy.folder / "stages"
