@@ -62,7 +62,9 @@ def show_diff(old: str, new: str, out: Path | None) -> None:
     versions_of = [version for version in (old_version, new_version) if version is not None]
     if old_home == new_home and len({version.verifier for version in versions_of}) == 2:
         run = open_run(old_home.parent)
-        judged = [(refreshed_run(run, one) if one.origin == "refresh" else run, one) for one in versions_of]
+        judged = [
+            (refreshed_run(run, version) if version.origin == "refresh" else run, version) for version in versions_of
+        ]
         console.print("verifier " + " → ".join(version.verifier for version in versions_of))
     for name, count in counts.items():
         if count and name not in (VersionChange.KEPT, VersionChange.LEFT_OUT):

@@ -24,7 +24,10 @@ def list_benches() -> None:
     """Print the included benches."""
     for name in ready_names("bench"):
         bench, _ = load_bench(name)
-        places = [f"{public_url(one.path)}{f'@{one.revision[:8]}' if one.revision else ''}" for one in bench.sources]
+        places = [
+            f"{public_url(source.path)}{f'@{source.revision[:8]}' if source.revision else ''}"
+            for source in bench.sources
+        ]
         rows = ", ".join(dict.fromkeys(places))
         echo(f"{name:<20} {bench.attempts} attempts a problem; {bench.description}\n{'':<20} {rows}")
 

@@ -120,7 +120,10 @@ async def _by_pilot(run: Run, part: str, folder: Path, pilot: int) -> StagePlan:
         part,
         policy.key.policy,
         kept.height,
-        [(len(one.verdicts), sum(tokens.get((one.problem, index), 0) for index in one.verdicts)) for one in sampled],
+        [
+            (len(problem.verdicts), sum(tokens.get((problem.problem, index), 0) for index in problem.verdicts))
+            for problem in sampled
+        ],
         tokens_per_s=speed,
         devices=policy_gpus(asked, len(visible_gpus())),
         prices=getattr(asked, "prices", None),
@@ -159,8 +162,10 @@ def _stated_lines(run: Run, plans: Sequence[StagePlan]) -> Iterator[str]:
         return
     hours = [(plan.devices, plan.hours.mean) for plan in plans if plan.hours is not None]
     clock = sum(of_stage / devices for devices, of_stage in hours)
-    gpus = " and ".join(f"{count} GPU{'s' if count > 1 else ''}" for count in dict.fromkeys(one for one, _ in hours))
-    yield f"{_hours(sum(one for _, one in hours))} GPU hours: {_hours(clock)} hours on {gpus}, {STATED}"
+    gpus = " and ".join(
+        f"{count} GPU{'s' if count > 1 else ''}" for count in dict.fromkeys(count for count, _ in hours)
+    )
+    yield f"{_hours(sum(of_stage for _, of_stage in hours))} GPU hours: {_hours(clock)} hours on {gpus}, {STATED}"
     for plan in plans:
         if plan.price is not None:
             yield f"{plan.stage}: the price excludes prompts, whose tokens [costs] does not state."

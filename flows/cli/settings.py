@@ -58,7 +58,7 @@ def settings_of(model: type[BaseModel] = Recipe, prefix: str = "", defaults: Any
             continue
         meaning = field.description or tables[0].__doc__ or ""
         yield Setting(key, "table", "required" if field.is_required() else "", meaning)
-        if len(tables) > 1 or any(isinstance(one, ByKind) for one in field.metadata):
+        if len(tables) > 1 or any(isinstance(mark, ByKind) for mark in field.metadata):
             for table in tables:
                 yield from settings_of(table, f"{key}({kinds_of(table)[0]}).")
             continue

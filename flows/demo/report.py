@@ -101,7 +101,7 @@ def show_counts(rows: pl.DataFrame, console: Console) -> None:
     counted = (
         rows.drop_nulls("kind")
         .group_by("kind", "expected")
-        .agg((pl.col("state") == one).sum().alias(one) for one in states)
+        .agg((pl.col("state") == state).sum().alias(state) for state in states)
     )
     table = Table(title="Planted and caught", title_justify="left", box=None, pad_edge=False)
     for name in ("kind", "expected"):

@@ -143,7 +143,9 @@ def _stage_attempts(run: Run, part: str, verifier: str, name: str) -> Table | No
                 "answer_class": answer_class,
                 "answer": None if answer_class is None or attempts[0]["program"] is not None else attempts[0]["answer"],
                 "outcome": Counter(attempt["outcome"] for attempt in attempts).most_common(1)[0][0],
-                "method": ", ".join(name for name, _ in Counter(one["method"] for one in attempts).most_common(3)),
+                "method": ", ".join(
+                    name for name, _ in Counter(attempt["method"] for attempt in attempts).most_common(3)
+                ),
                 "attempts": attempts,
             }
             for (answer_class, _), attempts in ordered

@@ -43,7 +43,7 @@ def _next(request: Request) -> Response:
     runs, wanted = _runs(request), request.query_params.get("problem")
     reviewer = _short(request.query_params.get("reviewer", ""), LONGEST_NAME)
     disputes, settled, judged = runs.disputes(run), verdicts_of_people(run), review.read_statements(run.folder)
-    mine = {name for name in judged if any(one.reviewer == reviewer for one in judged[name])} & disputes.keys()
+    mine = {name for name in judged if any(verdict.reviewer == reviewer for verdict in judged[name])} & disputes.keys()
     done = settled.keys() | mine
     waiting = {name: dispute for name, dispute in disputes.items() if name not in done}
     progress = {"total": len(disputes), "settled": len(settled.keys() & disputes.keys()), "mine": len(mine)}
@@ -94,7 +94,7 @@ def _settle(request: Request, message: dict[str, Any]) -> None:
     runs, problem, reviewer = _runs(request), message["problem"], _short(message.get("reviewer"), LONGEST_NAME)
     if problem not in runs.disputes(run):
         raise ConfigError(f"{problem[:40]!r} is none of the disputed problems; load the page again.")
-    mine = [one for one in review.read_statements(run.folder).get(problem, ()) if one.reviewer == reviewer]
+    mine = [verdict for verdict in review.read_statements(run.folder).get(problem, ()) if verdict.reviewer == reviewer]
     if message.get("verdict") == review.UNDO:
         if mine:
             take_back(run, problem, reviewer)

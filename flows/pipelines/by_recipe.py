@@ -127,7 +127,8 @@ def curate_only(name: str, recipe: Path, out: Path | None = None, overrides: Seq
     stages = pipeline_of(run.recipe).stages_of(run)
     chosen = next((stage for stage in stages if stage.name == name), None)
     if chosen is None:
-        raise ConfigError(f"--only {name}: the run has no such stage; it has {', '.join(one.name for one in stages)}.")
+        names = ", ".join(stage.name for stage in stages)
+        raise ConfigError(f"--only {name}: the run has no such stage; it has {names}.")
     is_published = chosen.kind in (Kind.ADDITION, Kind.EXPORT)
     items: tuple[Stage, ...] = stages if is_published else stages[: stages.index(chosen) + 1]
     with open_curation(run), computing_only((name, EXPORT.name)):

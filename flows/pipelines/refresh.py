@@ -141,7 +141,7 @@ def read_trained(path: Path) -> pl.DataFrame:
         SourceError: the file is missing or unreadable, or lacks a column.
     """
     outcome = pl.col("outcome")
-    is_counted = outcome.is_null() | outcome.is_in([one.value for one in COUNTED_OUTCOMES])
+    is_counted = outcome.is_null() | outcome.is_in([counted.value for counted in COUNTED_OUTCOMES])
     try:
         frame = pl.read_parquet(path, glob=False) if path.suffix == ".parquet" else pl.read_ndjson(path)
         judged = frame.filter(is_counted).group_by("problem", "step", maintain_order=True)
@@ -194,7 +194,9 @@ class RefreshParts:
         They have a column ``domain`` if there are several.
         """
         decided = [read_shard(result.folder, "decisions", index, COUNTS) for result in self.results.decisions]
-        decided += [self.decisions(index, tuple(COUNTS), one.number) for one in stored_versions(self.run.folder)]
+        decided += [
+            self.decisions(index, tuple(COUNTS), version.number) for version in stored_versions(self.run.folder)
+        ]
         names = self._problems(index).select(problem="id")
         further = [part.join(names, on="problem", how="semi") for part in (self._rollouts, self.own)]
         rows = pl.concat([part.select(COUNTS) for part in decided])

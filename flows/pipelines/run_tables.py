@@ -237,8 +237,8 @@ def steps_of(run: Run, name: str, *, verdicts: bool = False) -> list[Step]:
         names: tuple[str, ...] = ("kept", "dropped")
         if stage.kind in (Kind.MEASURE, Kind.DECISION):
             names = ("decisions", "verdicts") if verdicts else ("decisions",)
-        tables = {table: [row for one in ids for row in _rows(stage, folder, table, one)] for table in names}
-        lines = tuple(line for one in ids for line in stage.explain(own, folder, one))
+        tables = {table: [row for problem in ids for row in _rows(stage, folder, table, problem)] for table in names}
+        lines = tuple(line for problem in ids for line in stage.explain(own, folder, problem))
         steps.append(Step(stage, tables, lines))
     return steps
 

@@ -141,6 +141,8 @@ def _decontamination(run: Run, results: Results) -> str:
     overlaps = hits.filter(pl.col("kind") == OVERLAP)
     templates = hits.join(overlaps, on=problems, how="anti").unique(problems)
     counted = [overlaps.unique(problems), *(overlaps.filter(method=method) for method in methods), templates]
-    benchmarks = [(one, [table.filter(benchmark=one.name).height for table in counted]) for one in named]
+    benchmarks = [
+        (benchmark, [table.filter(benchmark=benchmark.name).height for table in counted]) for benchmark in named
+    ]
     template = Path(__file__).with_name("decontamination.md.jinja")
     return render_template(template, methods=methods, benchmarks=benchmarks).rstrip("\n")

@@ -105,8 +105,8 @@ def _is_there(api: HfApi, planned: Push) -> bool:
     from huggingface_hub.utils.sha import git_hash
 
     tree = api.list_repo_tree(planned.name, repo_type="dataset", revision=planned.tag, recursive=True)
-    files = [one for one in tree if isinstance(one, RepoFile) and one.path != ".gitattributes"]
-    there = {one.path: one.blob_id if one.lfs is None else one.lfs.sha256 for one in files}
+    files = [file for file in tree if isinstance(file, RepoFile) and file.path != ".gitattributes"]
+    there = {file.path: file.blob_id if file.lfs is None else file.lfs.sha256 for file in files}
     if there.keys() != {path for path, _ in planned.files}:
         return False
     contents = ((digest, (planned.folder / path).read_bytes()) for path, digest in there.items())

@@ -180,7 +180,9 @@ def planted_from(run: Run, results: Results) -> str:
     recipe = as_written(run.recipe).model_dump(mode="json", exclude=_NOT_OF_ROWS)
     results_of_rows = (*results.filters, *results.decisions)
     rows = results[SOURCES]  # files that hold the same rows
-    stages = [(None if one is rows else one.manifest.fingerprint, one.manifest.digest) for one in results_of_rows]
+    stages = [
+        (None if result is rows else result.manifest.fingerprint, result.manifest.digest) for result in results_of_rows
+    ]
     text = json.dumps([recipe, stages, VERSION, PLANTING], sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

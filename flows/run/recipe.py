@@ -33,13 +33,13 @@ def override_recipe(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
 def recipe_warnings(recipe: Recipe, folder: Path) -> list[str]:
     """Return a warning for each unpinned hub set and each unused model."""
     unpinned = [
-        f"source {source.name}{', joined table' if one is not source else ''}: {one.path} is not pinned: "
-        f"{f'`{one.revision}` is no commit' if one.revision else 'no revision is named'}, "
+        f"source {source.name}{', joined table' if table is not source else ''}: {table.path} is not pinned: "
+        f"{f'`{table.revision}` is no commit' if table.revision else 'no revision is named'}, "
         "so its content may change; the card names the commit that is read. Pin it by `revision`."
         for source in recipe.read_sources
-        for one in (source, source.join)
-        if one is not None and one.kind == "dataset" and not COMMIT.fullmatch(one.revision or "")
-        if not one.path.startswith((".", "/", "~")) and not (folder / one.path).exists()
+        for table in (source, source.join)
+        if table is not None and table.kind == "dataset" and not COMMIT.fullmatch(table.revision or "")
+        if not table.path.startswith((".", "/", "~")) and not (folder / table.path).exists()
     ]
     unused = [f"[models.{name}]: no setting names this model, so a run never asks it." for name in recipe.unused_models]
     return unpinned + unused

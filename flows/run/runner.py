@@ -106,7 +106,11 @@ class SpreadJudge:
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
         """Return a future with a task's verdicts, on responses or final answers."""
         judge = self._judge
-        found = [judge.final_answer(one) for one in task.responses] if final_answers is None else list(final_answers)
+        found = (
+            [judge.final_answer(response) for response in task.responses]
+            if final_answers is None
+            else list(final_answers)
+        )
         quick = judge.at_once(task, found) if isinstance(judge, MathJudge) else None
         if quick is not None or all(answer is None for answer in found):
             return judge.submit(task, found)

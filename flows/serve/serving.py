@@ -131,7 +131,9 @@ def _keep_serving(
                 begun = time.monotonic()
                 while all(process.poll() is None for process in processes.values()):
                     time.sleep(WATCH_S)
-                name, status = next((name, one.returncode) for name, one in processes.items() if one.poll() is not None)
+                name, status = next(
+                    (name, process.returncode) for name, process in processes.items() if process.poll() is not None
+                )
                 ended = f"{name} ended with status {status}"
                 failed = name == "the runner" and status > 0  # below 0: it was killed
                 if is_first and failed and time.monotonic() - begun < BEGINS_S:

@@ -36,7 +36,7 @@ def export_problems(job: StageRun) -> StageResult:
     merging = [result for stage in (EXACT_DEDUP, NEAR_DEDUP) if (result := job.results.get(stage)) is not None]
     settings = f"{recipe.export.size} {recipe.seed} {measured}"
     added, varied = job.results.get(TRANSLATION), job.results.get(VARIANTS)
-    additions, voted = [one for one in (added, varied) if one is not None], _doubtful_verdicts(job, last.name)
+    additions, voted = [result for result in (added, varied) if result is not None], _doubtful_verdicts(job, last.name)
     folder = job.open(export.VERSION, settings, job.problems, *merging, *decided, *additions, *voted)
     if (result := job.finished(folder)) is not None:
         return result

@@ -42,7 +42,7 @@ def own_judges(run: Run) -> list[PluginRef]:
     """
     home = code_folder(run)
     made = [source.path for source in run.recipe.read_sources if source.is_made]
-    scorers = [name for one in made if (name := scorer_name(one, home)) is not None]
+    scorers = [name for generator in made if (name := scorer_name(generator, home)) is not None]
     names = dict.fromkeys([*run.recipe.verify.judges, *scorers])
     return [find_judge(name, home) for name in names]
 

@@ -115,7 +115,7 @@ def _parts(source: Source, run: Run, counts: Counter[str]) -> Iterator[tuple[int
 
     All shards have the same tables: those of bad rows if any source allows some.
     """
-    sets_aside = any(one.bad_rows for one in run.recipe.read_sources)
+    sets_aside = any(source.bad_rows for source in run.recipe.read_sources)
     with _naming_the_way_out(source):
         batches = reading.read_parts(source, run.recipe_folder, run.recipe.shard_rows, partial(_built, source), counts)
         for part in batches:
