@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.config.sources import CodeColumns
-from curation.records import ConfigError
+from curation.records import ConfigError, SourceError
 from curation.sources.code_problems import code_tables
 from curation.sources.files import kind_of, raw_rows
 from curation.sources.rows import BadRowError
@@ -62,7 +62,10 @@ def write_recipe(rows: Path, out: Path, model: str) -> list[str]:
     if out.exists():
         raise ConfigError(f"{out} exists already; give another place with --out.")
     first = [raw.row for raw in itertools.islice(raw_rows(rows, kind_of(rows)), ROWS) if raw.row is not None]
-    code, num_tests = guessed_code(first) or (None, 0)
+    try:
+        code, num_tests = guessed_code(first) or (None, 0)
+    except BadRowError as error:
+        raise SourceError(f"{rows}: {error} Write `code` by hand: docs/how-to/sources.md.") from error
     columns = guessed_columns(first, rows, with_answer=code is None)
     path = relpath(rows, out.parent) if not rows.is_absolute() else str(rows)
     text = RECIPE.format(
