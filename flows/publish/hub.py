@@ -57,7 +57,7 @@ def plan_push(place: Path, name: str) -> Push:
             "`goldilocks run`."
         ) from error
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
-        raise SourceError(f"--to {name}: no name of a data set; write OWNER/NAME.")
+        raise SourceError(f"--to {name}: a data set's name is OWNER/NAME.")
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     sizes = tuple((str(path.relative_to(folder)), path.stat().st_size) for path in files)
     return Push(folder, name, tag, sizes, card_license(folder))

@@ -339,10 +339,12 @@ def decisions_of(part: str) -> Stage:
         )
 
     def explain(run: Run, folder: Path, problem: str) -> Iterator[str]:
+        manifest = read_manifest(folder)
+        decides = manifest is not None and manifest.notes.get(DECIDES, 0) > 0
         for row in rows_of(folder, "labels", problem, "problem").iter_rows(named=True):
             wrong, labels = float(row["wrong_label"]), run.recipe.labels
             word = " (dropped)" if wrong >= labels.drop_above else " (queued)" if wrong >= labels.queue_above else ""
-            yield f"{'label':<10} {row['evidence']}{word}"
+            yield f"{'label':<10} {row['evidence']}{word if decides else ' (votes decide, not this probability)'}"
 
     return Stage(
         name=f"{part}.decisions",
