@@ -12,7 +12,10 @@ from typer import Argument, Option
 
 tools = typer.Typer()
 verify_app = typer.Typer(
-    help="Judge answers, programs, rows and receipts outside a run.", no_args_is_help=True, rich_markup_mode=None
+    help="Judge answers, programs, rows and receipts outside a run.",
+    epilog="Example: goldilocks verify answers pairs.jsonl --out verdicts.jsonl",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 tools.add_typer(verify_app, name="verify")
 
@@ -24,7 +27,7 @@ SHOWN = 40  # differences from a receipt that are printed
 Workers = Annotated[int | None, Option(min=1, help="Verifier processes; one per core by default.")]
 
 
-@verify_app.command()
+@verify_app.command(epilog="Example: goldilocks verify statements problems.jsonl --out verdicts.jsonl")
 def statements(
     rows: Rows,
     out: Annotated[Path, Option(metavar="OUT.jsonl", help="One line per row, in order.")],
@@ -50,7 +53,7 @@ def statements(
     echo(f"{total:,} rows, {kept:,} kept, {total - kept:,} dropped: {out}")
 
 
-@verify_app.command()
+@verify_app.command(epilog="Example: goldilocks verify overlap problems.jsonl --against bench.jsonl --out hits.jsonl")
 def overlap(
     rows: Rows,
     against: Annotated[list[Path], Option(metavar="BENCH", help="A benchmark's file; repeatable.")],
@@ -72,7 +75,7 @@ def overlap(
     echo(f"{read:,} rows, {overlapping:,} overlap ({by_method}){made}: {out}")
 
 
-@verify_app.command()
+@verify_app.command(epilog="Example: goldilocks verify answers pairs.jsonl --out verdicts.jsonl")
 def answers(
     pairs: Annotated[Path, Argument(metavar="PAIRS.jsonl", help="Rows with `gold` and `pred`.")],
     out: Annotated[Path, Option(metavar="OUT.jsonl", help="The rows with their verdicts, in order.")],
@@ -128,7 +131,9 @@ def _print_counts(what: str, counts: Mapping[str, int], out: Path) -> None:
     echo(f"{sum(counts.values()):,} {what}: {counts_text or 'none'}: {out}")
 
 
-@verify_app.command()
+@verify_app.command(
+    epilog="Example: goldilocks verify code --problems p.jsonl --submissions s.jsonl --out verdicts.jsonl"
+)
 def code(
     problems: Annotated[
         Path, Option(metavar="P.jsonl", help="`id`, `tests`, `language`, limits, `checker`, `function`.")
@@ -185,7 +190,7 @@ def doctor() -> None:
     console.print(f"All {len(found)} properties hold.")
 
 
-@verify_app.command()
+@verify_app.command(epilog="Example: goldilocks verify language texts.jsonl --out languages.jsonl")
 def language(
     rows: Rows,
     out: Annotated[Path, Option(metavar="OUT.jsonl", help="The rows with `lang` and `confidence`.")],
@@ -325,7 +330,7 @@ def publish(
         publish_set(folder, name, push=push, public=public)
 
 
-@verify_app.command("receipt")
+@verify_app.command("receipt", epilog="Example: goldilocks verify receipt runs/my-set")
 def verify_receipt(
     folder: SetFolder,
     quick: Annotated[bool, Option("--quick", help="Plant no defects again.")] = False,
