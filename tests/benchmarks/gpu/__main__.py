@@ -26,7 +26,6 @@ LAST_FIGURE_S = 90.0
 
 
 def main() -> int:
-    """Compare, measure, print and write; return the exit status."""
     begun = time.monotonic()
     options = argparse.ArgumentParser(prog="python -m tests.benchmarks.gpu", description="Training on this GPU.")
     options.add_argument("--json", type=Path, metavar="FILE", help="where the figures go as JSON")

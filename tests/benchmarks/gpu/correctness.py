@@ -41,7 +41,6 @@ class Check:
 
 
 def all_checks(device: torch.device) -> list[Callable[[torch.device], Check]]:
-    """Return the checks that this device can do."""
     on_gpu = [packed_bf16, flash_against_cpu, flash_gradients] if device.type == "cuda" else []
     return [packed_fp32, *on_gpu, fsdp_of_one_rank, saved_and_loaded, checkpointed]
 
@@ -82,7 +81,6 @@ def flash_against_cpu(device: torch.device) -> Check:
 
 
 def flash_gradients(device: torch.device) -> Check:
-    """Gradients of queries, keys and values, as `flash_against_cpu`."""
     ours, theirs = _attention(device), _attention(CPU)
     pairs = zip(ours[1:], theirs[1:], strict=True)
     worst = max(float((one.cpu() - other).abs().max() / other.abs().max()) for one, other in pairs)

@@ -28,13 +28,11 @@ LARGEST_WRITTEN = 8 * GIB
 
 
 def synchronise(device: torch.device) -> None:
-    """Wait until the device has done all that it was given."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def timed(device: torch.device, work: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the seconds that some work takes, and its result."""
     synchronise(device)
     begun = time.perf_counter()
     result = work()

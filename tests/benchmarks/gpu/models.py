@@ -69,7 +69,6 @@ def recipe_of(tokens: int, device: torch.device, dtype: str, *, checkpointing: b
 def trainer_of(
     shape: ModelShape, tokens: int, device: torch.device, dtype: str = "float32", *, checkpointing: bool = False
 ) -> Trainer:
-    """Return a trainer of a random model."""
     recipe = recipe_of(tokens, device, dtype, checkpointing=checkpointing)
     return Trainer(None, recipe, DistributedContext(recipe.compute), model=random_model(shape, device))
 
