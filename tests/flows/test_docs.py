@@ -98,7 +98,6 @@ def test_every_page_stands_in_the_sites_contents() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 

@@ -23,7 +23,6 @@ pytest.importorskip("torch")
 
 @pytest.fixture(scope="module")
 def made_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished small run of the recipe."""
     folder = tmp_path_factory.mktemp("made") / "run"
     assert goldilocks("run", RECIPE, *SET, "--out", folder).status == 0
     return folder
