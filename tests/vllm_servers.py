@@ -54,7 +54,6 @@ class VllmServer:
             )
 
     def wait(self) -> None:
-        """Until it answers."""
         import httpx
 
         def answers() -> bool:
@@ -69,7 +68,6 @@ class VllmServer:
             raise AssertionError(f"{error}: {self.log.read_text()[-3000:]}") from error
 
     def kill(self) -> None:
-        """kill -9 for the server and its engine."""
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -94,6 +92,5 @@ class VllmServers:
         return self._started
 
     def close(self) -> None:
-        """End it."""
         if self._started is not None:
             self._started.kill()

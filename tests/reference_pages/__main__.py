@@ -48,7 +48,6 @@ TABLES: tuple[tuple[ModuleType, str, pl.Schema | tuple[()], str], ...] = (
 
 
 def commands_page() -> str:
-    """Return all commands with their arguments and options."""
     parts = [
         "# Commands",
         f"{MADE} `goldilocks --help` lists the commands by purpose.",
@@ -66,7 +65,6 @@ def commands_page() -> str:
 
 
 def records_page() -> str:
-    """Return the tables that a run and a published set consist of, column by column."""
     parts = ["# Records", f"{MADE} Tables are parquet; a column that its name explains has no text."]
     for module, name, shared, words in TABLES:
         schema: pl.Schema = getattr(module, name)
@@ -106,7 +104,6 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def main() -> None:
-    """Write all pages."""
     for name, page in PAGES.items():
         (FOLDER / name).write_text(page(), encoding="utf-8")
 

@@ -48,12 +48,10 @@ class _Table:
 
 
 def everyday_keys() -> list[str]:
-    """Return the keys of the everyday table."""
     return [key for words in EVERYDAY.values() for key in words]
 
 
 def settings_page(made: str, table: Table) -> list[str]:
-    """Return the parts of the page."""
     recipes = {"Recipe": list(settings_of(Recipe)), "Training recipe": list(settings_of(TrainRecipe))}
     parts = [
         "# Settings",
