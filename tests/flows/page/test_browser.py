@@ -55,14 +55,14 @@ class Served:
     def start(self) -> Served:
         command = [*COMMAND, "page", str(self._folder), "--port", self._port]
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
         self.address = self.process.stdout.readline().split()[1].rstrip("/")
         self._port = self.address.rpartition(":")[2]
         return self
 
     def kill(self, *_: object) -> None:
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        self.process.stdout.close()
 
     __enter__, __exit__ = start, kill
 
