@@ -111,6 +111,7 @@ def test_a_bad_pair_is_one_sentence_with_its_line(tmp_path: Path) -> None:
         pairs.write_text(f'{{"gold": "1", "pred": "1"}}\n\n{line}\n')
         assert words in refusal("verify", "answers", pairs, "--out", tmp_path / "out.jsonl", "--workers", "1")
     assert list(tmp_path.iterdir()) == [pairs]
+    write_jsonl(pairs, PAIRS)
     assert str(pairs) in refusal("verify", "answers", pairs, "--out", pairs / "out.jsonl")  # that is no folder
 
 

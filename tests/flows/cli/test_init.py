@@ -12,11 +12,11 @@ from flows.run.recipe import load_recipe
 from tests.flows.conftest import goldilocks, refusal, write_jsonl
 
 
-def made(folder: Path, row: dict[str, Any], words: str) -> Recipe:
+def made(folder: Path, row: dict[str, Any], words: str, *options: str) -> Recipe:
     """The recipe of eight such rows, which names their columns and which a run accepts."""
     out = folder / "recipe.toml"
     rows = write_jsonl(folder / "set one.jsonl", [row] * 8)
-    said = goldilocks("init", rows, "--out", out, "--model", "embedded").out
+    said = goldilocks("init", rows, "--out", out, *options).out
     assert words in said
     assert said.splitlines()[1] == f"next: goldilocks run {out} --dry"
     dry = goldilocks("run", out, "--dry")
@@ -34,7 +34,7 @@ def made(folder: Path, row: dict[str, Any], words: str) -> Recipe:
     ],
 )
 def test_the_recipe_of_a_file_is_one_that_runs(row: dict[str, str], answer: Any, tmp_path: Path) -> None:
-    columns = made(tmp_path, row, "").sources[0].columns.model_dump(exclude_none=True)
+    columns = made(tmp_path, row, "", "--model", "embedded").sources[0].columns.model_dump(exclude_none=True)
     assert (columns["statement"], columns["answer"]) == (next(iter(row)), answer)
 
 
