@@ -19,7 +19,7 @@ REFUSED = {
     "stage1.band.max_pass_rate=0.1": "stage1.band: impossible band: min_correct = 1",
     "sources.0.path=problem.jsonl": "holds problems.jsonl, strong.jsonl, tiny.toml, weak.jsonl.",
     "sources.0.columns.answer={path='meta.final', take='hash'}": "no row has `meta.final`; there are: question, final.",
-    "sources.0.path=tiny.toml": "tiny.toml, line 2: not JSON",
+    "sources.0.path=tiny.toml": "tiny.toml, line 1: not JSON",
     "sources.0.kind=parquet": "problems.jsonl: not a readable parquet file",
     "models.student.path=absent.jsonl": "absent.jsonl: there is no such file",
     "models.student.path=tiny.toml": "tiny.toml: not a .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv file",
