@@ -1,19 +1,15 @@
 """The test suite in lanes: `make test`, with `--all` `make test-all`.
 
-Without `--all`, tests marked `slow` are left out: those that take over three seconds, alone or by their fixture, but
-for at least one of each flow. `ROOMS` is ordered by measured time, longest first, and each lane takes the next room
-when it is free.
-Tests that share an expensive fixture (a Prefect server, a finished run, an engine's models) are in one room. Tests of
-training look at the memory file system (`/dev/shm`), so all engines share one room. Arguments go to pytest, and a `-m`
-among them replaces the choice made here; if they name a file or a folder, pytest runs as it always does, slow tests
-and all.
+Without `--all`, tests marked `slow` are left out: those that take over three seconds, alone or by their fixture, except
+one of each flow. `ROOMS` is ordered by measured time, longest first; each free lane takes the next room. Tests
+that share an expensive fixture (a Prefect server, a finished run, an engine's models) are in one room, and so are all
+engines, as tests of training look at `/dev/shm`. Arguments go to pytest, and a `-m` among them replaces the choice made
+here; if they name a file or a folder, pytest runs as it always does, slow tests and all.
 
 Tests wait a quarter of their time, so there are two lanes more than cores, up to `MAX_LANES`; with `--all` one more,
-since slow tests watch times. The lanes use all cores, so polars, numpy's BLAS and torch get one thread per process:
-threads wait by spinning, and those of BLAS doubled the CPU seconds of a run of the demo recipe.
+since slow tests watch times. Polars, numpy's BLAS and torch get one thread per process: their threads wait by spinning.
 
-Invariants: every test module is in exactly one room, and the status is that of the worst room. What it does not do:
-number or time tests; pytest does that for each room.
+Invariants: every test module is in exactly one room, and the status is that of the worst room.
 """
 
 from __future__ import annotations
@@ -50,21 +46,20 @@ ROOMS = (
 """Folders and modules of each room; a module belongs to the room that names it, or the deepest folder above it."""
 
 THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
-SHOWS = {"-h", "--help", "-V", "--version", "--markers", "--fixtures"}
+ANSWERED = {"-h", "--help", "-V", "--version", "--markers", "--fixtures"}
 """What pytest answers without a test, and the same for every room."""
 
 ALL = "--all"
 QUICK = ("-m", "not slow")
 
 NO_TESTS = 5
-"""Pytest's status where nothing was picked."""
+"""Pytest's status if no test was picked."""
 
 WORDS = ("failed", "error", "passed", "skipped", "deselected", "xfailed", "xpassed", "warning")
-SAYS = re.compile(rf"(\d+) ({'|'.join(WORDS)})s?\b")
+COUNTS = re.compile(rf"(\d+) ({'|'.join(WORDS)})s?\b")
 
 
 def rooms() -> list[tuple[str, list[str]]]:
-    """Return the name of each room and its test modules."""
     made: dict[tuple[str, ...], list[str]] = {folders: [] for folders in ROOMS}
     room_of = {folder: folders for folders in ROOMS for folder in folders}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
@@ -85,19 +80,18 @@ class Room:
         self.counts: Counter[str] = Counter()
 
     def run(self) -> None:
-        """Run to the end."""
         begun, report = time.monotonic(), []
         pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         environment = {**THREADS, **os.environ}
         process = subprocess.Popen(self.command, cwd=ROOT, env=environment, text=True, **pipes)
         assert process.stdout is not None
-        with process.stdout as said:
-            for line in said:
+        with process.stdout as output:
+            for line in output:
                 if report or (line.startswith("===") and "test session starts" not in line):
                     report.append(line)
                 else:
                     self.show(line)
-                if found := SAYS.findall(line):
+                if found := COUNTS.findall(line):
                     self.counts = Counter({word: int(number) for number, word in found})
         _, ended, used = os.wait4(process.pid, 0)
         self.status = process.returncode = os.waitstatus_to_exitcode(ended)
@@ -113,10 +107,9 @@ class Room:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the tests; the status for the shell."""
     flags = [argument for argument in arguments if argument != ALL]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if SHOWS & {*flags} or any((ROOT / flag.partition("::")[0]).exists() for flag in flags if flag[:1] != "-"):
+    if ANSWERED & {*flags} or any((ROOT / flag.partition("::")[0]).exists() for flag in flags if flag[:1] != "-"):
         return subprocess.run([sys.executable, "-m", "pytest", *flags], cwd=ROOT).returncode
     flags = flags if ALL in arguments else [*QUICK, *flags]
     if cores < 2:
@@ -137,8 +130,8 @@ def main(arguments: Sequence[str]) -> int:
     total: Counter[str] = Counter()
     for room in all_rooms:
         total += room.counts
-    said = ", ".join(f"{number} {word}" for word, number in sorted(total.items(), key=lambda one: WORDS.index(one[0])))
-    print(f"\n== {said or 'no tests'} in {time.monotonic() - begun:.0f} s", flush=True)
+    counts = ", ".join(f"{total[word]} {word}" for word in WORDS if total[word])
+    print(f"\n== {counts or 'no tests'} in {time.monotonic() - begun:.0f} s", flush=True)
     statuses = [room.status for room in all_rooms]
     if interrupted:
         return 130

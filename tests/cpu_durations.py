@@ -1,6 +1,6 @@
 """`pytest --cpu-durations=N`: the N tests that took most CPU time, their processes included; wall times lie under load.
 
-What a process that a test left running uses later counts for the test that runs then; one nobody waited for is lost.
+What a process that a test left running uses later counts for the test that runs then.
 """
 
 from __future__ import annotations

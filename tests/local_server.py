@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Self
 
 from curation.http_server import address_of, listen, server_of
+
+
+class _Threads(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
 
 
 class LocalServer:
@@ -21,19 +26,16 @@ class LocalServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # head and body in one packet
+            disable_nagle_algorithm = True
 
             def log_message(self, *_: Any) -> None:
                 return
 
             def do_GET(self) -> None:
-                server.answer(self, b"")
-
-            do_HEAD = do_GET  # noqa: N815 - the server's own names
-
-            def do_POST(self) -> None:
                 server.answer(self, self._body())
 
-            do_PUT = do_POST  # noqa: N815 - the server's own names
+            do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815 - the server's own names
 
             def _body(self) -> bytes:
                 if self.headers.get("Transfer-Encoding") != "chunked":
@@ -45,23 +47,28 @@ class LocalServer:
                 self.rfile.readline()
                 return b"".join(parts)
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Threads(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
 
     def answer(self, request: BaseHTTPRequestHandler, body: bytes) -> None:
         """Answer a request."""
         raise NotImplementedError
+
+
+def send_json(request: BaseHTTPRequestHandler, content: Any) -> None:
+    body = json.dumps(content).encode()
+    request.send_response(200)
+    request.send_header("Content-Length", str(len(body)))
+    request.end_headers()
+    request.wfile.write(body)
 
 
 @contextmanager

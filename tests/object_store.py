@@ -32,7 +32,6 @@ class ObjectStore:
         self.at = -1
 
     def environment(self) -> dict[str, str]:
-        """Return the variables with which fsspec finds the store."""
         return {
             "FSSPEC_S3_ENDPOINT_URL": self.address,
             "AWS_ACCESS_KEY_ID": "nobody",

@@ -27,12 +27,10 @@ class ServerProcess:
         self.url = f"http://127.0.0.1:{self.port}"
 
     def events(self, name: str) -> list[dict[str, Any]]:
-        """Return the journal's events of a name."""
         lines = self.journal.read_text().splitlines() if self.journal.exists() else []
         return [line for line in map(json.loads, lines) if line["event"] == name]
 
     def stop(self) -> None:
-        """Kill the process."""
         self.process.kill()
         self.process.wait()
         assert self.process.stdout is not None

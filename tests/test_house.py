@@ -1,4 +1,4 @@
-"""The house rules: what may lie where, who may import whom, and how large a piece may grow."""
+"""The house rules: which files are where, which module imports which, and how large they grow."""
 
 import ast
 import gc
@@ -30,7 +30,7 @@ SHARED_ROOMS = (
     "sources.files sources.kattis sources.kattis_statement sources.hub sources.procedural sources.rows sources.tables "
     "storage thinking verify"
 ).split()
-"""Modules of curation that stages may import; every other one is a stage and stands in the independence contract."""
+"""Modules of curation that stages may import; every other one is a stage, named in the independence contract."""
 FILE_LINES, FUNCTION_LINES = 700, 80
 HEAVY = {"prefect", "torch", "transformers", "sympy", "datasets", "matplotlib", "vllm"}
 # Spelled in pieces, so that this file keeps its own rules.
@@ -42,7 +42,6 @@ FOREIGN_PLACES = re.compile(
 
 
 def tracked() -> list[str]:
-    """Every file that git tracks or would add."""
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     done = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True)
     return sorted(name for name in done.stdout.split("\0") if name and (ROOT / name).exists())
@@ -65,13 +64,7 @@ def _trees_are_freed() -> Iterator[None]:
     gc.enable()
 
 
-def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Every function and method, nested ones too."""
-    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-
-
 def module_of(name: str) -> str:
-    """Return the dotted name of a file."""
     return name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
@@ -98,7 +91,7 @@ def test_every_stage_is_kept_apart_by_the_contract() -> None:
     rooms = [*apart, *(f"curation.{room}" for room in SHARED_ROOMS)]
     homeless, lived_in = [], set()
     for name, _, _ in modules():
-        module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        module = module_of(name)
         home = next((room for room in rooms if module == room or module.startswith(f"{room}.")), None)
         if home is not None:
             lived_in.add(home)
@@ -141,9 +134,10 @@ def test_no_file_outgrows_one_sitting() -> None:
 
 def test_no_function_outgrows_one_page() -> None:
     lengths = {
-        f"{name}::{function.name}": (function.end_lineno or function.lineno) - function.lineno + 1
+        f"{name}::{node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
         for name, _, tree in modules()
-        for function in functions(tree)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     assert {place: lines for place, lines in lengths.items() if lines > FUNCTION_LINES} == {}
 
@@ -159,29 +153,18 @@ def test_nothing_is_left_for_later() -> None:
 
 
 def test_no_file_names_a_place_that_only_one_machine_has() -> None:
-    found = []
-    for name in tracked():
-        data = (ROOT / name).read_bytes()
-        if b"\0" in data:
-            continue
-        for number, line in enumerate(data.decode().splitlines(), start=1):
-            if hit := FOREIGN_PLACES.search(line):
-                found.append(f"{name}:{number}: {hit[0]}")
-    assert found == []
+    texts = {name: data.decode() for name in tracked() if b"\0" not in (data := (ROOT / name).read_bytes())}
+    assert [(name, hit[0]) for name, text in texts.items() if (hit := FOREIGN_PLACES.search(text))] == []
 
 
-@pytest.mark.parametrize("module", ["curation", "flows.cli"])
-def test_a_light_import_stays_light(module: str) -> None:
-    code = f"import sys, {module}; print(*sorted(set(sys.modules) & {HEAVY}))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == ""
+COMMANDS = sorted(f"flows.cli.{path.stem}" for path in (ROOT / "flows" / "cli").glob("[!_]*.py"))
 
 
-def test_commands_start_without_prefect_and_torch() -> None:
-    names = [name[:-3].replace("/", ".") for name, _, _ in modules() if name.startswith("flows/cli/")]
-    names = sorted({name.removesuffix(".__init__") for name in names if not name.endswith("__main__")})
-    code = f"import sys, {', '.join(names)}; print(*sorted(set(sys.modules) & {{'prefect', 'torch', 'vllm'}}))"
+@pytest.mark.parametrize(
+    ("names", "heavy"), [(["curation"], HEAVY), (["flows.cli"], HEAVY), (COMMANDS, {"prefect", "torch", "vllm"})]
+)
+def test_a_light_import_stays_light(names: list[str], heavy: set[str]) -> None:
+    code = f"import sys, {', '.join(names)}; print(*sorted(set(sys.modules) & {heavy}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == ""

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -35,26 +36,15 @@ class VllmServer:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
         self.log, self.url = log, f"http://127.0.0.1:{self.port}/v1"
-        options = {
-            "--port": str(self.port),
-            "--served-model-name": "tiny",
-            "--dtype": dtype,
-            "--max-num-seqs": "16",
-            "--kv-cache-memory-bytes": str(64 * 2**20),
-        }
-        command = [sys.executable, "-m", "training.generation.serving", str(model or WEIGHTS)]
-        with log.open("wb") as said:
-            self.process = subprocess.Popen(
-                [*command, *(word for pair in options.items() for word in pair)],
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-                start_new_session=True,
-            )
+        options = f"--port {self.port} --served-model-name tiny --dtype {dtype} --max-num-seqs 16"
+        options += f" --kv-cache-memory-bytes {64 * 2**20}"
+        command = [sys.executable, "-m", "training.generation.serving", str(model or WEIGHTS), *options.split()]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        with log.open("wb") as out:
+            pipes = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": out}
+            self.process = subprocess.Popen(command, **pipes, env=environment, start_new_session=True)
 
     def wait(self) -> None:
-        """Until it answers."""
         import httpx
 
         def answers() -> bool:
@@ -69,13 +59,9 @@ class VllmServer:
             raise AssertionError(f"{error}: {self.log.read_text()[-3000:]}") from error
 
     def kill(self) -> None:
-        """kill -9 for the server and its engine."""
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
-        finally:
-            self.process.wait()
+        self.process.wait()
 
 
 class VllmServers:
@@ -94,6 +80,5 @@ class VllmServers:
         return self._started
 
     def close(self) -> None:
-        """End it."""
         if self._started is not None:
             self._started.kill()

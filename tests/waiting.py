@@ -24,7 +24,7 @@ class Process(Protocol):
 
 
 def wait_until(condition: Callable[[], object], worker: Process | None = None, tick_s: float = TICK_S) -> None:
-    """Return once the condition holds; fail when the worker that should bring it about has ended without it."""
+    """Return once the condition holds; fail if the worker that should bring it about has ended without it."""
     end = time.monotonic() + PATIENCE_S
     while not condition() and not _ended(worker, condition, end):
         time.sleep(tick_s)
@@ -38,12 +38,13 @@ async def until(condition: Callable[[], object], worker: Process | None = None, 
 
 
 def wait_gone(processes: Iterable[psutil.Process]) -> None:
-    """Return once all these processes have ended; a zombie, which only its parent can remove, has ended."""
+    """Return once all these processes have ended."""
     left = list(processes)
-    wait_until(lambda: not any(map(_runs, left)), tick_s=0.02)
+    wait_until(lambda: not any(map(is_alive, left)), tick_s=0.02)
 
 
-def _runs(process: psutil.Process) -> bool:
+def is_alive(process: psutil.Process) -> bool:
+    """Return whether a process runs still; a zombie does not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

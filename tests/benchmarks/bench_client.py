@@ -2,9 +2,8 @@
 
     python -m tests.benchmarks.bench_client [--requests 2000] [--rounds 3] [--in-flight 64]
 
-The server is a process of its own that answers at once: 200 words, or 64 tokens with log-probabilities. CPU seconds are
-those of the client's process alone. `aiohttp` is the same chat request sent and parsed without our code, the least that
-a client can cost.
+The server, another process, answers at once: 200 words, or 64 tokens with log-probabilities. CPU seconds are the
+client's alone. `aiohttp` is the same chat request sent and parsed without our code.
 """
 
 from __future__ import annotations
@@ -45,16 +44,10 @@ def _answer(path: str, body: bytes, state: dict[str, str]) -> object:
     if path.endswith("/chat/completions"):
         return CHAT
     if path.endswith("/inference/v1/generate"):
-        return {
-            "choices": [
-                {
-                    "token_ids": list(range(TOKENS)),
-                    "finish_reason": "stop",
-                    "weight_versions": [{"version": state["version"], "start": 0, "end": TOKENS}],
-                    "logprobs": {"content": [{"token_id": token, "logprob": -0.5} for token in range(TOKENS)]},
-                }
-            ]
-        }
+        choice: dict[str, object] = {"token_ids": list(range(TOKENS)), "finish_reason": "stop"}
+        choice["weight_versions"] = [{"version": state["version"], "start": 0, "end": TOKENS}]
+        choice["logprobs"] = {"content": [{"token_id": token, "logprob": -0.5} for token in range(TOKENS)]}
+        return {"choices": [choice]}
     if path.endswith("/finish_weight_update"):
         state["version"] = json.loads(body)["weight_version"]
     return {"weight_version": state["version"]}
@@ -102,14 +95,9 @@ async def measure(ask: Callable[[int], Awaitable[object]], requests: int, in_fli
 
 
 async def compare(url: str, requests: int, rounds: int, in_flight: int) -> dict[str, list[float]]:
-    """Return milliseconds by kind of request, round by round."""
-    decoding = Decoding(max_tokens=4096)
-    policy = EndpointModel(
-        kind="endpoint", model="m", revision="1", urls=(f"{url}/v1",), in_flight=in_flight, decoding=decoding
-    )
     own = EndpointModel(kind="endpoint", model="m", revision="1", urls=(url,), in_flight=in_flight)
+    policy = own.model_copy(update={"urls": (f"{url}/v1",), "decoding": Decoding(max_tokens=4096)})
     prompt = tuple(range(200))
-    spent: dict[str, list[float]] = {"aiohttp": [], "chat": [], "tokens": []}
     async with (
         Endpoint(policy, Path()) as endpoint,
         EndpointGenerator(WEIGHTS, own) as generator,
@@ -127,24 +115,21 @@ async def compare(url: str, requests: int, rounds: int, in_flight: int) -> dict[
         async def tokens(number: int) -> object:
             return await generator.generate(prompt, seed=number, max_tokens=TOKENS)
 
-        for ask in (bare, chat, tokens):
+        kinds = {"aiohttp": bare, "chat": chat, "tokens": tokens}
+        for ask in kinds.values():
             await measure(ask, 200, in_flight)  # imports, connections
-        for _ in range(rounds):
-            spent["aiohttp"].append(await measure(bare, requests, in_flight))
-            spent["chat"].append(await measure(chat, requests, in_flight))
-            spent["tokens"].append(await measure(tokens, requests, in_flight))
-    return spent
+        spent = [[await measure(ask, requests, in_flight) for ask in kinds.values()] for _ in range(rounds)]
+    return dict(zip(kinds, map(list, zip(*spent, strict=True)), strict=True))
 
 
 def main() -> None:
-    """Print the milliseconds of each round, and their median."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=2000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--in-flight", type=int, default=64)
+    for option, default in (("--requests", 2000), ("--rounds", 3), ("--in-flight", 64)):
+        parser.add_argument(option, type=int, default=default)
     arguments = parser.parse_args()
-    here, there = multiprocessing.get_context("spawn").Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(there,), daemon=True)
+    spawn = multiprocessing.get_context("spawn")
+    here, there = spawn.Pipe()
+    server = spawn.Process(target=serve, args=(there,), daemon=True)
     server.start()
     try:
         url = f"http://127.0.0.1:{here.recv()}"

@@ -13,53 +13,26 @@ The grader is trained with staleness 0, for only then is training itself the sam
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+import psutil
+
+from tests.places import ROOT
+from tests.waiting import wait_gone, wait_until
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split, generate_exercises
 
-ROOT = Path(__file__).parents[2]
-MOST_S = 900.0
-"""Seconds until a phase must have come."""
-
 Ready = Callable[[Path], bool]
 
-RECIPE = """
-name = "crash"
-shard_rows = 8
-workers = 1
-[[sources]]
-name = "sums"
-kind = "jsonl"
-path = "problems.jsonl"
-license = "Apache-2.0"
-columns = {{ statement = "problem", answer = "answer", lang = "lang" }}
-[near_dedup]
-enabled = false
-[stage1]
-model = "student"
-band = {{ attempts = 8 }}
-[models.student]
-kind = "torch"
-model = {model}
-prompt = "plain"
-decoding = {{ temperature = 1.0, max_tokens = 112 }}
-"""
+RECIPE = Path(__file__).with_name("crash.toml").read_text(encoding="utf-8")
 
-GRADER = """
-[grader]
-recipe = "grader.toml"
-band = { attempts = 8 }
-"""
+GRADER = '\n[grader]\nrecipe = "grader.toml"\nband = { attempts = 8 }\n'
 
 SMALLER = {
     r"steps = 24": "steps = 3",
@@ -72,12 +45,9 @@ SMALLER = {
 
 
 def write_recipe(folder: Path, problems: int = 24, *, grader: bool = True) -> Path:
-    """Write the recipe and its problems."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = islice(generate_exercises(31, Split.TRAIN), problems)
-    rows = (
-        {"problem": exercise.statement, "answer": str(exercise.answer), "lang": exercise.lang} for exercise in drawn
-    )
+    rows = [{"problem": one.statement, "answer": str(one.answer), "lang": one.lang} for one in drawn]
     (folder / "problems.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     if grader:
         training = (ROOT / "flows" / "recipes" / "train_demo_grader.toml").read_text()
@@ -85,7 +55,7 @@ def write_recipe(folder: Path, problems: int = 24, *, grader: bool = True) -> Pa
             training, count = re.subn(rf"(?m)^{setting}$", value, training)
             assert count == 1, setting
         (folder / "grader.toml").write_text(training)
-    text = RECIPE.format(model=json.dumps(str(WEIGHTS.resolve()))) + (GRADER if grader else "")
+    text = RECIPE.replace("WEIGHTS", str(WEIGHTS.resolve())) + (GRADER if grader else "")
     (folder / "recipe.toml").write_text(text)
     return folder / "recipe.toml"
 
@@ -138,10 +108,7 @@ PARTS: Mapping[str, Mapping[str, Ready]] = {"run": RUN, "refresh": REFRESH}
 
 
 def commands(recipe: Path, folder: Path) -> tuple[list[str], list[str]]:
-    """Return the run, and its refresh with another checkpoint of the grader's training, which nobody has sampled yet.
-
-    The embedded model would not do: stage 1 sampled it, so its attempts are at hand and no phase of sampling comes.
-    """
+    """Return the run, and its refresh with a checkpoint of the grader's training, of which no attempts are stored."""
     goldilocks = [sys.executable, "-m", "flows.cli"]
     run = [*goldilocks, "run", str(recipe), "--out", str(folder)]
     checkpoint = folder / "grader" / "training" / "checkpoints" / "step-00000002"
@@ -149,28 +116,20 @@ def commands(recipe: Path, folder: Path) -> tuple[list[str], list[str]]:
 
 
 def kill_at(command: Sequence[str], folder: Path, ready: Ready) -> bool:
-    """Start the command and kill -9 it as soon as the phase is reached; False where it was passed already.
-
-    Raises:
-        RuntimeError: the command ended, or the time ran out, before the phase came.
-    """
+    """Start the command and kill -9 it as soon as the phase is reached; False if it was passed already."""
     if ready(folder):
         return False
     with (folder.parent / "killed.log").open("ab") as log:
         process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
-        end = time.monotonic() + MOST_S
-        while not ready(folder):
-            if process.poll() is not None or time.monotonic() > end:
-                process.kill()
-                raise RuntimeError(f"the phase did not come (status {process.poll()}); see {log.name}")
-            time.sleep(0.0005)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+    wait_until(lambda: ready(folder), process, tick_s=0.0005)
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.wait()
+    wait_gone(children)
     return True
 
 
 def finish(command: Sequence[str], log: Path) -> None:
-    """Run the command to its end."""
     with log.open("ab") as out:
         subprocess.run(command, cwd=ROOT, check=True, stdout=out, stderr=out)
 
@@ -186,30 +145,23 @@ def finished_files(folder: Path) -> dict[Path, tuple[int, int]]:
 
 
 def result(folder: Path) -> dict[str, bytes]:
-    """Return the published folder and all decisions."""
     files = [*folder.glob("curated/**/*"), *folder.glob("decisions/**/*.parquet"), *folder.glob("versions/*/*.parquet")]
     return {str(file.relative_to(folder)): file.read_bytes() for file in files if file.is_file()}
 
 
-def differing(first: Mapping[str, bytes], other: Mapping[str, bytes]) -> list[str]:
-    return sorted(name for name in first.keys() | other.keys() if first.get(name) != other.get(name))
-
-
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What became of a command that was killed in each of its phases."""
+    """A command that was killed in each of its phases."""
 
     killed: Mapping[str, int]
-    """By phase in which it was killed: how many files were finished then."""
+    """Finished files by the phase in which it was killed."""
     remade: Sequence[str]
     """Files that were finished before a kill and made again after it."""
     differing: Sequence[str]
     """Published files and decisions whose bytes are not those of the undisturbed run."""
-    files: int
 
 
 def sweep(command: Sequence[str], phases: Mapping[str, Ready], quiet: Path, killed: Path) -> Sweep:
-    """Kill the command in every phase, and let it end."""
     finished: dict[Path, tuple[int, int]] = {}
     counts: dict[str, int] = {}
     for name, ready in phases.items():
@@ -219,7 +171,8 @@ def sweep(command: Sequence[str], phases: Mapping[str, Ready], quiet: Path, kill
     finish(command, killed.parent / "killed.log")
     after, calm, harried = finished_files(killed), result(quiet), result(killed)
     remade = sorted(str(path.relative_to(killed)) for path, stamp in finished.items() if after.get(path) != stamp)
-    return Sweep(counts, remade, differing(calm, harried), len(calm.keys() | harried.keys()))
+    differing = sorted(name for name in calm.keys() | harried.keys() if calm.get(name) != harried.get(name))
+    return Sweep(counts, remade, differing)
 
 
 def sweeps(folder: Path) -> Iterator[tuple[str, Sweep]]:

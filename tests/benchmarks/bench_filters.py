@@ -27,24 +27,13 @@ OTHER_SETS = ("umwp", "mip_missing_premise", "odyssey_math", "hardmath_mini")
 
 
 def load(folder: Path) -> pl.DataFrame:
-    """Read the labelled sets as one frame in the `PROBLEM` schema."""
     rows = []
     for name in (*PROOF_SETS, *CHOICE_SETS, *OPEN_SETS, *OTHER_SETS):
         for number, line in enumerate((folder / "math" / f"{name}.jsonl").read_bytes().splitlines()):
             row = json.loads(line)
-            rows.append(
-                dict.fromkeys(PROBLEM.names())
-                | {
-                    "id": row["id"],
-                    "statement": row["problem"],
-                    "answer": None if row["answer"] is None else str(row["answer"]),
-                    "choices": row["choices"],
-                    "lang": row["lang"],
-                    "source": name,
-                    "row": number,
-                    "meta": json.dumps(row.get("meta")),
-                }
-            )
+            answer = None if row["answer"] is None else str(row["answer"])
+            texts = {"statement": row["problem"], "answer": answer, "meta": json.dumps(row.get("meta"))}
+            rows.append({key: row[key] for key in ("id", "choices", "lang")} | texts | {"source": name, "row": number})
     return pl.DataFrame(rows, schema=PROBLEM)
 
 
@@ -60,14 +49,12 @@ def labelled(problems: pl.DataFrame) -> pl.DataFrame:
 
 
 def rule_counts(lines: pl.DataFrame) -> dict[str, tuple[int, int]]:
-    """Return by rule how many labelled rows it drops, and how many of these rightly."""
     is_right = (pl.col("label") != KEEP).sum()
     counted = lines.drop_nulls("rule").group_by("rule").agg(pl.len(), is_right.alias("right")).sort("rule")
     return {rule: (dropped, right) for rule, dropped, right in counted.iter_rows()}
 
 
 def main() -> None:
-    """Print how many rows each rule drops, and how many of these rightly."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", type=Path, default=SHARED_DATA)
     parser.add_argument("--elsewhere", type=Path, help="sets by reference (labelled_rows.py); DATA/elsewhere")

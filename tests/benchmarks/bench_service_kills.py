@@ -2,12 +2,10 @@
 
     .venv/bin/python -m tests.benchmarks.bench_service_kills [--kills 100] [--seed 0]
 
-A small recipe is served. Before each kill its problems change, so that the next run has a new version to publish, and a
-run is asked for as its cron would; then, after a random while, one of the service is killed: the command itself,
-Prefect's server, the runner, the process of a run, the command and the runner at once, or the whole tree. What must
-come then: no process of the service that ended lives for longer than 10 s; a run that is asked for after the kill
-completes (the command is started again where it was killed, and only there); one new version and no more, and its
-published bytes are those of a run that nobody killed. It prints a line per kind of kill.
+Before each kill the problems of a small recipe change, so that the next run publishes a new version, and a run is asked
+for; after a random while a part of the service is killed. Then no process of the service that ended may live for longer
+than 10 s; a run that is asked for completes (the command is started again only if it was killed) and makes one new
+version, whose bytes are those of an undisturbed run.
 """
 
 from __future__ import annotations
@@ -27,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -39,13 +38,11 @@ from flows.serve.server import processes_of
 from flows.serve.serving import SERVICE
 from tests.flows.conftest import free_port, write_tiny
 from tests.places import ROOT
-from tests.waiting import wait_until
+from tests.waiting import is_alive, wait_until
 
 KINDS = ("the command", "Prefect's server", "the runner", "a run", "the command and the runner", "the whole tree")
-MOST_WAIT_S = 8.0
-"""Longest while between asking for a run and the kill; a run of the recipe takes about as long on two cores."""
-
-ORPHAN_S = 10.0
+MAX_WAIT_S, ORPHAN_S = 8.0, 10.0
+"""Longest while between asking for a run, which takes as long, and the kill; longest life of an orphan."""
 COMMAND = [sys.executable, "-m", "flows.cli"]
 
 
@@ -82,14 +79,12 @@ class Service:
         wait_until(lambda: self.deployment() is not None, self.command, tick_s=0.1)
 
     def stop(self) -> None:
-        """End the command."""
         if self.command is not None:
             self.command.terminate()
             self.command.wait()
         self.log.close()
 
     def token(self) -> str:
-        """Return the token of the service that runs."""
         return str(json.loads((self.run / "service" / "service.json").read_text())["token"])
 
     def write_problems(self, number: int) -> None:
@@ -97,21 +92,17 @@ class Service:
         (self.recipe.parent / "problems.jsonl").write_text("".join(self.problems[: len(self.problems) - number % 2]))
 
     def ask(self) -> str | None:
-        """Ask for a run, as the cron does; return its id, None where nobody answers."""
-        deployment = self.deployment()
-        made = self.call(f"deployments/{deployment}/create_flow_run", {"state": {"type": "SCHEDULED"}})
-        return made["id"] if made is not None else None
+        """Ask for a run, as the cron does; return its id, None if the server does not answer."""
+        return self.call("id", f"deployments/{self.deployment()}/create_flow_run", {"state": {"type": "SCHEDULED"}})
 
-    def state(self, run: str | None) -> str:
-        """Return the state of a run; empty where nobody answers."""
-        told = self.call(f"flow_runs/{run}", None)
-        return str(told["state_type"]) if told is not None else ""
+    def state(self, run: str) -> str | None:
+        return self.call("state_type", f"flow_runs/{run}")
 
     def deployment(self) -> str | None:
-        told = self.call("deployments/name/curate-math/tiny", None)
-        return str(told["id"]) if told is not None else None
+        return self.call("id", "deployments/name/curate-math/tiny")
 
-    def call(self, path: str, body: Mapping[str, Any] | None) -> Any:
+    def call(self, key: str, path: str, body: Mapping[str, Any] | None = None) -> str | None:
+        """Return a value of the server's answer."""
         data = json.dumps(body).encode() if body is not None else None
         headers = {"Content-Type": "application/json"}
         with suppress(OSError):
@@ -119,58 +110,52 @@ class Service:
             headers["Authorization"] = f"Basic {base64.b64encode(key.encode()).decode()}"
         request = Request(f"http://127.0.0.1:{self.port}/api/{path}", data, headers)
         with suppress(OSError), urlopen(request, timeout=60) as reply:
-            return json.load(reply)
+            return str(json.load(reply)[key])
         return None
 
 
 def victims(service: Service, kind: str) -> list[psutil.Process]:
     """Return the processes that a kind of kill takes; of a run, all are the service's engines of this moment."""
     assert service.command is not None
-    command = psutil.Process(service.command.pid)
-    parts: dict[str, list[psutil.Process]] = {"flows.serve.server": [], "flows.serve.runner": []}
-    everything = [psutil.Process(process) for process in processes_of(service.token())]
+    everything = {psutil.Process(process): list[str]() for process in processes_of(service.token())}
     for process in everything:
         with suppress(psutil.NoSuchProcess):
-            words = process.cmdline()
-            for name, members in parts.items():
-                if name in words:
-                    members.append(process)
-    runners = [runner.pid for runner in parts["flows.serve.runner"]]
+            everything[process] = process.cmdline()
+    command = psutil.Process(service.command.pid)
+    runners = [process for process, words in everything.items() if "flows.serve.runner" in words]
+    servers = [process for process, words in everything.items() if "flows.serve.server" in words]
+    runs = []
+    for process, words in everything.items():
+        with suppress(psutil.NoSuchProcess):
+            if any("spawn_main" in word for word in words) and process.parent() in runners:
+                runs.append(process)
     return {
         "the command": [command],
-        "Prefect's server": parts["flows.serve.server"],
-        "the runner": parts["flows.serve.runner"],
-        "a run": [process for process in everything if _is_run(process, runners)],
-        "the command and the runner": [command, *parts["flows.serve.runner"]],
+        "Prefect's server": servers,
+        "the runner": runners,
+        "a run": runs,
+        "the command and the runner": [command, *runners],
         "the whole tree": [command, *everything],
     }[kind]
 
 
-def _is_run(process: psutil.Process, runners: Sequence[int]) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        return process.ppid() in runners and any("spawn_main" in word for word in process.cmdline())
-    return False
-
-
 def kill_once(service: Service, kind: str, after_s: float) -> tuple[bool, float]:
-    """Kill, start again where the command is gone, and have a run complete.
+    """Kill, start again if the command is gone, and have a run complete.
 
     Return whether a process of what ended outlived `ORPHAN_S`, and the seconds from the kill to the completed run.
     """
     assert service.command is not None
     service.ask()
     time.sleep(after_s)
-    before = {process: psutil.Process(process).create_time() for process in processes_of(service.token())}
+    before = [psutil.Process(process) for process in processes_of(service.token())]
     taken = victims(service, kind)
     begun = time.monotonic()
     for process in taken:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGKILL)
-    is_gone = service.command in taken or kind.startswith("the command") or kind == "the whole tree"
-    if is_gone:
+    if kind.startswith("the command") or kind == "the whole tree":
         service.command.wait()
-    ends_all = taken and kind != "a run"
-    orphans = _alive_after(before, ORPHAN_S) if ends_all else False
+    orphans = bool(taken) and kind != "a run" and _outlive(before)
     service.start()
     asked: list[str] = []
 
@@ -188,31 +173,23 @@ def kill_once(service: Service, kind: str, after_s: float) -> tuple[bool, float]
     return orphans, time.monotonic() - begun
 
 
-def _alive_after(processes: Mapping[int, float], seconds: float) -> bool:
-    end = time.monotonic() + seconds
-    while alive := [one for one, created in processes.items() if _is_alive(one, created)]:
+def _outlive(processes: Sequence[psutil.Process]) -> bool:
+    end = time.monotonic() + ORPHAN_S
+    while alive := [one for one in processes if is_alive(one)]:
         if time.monotonic() > end:
-            print(f"  alive after {seconds:.0f} s: {[psutil.Process(one).cmdline() for one in alive]}", flush=True)
+            print(f"  alive after {ORPHAN_S:.0f} s: {alive}", flush=True)
             return True
         time.sleep(0.1)
     return False
 
 
-def _is_alive(process: int, created: float) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        found = psutil.Process(process)
-        return found.create_time() == created and found.status() != psutil.STATUS_ZOMBIE
-    return False
-
-
 def published_bytes(run: Path) -> dict[str, bytes]:
-    """Return the parquet files of a run's published set."""
     folder = run / "curated"
     return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*.parquet"))}
 
 
 def undisturbed(service: Service, folder: Path, number: int) -> dict[str, bytes]:
-    """Return what a run that nobody kills publishes of the problems of a number."""
+    """Return what an undisturbed run publishes of the problems of a number."""
     service.write_problems(number)
     command = [*COMMAND, "run", str(service.recipe), "--out", str(folder)]
     subprocess.run(command, cwd=ROOT, env=service.environment, check=True, capture_output=True)
@@ -220,7 +197,6 @@ def undisturbed(service: Service, folder: Path, number: int) -> dict[str, bytes]
 
 
 def bench(kills: int, seed: int, kinds: Sequence[str] = KINDS) -> Kills:
-    """Kill so many times, and return what was seen."""
     draw, seen = random.Random(seed), Kills()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -231,7 +207,7 @@ def bench(kills: int, seed: int, kinds: Sequence[str] = KINDS) -> Kills:
                 service.start()
                 kind = kinds[number % len(kinds)]
                 service.write_problems(number)
-                orphans, seconds = kill_once(service, kind, draw.uniform(0.0, MOST_WAIT_S))
+                orphans, seconds = kill_once(service, kind, draw.uniform(0.0, MAX_WAIT_S))
                 seen.made[kind] += 1
                 seen.orphans[kind] += orphans
                 seen.other_bytes[kind] += published_bytes(service.run) != expected[number % 2]
@@ -249,13 +225,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     seen = bench(options.kills, options.seed)
-    print(f"{'killed':<28}{'times':>6}{'orphans':>9}{'other bytes':>13}{'other versions':>16}{'median s to a run':>19}")
-    for kind in seen.made:
-        median = sorted(seen.seconds[kind])[len(seen.seconds[kind]) // 2]
-        print(
-            f"{kind:<28}{seen.made[kind]:>6}{seen.orphans[kind]:>9}{seen.other_bytes[kind]:>13}"
-            f"{seen.other_versions[kind]:>16}{median:>19.0f}"
-        )
+    print("killed: times, orphans, other bytes, other versions, median s to a run")
+    for kind, seconds in seen.seconds.items():
+        counts = (seen.made[kind], seen.orphans[kind], seen.other_bytes[kind], seen.other_versions[kind])
+        print(f"{kind}: {', '.join(map(str, counts))}, {median(seconds):.0f}")
     return int(any(sum(counts.values()) for counts in (seen.orphans, seen.other_bytes, seen.other_versions)))
 
 

@@ -54,7 +54,6 @@ def ours(steps: int, seed: int, folder: Path, diversity: str = "reward") -> floa
 
 
 def train_ours(folder: Path) -> None:
-    """Run the process of our side."""
     from training.engines.embedded.run import train
     from training.objectives.grpo import GrpoSettings
     from training.recipe import TrainRecipe

@@ -38,7 +38,6 @@ class PlantedLabels:
 
 
 def recorded(path: Path) -> Answers:
-    """Return the answers of a recorded set, with the verifier's classes."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if isinstance(row.get("samples"), list)]
     answers = [[_plain(sample["answer"]) for sample in row["samples"]] for row in rows]

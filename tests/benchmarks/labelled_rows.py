@@ -34,9 +34,8 @@ LABELS = Path(__file__).with_name("filter_labels.tsv")
 KEEP = "keep"
 
 ELSEWHERE = pl.read_csv(Path(__file__).with_name("elsewhere.tsv"), separator="\t")
-_STATEMENTS = ("problem", "informal_statement", "question", "original_text", "text", "content", "Question",
-               "problem_text", "Problem", "Q")  # fmt: skip
-_ANSWERS = ("answer", "informal_solution", "ans", "Answer", "golden", "answer_number", "A")
+_STATEMENTS = "problem informal_statement question original_text text content Question problem_text Problem Q".split()
+_ANSWERS = "answer informal_solution ans Answer golden answer_number A".split()
 
 
 def row_hash(statement: str | None, answer: str | None) -> str:
@@ -61,35 +60,27 @@ def _without_figures(rows: pl.DataFrame) -> pl.DataFrame:
     drawn = rows.filter(pl.col("statement").str.contains("\\begin{tabular", literal=True).not_()).with_row_index("_at")
     texts, code = figures.take_out(drawn)
     bare = pl.col("statement").str.replace_all(figures.FIGURE, " ", literal=True).str.replace_all(r"\s+", " ")
-    changed = {
-        "id": pl.format("math_bare/{}", "row"),
-        "statement": bare.str.strip_chars(),
-        "source": pl.lit("math_bare"),
-    }
-    return texts.filter(pl.col("_at").is_in(list(code))).with_columns(**changed).select(rows.columns)
+    found = texts.filter(pl.col("_at").is_in(list(code))).with_columns(bare.str.strip_chars().alias("statement"))
+    return found.with_columns(id=pl.format("math_bare/{}", "row"), source=pl.lit("math_bare")).select(rows.columns)
 
 
 def _contents(path: Path) -> list[dict[str, Any]]:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".xml":
-        items = ElementTree.fromstring(text).iter("Problem")
-        parts = [{part.tag: part.text or "" for part in item} for item in items]
+        parts = [{part.tag: part.text or "" for part in item} for item in ElementTree.fromstring(text).iter("Problem")]
         return [{"problem": f"{item['Body']} {item['Question']}", "answer": item["Answer"]} for item in parts]
     if text.startswith("{") and not text.startswith("{\n"):
         return [json.loads(line) for line in text.split("\n") if line.strip()]
     if path.suffix == ".csv":
         return [line | {"options": [line[letter] for letter in "ABCD"]} for line in csv.DictReader(text.splitlines())]
-    content = json.loads(text)
-    rows: list[dict[str, Any]] = content
-    if isinstance(content, dict):
-        rows = content["example"] if "example" in content else list(content.values())
-    return rows
+    content: Any = json.loads(text)
+    return content.get("example", list(content.values())) if isinstance(content, dict) else content
 
 
 def _row(name: str, lang: str, number: int, content: Mapping[str, Any]) -> dict[str, Any]:
     """Return one row in the `PROBLEM` schema; where the answer is a list, its items, of minerva the last of them."""
-    content = content.get("original", content) if name.startswith("draw") else content
     if name.startswith("draw"):
+        content = content.get("original", content)
         content = {"problem": content["sQuestion"], "answer": content["lSolutions"]}
     statement = next((content[key] for key in _STATEMENTS if content.get(key)), None)
     answer = next((content[key] for key in _ANSWERS if key in content), None)
@@ -103,13 +94,6 @@ def _row(name: str, lang: str, number: int, content: Mapping[str, Any]) -> dict[
         choices = parse_options(choices, name)
     if isinstance(answer, int) and choices and name == "mmlu_stem":
         answer = "ABCD"[answer]
-    return dict.fromkeys(PROBLEM.names()) | {
-        "id": f"{name}/{number}",
-        "statement": statement,
-        "answer": None if answer in (None, "None.") else str(answer).strip(),
-        "choices": choices,
-        "lang": lang,
-        "source": name,
-        "row": number,
-        "meta": "null",
-    }
+    answer = None if answer in (None, "None.") else str(answer).strip()
+    texts = {"statement": statement, "answer": answer, "choices": choices, "lang": lang, "meta": "null"}
+    return {"id": f"{name}/{number}", "source": name, "row": number, **texts}

@@ -45,12 +45,10 @@ def worked_sum(exercise: Exercise) -> str:
 
 
 def response(thoughts: str, answer: int) -> str:
-    """Return what the model is shown: thoughts, and an answer in a box."""
     return f"<think>{thoughts}</think>The answer is \\boxed{{{answer}}}."
 
 
 def demonstrations(seed: int) -> Iterator[tuple[str, str]]:
-    """Yield training problems, each with one response, without end."""
     random = Random(seed + 1)
     for exercise in chains(seed, Split.TRAIN, repeats=True):
         answer = exercise.answer

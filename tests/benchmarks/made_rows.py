@@ -28,7 +28,6 @@ class MadeRows:
         return -(-self._rows // self._shard_rows)
 
     def read(self, index: int, columns: Sequence[str]) -> pl.DataFrame:
-        """Return these columns of one shard."""
         first = index * self._shard_rows
         at = np.arange(first, min(first + self._shard_rows, self._rows))
         frame = pl.DataFrame({"row": at}, schema={"row": pl.Int64}).with_columns(
@@ -50,6 +49,5 @@ class MadeRows:
         words[copies], numbers[copies] = words[copies - 1], numbers[copies - 1]
         words[copies, draw.integers(0, self.words, len(copies))] = draw.integers(0, len(self._vocabulary), len(copies))
         texts = pl.DataFrame({f"w{place}": self._vocabulary[words[:, place]] for place in range(self.words)})
-        return texts.select(pl.concat_str([*texts.columns, pl.Series("n", numbers).cast(pl.String)], separator=" "))[
-            "w0"
-        ]
+        number = pl.Series("n", numbers).cast(pl.String)
+        return texts.select(statement=pl.concat_str([*texts.columns, number], separator=" "))["statement"]

@@ -1,7 +1,6 @@
-"""Rephrased rows of HumanEval and GSM8K, and sets that are disjoint from the benchmark, with what is measured of them.
+"""Rephrased rows of HumanEval and GSM8K, whose originals are the benchmark, and sets that are disjoint from it.
 
-The originals of a file of pairs are the benchmark. Disjoint sets have a few rows that are the same problem all the same
-(MBPP and HumanEval both ask whether a number is prime). Even tasks of HumanEval were looked at, odd ones are held out.
+A few rows of disjoint sets are the same problem nevertheless. Odd tasks of HumanEval are held out.
 """
 
 from __future__ import annotations

@@ -31,13 +31,8 @@ def main() -> None:
 
     def correct(completions: list[Any], completion_ids: list[list[int]], answer: list[str], **_: Any) -> list[float]:
         boxed = [BOXED.findall(completion[0]["content"]) for completion in completions]
-        rewards = [float(bool(answers) and answers[-1] == gold) for answers, gold in zip(boxed, answer, strict=True)]
-        group = work["group"]
-        lengths = [len(ids) for ids in completion_ids]
-        mixed = [
-            at for at in range(len(rewards)) if len(set(rewards[at // group * group : (at // group + 1) * group])) > 1
-        ]
-        step_tokens.update(tokens=sum(lengths), mixed=sum(lengths[at] for at in mixed), right=int(sum(rewards)))
+        rewards = [float(answers[-1:] == [gold]) for answers, gold in zip(boxed, answer, strict=True)]
+        step_tokens.update(tokens=sum(map(len, completion_ids)))
         return rewards
 
     class Clock(TrainerCallback):

@@ -15,7 +15,6 @@ TARGET = ROOT / "data_cards" / "demo-math"
 
 
 def copy_card(curated: Path, target: Path = TARGET) -> None:
-    """Copy README.md, RECEIPT.md and plots/ of a published set."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     shutil.copy(curated / "README.md", target / "README.md")

@@ -103,7 +103,6 @@ def recorded_votes() -> Iterator[dict[str, Any]]:
 
 
 def write(folder: Path) -> list[Path]:
-    """Write both files into a folder; return their paths."""
     made = {folder / "votes.jsonl": recorded_votes(), folder / "translations.jsonl": recorded_translations()}
     for path, lines in made.items():
         path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")

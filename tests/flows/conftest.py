@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import io
 import json
 import shutil
@@ -12,6 +11,7 @@ import sqlite3
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,11 +37,7 @@ KEYS = new_keys()
 """Of the tests' one Prefect server."""
 EMPTY = "empty.db"
 
-
-PICTURE = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
-)
-"""One pixel, as PNG."""
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -49,7 +45,7 @@ def _one_pixel_for_each_plot() -> Iterator[None]:
     """Leave out the drawing of cards' plots, a third of a small run; `tests/curation/publish/cards` draws them."""
 
     def draw(_facts: CardFacts, path: Path) -> None:
-        path.write_bytes(PICTURE)
+        path.write_bytes(base64.b64decode(PIXEL))
 
     with pytest.MonkeyPatch.context() as patch:
         for name in ("draw_funnel", "draw_pass_rates"):
@@ -65,10 +61,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         patch.delenv("PREFECT_API_URL", raising=False)
         patch.setenv("PREFECT_HOME", str(home))
         with serving_api(free_port(), KEYS) as (address, _):
-            with (
-                contextlib.closing(sqlite3.connect(home / "prefect.db")) as made,
-                contextlib.closing(sqlite3.connect(home / EMPTY)) as copy,
-            ):
+            with closing(sqlite3.connect(home / "prefect.db")) as made, closing(sqlite3.connect(home / EMPTY)) as copy:
                 made.backup(copy)
             yield address
 
@@ -110,8 +103,6 @@ def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a command printed, and the status it ended with."""
-
     status: int
     out: str
     err: str
@@ -120,7 +111,7 @@ class Said:
 def goldilocks(*arguments: str | Path, columns: int = 200) -> Said:
     """The `goldilocks` command in this process: what it writes, and its exit status."""
     out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setattr(sys, "argv", ["goldilocks", *map(str, arguments)])
         patch.setenv("COLUMNS", str(columns))
         try:
@@ -132,7 +123,6 @@ def goldilocks(*arguments: str | Path, columns: int = 200) -> Said:
 
 
 def refusal(*arguments: str | Path) -> str:
-    """The one sentence with which a command refuses."""
     said = goldilocks(*arguments)
     assert said.status == 1
     assert said.out == ""
@@ -167,38 +157,7 @@ TINY: dict[str, tuple[str, str | None, str, str]] = {
 }
 """A problem of every kind that the line tells apart, of 4 attempts a model; row by row as in the file."""
 
-TINY_RECIPE = """
-name = "tiny"
-shard_rows = 3
-workers = 1
-
-[[sources]]
-name = "school"
-kind = "jsonl"
-path = "problems.jsonl"
-license = "MIT"
-columns = { statement = "question", answer = "final" }
-
-[stage1]
-model = "student"
-band = { attempts = 4 }
-
-[models.student]
-kind = "recorded"
-name = "weak@1"
-path = "weak.jsonl"
-columns = { problem = "question", attempts = "tries", text = "text", label = "right" }
-
-[stage2]
-model = "strong"
-band = { attempts = 4 }
-
-[models.strong]
-kind = "recorded"
-name = "strong@1"
-path = "strong.jsonl"
-columns = { problem = "question", attempts = "tries", text = "text", label = "right" }
-"""
+TINY_RECIPE = Path(__file__).with_name("tiny.toml").read_text(encoding="utf-8")
 
 
 def recipe_with(*changes: str) -> str:
@@ -211,7 +170,7 @@ def recipe_with(*changes: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tiny:
-    """The tiny recipe with its inputs next to it, the folder of a finished run, and what that run printed."""
+    """The tiny recipe with its inputs next to it, the folder of a run, and what that run printed."""
 
     recipe: Path
     folder: Path
@@ -222,9 +181,8 @@ class Tiny:
         """Inputs and run folder once more, to be changed at will, unlocked; the copy reads the copied inputs."""
         shutil.copytree(self.recipe.parent, to / "inputs")
         shutil.copytree(self.folder, to / "run")
-        told = json.loads((to / "run" / "run.json").read_text())
-        told["recipe_folder"] = str(to / "inputs")
-        (to / "run" / "run.json").write_text(json.dumps(told))
+        settings = json.loads((to / "run" / "run.json").read_text())
+        (to / "run" / "run.json").write_text(json.dumps({**settings, "recipe_folder": str(to / "inputs")}))
         return Tiny(to / "inputs" / self.recipe.name, to / "run")
 
     def run(self, *overrides: str) -> Said:
@@ -234,18 +192,14 @@ class Tiny:
     def answer_all(self) -> None:
         """Let the strong model solve the first problem always, so that the next run drops it as too easy."""
         recorded = self.recipe.parent / "strong.jsonl"
-        _, *others = recorded.read_text().splitlines(keepends=True)
-        statement, answer, *_ = TINY["half"]
-        solved = tries(statement, answer, " ".join([str(answer)] * 4))
-        recorded.write_text("".join([json.dumps(solved) + "\n", *others]))
+        _, *others = map(json.loads, recorded.read_text().splitlines())
+        write_jsonl(recorded, [tries(*TINY["half"][:2], "42 42 42 42"), *others])
 
     def table(self, name: str) -> pl.DataFrame:
-        """A published table: `data` or `dropped`."""
         return published(self.folder, name)
 
 
 def published(folder: Path, name: str) -> pl.DataFrame:
-    """A published table of a run folder."""
     return pl.concat([pl.read_parquet(file) for file in sorted((folder / "curated" / name).glob("*.parquet"))])
 
 
@@ -293,11 +247,10 @@ def write_tiny(folder: Path) -> Path:
     folder.mkdir()
     problems = [{"question": statement, "final": answer} for statement, answer, _, _ in TINY.values()]
     write_jsonl(folder / "problems.jsonl", problems)
-    weak = [tries(statement, answer, finals) for statement, answer, finals, _ in TINY.values() if finals]
-    weak[0]["tries"][1]["right"] = False
-    write_jsonl(folder / "weak.jsonl", weak)
-    strong = [tries(statement, answer, finals) for statement, answer, _, finals in TINY.values() if finals]
-    write_jsonl(folder / "strong.jsonl", strong)
+    for place, model in enumerate(("weak", "strong"), start=2):
+        rows = [tries(*row[:2], row[place]) for row in TINY.values() if row[place]]
+        rows[0]["tries"][1]["right"] = model == "strong"
+        write_jsonl(folder / f"{model}.jsonl", rows)
     recipe = folder / "tiny.toml"
     recipe.write_text(TINY_RECIPE)
     return recipe
@@ -305,7 +258,6 @@ def write_tiny(folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tiny recipe with its inputs; do not change them."""
     return write_tiny(tmp_path_factory.mktemp("tiny") / "inputs")
 
 
@@ -319,8 +271,14 @@ def tiny_run(tiny_recipe: Path) -> Tiny:
 
 
 @pytest.fixture
+def tiny_inputs(tiny_recipe: Path, tmp_path: Path) -> Tiny:
+    """A copy of the tiny recipe's inputs, and the folder of a run that has not begun."""
+    shutil.copytree(tiny_recipe.parent, tmp_path / "in")
+    return Tiny(tmp_path / "in" / tiny_recipe.name, tmp_path / "run")
+
+
+@pytest.fixture
 def tiny_copy(tiny_run: Tiny, tmp_path: Path) -> Tiny:
-    """A copy of the finished tiny run and of its inputs."""
     return tiny_run.copy(tmp_path)
 
 

@@ -9,31 +9,18 @@ import re
 import threading
 import tomllib
 from collections.abc import Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from statistics import NormalDist
-from types import TracebackType
-from typing import Any
 
 import tomli_w
 
 from curation.config.loading import set_value
 from tests.flows.conftest import write_jsonl
+from tests.local_server import LocalServer, send_json
 
 SPREAD = 2.5
-SUMS = """
-name = "sums"
-shard_rows = 50
-workers = 1
-near_dedup = { enabled = false } # sums are alike
-
-[[sources]]
-name = "sums"
-kind = "jsonl"
-path = "sums.jsonl"
-license = "MIT"
-columns = { statement = "question", answer = "final", meta = ["rate"] }
-"""
+SUMS = Path(__file__).with_name("sums.toml").read_text(encoding="utf-8")
 
 
 def write_recipe(home: Path, count: int, models: Sequence[str], *changes: str) -> Path:
@@ -69,34 +56,18 @@ def answer(number: int) -> int:
 
 
 def pass_rate(number: int, ability: float) -> float:
-    """The share of correct attempts of a policy at a sum, by its difficulty."""
     difficulty = SPREAD * NormalDist().inv_cdf(uniform("difficulty", number))
     return 1 / (1 + math.exp(difficulty - ability))
 
 
-class Solver(ThreadingHTTPServer):
+class Solver(LocalServer):
     """The server; ``requests`` counts attempts, ``starts`` how often a client greeted it."""
 
-    daemon_threads = True
-    request_queue_size = 256
-
     def __init__(self, ability: float, sign: float = 1.0) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__()
         self.ability, self.sign, self.requests, self.starts = ability, sign, 0, 0
         self.lock = threading.Lock()
-        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
-        self._thread = threading.Thread(target=self.serve_forever, daemon=True)
-
-    def __enter__(self) -> Solver:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.shutdown()
-        self.server_close()
-        self._thread.join()
+        self.url = f"{self.address}/v1"
 
     def solve(self, prompt: str, seed: int) -> str:
         found = re.search(r"What is (\d+) \+ \d+\?", prompt)
@@ -108,38 +79,18 @@ class Solver(ThreadingHTTPServer):
         return f"\\boxed{{{answer(number) if is_right else 10**6 + seed % 10**6}}}"
 
     def table(self, model: str) -> str:
-        """A policy's settings as TOML lines."""
         return (
             f'kind = "endpoint"\nmodel = "{model}"\nrevision = "1"\nurls = ["{self.url}"]\nprompt = "plain"\n'
             "prices = [0, 1]\n"
         )
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1  # head and body in one packet
-    disable_nagle_algorithm = True
-    server: Solver
-
-    def log_message(self, *_: Any) -> None:
-        return
-
-    def _reply(self, content: Any) -> None:
-        body = json.dumps(content).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_GET(self) -> None:
-        with self.server.lock:
-            self.server.starts += 1
-        self._reply({"data": [{"id": name} for name in ("weak", "strong", "other")]})
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with self.server.lock:
-            self.server.requests += 1
-        text = self.server.solve(asked["messages"][-1]["content"], asked["seed"])
+    def answer(self, request: BaseHTTPRequestHandler, body: bytes) -> None:
+        with self.lock:
+            self.starts += not body
+            self.requests += bool(body)
+        if not body:
+            return send_json(request, {"data": [{"id": name} for name in ("weak", "strong", "other")]})
+        asked = json.loads(body)
+        text = self.solve(asked["messages"][-1]["content"], asked["seed"])
         choice = {"finish_reason": "stop", "index": 0, "message": {"role": "assistant", "content": text}}
-        self._reply({"choices": [choice], "usage": {"completion_tokens": 10, "prompt_tokens": 8}})
+        return send_json(request, {"choices": [choice], "usage": {"completion_tokens": 10, "prompt_tokens": 8}})

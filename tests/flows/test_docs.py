@@ -71,9 +71,8 @@ def test_the_recipes_of_the_page_on_own_problems_are_recipes() -> None:
 
 @pytest.mark.parametrize("name", REFERENCE)
 def test_the_generated_reference_is_that_of_today(name: str) -> None:
-    assert (DOCS / "reference" / name).read_text(encoding="utf-8") == REFERENCE[name](), (
-        "write it anew: python -m tests.reference_pages"
-    )
+    stored = (DOCS / "reference" / name).read_text(encoding="utf-8")
+    assert stored == REFERENCE[name](), "write it anew: python -m tests.reference_pages"
 
 
 def test_the_reference_has_every_setting_command_reason_and_column() -> None:
@@ -98,7 +97,6 @@ def test_every_page_stands_in_the_sites_contents() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
@@ -109,10 +107,8 @@ def test_links_lead_somewhere(page: Path) -> None:
     targets = [(page.parent / path if path else page, anchor) for path, anchor in links]
     assert [target for target, _ in targets if not target.exists()] == []
     assert [(target, one) for target, one in targets if one and one not in anchors(target)] == []
-    if page.is_relative_to(DOCS):
-        assert [
-            target for target, _ in targets if not target.resolve().is_relative_to(DOCS)
-        ] == []  # the site has no more
+    if page.is_relative_to(DOCS):  # the site has no more
+        assert [target for target, _ in targets if not target.resolve().is_relative_to(DOCS)] == []
 
 
 @pytest.mark.slow

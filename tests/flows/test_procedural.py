@@ -21,29 +21,18 @@ MADE = "`procedural_sums.py:make`, 4 levels of 6 rows and 2 in reserve"
 pytest.importorskip("torch")
 
 
-@pytest.fixture(scope="module")
-def made_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished small run of the recipe."""
-    folder = tmp_path_factory.mktemp("made") / "run"
-    assert goldilocks("run", RECIPE, *SET, "--out", folder).status == 0
-    return folder
-
-
-def test_the_set_names_the_level_and_the_seed_of_each_row(made_run: Path) -> None:
-    rows = published(made_run, "data")
+def test_made_rows_have_level_and_seed_and_the_card_shows_them_apart(tmp_path: Path) -> None:
+    assert goldilocks("run", RECIPE, *SET, "--out", tmp_path / "run").status == 0
+    rows = published(tmp_path / "run", "data")
     origin = [json.loads(meta) for meta in rows["meta"]]
-    assert rows.height
     assert {"level", "seed"} <= origin[0].keys()
     lengths = {(one["level"], text.count("+")) for one, text in zip(origin, rows["statement"], strict=True)}
     assert lengths <= {(1, 1), (2, 1), (3, 2), (4, 3)}
-
-
-def test_card_and_funnel_show_made_rows_apart(made_run: Path) -> None:
-    card = (made_run / "curated" / "README.md").read_text()
+    card = (tmp_path / "run" / "curated" / "README.md").read_text()
     assert f"**Made, not collected.** sums: {MADE}; in the set level" in card
     by_level = re.search(r"in the set (.*)\.\n", card)
     assert by_level is not None
-    assert sum(int(count) for count in re.findall(r": (\d+)", by_level[1])) == published(made_run, "data").height
+    assert sum(int(count) for count in re.findall(r": (\d+)", by_level[1])) == rows.height
 
 
 def test_rows_that_only_their_generator_can_judge_leave_at_the_reference_check(tmp_path: Path) -> None:

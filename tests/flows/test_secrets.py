@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tests.curation.sources.test_remote import Files
-from tests.flows.conftest import Tiny, goldilocks, published, stamps, write_tiny
+from tests.flows.conftest import Tiny, goldilocks, published, stamps, write_jsonl, write_tiny
 
 SECRETS = ("hunter2", "9f86d081", "a0b1c2d3", "s3cr3t")
 BASIC = "Basic bWU6aHVudGVyMg=="  # me:hunter2
@@ -79,23 +79,18 @@ def test_secrets_of_urls_are_in_the_requests_alone(guarded: Guarded, tiny_run: T
     folder = tmp_path / "inputs"
     write_tiny(folder)
     rows = (folder / "problems.jsonl").read_bytes()
-    (folder / "problems.jsonl").unlink()
     questions = [json.loads(line)["question"] for line in rows.splitlines()]
     guarded.files["/problems.jsonl"] = rows + b'{"question": NaN}\n'
-    guarded.files["/more.jsonl"] = "".join(
-        json.dumps({"question": question, "level": 1}) + "\n" for question in questions
-    ).encode()
+    more = write_jsonl(tmp_path / "more.jsonl", [{"question": question, "level": 1} for question in questions])
+    guarded.files["/more.jsonl"] = more.read_bytes()
     guarded.files["/bench.jsonl"] = b'{"question": "How many letters has the word of the day, written backwards?"}\n'
     guarded.tags = {path: f'"{path}"' for path in guarded.files}
     out, recipe = tmp_path / "run", recipe_at(guarded, folder, "9f86d081")
 
     said = [goldilocks("run", recipe, "--dry", "--out", out), goldilocks("run", recipe, "--out", out)]
     assert [one.status for one in said] == [0, 0], said
-    assert (
-        published(out, "data")
-        .select(pl.exclude("also_from", "measured_on"))
-        .equals(published(tiny_run.folder, "data").select(pl.exclude("also_from", "measured_on")))
-    )
+    kept, open_kept = (published(one, "data").drop("also_from", "measured_on") for one in (out, tiny_run.folder))
+    assert kept.equals(open_kept)
     place = f"{guarded.address}/problems.jsonl?id=3"
     assert place in (out / "run.json").read_text()
     assert place in published(out, "dropped").filter(pl.col("reason") == "bad_row")["evidence"][0]
@@ -112,11 +107,8 @@ def test_secrets_of_urls_are_in_the_requests_alone(guarded: Guarded, tiny_run: T
     said += [goldilocks("publish", out, "--to", "me/tiny")]
     assert [one.status for one in said[3:]] == [0, 0, 0], said[3:]
     guarded.signature = "none"
-    for arguments in (
-        ("run", recipe, "--out", tmp_path / "other"),
-        ("run", recipe, "--set", f"sources.0.path=[{place!r}]"),
-    ):
-        said.append(goldilocks(*arguments))
+    for options in (("--out", tmp_path / "other"), ("--set", f"sources.0.path=[{place!r}]")):
+        said.append(goldilocks("run", recipe, *options))
         assert said[-1].status == 1
     (tmp_path / "cache" / "goldilocks" / "sources").mkdir(parents=True, exist_ok=True)
 

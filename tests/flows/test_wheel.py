@@ -13,25 +13,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-
-RECIPE = """
-name = "elsewhere"
-[[sources]]
-name = "sums"
-kind = "jsonl"
-path = "problems.jsonl"
-license = "MIT"
-columns = { statement = "question", answer = "answer" }
-[stage1]
-model = "student"
-
-[models.student]
-kind = "recorded"
-name = "recorded@1"
-path = "attempts.jsonl"
-columns = { problem = "question", attempts = "samples", text = "text" }
-"""
+from tests.flows.conftest import ROOT, TINY_RECIPE, Tiny, published, tries, write_jsonl, write_tiny
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +34,6 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def clean() -> dict[str, str]:
-    """Variables without a path to this checkout."""
     return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PREFECT_API_URL")}
 
 
@@ -64,25 +45,12 @@ def run(folder: Path, *arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_command_runs_a_recipe_where_there_is_no_checkout(elsewhere: Path) -> None:
-    problems = [
-        {"question": f"What is {n} + {n * n}, written as a number?", "answer": str(n + n * n)} for n in range(9)
-    ]
-    lines = [
-        {**row, "samples": [{"text": f"\\boxed{{{int(row['answer']) + (k % 3)}}}"} for k in range(16)]}
-        for row in problems
-    ]
-    (elsewhere / "problems.jsonl").write_text("\n".join(json.dumps(row) for row in problems))
-    (elsewhere / "attempts.jsonl").write_text("\n".join(json.dumps(row) for row in lines))
-    (elsewhere / "elsewhere.toml").write_text(RECIPE)
-    run(elsewhere, "-m", "flows.cli", "run", "elsewhere.toml")
-    told = json.loads(run(elsewhere, "-m", "flows.cli", "status", "runs/elsewhere", "--json"))
-    assert told
-    import polars as pl
-
-    curated = pl.read_parquet(elsewhere / "runs" / "elsewhere" / "curated" / "data" / "*.parquet")
-    assert curated["pass_rate"].to_list() == [6 / 16] * curated.height
-    assert 0 < curated.height <= 9
+def test_the_command_runs_a_recipe_where_there_is_no_checkout(elsewhere: Path, tiny_run: Tiny) -> None:
+    write_tiny(elsewhere / "in")
+    run(elsewhere, "-m", "flows.cli", "run", "in/tiny.toml")
+    assert json.loads(run(elsewhere, "-m", "flows.cli", "status", "runs/tiny", "--json"))
+    kept, expected = (published(folder, "data") for folder in (elsewhere / "runs" / "tiny", tiny_run.folder))
+    assert kept.select("id", "pass_rate").rows() == expected.select("id", "pass_rate").rows() != []
 
 
 @pytest.mark.slow
@@ -109,16 +77,13 @@ def test_the_files_of_the_page_plug_in_from_a_folder_outside(elsewhere: Path) ->
     }
     sums = "What is the sum of all primes below ten, as one number?"
     (elsewhere / "sums.txt").write_text("the sum of all primes below ten, as one number = 17\n")
-    finals = ["CH3CH2OH CO2 CO2 CH4", "42 1 2 3", "11 1 2 3"]
-    rows = [{"question": text, "answer": answer} for text, answer in problems.items()]
-    tried = [
-        {**row, "samples": [{"text": f"\\boxed{{{final}}}"} for final in given.split()]}
-        for row, given in zip(rows, finals, strict=True)
-    ]
-    tried.append({"question": sums, "samples": [{"text": f"\\boxed{{{n}}}"} for n in (17, 2, 3, 4)]})
+    finals = ["CH3CH2OH CO2 CO2 CH4", "42 1 2 3", "11 1 2 3", "17 2 3 4"]
+    rows = [{"question": text, "final": answer} for text, answer in problems.items()]
+    write_jsonl(elsewhere / "problems.jsonl", rows)
+    tried = zip((*problems, sums), finals, strict=True)
+    write_jsonl(elsewhere / "weak.jsonl", [tries(text, None, given) for text, given in tried])
     votes = [{"question": text, "text": "VERDICT: YES"} for text in (*list(problems)[:2], sums)]
-    for name, lines in (("problems", rows), ("attempts", tried), ("votes", votes)):
-        (elsewhere / f"{name}.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    write_jsonl(elsewhere / "votes.jsonl", votes)
     own = """
 [[sources]]
 kind = "python"
@@ -138,19 +103,14 @@ name = "judge@1"
 path = "votes.jsonl"
 columns = { problem = "question", text = "text" }
 """
-    band = 'model = "student"\nband = { attempts = 4, min_correct = 1 }'
-    recipe = RECIPE.replace('"elsewhere"', '"plugged"').replace('model = "student"', band, 1) + own
-    (elsewhere / "plugged.toml").write_text(recipe)
+    recipe = TINY_RECIPE.partition("[stage2]")[0].replace('"tiny"', '"plugged"')
+    (elsewhere / "plugged.toml").write_text(recipe + own)
     run(elsewhere, "-m", "flows.cli", "run", "plugged.toml")
-    import polars as pl
-
-    curated = elsewhere / "runs" / "plugged" / "curated"
-    assert dict(pl.read_parquet(curated / "data" / "*.parquet").select("answer", "pass_rate").rows()) == {
-        "C2H6O": 0.25,
-        "42": 0.25,
-        "17": 0.25,
-    }
-    assert pl.read_parquet(curated / "dropped" / "*.parquet")["reason"].to_list() == ["own_rule"]
+    folder = elsewhere / "runs" / "plugged"
+    assert dict(published(folder, "data").select("answer", "pass_rate").rows()) == dict.fromkeys(
+        ("C2H6O", "42", "17"), 0.25
+    )
+    assert published(folder, "dropped")["reason"].to_list() == ["own_rule"]
     assert run(elsewhere, "-c", OBJECTIVE_AND_REWARD) == "my_loss.py:MyLoss 0.5\n0.1 1.1\n"
 
 

@@ -53,18 +53,14 @@ class Translator(Solver):
         self.pause_s = pause_s
 
     def solve(self, prompt: str, seed: int) -> str:
-        if prompt.startswith("Translate this problem"):
+        if prompt.startswith(("Translate this problem", "<original")):
             self.prompts.append(prompt)
-            time.sleep(self.pause_s)
-            return self._translated(prompt)
-        if prompt.startswith("<original"):
-            self.prompts.append(prompt)
-            return self._read(prompt)
-        first, second = (int(found) for found in re.findall(r"\d+", prompt)[:2])
-        right = first + second
+            return self._read(prompt) if prompt.startswith("<") else self._translated(prompt)
+        right = sum(int(found) for found in re.findall(r"\d+", prompt)[:2])
         return f"\\boxed{{{right if uniform(prompt, seed) < 0.5 else right + 1 + seed % 7}}}"
 
     def _translated(self, prompt: str) -> str:
+        time.sleep(self.pause_s)
         language = re.search(r"into (.+)\.\n", prompt)
         assert language is not None
         first, second = (int(found) for found in re.findall(r"\d+", prompt)[:2])

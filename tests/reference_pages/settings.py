@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from curation.config import Recipe
 from flows.cli.settings import Setting, display_key, settings_of
@@ -13,50 +15,7 @@ from training.recipe import TrainRecipe
 Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
 HEADS = ("setting", "value", "meaning")
 
-EVERYDAY = {
-    "Recipe": {
-        "name": "Name of the run and of the set",
-        "flow": "Math or code",
-        "sources.N.path": "File, folder, or name on the Hugging Face hub",
-        "sources.N.columns.statement": "Column with the problem",
-        "sources.N.columns.answer": "Column with the reference answer",
-        "sources.N.license": "Licence of the source",
-        "sources.N.limit": "Read only the first rows",
-        "models.NAME.kind": "vLLM on this machine, servers, or recorded attempts",
-        "models.NAME.model": "Folder or hub name of the model",
-        "models.NAME.revision": "Commit of a model on the hub",
-        "models.NAME.urls": "Addresses of OpenAI-compatible servers",
-        "models.NAME.api_key_env": "Environment variable with their key",
-        "models.NAME.thinking": "Tags around the model's thoughts",
-        "models.NAME.decoding.temperature": "Sampling temperature",
-        "models.NAME.decoding.max_tokens": "Max tokens of one attempt",
-        "stage1.model": "Model that measures difficulty first",
-        "stage1.band.attempts": "Max attempts per problem",
-        "stage1.band.min_correct": "Fewer correct attempts: too hard",
-        "stage1.band.max_pass_rate": "A higher pass rate: too easy",
-        "stage2.model": "Stronger model that measures the whole set again",
-        "decontamination.benches": "Benchmarks whose problems leave",
-        "questions.NAME.model": "Model that answers a question about rows",
-        "export.size": "Max problems in the set",
-        "export.license": "Licence of the set",
-        "schedule.cron": "When the recipe runs by itself",
-    },
-    "Training recipe": {
-        "model": "Model that is trained, a table as above",
-        "data.folders": "Curated sets to train on",
-        "steps": "Updates of the generators, one batch each",
-        "rewards.max_length": "Max tokens of one rollout",
-        "collector.n_batch": "Rollouts per batch",
-        "collector.group_size": "Rollouts per problem",
-        "objective.kind": "Loss",
-        "objective.eps_high": "Upper bound of the clipped ratio",
-        "optim.learning_rate": "Learning rate",
-        "checkpoints.every": "Steps between checkpoints",
-        "evaluation.every": "Steps between evaluations",
-    },
-}
-"""What most recipes set, in few words: at most 40 settings in all."""
-
+EVERYDAY = tomllib.loads(Path(__file__).with_name("everyday.toml").read_text(encoding="utf-8"))
 
 Row = tuple[str, str, str, str]
 """Name, type, default and meaning."""
@@ -84,20 +43,15 @@ class _Table:
             del self.rows[known]
         self.rows = {row: [], **self.rows}
 
-    def defaults(self) -> dict[str, str]:
-        return {name: default for name, _, default, _ in self.rows}
-
     def content(self) -> tuple[tuple[str, str, str], ...]:
         return tuple((name, kind, meaning) for name, kind, _, meaning in self.rows)
 
 
 def everyday_keys() -> list[str]:
-    """Return the keys of the everyday table."""
     return [key for words in EVERYDAY.values() for key in words]
 
 
 def settings_page(made: str, table: Table) -> list[str]:
-    """Return the parts of the page."""
     recipes = {"Recipe": list(settings_of(Recipe)), "Training recipe": list(settings_of(TrainRecipe))}
     parts = [
         "# Settings",
@@ -133,14 +87,13 @@ def settings_page(made: str, table: Table) -> list[str]:
 def _tables(settings: Iterable[Setting]) -> list[_Table]:
     tables = {"": _Table("")}
     for setting in settings:
-        path, kind = display_key(setting.key), ""
-        parent, _, name = path.rpartition(".") if setting.kind != "table" else (path, "", "")
-        if found := re.search(r"\((\w+)\)\.[^()]*$", setting.key):
-            kind = found[1]
+        path = display_key(setting.key)
+        parent, _, name = path.rpartition(".")
         if setting.kind == "table":
             tables.setdefault(path, _Table(path)).meaning = setting.meaning
         else:
-            tables.setdefault(parent, _Table(parent)).add(setting, name, kind)
+            kind = re.search(r"\((\w+)\)\.[^()]*$", setting.key)
+            tables.setdefault(parent, _Table(parent)).add(setting, name, kind[1] if kind else "")
     return [one for one in tables.values() if one.rows]
 
 
@@ -158,6 +111,6 @@ def _cells(row: Row, kinds: list[str], all_kinds: list[str]) -> tuple[str, str, 
 
 
 def _differing(one: _Table, same: _Table) -> str:
-    other = same.defaults()
-    found = [f"`{name}` is `{value}`" for name, value in one.defaults().items() if value != other[name]]
+    own, other = ({name: default for name, _, default, _ in table.rows} for table in (one, same))
+    found = [f"`{name}` is `{value}`" for name, value in own.items() if value != other[name]]
     return f"; by default {' and '.join(found)}" if found else ""

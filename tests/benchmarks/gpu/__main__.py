@@ -2,17 +2,13 @@
 
     python -m tests.benchmarks.gpu [--json FILE] [--minutes 9] [--toy]
 
-Needs torch (2.11 or newer) and transformers; what else the trainer's modules import and this machine lacks has
-stand-ins (`tests.benchmarks.gpu.stand_ins`). First it compares: packed sequences with each alone, flash attention with
-variable lengths with the CPU, FSDP2 on one rank with none, activation checkpointing, saving and loading. Then figures
-for models of 0.5, 1.5 and 7 billion random weights, micro-batches of 8,192 and 16,384 tokens, in bf16 with activation
-checkpointing: tokens per second, the share of the GPU's matrix peak (MFU), peak memory beside the estimate of
-`training/optimisation/memory.py`, how long new weights take to reach a generator, and what a token costs the process
-that reads generators' answers (where orjson is installed). It prints each and writes JSON. Status 1: a comparison
-failed.
+Needs torch (2.11 or newer) and transformers; other modules that the trainer imports have stand-ins (`stand_ins`) where
+they are missing. First come the comparisons of `correctness`; the status is 1 if one fails. Then figures for models of
+0.5, 1.5 and 7 billion random weights, micro-batches of 8,192 and 16,384 tokens, in bf16 with activation checkpointing:
+tokens per second, the share of the GPU's matrix peak (MFU), peak memory and its estimate, how long new weights take to
+reach a generator, and what a token costs the process that reads generators' answers (with orjson).
 
-Without a GPU, or with ``--toy``, it runs with toy models, whose figures mean nothing. What there was no time for is
-named.
+Without a GPU, or with ``--toy``, it runs with toy models, whose figures mean nothing. A figure without time is named.
 """
 
 from __future__ import annotations
@@ -21,6 +17,7 @@ import argparse
 import json
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +26,6 @@ LAST_FIGURE_S = 90.0
 
 
 def main() -> int:
-    """Compare, measure, print and write; return the exit status."""
     begun = time.monotonic()
     options = argparse.ArgumentParser(prog="python -m tests.benchmarks.gpu", description="Training on this GPU.")
     options.add_argument("--json", type=Path, metavar="FILE", help="where the figures go as JSON")
@@ -61,14 +57,13 @@ def main() -> int:
     result["checks"] = []
     for check in all_checks(device):
         done = check(device)
-        result["checks"].append(done.row())
+        result["checks"].append({**asdict(done), "passed": done.passed})
         verdict = "ok  " if done.passed else "FAIL"
-        print(f"{verdict} {done.name}: {done.difference:.3g} (at most {done.limit:.3g}; {done.note})", flush=True)
+        print(f"{verdict} {done.check}: {done.difference:.3g} (at most {done.limit:.3g}; {done.note})", flush=True)
     result["matrix"] = matrix_peak(device)
-    peak = result["matrix"]["sheet_tflops"] or result["matrix"]["measured_tflops"]
-    print(
-        f"matrix peak: {result['matrix']['measured_tflops']:.0f} TFLOP/s measured, {peak:.0f} counts as 1", flush=True
-    )
+    measured = result["matrix"]["measured_tflops"]
+    peak = result["matrix"]["sheet_tflops"] or measured
+    print(f"matrix peak: {measured:.0f} TFLOP/s measured, {peak:.0f} counts as 1", flush=True)
     wanted = [("toy", TOY, 512)] if toy else [(n, SHAPES[n], t) for n in ("0.5B", "1.5B", "7B") for t in (8192, 16_384)]
     result["figures"] = []
     for name, shape, tokens in wanted:
@@ -78,15 +73,14 @@ def main() -> int:
         else:
             row = training_figures(name, shape, tokens, device, peak)
         result["figures"].append(row)
-        print(json.dumps({key: _short(value) for key, value in row.items()}), flush=True)
+        print(
+            {key: float(f"{value:.4g}") if isinstance(value, float) else value for key, value in row.items()},
+            flush=True,
+        )
     result["seconds"] = time.monotonic() - begun
     if parsed.json is not None:
         parsed.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return 0 if all(row["passed"] for row in result["checks"]) else 1
-
-
-def _short(value: Any) -> Any:
-    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 if __name__ == "__main__":

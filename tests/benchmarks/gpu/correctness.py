@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,40 +25,34 @@ BF16_STEP = 2.0**-8
 """The relative distance between two numbers of bf16."""
 
 
+@dataclass(frozen=True, slots=True)
 class Check:
-    """One comparison: the largest difference, what it may be, and what of it was compared."""
+    """One comparison: the largest difference, its limit, and what was compared."""
 
-    def __init__(self, name: str, difference: float, limit: float, note: str = "") -> None:
-        self.name, self.difference, self.limit, self.note = name, difference, limit, note
+    check: str
+    difference: float
+    limit: float
+    note: str
 
     @property
     def passed(self) -> bool:
         """Return whether the difference is within its limit; NaN is not."""
         return self.difference <= self.limit
 
-    def row(self) -> dict[str, Any]:
-        """Return the check as a JSON object."""
-        return {
-            "check": self.name,
-            "difference": self.difference,
-            "limit": self.limit,
-            "passed": self.passed,
-            "note": self.note,
-        }
-
 
 def all_checks(device: torch.device) -> list[Callable[[torch.device], Check]]:
-    """Return the checks that this device can do."""
-    anywhere = [packed_fp32, fsdp_of_one_rank, saved_and_loaded, checkpointed]
-    if device.type != "cuda":
-        return anywhere
-    return [packed_fp32, packed_bf16, flash_against_cpu, flash_gradients, *anywhere[1:]]
+    on_gpu = [packed_bf16, flash_against_cpu, flash_gradients] if device.type == "cuda" else []
+    return [packed_fp32, *on_gpu, fsdp_of_one_rank, saved_and_loaded, checkpointed]
 
 
 def packed_fp32(device: torch.device) -> Check:
     """Log-probabilities of packed sequences in fp32 against transformers' own forward pass of each alone."""
-    policy = PackedPolicy(random_model(_shape(device), device))
-    return Check("packed = alone, fp32", _packed_difference(policy, device), 1e-3, "log-probabilities, nats")
+    policy, samples = PackedPolicy(random_model(_shape(device), device)), batch(_shape(device), 1024, 1)
+    (packed,) = pack_samples(samples, recipe_of(1024, device, "float32", checkpointing=False).packing)
+    with torch.no_grad():
+        ours = policy(packed.to(device)).logprobs
+        alone = [policy(collate([samples[i]], (i,)).to(device), plain=True).logprobs for i in packed.sample_indices]
+    return Check("packed = alone, fp32", float((ours - torch.cat(alone)).abs().max()), 1e-3, "log-probabilities, nats")
 
 
 def packed_bf16(device: torch.device) -> Check:
@@ -74,8 +69,7 @@ def packed_bf16(device: torch.device) -> Check:
             one = collate([samples[index]], (index,)).to(device)
             alone.append(rounded(one, plain=True).logprobs.float())
             truth.append(exact(one, plain=True).logprobs.float())
-    theirs = (torch.cat(alone) - torch.cat(truth)).abs().mean()
-    mine = (ours - torch.cat(truth)).abs().mean()
+    mine, theirs = ((one - torch.cat(truth)).abs().mean() for one in (ours, torch.cat(alone)))
     return Check("packed = alone, bf16", float(mine / theirs), 2.0, "mean error over that of transformers")
 
 
@@ -87,12 +81,9 @@ def flash_against_cpu(device: torch.device) -> Check:
 
 
 def flash_gradients(device: torch.device) -> Check:
-    """Gradients of queries, keys and values, as `flash_against_cpu`."""
     ours, theirs = _attention(device), _attention(CPU)
-    worst = max(
-        float((one.cpu() - other).abs().max() / other.abs().max())
-        for one, other in zip(ours[1:], theirs[1:], strict=True)
-    )
+    pairs = zip(ours[1:], theirs[1:], strict=True)
+    worst = max(float((one.cpu() - other).abs().max() / other.abs().max()) for one, other in pairs)
     return Check("flash varlen = CPU, gradients", worst, 8 * BF16_STEP, "queries, keys, values")
 
 
@@ -130,16 +121,6 @@ def saved_and_loaded(device: torch.device) -> Check:
 
 def _shape(device: torch.device) -> Any:
     return SMALL if device.type == "cuda" else TOY
-
-
-def _packed_difference(policy: PackedPolicy, device: torch.device) -> float:
-    shape = _shape(device)
-    samples = batch(shape, 1024, 1)
-    (packed,) = pack_samples(samples, recipe_of(1024, device, "float32", checkpointing=False).packing)
-    with torch.no_grad():
-        ours = policy(packed.to(device)).logprobs
-        alone = [policy(collate([samples[i]], (i,)).to(device), plain=True).logprobs for i in packed.sample_indices]
-    return float((ours - torch.cat(alone)).abs().max())
 
 
 def _step_gradient(trainer: Trainer) -> Tensor:

@@ -28,13 +28,11 @@ LARGEST_WRITTEN = 8 * GIB
 
 
 def synchronise(device: torch.device) -> None:
-    """Wait until the device has done all that it was given."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def timed(device: torch.device, work: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the seconds that some work takes, and its result."""
     synchronise(device)
     begun = time.perf_counter()
     result = work()
@@ -55,7 +53,7 @@ def matrix_peak(device: torch.device) -> dict[str, Any]:
 
 
 def training_figures(name: str, shape: ModelShape, tokens: int, device: torch.device, peak: float) -> dict[str, Any]:
-    """Return the figures of one model and one length of micro-batch; ``error`` in their place where memory is short.
+    """Return the figures of one model and one length of micro-batch, or ``error`` if memory is short.
 
     Args:
         peak: TFLOP/s that count as 1.
@@ -64,6 +62,8 @@ def training_figures(name: str, shape: ModelShape, tokens: int, device: torch.de
     row["estimated_gib"] = estimate_memory(shape, 1, tokens).total / GIB
     try:
         row |= _measured(shape, tokens, device, peak)
+        if "peak_gib" in row:
+            row["estimate_error"] = row["estimated_gib"] / row["peak_gib"] - 1
     except torch.OutOfMemoryError as error:
         row["error"] = f"out of memory: {str(error).splitlines()[0]:.120}"
     gc.collect()
@@ -83,16 +83,10 @@ def _measured(shape: ModelShape, tokens: int, device: torch.device, peak: float)
         seconds, _ = timed(device, lambda: [trainer.step(samples, settings) for _ in range(STEPS)])
         read = STEPS * sum(sample.length for sample in samples)
         tflops = 1e-12 * STEPS * step_flops(shape, samples) / seconds
-        row: dict[str, Any] = {
-            "tokens_per_s": read / seconds,
-            "tflops": tflops,
-            "mfu": tflops / peak,
-            "step_s": seconds / STEPS,
-            "collation_us_per_token": 1e6 * collation / (read / STEPS),
-        }
+        row: dict[str, Any] = {"tokens_per_s": read / seconds, "tflops": tflops, "mfu": tflops / peak}
+        row |= {"step_s": seconds / STEPS, "collation_us_per_token": 1e6 * collation / (read / STEPS)}
         if device.type == "cuda":
             row["peak_gib"] = torch.cuda.max_memory_allocated(device) / GIB
-            row["estimate_error"] = row["estimated_gib"] / row["peak_gib"] - 1
         return row | _ingest(samples) | _hand_over(trainer, device)
     finally:
         trainer.ranks.close()

@@ -69,7 +69,6 @@ def recipe_of(tokens: int, device: torch.device, dtype: str, *, checkpointing: b
 def trainer_of(
     shape: ModelShape, tokens: int, device: torch.device, dtype: str = "float32", *, checkpointing: bool = False
 ) -> Trainer:
-    """Return a trainer of a random model."""
     recipe = recipe_of(tokens, device, dtype, checkpointing=checkpointing)
     return Trainer(None, recipe, DistributedContext(recipe.compute), model=random_model(shape, device))
 
@@ -92,26 +91,21 @@ def batch(shape: ModelShape, tokens: int, micro_batches: int, seed: int = 1) -> 
 
 
 def token_answer(sample: TrainingSample) -> bytes:
-    """Return the body in which a vLLM server gives a sample: vLLM 0.32's interface for tokens.
-
-    It names each token and its log-probability twice.
-    """
-    tokens, logprobs = list(sample.response_ids), list(sample.generator_logprobs or ())
-    said = []
-    for token, value in zip(tokens, logprobs, strict=True):
-        drawn = {"token_id": token, "logprob": value, "rank": 1}
-        said.append({**drawn, "top_logprobs": [drawn]})
+    """Return the body in which a vLLM 0.32 server gives a sample, with each token and log-probability twice."""
+    tokens = list(sample.response_ids)
+    pairs = zip(tokens, sample.generator_logprobs or (), strict=True)
+    drawn = [{"token_id": token, "logprob": value, "rank": 1} for token, value in pairs]
     spans = [{"version": "run-1", "start": 0, "end": len(tokens)}]
     choice = {"index": 0, "finish_reason": "stop", "token_ids": tokens, "weight_versions": spans}
-    return json.dumps({"choices": [{**choice, "logprobs": {"content": said}}]}, separators=(",", ":")).encode()
+    logprobs = {"content": [{**one, "top_logprobs": [one]} for one in drawn]}
+    return json.dumps({"choices": [{**choice, "logprobs": logprobs}]}, separators=(",", ":")).encode()
 
 
 def step_flops(shape: ModelShape, samples: list[TrainingSample]) -> float:
     """Return the floating-point operations that a step on these samples needs, forward and backward once.
 
-    6 per parameter of the layers and token, 6 per parameter of the output layer and trained token, and for attention
-    6 s² h per layer and sequence: half of 12 s² h, since nothing attends to what comes. What activation checkpointing
-    computes again does not count, as is usual for MFU (A. Chowdhery et al., PaLM, 2022, appendix B).
+    6 per parameter of the layers and token, 6 per parameter of the output layer and trained token, and 6 s² h per layer
+    and sequence for causal attention, as in PaLM (A. Chowdhery et al., 2022, appendix B), without recomputation.
     """
     width = shape.num_heads * shape.head_dim
     read = sum(sample.length for sample in samples)

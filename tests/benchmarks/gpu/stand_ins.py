@@ -1,9 +1,7 @@
-"""Stand-ins for what a bare GPU machine lacks: it has torch and transformers, and the trainer's modules import more.
+"""Stand-ins for a bare GPU machine, which has torch and transformers, while the trainer's modules import more.
 
-Called before anything of the project is imported. Where polars or pydantic are missing, modules of their names take
-their place, just enough for the trainer: settings are classes whose fields have defaults and are not checked, tables do
-not exist. Where a torch before 2.13 has a `varlen_attn` that knows no grouped heads, keys and values are repeated. What
-is measured is the project's own code.
+`install` runs before the project is imported. Settings become classes whose fields have defaults and are not checked;
+tables do not exist. If `varlen_attn`, before torch 2.13, knows no grouped heads, keys and values are repeated.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ REFUSED = {
     "stage1.band.max_pass_rate=0.1": "stage1.band: impossible band: min_correct = 1",
     "sources.0.path=problem.jsonl": "holds problems.jsonl, strong.jsonl, tiny.toml, weak.jsonl.",
     "sources.0.columns.answer={path='meta.final', take='hash'}": "no row has `meta.final`; there are: question, final.",
-    "sources.0.path=tiny.toml": "tiny.toml, line 2: not JSON",
+    "sources.0.path=tiny.toml": "tiny.toml, line 1: not JSON",
     "sources.0.kind=parquet": "problems.jsonl: not a readable parquet file",
     "models.student.path=absent.jsonl": "absent.jsonl: there is no such file",
     "models.student.path=tiny.toml": "tiny.toml: not a .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv file",
@@ -31,15 +31,12 @@ REFUSED = {
 
 @pytest.mark.parametrize("override", REFUSED)
 def test_a_mistake_is_one_sentence_and_nothing_is_written(override: str, tiny_recipe: Path, tmp_path: Path) -> None:
-    before, out = stamps(tiny_recipe.parent), tmp_path / "run"
-    for options in ((), ("--dry",)):
-        said = goldilocks("run", tiny_recipe, "--set", override, "--out", out, *options)
-        assert said.status == 1
-        assert said.err.startswith("goldilocks: ")
-        assert said.err.count("\n") == 1
-        assert REFUSED[override] in said.err
-        assert options or said.out == ""
-    assert not out.exists()
+    before, command = stamps(tiny_recipe.parent), ("run", tiny_recipe, "--set", override, "--out", tmp_path / "run")
+    assert REFUSED[override] in refusal(*command)
+    dry = goldilocks(*command, "--dry")
+    assert (dry.status, dry.err.count("\n")) == (1, 1)
+    assert REFUSED[override] in dry.err
+    assert not (tmp_path / "run").exists()
     assert stamps(tiny_recipe.parent) == before
 
 
@@ -85,15 +82,11 @@ def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_every_command_has_help() -> None:
-    seen = []
     for typed, command in commands():
         said = goldilocks(*typed.split()[1:], "--help")
         assert said.status == 0
-        assert command.help is not None
-        assert " ".join(command.help.split()) in " ".join(said.out.split())
-        seen += [option for parameter in command.params for option in parameter.opts if option.startswith("--")]
+        assert " ".join(str(command.help).split()) in " ".join(said.out.split())
         assert [parameter.name for parameter in command.params if not getattr(parameter, "help", None)] == []
-    assert {"--set", "--out", "--dry", "--map", "--workers"} <= set(seen)
 
 
 def test_a_command_that_is_not_there_is_a_usage_error() -> None:
@@ -107,13 +100,13 @@ def test_a_command_that_is_not_there_is_a_usage_error() -> None:
     assert (said.status, said.out.split()[0]) == (0, "goldilocks")
 
 
-HASH_PLOTS = ("RECEIPT.md", "receipt.json", ".published.json")
-"""Files with hashes of the plots, which are one pixel in this process (`conftest.py`)."""
+WITH_PLOTS = ("RECEIPT.md", "receipt.json", ".published.json", "funnel.png", "pass_rates.png")
+"""Plots are one pixel in this process (`conftest.py`), so files with their hashes differ."""
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    found = (path for path in folder.rglob("*") if path.is_file() and path.name not in HASH_PLOTS)
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found if path.suffix != ".png"}
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name not in WITH_PLOTS)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
 @pytest.mark.slow

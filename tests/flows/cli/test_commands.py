@@ -28,18 +28,13 @@ def fates(run: Tiny) -> dict[str, str]:
 
 
 NOTES = {"run.json", "key.json", ".lock"}
-"""Notes that every run writes down again; no work lies in them."""
+"""Every run writes them again; they hold no work."""
 
 
 def changed_files(before: dict[str, tuple[int, int]], folder: Path) -> set[str]:
-    """Files that are new, gone, or written again."""
     after = stamps(folder)
     changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
     return {name for name in changed if Path(name).name not in NOTES}
-
-
-def changed_folders(before: dict[str, tuple[int, int]], folder: Path) -> set[str]:
-    return {"/".join(name.split("/")[:2]) for name in changed_files(before, folder)}
 
 
 def test_every_row_has_one_fate_with_its_evidence(tiny_run: Tiny) -> None:
@@ -100,10 +95,9 @@ def test_off_a_terminal_progress_is_one_plain_line_a_stage(tiny_run: Tiny) -> No
 
 
 @pytest.mark.slow
-def test_a_limit_and_one_stage(tiny_recipe: Path, tmp_path: Path) -> None:
-    shutil.copytree(tiny_recipe.parent, tmp_path / "in")
-    (tmp_path / "in" / "tiny.toml").write_text(tiny_recipe.read_text().partition("[stage2]")[0])
-    run = Tiny(tmp_path / "in" / "tiny.toml", tmp_path / "run")
+def test_a_limit_and_one_stage(tiny_inputs: Tiny) -> None:
+    run = tiny_inputs
+    run.recipe.write_text(run.recipe.read_text().partition("[stage2]")[0])
     assert goldilocks("run", run.recipe, "--limit", 5, "--out", run.folder).status == 0
     assert json.loads(goldilocks("status", run.folder, "--json").out)["stages"][0]["in"] == 5
     found = fates(run)
@@ -125,7 +119,8 @@ def test_a_changed_source_is_judged_anew_with_the_attempts_there_are(tiny_copy: 
     before = stamps(tiny_copy.folder)
     problems.write_text(rows + "\n\n")  # it only looks different: it is read, and nothing more
     assert tiny_copy.run().status == 0
-    assert changed_folders(before, tiny_copy.folder) == {STAGES["sources"].folder}
+    changed = changed_files(before, tiny_copy.folder)
+    assert {"/".join(name.split("/")[:2]) for name in changed} == {STAGES["sources"].folder}
     problems.write_text('{"question": "What is 3 times 9?", "final": "27"}\n' + rows)
     assert tiny_copy.run().status == 0
     after = stamps(tiny_copy.folder)
@@ -138,20 +133,18 @@ def test_a_changed_source_is_judged_anew_with_the_attempts_there_are(tiny_copy: 
 
 
 @pytest.mark.slow
-def test_a_set_of_which_nothing_is_left_is_not_published(tiny_recipe: Path, tmp_path: Path) -> None:
-    shutil.copytree(tiny_recipe.parent, tmp_path / "in")
+def test_a_set_of_which_nothing_is_left_is_not_published(tiny_inputs: Tiny) -> None:
     proofs = [{"question": f"Prove that {number} is odd.", "final": "see above"} for number in (3, 5, 7, 9)]
-    write_jsonl(tmp_path / "in" / "problems.jsonl", proofs)
-    run = Tiny(tmp_path / "in" / "tiny.toml", tmp_path / "run")
-    broken = tmp_path / "in" / "broken"  # a model of which no engine can be started, and none is
+    write_jsonl(tiny_inputs.recipe.with_name("problems.jsonl"), proofs)
+    broken = tiny_inputs.recipe.with_name("broken")  # a model of which no engine can be started, and none is
     broken.mkdir()
     for name in ("config.json", "model.safetensors"):
         (broken / name).write_text("{}")
-    said = run.run('models.student={kind="torch",model="broken"}')
+    said = tiny_inputs.run('models.student={kind="torch",model="broken"}')
     assert said.status == 1
     assert "no problem is left for the set, so nothing is published" in said.err
-    assert not (run.folder / "curated").exists()
-    assert "Curated set" in goldilocks("status", run.folder).out
+    assert not (tiny_inputs.folder / "curated").exists()
+    assert "Curated set" in goldilocks("status", tiny_inputs.folder).out
 
 
 def cut(path: Path) -> None:
@@ -201,15 +194,11 @@ def test_lost_attempts_are_made_again_and_damaged_ones_named(tiny_run: Tiny, tin
 
 
 @pytest.mark.slow
-def test_a_run_that_failed_states_why_in_one_sentence_and_goes_on_when_it_is_mended(
-    tiny_recipe: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(tiny_recipe.parent, tmp_path / "in")
-    weak = tmp_path / "in" / "weak.jsonl"
+def test_a_run_that_failed_states_why_in_one_sentence_and_goes_on_when_it_is_mended(tiny_inputs: Tiny) -> None:
+    run, weak = tiny_inputs, tiny_inputs.recipe.with_name("weak.jsonl")
     right = weak.read_text()
     good = [tries(f"What is {number} + 0?", str(number), f"{number}") for number in range(120)]
     write_jsonl(weak, [*good, {"question": "What is 5?", "tries": "none"}])
-    run = Tiny(tmp_path / "in" / "tiny.toml", tmp_path / "run")
     said = run.run()
     assert said.status == 1
     (plain,) = (line for line in said.err.splitlines() if not re.fullmatch(r".{24} +[\d,]+ rows +\d+\.\d s", line))
@@ -245,7 +234,6 @@ def test_a_folder_name_that_looks_like_markup_is_printed_as_it_is(tiny_run: Tiny
 
 
 def test_another_verifier_looks_for_conflicting_references_again(tiny_run: Tiny) -> None:
-    """Whether two references are equal is the verifier's decision, so the fingerprint has its version."""
     made_by = json.loads((tiny_run.folder / "stages" / "05-exact-dedup" / "stage.json").read_text())
     assert made_by["settings"].startswith(f"{answers.VERSION} ")
 

@@ -14,13 +14,12 @@ from tests.flows.conftest import Tiny, goldilocks, refusal, stamps, tries, write
 
 @pytest.mark.slow
 def test_what_became_too_easy_is_retired(tiny_copy: Tiny, tiny_run: Tiny, tmp_path: Path) -> None:
-    before = {str(name) for name in tiny_run.table("data")["id"]}
+    before = set(tiny_run.table("data")["id"])
     tiny_copy.answer_all()
     assert tiny_copy.run().status == 0
-    after = {str(name) for name in tiny_copy.table("data")["id"]}
+    after = set(tiny_copy.table("data")["id"])
     assert after < before
-    dropped = tiny_copy.table("dropped").filter(pl.col("reason") == "too_easy")
-    easy = before & {str(name) for name in dropped["id"]}
+    easy = before & set(tiny_copy.table("dropped").filter(reason="too_easy")["id"])
     assert easy
     out = tmp_path / "changes.parquet"
     text = goldilocks("diff", tiny_run.folder / "curated", tiny_copy.folder, "--out", out).out
@@ -61,19 +60,13 @@ SAME = {"What is 17 + 25?": ("42", "42 42 1 2"), "What is 5 plus 6?": ("11", "11
 
 
 @pytest.mark.slow
-def test_another_verifier_judges_stored_attempts_again_and_diff_names_the_verdicts(
-    tiny_recipe: Path, tmp_path: Path
-) -> None:
-    (home := tmp_path / "in").mkdir()
-    rows = {**DIFFERENT, **SAME}
-    (home / "tiny.toml").write_bytes(tiny_recipe.read_bytes())
+def test_another_verifier_judges_stored_attempts_again_and_diff_names_the_verdicts(tiny_inputs: Tiny) -> None:
+    run, home, folder, rows = tiny_inputs, tiny_inputs.recipe.parent, tiny_inputs.folder, {**DIFFERENT, **SAME}
     write_jsonl(home / "problems.jsonl", [{"question": text, "final": answer} for text, (answer, _) in rows.items()])
     for model in ("weak", "strong"):
         write_jsonl(home / f"{model}.jsonl", [tries(text, answer, finals) for text, (answer, finals) in rows.items()])
     (home / "own.py").write_text(OWN)
-    run = Tiny(home / "tiny.toml", tmp_path / "run")
     assert run.run(TEXTS).status == 0
-    folder = run.folder
     before = {name: stamp for name, stamp in stamps(folder).items() if name.startswith(("attempts/", "verdicts/"))}
     assert any("/part-" in name for name in before)
     assert run.run("verify.judges=[]").status == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -49,14 +50,14 @@ def test_dropped_problems_have_their_reason_where_they_left(tiny_run: Tiny) -> N
     not_reached = [line.partition(":")[0] for line in text.splitlines() if line.endswith("not reached")]
     assert not_reached == ["Reference check", "Exact dedup", "Near dedup", "stage 1", "stage 2"]
     assert "in the curated set" not in text
-    text = explained(tiny_run, "no reference")
-    assert re.search(r"^  reference  \(none\)$", text, re.M)
-    assert "dropped row 6 of school, missing_answer: " in text
-    text = explained(tiny_run, "conflict 1")
-    assert text.count("conflicting_answers: references: 56 | 54") == 2
-    text = explained(tiny_run, "wrong label")
-    assert text.count("dropped, suspected_wrong_label: 3 of 4 agree on 90") == 2
-    assert "class 1, 3 votes" in text
+    for key, words, times in (
+        ("no reference", "\n  reference  (none)\n", 1),
+        ("no reference", "dropped row 6 of school, missing_answer: ", 1),
+        ("conflict 1", "conflicting_answers: references: 56 | 54", 2),
+        ("wrong label", "dropped, suspected_wrong_label: 3 of 4 agree on 90", 2),
+    ):
+        assert explained(tiny_run, key).count(words) == times, key
+    assert "class 1, 3 votes" in explained(tiny_run, "wrong label")
 
 
 def test_a_repeated_problem_shows_all_its_rows(tiny_run: Tiny) -> None:
@@ -107,31 +108,32 @@ def test_explaining_writes_nothing_and_needs_neither_input_files_nor_a_finished_
         file.unlink()
     assert explained(tiny_copy, "strong only") == before
     assert stamps(tiny_copy.folder) == files
-    later = ("stages/05-exact-dedup", "stages/06-near-dedup", "decisions", "verdicts", "stages/10-export", "curated")
-    for path in later:
-        (tiny_copy.folder / path).rename(tiny_copy.folder.parent / path.replace("/", "-"))
+    for later in (
+        "stages/05-exact-dedup",
+        "stages/06-near-dedup",
+        "decisions",
+        "verdicts",
+        "stages/10-export",
+        "curated",
+    ):
+        shutil.rmtree(tiny_copy.folder / later)
     text = explained(tiny_copy, "half")
-    assert "Reference check: kept row 0 of school" in text
-    assert "Exact dedup: not reached" in text
-    assert "stage 2: not reached" in text
+    for words in ("Reference check: kept row 0 of school", "Exact dedup: not reached", "stage 2: not reached"):
+        assert words in text
 
 
 @pytest.mark.slow
 def test_control_characters_of_rows_are_written_out(tmp_path: Path) -> None:
-    """A row must not move the cursor, clear the screen or recolour what other rows print, in any command."""
     recipe, folder = write_tiny(tmp_path / "in"), tmp_path / "run"
     hostile = "\x1b[2J\x1b]0;owned\x07\x9b1A\x7f"
-    statements = [statement for statement, *_ in TINY.values()]
     for file in recipe.parent.glob("*.jsonl"):
-        rows = [json.loads(line) for line in file.read_text().splitlines()]
+        first, *rows = [json.loads(line) for line in file.read_text().splitlines()]  # the first is left for the set
         for row in rows:
-            if row["question"] == statements[0]:
-                continue  # what is left for the set
             row["question"] += hostile
             row |= {"final": f"{row['final']}{hostile}"} if row.get("final") == "221" else {}
             for attempt in row.get("tries", ()):
                 attempt["text"] += hostile
-        write_jsonl(file, rows)
+        write_jsonl(file, [first, *rows])
     said = [goldilocks("run", recipe, "--out", folder)]
     names = [problem_id(TINY[key][0] + hostile) for key in ("strong only", "wrong label", "proof", "conflict 1")]
     said += [goldilocks("explain", folder, name, *options) for name in names for options in ((), ("--json",))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import shutil
 from collections.abc import Iterator
@@ -13,9 +12,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from flows.page.app import make_app
-from tests.flows.conftest import TINY_RECIPE, goldilocks, tries, write_jsonl
+from tests.flows.conftest import TINY_RECIPE, Tiny, goldilocks, tries, write_jsonl
 
 PLANTED = 20
+VERDICT = "/r/run/review/verdict"
 HOSTILE = (
     r"$\href{javascript:window.hacked=4}{x}$",
     "</textarea></title><svg onload=window.hacked=5>",
@@ -60,7 +60,6 @@ def planted_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def planted_copy(planted_run: Path, tmp_path: Path) -> Path:
-    """A copy of the run, to be changed at will."""
     shutil.copytree(planted_run, tmp_path / "run")
     return tmp_path / "run"
 
@@ -68,27 +67,28 @@ def planted_copy(planted_run: Path, tmp_path: Path) -> Path:
 class Visitor:
     """A browser without a screen: its cookies, and the header that the page's own script sends."""
 
-    def __init__(self, folder: Path, token: str | None = None) -> None:
-        self.client = TestClient(make_app(folder, token), base_url="http://localhost")
-
-    def second(self) -> Visitor:
-        """Another browser at the same server."""
-        other = copy.copy(self)
-        other.client = TestClient(self.client.app, base_url="http://localhost")
-        return other
+    def __init__(self, folder: Path, token: str | None = None, app: Any = None) -> None:
+        self.client = TestClient(app or make_app(folder, token), base_url="http://localhost")
 
     def get(self, path: str, **headers: str) -> Any:
         return self.client.get(path, headers=headers)
 
-    def post(self, path: str, message: dict[str, Any], **headers: str) -> Any:
-        page = self.get("/r/run/review").text
-        csrf = re.search(r'name="csrf" content="(\w+)"', page)
+    def decide(self, message: dict[str, Any], **headers: str) -> Any:
+        csrf = re.search(r'name="csrf" content="(\w+)"', self.get("/r/run/review").text)
         assert csrf is not None
-        return self.client.post(path, json=message, headers={"x-goldilocks-csrf": csrf[1], **headers})
+        return self.client.post(VERDICT, json=message, headers={"x-goldilocks-csrf": csrf[1], **headers})
+
+    def shown(self, reviewer: str, problem: str = "") -> str:
+        return self.client.get("/r/run/review/next", params={"reviewer": reviewer, "problem": problem}).text
 
     def next(self, reviewer: str, problem: str = "") -> str:
         """The problem that the review shows next; empty where nothing is left."""
-        text = self.client.get("/r/run/review/next", params={"reviewer": reviewer, "problem": problem}).text
-        match = re.search(r'data-problem="(\w*)"', text)
-        assert match is not None, text
+        match = re.search(r'data-problem="(\w*)"', self.shown(reviewer, problem))
+        assert match is not None
         return match[1]
+
+
+@pytest.fixture
+def visitor(tiny_run: Tiny) -> Visitor:
+    """A visitor of the finished tiny run, who changes nothing."""
+    return Visitor(tiny_run.folder)

@@ -17,13 +17,12 @@ from flows.page.app import make_app
 from flows.page.security import HEADERS
 from flows.serve.server import PAGE, add_page
 from tests.flows.conftest import Tiny
-from tests.flows.page.conftest import SIGNS, Visitor
+from tests.flows.page.conftest import SIGNS, VERDICT, Visitor
 
 TABS = ("", "rows", "review", "review/next?reviewer=Ada")
 
 
-def test_only_names_of_this_machine_are_answered_without_a_token(tiny_run: Tiny) -> None:
-    visitor = Visitor(tiny_run.folder)
+def test_only_names_of_this_machine_are_answered_without_a_token(visitor: Visitor) -> None:
     assert visitor.get("/r/run/").status_code == 200
     assert visitor.get("/r/run/", host="127.0.0.1:4300").status_code == 200
     for host in ("evil.example", "[localhost]", "[", ""):
@@ -34,40 +33,32 @@ def test_a_token_is_asked_for_on_every_address(tiny_run: Tiny) -> None:
     visitor = Visitor(tiny_run.folder, "secret")
     for path in ("/", *(f"/r/run/{tab}" for tab in TABS)):
         assert visitor.get(path, host="gpu-7").status_code == 401
-    typed = {"content-type": "application/x-www-form-urlencoded"}
-    wrong = visitor.client.post("/enter", content="token=guess", headers=typed, follow_redirects=False)
-    assert wrong.status_code == 403
-    right = visitor.client.post("/enter", content="token=secret", headers=typed, follow_redirects=False)
-    assert right.status_code == 303
+    typed = {"headers": {"content-type": "application/x-www-form-urlencoded"}, "follow_redirects": False}
+    wrong, right = (visitor.client.post("/enter", content=f"token={token}", **typed) for token in ("guess", "secret"))
+    assert (wrong.status_code, right.status_code) == (403, 303)
     assert "secret" not in str(right.headers)
     assert visitor.get("/r/run/").status_code == 200
     assert Visitor(tiny_run.folder, "secret").get("/enter?token=secret").status_code == 200
 
 
-def test_every_answer_forbids_foreign_scripts(tiny_run: Tiny) -> None:
-    visitor = Visitor(tiny_run.folder)
+def test_every_answer_forbids_foreign_scripts_and_has_none_of_its_own(visitor: Visitor) -> None:
     for path in ("/", "/nothing", "/static/page.js", *(f"/r/run/{tab}" for tab in TABS)):
         headers = visitor.get(path).headers
         assert {name: headers[name] for name in HEADERS} == HEADERS
     assert "unsafe" not in HEADERS["Content-Security-Policy"]
-
-
-def test_no_template_holds_a_script_or_a_style_of_its_own(tiny_run: Tiny) -> None:
-    visitor = Visitor(tiny_run.folder)
     for tab in TABS:
-        text = visitor.get(f"/r/run/{tab}").text
-        assert re.findall(r"<script(?! src=)|<style|\son\w+=|\sstyle=", text) == []
+        assert re.findall(r"<script(?! src=)|<style|\son\w+=|\sstyle=", visitor.get(f"/r/run/{tab}").text) == []
 
 
 def test_what_changes_something_must_come_from_the_page(planted_copy: Path) -> None:
     visitor = Visitor(planted_copy)
     message = {"problem": visitor.next("Ada"), "verdict": "reject", "answer": None, "reviewer": "Ada"}
-    assert visitor.client.post("/r/run/review/verdict", json=message).status_code == 403
-    assert visitor.post("/r/run/review/verdict", message, **{"x-goldilocks-csrf": "0" * 64}).status_code == 403
-    assert visitor.post("/r/run/review/verdict", message, **{"sec-fetch-site": "cross-site"}).status_code == 403
-    assert visitor.post("/r/run/review/verdict", {**message, "note": "x" * 70_000}).status_code == 413
+    assert visitor.client.post(VERDICT, json=message).status_code == 403
+    assert visitor.decide(message, **{"x-goldilocks-csrf": "0" * 64}).status_code == 403
+    assert visitor.decide(message, **{"sec-fetch-site": "cross-site"}).status_code == 403
+    assert visitor.decide({**message, "note": "x" * 70_000}).status_code == 413
     assert not (planted_copy / "review.jsonl").exists()
-    assert visitor.post("/r/run/review/verdict", message).status_code == 200
+    assert visitor.decide(message).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -83,9 +74,8 @@ def test_what_changes_something_must_come_from_the_page(planted_copy: Path) -> N
         "/static/%2e%2e/app.py",
     ],
 )
-def test_no_address_leads_out_of_the_run(tiny_run: Tiny, path: str) -> None:
-    answer = Visitor(tiny_run.folder).client.get(path, follow_redirects=False)
-    assert answer.status_code == 404
+def test_no_address_leads_out_of_the_run(visitor: Visitor, path: str) -> None:
+    assert visitor.client.get(path, follow_redirects=False).status_code == 404
 
 
 def test_a_picture_that_leads_elsewhere_is_not_shown(tiny_copy: Tiny) -> None:
@@ -101,8 +91,7 @@ def test_a_picture_that_leads_elsewhere_is_not_shown(tiny_copy: Tiny) -> None:
 def test_hostile_texts_stay_texts_on_every_tab(planted_copy: Path) -> None:
     visitor = Visitor(planted_copy)
     table = pl.read_parquet(planted_copy / "stages" / "01-sources" / "kept" / "*.parquet")
-    names = table["id"].to_list()[-7:]
-    paths = [*TABS, *(f"rows/{name}" for name in names)]
+    paths = [*TABS, *(f"rows/{name}" for name in table["id"].tail(7))]
     paths += ["rows?words=%3Cscript%3E%22%3E&id=%22%3E%3Cscript%3E", "rows?source=%3Cscript%3Ewindow&sort=%22%3E"]
     for path in paths:
         answer = visitor.get(f"/r/run/{path}")
@@ -118,9 +107,7 @@ def test_the_page_works_behind_any_prefix(tiny_run: Tiny) -> None:
         app = Starlette(routes=[Mount(prefix, make_app(tiny_run.folder))])
         client = TestClient(app, base_url="http://localhost")
         for path in ("/r/run/", "/r/run/rows", "/r/run/review"):
-            text = client.get(prefix + path).text
-            links = re.findall(r'(?:href|src)="([^"?#]+)', text)
-            assert links
+            links = re.findall(r'(?:href|src)="([^"?#]+)', client.get(prefix + path).text)
             assert [link for link in links if link.startswith(("/", "http"))] == []
             style = httpx.URL(f"http://localhost{prefix}{path}").join(links[1])
             assert client.get(str(style)).status_code == 200
