@@ -142,3 +142,13 @@ def test_control_characters_of_rows_are_written_out(tmp_path: Path) -> None:
     assert [one.status for one in said] == [0] * len(said), [one.err for one in said if one.status]
     assert sum(r"\x1b[2J" in one.out for one in said) >= len(names)
     assert [one.out + one.err for one in said if re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", one.out + one.err)] == []
+
+
+def test_an_id_of_ones_own_in_meta_is_found(tmp_path: Path) -> None:
+    recipe = write_tiny(tmp_path / "inputs")
+    meta = ("--set", 'sources.0.columns.meta=["question", "final"]')
+    assert goldilocks("run", recipe, "--out", tmp_path / "run", *meta).status == 0
+    found = goldilocks("explain", tmp_path / "run", "What is 13 times 17?").out
+    assert found == goldilocks("explain", tmp_path / "run", "221").out
+    assert found.startswith(name_of("strong only"))
+    assert "2 ids" in refusal("explain", tmp_path / "run", "42")
