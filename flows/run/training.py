@@ -276,19 +276,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, metavar="DIR")
     parser.add_argument("--resume", type=Path, metavar="DIR")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides")
-    parser.add_argument("--check", action="store_true", help="only check whether the model can be trained this way")
     parser.add_argument("--server", action="append", default=[], metavar="URL", dest="servers", help="which generates")
     options = parser.parse_args(arguments)
     out, resume = options.resume or options.out, options.resume is not None
     try:
-        if options.check:
-            lines = check(options.recipe, out, options.overrides, resume=resume)
-        else:
-            lines = [str(train(options.recipe, out, options.overrides, resume=resume, servers=options.servers))]
+        print(train(options.recipe, out, options.overrides, resume=resume, servers=options.servers))
     except GoldilocksError as error:
         print(error, file=sys.stderr)
         return 1
-    print("\n".join(lines))
     return 0
 
 
