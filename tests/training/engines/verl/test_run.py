@@ -172,5 +172,5 @@ def test_processes_of_an_earlier_start_are_killed_before_the_folder_is_touched_a
     with pytest.raises(StoreError, match="no run to resume"):
         train(with_double(tmp_path), tmp_path, mine, resume=True)
     assert [process.wait() for process in stays] == [-9, -9]
-    assert f"{mine}: 2 processes of this run's earlier start are killed." in capsys.readouterr().err
+    assert f"{mine}: 2 processes of an earlier start of this run are killed." in capsys.readouterr().err
     assert stranger.poll() is None
