@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from training.objectives.sft import SFT
 from training.objectives.soft import SOFT
 from training.own_rewards import pinned_plugin
 from training.rewards import Reward
+from training.rollouts.rollout_scheduler import GroupDecision
 
 OBJECTIVES: dict[str, AnyObjective] = {
     objective.kind: objective for objective in (AIPO, DISTIL, DPPO, GRPO, JEPO, SFT, SOFT)
@@ -59,9 +61,10 @@ def try_objective(objective: AnyObjective, settings: ObjectiveSettings) -> None:
     Raises:
         ObjectiveError: a function fails, returns another shape, or the loss has no gradient.
     """
+    rewards = [Reward(format=0.1, correctness=0.9 * right, correct=right) for right in (True, False) * 16]
+    objective.decide(rewards[:16], settings)
     if objective.needs(settings).scores_answers:
         return  # synthetic rollouts have no reference texts
-    rewards = [Reward(format=0.1, correctness=0.9 * right, correct=right) for right in (True, False) * 16]
     lengths, groups = torch.tensor([2, 1] * 16), torch.arange(2).repeat_interleave(16)
     credit = objective.credit(
         CreditInputs(rewards, lengths, groups, ["4", None] * 16, [False] * 32, [0.5] * 32, 8), settings
@@ -94,9 +97,9 @@ def _checked(ref: PluginRef) -> AnyObjective:
     plugin = ref.load()
     own: AnyObjective = plugin.value
 
-    def call(name: str, inputs: Any, settings: Any) -> Any:
+    def call(name: str, *arguments: Any) -> Any:
         try:
-            return getattr(own, name)(inputs, settings)
+            return getattr(own, name)(*arguments)
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
@@ -128,7 +131,16 @@ def _checked(ref: PluginRef) -> AnyObjective:
             )
         return value, statistics
 
-    return replace(own, credit=credit, loss=loss)
+    def decide(rewards: Sequence[Reward], settings: Any) -> GroupDecision:
+        made = call("decide", rewards, settings)
+        if not isinstance(made, GroupDecision) or len(made.exclusion_reasons) != len(rewards):
+            raise ObjectiveError(
+                f"objective.kind: {ref.label}: `decide` returns {made!r:.80}; return a GroupDecision with a reason or "
+                "None for each rollout."
+            )
+        return made
+
+    return replace(own, credit=credit, loss=loss, decide=decide, needs=partial(call, "needs"))
 
 
 def objective_of(settings: ObjectiveSettings) -> AnyObjective:
