@@ -67,7 +67,10 @@ def claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume:
     """Write ``run.json``; raise StoreError if the folder holds another run."""
     run_file = out / "run.json"
     if run_file.exists():
-        name = json.loads(run_file.read_text(encoding="utf-8"))["recipe"]["name"]
+        try:
+            name = json.loads(run_file.read_text(encoding="utf-8"))["recipe"]["name"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"{run_file} is damaged ({error}); start the run in another folder") from error
         if name != recipe.name:
             raise StoreError(f"{out} holds a run of recipe `{name}`, not `{recipe.name}`; give another folder")
         if not resume:

@@ -33,7 +33,7 @@ from curation.policies.vllm.engine import visible_gpus
 from curation.prompts import Prompt
 from curation.prompts.asked import Asked, write_asked
 from curation.publish.export_formats.rows import TYPES, ExportedProblem, row_of
-from curation.records import StoreError
+from curation.records import PolicyError, StoreError
 from curation.response_formats import BOXED
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write, write_parquet
@@ -222,7 +222,10 @@ def publish_model(recipe: TrainRecipe, out: Path) -> Path:
 
 def has_experts(model: Path) -> bool:
     """Return whether the model is a mixture of experts."""
-    table: Any = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    try:
+        table: Any = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise PolicyError(f"{model}: config.json is damaged ({error}); download the model again") from error
     return any((config or {}).get(name) for config in (table, table.get("text_config")) for name in EXPERT_COUNTS)
 
 
