@@ -1,6 +1,6 @@
 """Run forward passes for decoding: in batches for Llama and Qwen2 on a CPU, else row by row.
 
-Invariant: logits of `LlamaForwardPass` are the model's own, up to rounding.
+Logits of `LlamaForwardPass` are the model's, up to rounding.
 """
 
 from __future__ import annotations

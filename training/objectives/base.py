@@ -54,7 +54,7 @@ class ObjectiveInputs:
         return sums.index_add(0, self.sequence_index, values)
 
     def log_ratio(self, counts: Tensor) -> Tensor:
-        """Return [tokens] the log-ratio of policy and generator, 0 where ``counts`` is False, even for infinities."""
+        """Return [tokens] log-ratios of policy and generator, 0 where ``counts`` is False."""
         return torch.where(counts, self.logprobs - self.generator_logprobs, 0.0)
 
 

@@ -73,7 +73,7 @@ AIPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 
 class GroupCreditSettings(ObjectiveSettings):
-    """Credit within groups: by default a reward minus its group's mean, as in the paper."""
+    """Credit within groups."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Values of other settings and of `variant`, by `preset`."""

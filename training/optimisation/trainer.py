@@ -2,7 +2,8 @@
 
 Weights, gradients and AdamW's state are fp32; with ``dtype = bfloat16`` the passes run in bf16.
 
-Invariant: all ranks gather the same tensors in the same order.
+Invariants: loss and gradient do not depend on the number of ranks, up to rounding; all ranks gather tensors in one
+order.
 """
 
 from __future__ import annotations

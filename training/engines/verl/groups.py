@@ -1,6 +1,6 @@
 """Decide, count and log verl's finished groups for the curriculum.
 
-Invariants: each group is decided once; a rollout whose verifier failed is neither trained on nor wrong.
+Invariants: each group is decided once; a failed verifier excludes its rollout.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Run a curriculum's stages as successive verl processes over one run folder.
 
-Invariant: a stage begins at a checkpoint with our state, without the previous stage's queue.
+A stage begins at a checkpoint with our state, without the previous queue.
 """
 
 from __future__ import annotations
