@@ -69,7 +69,7 @@ def _rows(path: Path) -> list[Any]:
 
 
 def _chat(row: Any, label: str, tags: ThinkingTags) -> list[Message]:
-    messages = row.get("messages") if isinstance(row, Mapping) else ()
+    messages: Any = row.get("messages") if isinstance(row, Mapping) else ()
     if messages is None and row.get("prompt") and row.get("response"):
         messages = [{"role": "user", "content": row["prompt"]}, {"role": "assistant", "content": row["response"]}]
     is_chat = isinstance(messages, list) and all(
