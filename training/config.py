@@ -1,6 +1,6 @@
 """Settings of the trainer; "paper" is arXiv 2506.10910.
 
-Counts of `CollectorSettings` are rollouts, not groups or tokens.
+Counts of `CollectorSettings` are rollouts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from training.own_rewards import pinned
 
 
 class RewardSettings(Settings):
-    """What a rollout is worth in addition to the format and a correct answer (paper, section 2.2)."""
+    """Rewards in addition to those for format and correctness (paper, section 2.2)."""
 
     language: float = Field(0.1, ge=0)
     """Bonus if problem, thoughts and answer are in one language; 0: off. Paper: 0.1."""
@@ -52,10 +52,7 @@ class RewardSettings(Settings):
 
 
 class DoubtSettings(Settings):
-    """How answers are judged: the user's own judges, and a model that is asked about doubtful verdicts.
-
-    The model is asked as by `[questions.doubtful_verdicts]` in curation.
-    """
+    """Judges of the user's own, and a model for doubtful verdicts, asked as by `[questions.doubtful_verdicts]`."""
 
     judges: tuple[str, ...] = ()
     """Judges of the sets, as `chem.py:FORMULA` (docs/how-to/plug-ins.md)."""
@@ -65,7 +62,7 @@ class DoubtSettings(Settings):
 
 
 class ObjectiveSettings(Settings):
-    """The part that every objective's table has; the rest is in the objective's own file (`training.objectives`)."""
+    """Settings of every objective; its file in `training.objectives` has the others."""
 
     kind: str
     """Which objective."""
@@ -85,7 +82,7 @@ class PackingSettings(Settings):
 
 
 ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM = (0.9, 0.95), 1e-8, 1.0
-"""AdamW's decays and epsilon, and the norm that gradients are scaled down to."""
+"""AdamW's decays and epsilon, and the max norm of gradients."""
 
 
 class OptimSettings(Settings):
@@ -104,7 +101,7 @@ class OptimSettings(Settings):
 
 
 class ComputeSettings(Settings):
-    """Where the trainer computes, and in which precision. Weights and optimiser state are always fp32."""
+    """The trainer's device and precision; weights and optimiser state are always fp32."""
 
     device: str = Field("cpu", min_length=1)
     """`cpu`, or `cuda`: one GPU for each process."""
@@ -122,7 +119,7 @@ class LoraSettings(Settings):
 
 
 LONGEST = 8
-"""Longest response in mean lengths: the paper's limits allow 40,000 tokens at a mean of 5,000."""
+"""Longest response in mean lengths; paper: 40,000 tokens at a mean of 5,000."""
 
 
 class CollectorSettings(Settings):
@@ -146,7 +143,7 @@ class CollectorSettings(Settings):
 
     @property
     def max_outstanding(self) -> int:
-        """Return the max rollouts that are admitted and not yet in a batch or dropped; not in the paper."""
+        """Return the max rollouts admitted, and not yet in a batch or dropped; not in the paper."""
         return 2 * (self.n_async + self.n_batch)
 
     @model_validator(mode="after")
@@ -154,7 +151,7 @@ class CollectorSettings(Settings):
         for name, count in (("n_batch", self.n_batch), ("n_minibatch", self.minibatch_size)):
             if count % self.group_size:
                 raise ValueError(
-                    f"{name} = {count} holds no whole number of groups of {self.group_size}; change one of them"
+                    f"{name} = {count} is no multiple of group_size = {self.group_size}; change one of them"
                 )
         if self.n_batch % self.minibatch_size:
             raise ValueError(f"n_minibatch = {self.minibatch_size} does not divide n_batch = {self.n_batch}")
@@ -172,8 +169,8 @@ class CollectorSettings(Settings):
             )
         if self.n_async > 2 * self.n_batch:
             messages.append(
-                f"n_async / n_batch = {self.n_async / self.n_batch:.3g} is more than 2: a rollout is made by about so "
-                "many policies, and the paper saw training suffer; lower n_async or raise n_batch."
+                f"n_async / n_batch = {self.n_async / self.n_batch:.3g} is more than 2: about as many policies "
+                "make each rollout, and the paper saw training suffer; lower n_async or raise n_batch."
             )
         if self.minibatch_size != self.n_batch:
             messages.append(
@@ -184,7 +181,7 @@ class CollectorSettings(Settings):
 
 
 class StageSettings(Settings):
-    """One stage of a run. What it does not name stays as the stage before left it."""
+    """A stage of a run; missing settings stay as in the previous stage."""
 
     until: Literal["steps", "reward", "length"] = "steps"
     """The stage ends when the reward is flat, when the length is flat because of its limit, or after `steps`. Paper: by
@@ -202,7 +199,7 @@ class StageSettings(Settings):
 
 
 class CurriculumSettings(Settings):
-    """What changes while training goes on, and when."""
+    """Changes during training."""
 
     stages: tuple[StageSettings, ...] = Field((), strict=False)
     """Stages, in order."""
@@ -215,7 +212,7 @@ class CurriculumSettings(Settings):
 
 
 class StoredSettings(Settings):
-    """Training on attempts that are stored: at first on these alone, then together with those that the run samples."""
+    """Training on stored attempts: first alone, then mixed with sampled ones."""
 
     runs: tuple[str, ...] = ()
     """Run folders, relative to the recipe's; those that made the sets of `data` if missing."""
@@ -251,7 +248,7 @@ MAX_PROMPT_TOKENS = 4096
 
 
 class VerlSettings(Settings):
-    """How verl runs a recipe. What is trained, and how, are the recipe's other tables."""
+    """How verl runs a recipe."""
 
     nodes: int = Field(1, ge=1, description="Machines of the Ray cluster to use.")
     gpus_per_node: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(

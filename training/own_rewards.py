@@ -1,8 +1,8 @@
 """Reward components of the user's own: `[rewards] components = ["brief.py:BRIEF"]`.
 
-They run with the user's rights and without a time limit, for rollouts with a kept format and a verdict.
+They run with the user's rights and without a time limit, for well-formed rollouts with a verdict.
 
-Invariant: settings name a component with its file's digest, so that a run is not resumed with another file.
+Invariant: settings include the digest of a component's file, so a run is not resumed with another.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from curation.records import ConfigError, GoldilocksError
 
 @runtime_checkable
 class RewardComponent(Protocol):
-    """A part of the reward, of a rollout's own texts and verdict alone.
+    """A part of the reward, computed from a rollout's texts and verdict.
 
     Example, in `brief.py` next to the recipe::
 
@@ -30,7 +30,7 @@ class RewardComponent(Protocol):
     """
 
     def reward(self, problem: str, response: str, correct: bool) -> float:
-        """Return what is added to the reward; the response includes its thoughts."""
+        """Return the amount to add; ``response`` includes thoughts."""
         ...
 
 
@@ -38,39 +38,39 @@ class RewardError(GoldilocksError):
     """A user's own reward component failed."""
 
 
-_FOUND: dict[str, PluginRef] = {}
+_LOADED: dict[str, PluginRef] = {}
 """Loaded components by name@digest."""
 
 
 def pinned(name: str, folder: Path) -> str:
-    """Return a component's name, such as `brief.py:BRIEF`, with the digest of its file after `@`."""
-    if name in _FOUND:
+    """Return a component's name, such as `brief.py:BRIEF`, with `@` and its file's digest."""
+    if name in _LOADED:
         return name
     needed = "an object with the method `reward`"
-    found = pinned_plugin(name, folder, "rewards.components", RewardComponent, needed)
-    _FOUND[label := f"{found.name}@{found.digest}"] = found
+    plugin = pinned_plugin(name, folder, "rewards.components", RewardComponent, needed)
+    _LOADED[label := f"{plugin.name}@{plugin.digest}"] = plugin
     return label
 
 
 def pinned_plugin(name: str, folder: Path, setting: str, kind: type, needed: str) -> PluginRef:
-    """Return a setting's plug-in, whose name may have its file's digest after `@`; see `find_plugin`."""
+    """Return a setting's plug-in (see `find_plugin`); its name may end with `@` and its file's digest."""
     plain, _, digest = name.partition("@")
-    found = find_plugin(plain, folder, setting, kind, needed)
-    if digest and digest != found.digest:
+    plugin = find_plugin(plain, folder, setting, kind, needed)
+    if digest and digest != plugin.digest:
         raise ConfigError(f"{setting}: the file of {plain} has changed since the run began; put it back.")
-    return found
+    return plugin
 
 
 def own_reward(components: Sequence[str], problem: str, response: str, correct: bool, row: str) -> float:
-    """Return the sum of the user's components for a rollout; errors name the problem's id, ``row``."""
+    """Return the sum of the components; errors name the problem's id, ``row``."""
     total = 0.0
     for name in components:
-        plugin = _FOUND[name].load()
+        plugin = _LOADED[name].load()
         try:
             value = float(plugin.value.reward(problem, response, correct))
         except Exception as error:
             raise RewardError(f"rewards.components: {plugin.failure(error)} (problem {row}).") from error
         if not math.isfinite(value):
-            raise RewardError(f"rewards.components: {_FOUND[name].label} returned {value} (problem {row}).")
+            raise RewardError(f"rewards.components: {_LOADED[name].label} returned {value} (problem {row}).")
         total += value
     return total

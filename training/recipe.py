@@ -1,4 +1,4 @@
-"""The recipe of a training run, one table per part; `curation.config.loading` reads it from TOML."""
+"""The recipe of a training run."""
 
 from __future__ import annotations
 
@@ -105,13 +105,13 @@ class CheckpointSettings(Settings):
     """Steps between copies of the weights, for `ablate --analyse`; none if missing."""
 
 
-_ASKED = frozenset({"kind", "model", "prompt", "thinking", "examples", "decoding"})
+_PROMPTING = frozenset({"kind", "model", "prompt", "thinking", "examples", "decoding"})
 _READ: Mapping[str, frozenset[str]] = {
-    "torch": _ASKED,
-    "vllm": _ASKED | set(EngineSettings.model_fields),
-    "endpoint": _ASKED | set(ServerSettings.model_fields) | {"revision"},
+    "torch": _PROMPTING,
+    "vllm": _PROMPTING | set(EngineSettings.model_fields),
+    "endpoint": _PROMPTING | set(ServerSettings.model_fields) | {"revision"},
 }
-"""By kind, the settings of a trained model's table that training reads."""
+"""The settings of a trained model's table that training reads, by kind."""
 
 
 class TrainRecipe(NamedModels):
@@ -190,17 +190,17 @@ class TrainRecipe(NamedModels):
 
     @property
     def reference_model(self) -> str:
-        """Return the folder of the reference model."""
+        """Return the reference model's folder."""
         return self._live(self.reference or self.model).model
 
     @property
     def teacher_model(self) -> str:
-        """Return the teacher's folder; by default the trained model's."""
+        """Return the teacher's folder, or the trained model's."""
         return self._live(self.teacher or self.model).model
 
     def _live(self, name: str) -> LiveModel:
         model = self.models[name]
-        assert isinstance(model, LiveModel)  # others are refused
+        assert isinstance(model, LiveModel)  # other kinds are refused
         return model
 
     @property
@@ -210,17 +210,14 @@ class TrainRecipe(NamedModels):
 
     @property
     def temperature(self) -> float:
-        """Return the sampling temperature."""
         return self.trained.decoding.temperature
 
     @property
     def tags(self) -> ThinkingTags:
-        """Return the model's thinking tags."""
         return ThinkingTags.of(self.trained.thinking)
 
     @property
     def solving_prompt(self) -> Prompt:
-        """Return the prompt for the problems."""
         return prompt_of(self.trained)
 
     @model_validator(mode="before")
@@ -250,13 +247,15 @@ class TrainRecipe(NamedModels):
             )
         judge = self.verify.model
         if judge is not None and self.models[judge].kind != "endpoint":
-            raise ValueError(f"models.{judge} is asked about verdicts: its kind is `endpoint`")
+            raise ValueError(f"models.{judge} judges doubtful verdicts, so its kind must be `endpoint`")
         for role, name in (("reference", self.reference), ("teacher", self.teacher)):
             if name is None:
                 continue
             model = self.models[name]
             if model.kind != "torch" or (unread := _unread(model, {"kind", "model"})):
-                what = f".{unread[0]} is not read of a {role}" if unread else f" is a {role}: its kind is `torch`"
+                what = (
+                    f".{unread[0]} is not read for a {role}" if unread else f" is a {role}, so its kind must be `torch`"
+                )
                 raise ValueError(f"models.{name}{what}")
         return self
 
@@ -271,12 +270,12 @@ class TrainRecipe(NamedModels):
         return self
 
     def warnings(self) -> tuple[str, ...]:
-        """Return warnings about the collector's sizes, also those of stages."""
-        found = dict.fromkeys(self.collector.warnings())
+        """Return warnings about collector sizes."""
+        messages = dict.fromkeys(self.collector.warnings())
         for number, (stage, collector) in enumerate(zip(self.stages, self.collectors, strict=False), 1):
             if stage.n_batch or stage.n_async:
-                found |= {f"stage {number}: {new}": None for new in collector.warnings() if new not in found}
-        return tuple(found)
+                messages |= {f"stage {number}: {new}": None for new in collector.warnings() if new not in messages}
+        return tuple(messages)
 
     @property
     def stages(self) -> tuple[StageSettings, ...]:
@@ -286,17 +285,17 @@ class TrainRecipe(NamedModels):
     @property
     def collectors(self) -> list[CollectorSettings]:
         """Return the collector of each stage, at least one."""
-        present, collectors = self.collector, []
+        current, collectors = self.collector, []
         for stage in self.stages:
-            sizes = {"n_batch": stage.n_batch or present.n_batch, "n_async": stage.n_async or present.n_async}
-            cut = {"n_minibatch": None} if sizes["n_batch"] != present.n_batch else {}
-            present = present.model_copy(update=sizes | cut)
-            collectors.append(present)
-        return collectors or [present]
+            sizes = {"n_batch": stage.n_batch or current.n_batch, "n_async": stage.n_async or current.n_async}
+            cut = {"n_minibatch": None} if sizes["n_batch"] != current.n_batch else {}
+            current = current.model_copy(update=sizes | cut)
+            collectors.append(current)
+        return collectors or [current]
 
     @property
     def generates(self) -> bool:
-        """Return whether anything is sampled."""
+        """Return whether the run samples."""
         return self.stored is None or not self.stored.only or self.evaluation.data is not None
 
     @property
@@ -315,7 +314,7 @@ def _unread(table: Settings, read: Collection[str]) -> list[str]:
 
 
 def _faults(recipe: TrainRecipe) -> Iterator[str]:
-    """Yield which tables do not go together."""
+    """Yield conflicts between tables."""
     from training.objectives.registry import needs_of, objective_of
 
     data, held_out, stored, objective = recipe.data, recipe.evaluation.data, recipe.stored, recipe.objective
@@ -326,20 +325,18 @@ def _faults(recipe: TrainRecipe) -> Iterator[str]:
             "nothing else does"
         )
     if latent and stored is not None:
-        yield "problems without a verifier are no stored ones; leave the table [stored] out"
+        yield "latent problems have no stored attempts; leave the table [stored] out"
     if latent and getattr(data, "hard", False):
-        yield "data.hard is of curated sets; leave it out"
+        yield "data.hard is for curated sets; leave it out"
     if held_out is None and recipe.evaluation.keep_best:
         yield "evaluation.keep_best = true needs held-out problems; give evaluation.data"
     if isinstance(held_out, CuratedData) and held_out.kind == "latent":
         if not latent:
-            yield (
-                "evaluation.data.kind = latent needs data.kind = latent: it measures what jepo trains; evaluate others"
-            )
+            yield ("evaluation.data.kind = latent needs data.kind = latent; evaluate on curated or embedded data")
         if recipe.evaluation.keep_best:
-            yield "evaluation.keep_best chooses by pass@1, which problems without a verifier have not; leave it out"
+            yield "evaluation.keep_best chooses by pass@1, which latent problems do not have; leave it out"
         if isinstance(data, CuratedData) and set(held_out.folders) & set(data.folders):
-            yield "evaluation.data.folders would ask what is trained on; give other folders"
+            yield "evaluation.data.folders are also trained on; give other folders"
     if recipe.reference is not None and not needs.uses_reference:
         yield (f"reference = {recipe.reference!r}: objective.kind = {kind} uses none with these settings; leave it out")
     if needs.teacher == "model" and recipe.teacher is None:
@@ -347,9 +344,9 @@ def _faults(recipe: TrainRecipe) -> Iterator[str]:
     if needs.teacher != "model" and recipe.teacher is not None:
         yield f"teacher = {recipe.teacher!r}: objective.kind = {kind} asks none with these settings; leave it out"
     if needs.teacher == "attempts" and not isinstance(data, CuratedData):
-        yield f"a teacher by attempts reads those of the runs that made curated sets; data.kind = {data.kind} has none"
+        yield f"teacher = attempts needs the runs that made curated sets; data.kind = {data.kind} has none"
     if needs.teacher is not None and recipe.engine == "verl":
-        yield f"objective.kind = {kind} asks a teacher, and verl's loop has none; set engine = embedded"
+        yield f"objective.kind = {kind} needs a teacher, which verl does not run; set engine = embedded"
     if stored is not None and stored.general is not None and kind != "sft":
         yield f"stored.general has no reward, so it needs objective.kind = sft, not {kind}; leave it out"
     if stored is not None and stored.max_distance is not None and objective_of(objective).second_pass is None:

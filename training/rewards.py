@@ -1,9 +1,8 @@
 """The reward of a rollout: format, correctness, length and language (paper, section 2.2).
 
-A rollout that breaks the format is worth 0 and needs no verdict. In code, the first block must be the program.
+A rollout that breaks the format gets 0 and needs no verdict. In code, the first block must be the program.
 
-Invariants: TIMEOUT and BROKEN give an excluded `Reward` without a total, never 0. The total is the sum of the
-components.
+Invariant: TIMEOUT and BROKEN give an excluded `Reward` without a total, never 0.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ from training.config import RewardSettings
 from training.own_rewards import own_reward
 
 FORMAT, CORRECTNESS = 0.1, 0.9
-"""Rewards for the format and a correct answer (paper: 0.1 and 0.9)."""
+"""Rewards for format and correctness, as in the paper."""
 
 COMPONENTS = ("format", "correctness", "length", "language", "own")
-"""Components of a `Reward`; `own` is the sum of the user's."""
+"""Components of a `Reward`; `own` is the user's."""
 
 
 @dataclass(frozen=True, slots=True)
 class RewardInputs:
     r"""A rollout with the verifier's verdict.
 
-    ``outcome`` may be None if the format is broken. ``test_pass_share`` is a program's share of passed tests;
-    ``finish`` is ``stop``, ``length``, or None if unknown; ``row`` is the problem's id.
+    ``outcome`` may be None with a broken format; ``test_pass_share`` is of a program; ``finish`` is ``stop``,
+    ``length``, or None if unknown; ``row`` is the problem's id.
 
     Example: ``RewardInputs(Domain.MATH, "What is 2 + 2?", "<think>…</think> \\boxed{4}", 31, Outcome.CORRECT)``
     """
@@ -53,7 +52,7 @@ class RewardInputs:
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """The components of a reward; ``format_error`` or ``excluded_by`` states why there are none.
+    """The components of a reward, or why there are none.
 
     Example: ``Reward(format=0.1, correctness=0.9, length=-0.05, language=0.1, correct=True).total == 1.05``
     """
@@ -69,12 +68,12 @@ class Reward:
 
     @property
     def excluded(self) -> bool:
-        """Return whether the rollout must not be trained on."""
+        """Return whether to leave the rollout out of training."""
         return self.excluded_by is not None
 
     @property
     def total(self) -> float:
-        """Return the sum of the components; an excluded rollout has none."""
+        """Return the sum of the components; raise ValueError if excluded."""
         if self.excluded_by is not None:
             raise ValueError(f"a rollout excluded by {self.excluded_by} has no reward; leave it out")
         return self.format + self.correctness + self.length + self.language + self.own
@@ -104,10 +103,10 @@ def compute_reward(inputs: RewardInputs, settings: RewardSettings) -> Reward:
             raise ValueError("code = proportional needs the share of tests passed")
         share = inputs.test_pass_share
     language = 0.0
-    if settings.language:  # of problem, thoughts and answer; a text without words has none
-        parts = split_response(inputs.tags.house_form(inputs.text))
-        answer = parts.answer or ""
-        thoughts = parts.thoughts if inputs.tags.are_used else answer
+    if settings.language:  # of problem, thoughts and answer
+        response = split_response(inputs.tags.house_form(inputs.text))
+        answer = response.answer or ""
+        thoughts = response.thoughts if inputs.tags.are_used else answer
         language = settings.language * consistent(inputs.problem, thoughts, answer, strict=True)
     return Reward(
         format=FORMAT,
@@ -135,11 +134,10 @@ def format_error(
     finish: str | None = None,
     response_format: str = BOXED,
 ) -> str | None:
-    """Return what is wrong with a rollout's format, or None (paper, section 2.2).
+    """Return the fault of a rollout's format, or None (paper, section 2.2).
 
-    It must begin with the opening tag and have each tag once; math needs a final answer in the response format, code a
-    Markdown block that names its language. Without tags, the whole text is the answer; ``finish`` = `stop` closes an
-    open block.
+    It must begin with the opening tag and have each tag once, unless tags are not used; math needs an answer in the
+    response format, code a Markdown block that names its language, which ``finish`` = `stop` closes.
     """
     if tags.are_used:
         if not text.startswith(tags.open):
@@ -163,7 +161,7 @@ Ask = Callable[[str], Awaitable[Verdict]]
 
 
 class Assessed(NamedTuple):
-    """A reward, and its verdict or the format's fault; ``outcome`` is None if the format was broken."""
+    """A reward with its verdict; ``outcome`` is None and ``method`` the fault if the format was broken."""
 
     reward: Reward
     outcome: Outcome | None
@@ -172,13 +170,13 @@ class Assessed(NamedTuple):
 
 
 async def assess(ask: Ask, inputs: RewardInputs, settings: RewardSettings) -> Assessed:
-    """Return a response's reward; one that breaks the format is not judged."""
+    """Judge a well-formed response, and return its reward."""
     failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
     if failure is not None:
         return Assessed(Reward(format_error=failure), None, failure, None)
     verdict = await ask(inputs.tags.house_form(inputs.text))
     judged = replace(inputs, outcome=verdict.outcome, test_pass_share=verdict.passed)
-    if settings.language or settings.components:  # identifying a language takes its time, and a component may
+    if settings.language or settings.components:  # both may be slow
         reward = await asyncio.to_thread(compute_reward, judged, settings)
     else:
         reward = compute_reward(judged, settings)

@@ -1,10 +1,10 @@
 """Compute the work of a training run from its recipe's `[costs]`.
 
-Of a stage with s steps of B rollouts, each of t tokens, of which r are sampled for one that is trained on:
+For a stage with s steps of B rollouts of t tokens, r of them sampled per trained one:
 
     sampled = s B r t        on the GPUs that generate
     trained = s B t          on those that train
-    hours   = the longer of both if GPUs are apart, their sum if they take turns
+    hours   = the max of both on separate GPUs, their sum if they take turns
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from training.recipe import TrainRecipe
 
 @dataclass(frozen=True, slots=True)
 class StageWork:
-    """Rollouts and tokens of a stage; ``generating`` and ``training`` are GPU hours."""
+    """The work of a stage; ``generating`` and ``training`` are GPU hours."""
 
     steps: int
     n_batch: int
@@ -30,7 +30,7 @@ class StageWork:
     training: float
 
     def hours(self, trainers: int, generators: int, *, waits: bool) -> float:
-        """Return the elapsed hours; ``waits``: generating and training take turns."""
+        """Return the hours; ``waits``: generating and training take turns."""
         generating, training = self.generating / max(generators, 1), self.training / max(trainers, 1)
         return generating + training if waits else max(generating, training)
 
@@ -44,16 +44,16 @@ class Workload:
     evaluating: float
 
     def hours(self, trainers: int, generators: int, *, waits: bool) -> float:
-        """Return the elapsed hours, evaluations after the stages."""
+        """Return the hours, with evaluations after the stages."""
         stages = sum(stage.hours(trainers, generators, waits=waits) for stage in self.stages)
         return stages + self.evaluating / max(generators, 1)
 
 
 def workload(recipe: TrainRecipe, costs: TrainingCosts, subject: str) -> Workload:
-    """Return the work of a run; ``subject`` begins errors.
+    """Return the work of a run; errors begin with ``subject``.
 
     Raises:
-        ConfigError: the recipe does not state a needed figure.
+        ConfigError: a figure is missing.
     """
     stages, length, speed = [], 0.0, 1.0
     for number, (steps, n_batch) in enumerate(_sizes(recipe, costs, subject)):
@@ -84,7 +84,7 @@ def _sizes(recipe: TrainRecipe, costs: TrainingCosts, subject: str) -> list[tupl
     for number, stage in enumerate(recipe.stages[:-1]):
         if stage.steps is None:
             stage_name = f"{subject}: curriculum.stages.{number}"
-            raise ConfigError(f"{stage_name} has no fixed length; state its `steps`, which it takes at most.")
+            raise ConfigError(f"{stage_name} has no fixed length; set its `steps`, which are the maximum.")
         steps_of.append(min(stage.steps, left))
         left -= steps_of[-1]
     return list(zip([*steps_of, left], (collector.n_batch for collector in recipe.collectors), strict=True))

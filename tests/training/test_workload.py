@@ -76,7 +76,7 @@ def test_stored_attempts_are_not_sampled_and_evaluations_are() -> None:
     ("costs", "changes", "message"),
     [
         ({"tokens_per_attempt": [1.0, 2.0]}, {"curriculum": {"stages": [*STAGES["stages"][:1]] * 3}}, "has 2 values"),
-        ({}, {"curriculum": {"stages": [{"until": "reward"}, {}]}}, r"curriculum\.stages\.0 has.*state its `steps`"),
+        ({}, {"curriculum": {"stages": [{"until": "reward"}, {}]}}, r"curriculum\.stages\.0 has.*set its `steps`"),
         ({}, {"stored": {}, "curriculum": None}, "state costs.stored_steps"),
     ],
 )

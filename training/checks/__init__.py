@@ -1,10 +1,8 @@
 """Check that packed and plain sequences, and generators and trainer, have the same log-probabilities.
 
-Generators are checked with first and with changed weights. Figures are mean absolute differences of log-probabilities,
-in nats a token.
+Figures are mean absolute differences of log-probabilities, in nats a token.
 
-Invariants: the trainer ends with its first weights, to the bit. Tokens of changed weights have a version that no step
-has, so nothing cached survives.
+Invariant: the trainer keeps its weights, to the bit.
 """
 
 from __future__ import annotations
@@ -30,13 +28,11 @@ EXACT = 1e-3
 """Tolerance if all compute in fp32. Measured: 1e-7 to 3e-6."""
 
 ROUNDED = 0.03
-"""Tolerance in half precision of packed against plain. Measured in bf16: 2e-4 to 1e-2; a state that leaks between
-sequences is 0.05 to 1.
-"""
+"""Tolerance in half precision of packed against plain. Measured in bf16: 2e-4 to 1e-2; a leaking state: 0.05 to 1."""
 
 ENGINES, ROUTED = 0.1, 0.25
-"""Tolerances between trainer and generator in half precision, for dense models and mixtures of experts, whose routing
-rounds. Measured in bf16: 1e-3 to 0.05, and 0.11 to 0.14; weights that did not arrive are 0.5 to 5.
+"""Tolerances between trainer and generator in half precision, for dense models and mixtures of experts. Measured in
+bf16: 1e-3 to 0.05, and 0.11 to 0.14; 0.5 to 5 with old weights.
 """
 
 
@@ -46,7 +42,7 @@ class ModelCheckError(GoldilocksError):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check: what was measured and allowed (None without a number), and ``advice`` if it failed.
+    """A check's figure and tolerance (None without a number), and ``advice`` if it failed.
 
     Example: ``CheckResult("packed = unpacked", 0.43, 1e-3, "they differ by 0.43 nats", "set packing.single = true")``
     """
@@ -59,7 +55,6 @@ class CheckResult:
 
     @property
     def passed(self) -> bool:
-        """Return whether the model may be trained as far as this goes."""
         return not self.advice
 
 
@@ -69,17 +64,17 @@ def require_passed(results: Sequence[CheckResult], model: str) -> None:
         if not result.passed:
             raise ModelCheckError(
                 f"model {model}: {result.check}: {result.detail}; {result.advice}. "
-                "`goldilocks train RECIPE --check` tries all of it again, `checks = false` leaves it out."
+                "`goldilocks train RECIPE --check` repeats all checks, `checks = false` skips them."
             )
 
 
 def format_results(results: Sequence[CheckResult]) -> list[str]:
-    """Return the results as a table's lines."""
+    """Return the results as lines of a table."""
     rows = [("check", "figure", "tolerance", "result", "")]
     for result in results:
         figures = _number(result.figure), _number(result.tolerance)
-        told = "; ".join(filter(None, (result.detail, result.advice)))
-        rows.append((result.check, *figures, "ok" if result.passed else "refused", told))
+        text = "; ".join(filter(None, (result.detail, result.advice)))
+        rows.append((result.check, *figures, "ok" if result.passed else "refused", text))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
@@ -89,8 +84,8 @@ def _number(figure: float | None) -> str:
 
 
 def mean_difference(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> float:
-    """Return the mean absolute difference over all tokens, infinite unless all are finite."""
-    differences = [(one - other).abs() for one, other in zip(ours, theirs, strict=True)]
+    """Return the mean absolute difference over tokens, or infinity unless all are finite."""
+    differences = [(first - second).abs() for first, second in zip(ours, theirs, strict=True)]
     count = sum(len(difference) for difference in differences)
     total = float(sum(float(difference.double().sum()) for difference in differences))
     return total / count if count and total == total else float("inf")
@@ -100,35 +95,35 @@ TOKENS = 16
 """Tokens per prompt."""
 
 CHANGED_VERSION = -1
-"""Below every step's version."""
+"""Less than any step's version."""
 
-_ARRIVE = "weights arrive"
+_WEIGHTS_ARRIVE = "weights arrive"
 _MOVED_SHARE = 0.1
 """Max rounding in half precision, as a share of the change."""
 
 PACKED = "packed = unpacked"
 
 _PROMPT = 20
-"""Last tokens that are taken of a rendered prompt."""
+"""Last tokens used of a rendered prompt."""
 
 _DRAWN = (3, 2, 1)
-"""Drawn tokens that begin each prompt; leaks show best in short ones."""
+"""Random tokens that begin each prompt."""
 
 _RESPONSES = ((20, 16), (24, 20), (12, 9))
-"""Tokens of the responses, by prompt."""
+"""Tokens of each prompt's responses."""
 
 _LONGEST_WINDOW = 1024
-"""Max window of attention that is tried with a longer sequence."""
+"""Max attention window that is tested with a longer sequence."""
 
-_MENDED_BY_NOTHING = (
-    "no packing mends it: the trainer does not compute this architecture as transformers does; take another model, or "
+_NO_REMEDY = (
+    "no packing helps: the trainer does not compute this architecture as transformers does; take another model, or "
     "set dropout and jitter to 0 in its config.json, if it has any"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratorChecks:
-    """The checks of a running generator; the tolerance is in nats."""
+    """Checks of a running generator; the tolerance is in nats."""
 
     generator: Generator
     scorer: PolicyScorer
@@ -138,19 +133,19 @@ class GeneratorChecks:
     tolerance: float
 
     async def run(self) -> list[CheckResult]:
-        """Return the results; the second check runs only if the first passed."""
+        """Run the checks, the second only if the first passed."""
         completions = await self._sample()
         scored = await self._score(completions)
         as_loaded = self._as_loaded(completions, scored)
         return [as_loaded, await self._after_update(completions, scored)] if as_loaded.passed else [as_loaded]
 
     def _as_loaded(self, completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
-        logprobs = [value for one in completions for value in one.logprobs]
-        impossible = [logprobs[place] for place in impossible_positions(logprobs)]
+        logprobs = [value for completion in completions for value in completion.logprobs]
+        impossible = [logprobs[index] for index in impossible_positions(logprobs)]
         figure, advice = _difference(completions, scored), ""
         detail = f"a sampled token's log-probability differs by {figure:.2g} nats on average"
         if len(impossible) > MAX_IMPOSSIBLE_SHARE * len(logprobs):
-            figure, advice = math.inf, "look at the engine's log, and at its dtype"
+            figure, advice = math.inf, "look at the engine's log and dtype"
             detail = (
                 f"{len(impossible)} of {len(logprobs)} sampled tokens have an impossible log-probability (the first: "
                 f"{impossible[0]:g})"
@@ -178,18 +173,18 @@ class GeneratorChecks:
                 await asyncio.to_thread(self.scorer.flip_weights)
             figure = max(changed, await self._updated(0))
         except _UpdateRefused as refusal:
-            return CheckResult(_ARRIVE, None, None, str(refusal).rstrip("."), advice)
+            return CheckResult(_WEIGHTS_ARRIVE, None, None, str(refusal).rstrip("."), advice)
         tolerance = max(self.tolerance, _MOVED_SHARE * moved) if self.tolerance > EXACT else EXACT
         if figure <= tolerance:
-            return CheckResult(_ARRIVE, figure, tolerance, f"changed weights moved them by {moved:.2g} nats")
+            return CheckResult(_WEIGHTS_ARRIVE, figure, tolerance, f"changed weights moved them by {moved:.2g} nats")
         detail = (
             f"after an update the generator's log-probabilities differ from the trainer's by {figure:.2g} nats on "
             f"average, where the update moved them by {moved:.2g}"
         )
-        return CheckResult(_ARRIVE, figure, tolerance, detail, advice)
+        return CheckResult(_WEIGHTS_ARRIVE, figure, tolerance, detail, advice)
 
     async def _updated(self, version: int) -> float:
-        """Send the trainer's weights, and return how far new samples are from its own log-probabilities."""
+        """Send the trainer's weights; return the difference of new samples."""
         try:
             await self.generator.update_weights(await asyncio.to_thread(self.state), version)
         except PolicyError as error:
@@ -209,17 +204,20 @@ class GeneratorChecks:
         return completions
 
     async def _score(self, completions: Sequence[TokenCompletion]) -> list[Tensor]:
-        samples = [_sample(one.prompt_ids, one.token_ids) for one in completions]
+        samples = [_sample(completion.prompt_ids, completion.token_ids) for completion in completions]
         return await asyncio.to_thread(self.scorer.logprobs, samples)
 
 
 class _UpdateRefused(Exception):
-    """The generator does not take the trainer's weights; other failures of it are not this check's."""
+    """The generator refused the trainer's weights."""
 
 
 def _difference(completions: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> float:
-    ours = [torch.tensor(one.logprobs) for one in completions]
-    masks = [torch.tensor(possible_mask(one.logprobs) or [True] * len(one.logprobs)) for one in completions]
+    ours = [torch.tensor(completion.logprobs) for completion in completions]
+    masks = [
+        torch.tensor(possible_mask(completion.logprobs) or [True] * len(completion.logprobs))
+        for completion in completions
+    ]
     ours, theirs = ([rows[mask] for rows, mask in zip(side, masks, strict=True)] for side in (ours, scored))
     return mean_difference(ours, theirs)
 
@@ -227,7 +225,7 @@ def _difference(completions: Sequence[TokenCompletion], scored: Sequence[Tensor]
 def probe_samples(
     prompt: Sequence[int], token_ids: Sequence[int], window: int | None = None, seed: int = 0
 ) -> list[TrainingSample]:
-    """Return three prompts with two random responses each, and one sample longer than any ``window``."""
+    """Return three prompts with two random responses each, and a sample longer than ``window``."""
     chance = Random(seed)
     samples = []
     for drawn, lengths, rendered in zip(_DRAWN, _RESPONSES, (prompt[-_PROMPT:], (), ()), strict=True):
@@ -239,7 +237,7 @@ def probe_samples(
 
 
 def check_packing(scorer: PolicyScorer, samples: Sequence[TrainingSample], *, rounded: bool) -> CheckResult:
-    """Return whether the model may be packed, or that it computes no finite numbers."""
+    """Check that packing changes no log-probability, and that all are finite."""
     tolerance = ROUNDED if rounded else EXACT
     plain = scorer.logprobs(samples, plain=True)
     if not all(bool(row.isfinite().all()) for row in plain):
@@ -250,13 +248,13 @@ def check_packing(scorer: PolicyScorer, samples: Sequence[TrainingSample], *, ro
     def figure(packing: PackingSettings) -> float:
         return mean_difference(scorer.logprobs(samples, packing=packing), plain)
 
-    found = figure(scorer.packing)
-    if found <= tolerance:
-        return CheckResult(PACKED, found, tolerance, "")
+    difference = figure(scorer.packing)
+    if difference <= tolerance:
+        return CheckResult(PACKED, difference, tolerance, "")
     single = scorer.packing.model_copy(update={"single": True})
     mends = single != scorer.packing and figure(single) <= tolerance
-    detail = f"a token's log-probability is {found:.2g} nats off on average where its sequence is packed"
-    return CheckResult(PACKED, found, tolerance, detail, "set packing.single = true" if mends else _MENDED_BY_NOTHING)
+    detail = f"a token's log-probability is {difference:.2g} nats off on average where its sequence is packed"
+    return CheckResult(PACKED, difference, tolerance, detail, "set packing.single = true" if mends else _NO_REMEDY)
 
 
 def _sample(prompt: Sequence[int], response: Sequence[int]) -> TrainingSample:

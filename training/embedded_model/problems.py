@@ -2,10 +2,10 @@
 
 Invariants:
 
-- the same seed gives the same problems on every machine and Python version;
-- whether a problem is held out depends on its computation alone, in every wording, language and run;
-- a supply repeats no statement unless asked to; every answer is a whole number, not negative;
-- no torch is imported here.
+- a seed gives the same problems on every machine and Python version;
+- whether a problem is held out depends on its computation alone;
+- statements are distinct unless ``repeats``; answers are whole numbers, not negative;
+- torch is not imported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from curation.records import normalise_text, problem_id
 
 
 class Split(StrEnum):
-    """The problems that a supply draws from."""
+    """Training or held-out problems."""
 
     TRAIN = "train"
     HELD_OUT = "held_out"
@@ -37,7 +37,7 @@ _TRIES = 10_000
 _TABLES = tomllib.loads(Path(__file__).with_name("problems.toml").read_text(encoding="utf-8"))
 
 WORDINGS: Mapping[str, Mapping[str, list[str]]] = _TABLES["wordings"]
-"""Texts of each kind, by language; every one asks for one number and holds no answer. Only English has all kinds."""
+"""Texts by language and kind, which ask for one number; only English has all kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +49,18 @@ class Exercise:
 
     statement: str
     kind: str
-    level: int  # 1 (one easy step) … 5 (beyond what the embedded model was shown)
+    level: int  # 1 (an easy step) … 5 (harder than the embedded model's training data)
     lang: str
     operands: Mapping[str, int]
     answer: int
-    computation: str  # the same for every wording of the same sum, whatever the order of its terms
+    computation: str  # the same for every wording of the same sum, in any order of its terms
 
     @property
     def id(self) -> str:
-        """Return the problem's id."""
         return problem_id(self.statement)
 
     @property
     def held_out(self) -> bool:
-        """Return whether its computation is held out."""
         digest = hashlib.blake2b(self.computation.encode(), digest_size=8).digest()
         return int.from_bytes(digest) / 2**64 < HELD_OUT_SHARE
 
@@ -70,7 +68,7 @@ class Exercise:
 def generate_exercises(
     seed: int, split: Split | None = None, *, kinds: Sequence[str] = (), repeats: bool = False
 ) -> Iterator[Exercise]:
-    """Yield exercises without end, of all splits and kinds by default; no statement twice unless ``repeats``."""
+    """Yield exercises without end, by default of all splits and kinds, with distinct statements unless ``repeats``."""
     levels = [level for level in _TABLES["levels"] if not kinds or level["kind"] in kinds]
     bounds = list(accumulate(level["share"] for level in levels))
     random, used = Random(seed), set[str]()
@@ -86,7 +84,7 @@ def generate_exercises(
                 yield exercise
                 break
         else:
-            raise ValueError(f"after {len(used)} exercises of {kinds or 'all kinds'} no fresh one was found")
+            raise ValueError(f"after {len(used)} exercises of {kinds or 'all kinds'} no new one was found")
 
 
 def _exercise(random: Random, kind: str, level: int, numbers: Sequence[tuple[int, int]], **_: int) -> Exercise:

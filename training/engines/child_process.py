@@ -1,6 +1,6 @@
 """Run a command that ends with its parent: ``python child_process.py [--grace=SECONDS] COMMAND…``.
 
-The parent holds standard input open until then. Imports nothing of the project.
+The parent keeps standard input open.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def main(arguments: Sequence[str]) -> int:
 def _watch_parent() -> None:
     while os.read(0, 1):
         pass
-    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)  # which waits for the command
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)  # `_leave`, so that `main` ends the command
 
 
 def _leave(number: int, _: FrameType | None) -> None:
     for other in _ENDS:
-        signal.signal(other, signal.SIG_IGN)  # the command is ended once, and wholly
+        signal.signal(other, signal.SIG_IGN)  # so that `_end` runs once, to its end
     sys.exit(128 + number)
 
 

@@ -1,7 +1,6 @@
-"""Claim a run's folder, and mirror its checkpoints, model and logs on a thread.
+"""Claim a run's folder, and mirror it on a thread.
 
-Invariants: training never waits for a copy; a failed copy is retried; a successful run ends with a complete mirror or
-an error.
+Invariant: a successful run ends with a complete mirror or an error.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ MODEL = "model"
 
 
 class RunMirror:
-    """Mirror a training run, if ``url`` is given; leaving the context copies what is left."""
+    """Mirror a training run, if ``url`` is given; leaving the context copies the rest."""
 
     def __init__(self, url: str | None, name: str, out: Path, say: Callable[[str], None]) -> None:
         self._mirror = None if url is None else Mirror(url, name)
@@ -44,7 +43,7 @@ class RunMirror:
             self._copy() if kind is None else self._try()
 
     def wake(self) -> None:
-        """Queue a copy of what is new, unless one is queued."""
+        """Queue a copy, unless one is queued."""
         if self._mirror is not None and (self._copying is None or self._copying.running() or self._copying.done()):
             self._copying = self._thread.submit(self._try)
 
@@ -65,10 +64,13 @@ class RunMirror:
 
 
 def claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool) -> None:
-    """Claim the folder by writing ``run.json``."""
+    """Write ``run.json``; raise StoreError if the folder holds another run."""
     run_file = out / "run.json"
     if run_file.exists():
-        name = json.loads(run_file.read_text(encoding="utf-8"))["recipe"]["name"]
+        try:
+            name = json.loads(run_file.read_text(encoding="utf-8"))["recipe"]["name"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"{run_file} is damaged ({error}); start the run in another folder") from error
         if name != recipe.name:
             raise StoreError(f"{out} holds a run of recipe `{name}`, not `{recipe.name}`; give another folder")
         if not resume:

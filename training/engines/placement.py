@@ -1,7 +1,4 @@
-"""Divide GPUs between training and generation by a recipe.
-
-Invariants: no machine is queried; no GPU is given twice, unless trainer and generators take turns.
-"""
+"""Divide GPUs between training and generation by a recipe; no machine is queried."""
 
 from __future__ import annotations
 
@@ -21,12 +18,12 @@ from training.recipe import TrainRecipe
 from training.workload import workload
 
 EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
-"""Names of the number of experts in models' configurations."""
+"""Keys of the number of experts in config.json."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlacement:
-    """The GPUs of ranks and of each generator server; none on a CPU."""
+    """The GPUs of ranks and generator servers; none on a CPU."""
 
     processes: int
     visible: tuple[str, ...] = ()
@@ -36,7 +33,7 @@ class EmbeddedPlacement:
 
 @dataclass(frozen=True, slots=True)
 class VerlPlacement:
-    """The nodes and GPUs of verl; 0 for rollouts if all GPUs do both in turns."""
+    """verl's nodes and GPUs; 0 for rollouts if all GPUs do both in turns."""
 
     trainer_nodes: int
     trainer_gpus: int
@@ -44,27 +41,25 @@ class VerlPlacement:
     rollout_gpus: int = 0
     why: str = field(default="", compare=False)
     expert_parallel: int = field(default=0, compare=False)
-    """GPUs that Megatron splits the experts over; 0 without experts."""
+    """GPUs per copy of the experts, or 0."""
 
     @property
     def trainers(self) -> int:
-        """Return the GPUs that train."""
         return self.trainer_nodes * self.trainer_gpus
 
     @property
     def generators(self) -> int:
-        """Return the GPUs that generate."""
         return self.rollout_nodes * self.rollout_gpus or self.trainers
 
 
 def place_embedded(
     recipe: TrainRecipe, gpus: Sequence[str], folder: Path = Path(), *, trainers: int | None = None
 ) -> EmbeddedPlacement:
-    """Return the embedded engine's placement on one machine; ``trainers``, GPUs that train, are chosen if missing."""
+    """Return the embedded engine's placement on one machine; missing ``trainers`` are chosen."""
     device, model, count = recipe.compute.device, recipe.trained, len(gpus)
     if device.startswith("cuda") and not gpus:
         raise ConfigError(
-            f"recipe {recipe.name}: compute.device = {device!r} and no GPU is to be seen; start it "
+            f"recipe {recipe.name}: compute.device = {device!r} and no GPU is visible; start it "
             "where there is one, or set compute.device=cpu."
         )
     if device != "cuda" or (isinstance(model, VllmModel) and count == 1):
@@ -93,20 +88,20 @@ def place_embedded(
 def _best_split(
     recipe: TrainRecipe, gpus: int, splits: Sequence[tuple[int, int]], folder: Path
 ) -> tuple[tuple[int, int], str]:
-    """Return the (trainers, generators) with the shortest run, the evenest without figures, and the reason."""
+    """Return the (trainers, generators) of the shortest run, or the evenest without costs, and the reason."""
     costs = recipe.costs
     half = min(splits, key=lambda split: (gpus - sum(split), abs(split[0] - split[1]), -split[0]))
-    begun = f"{half[0]} of {gpus} GPUs train: half, for "
+    begun = f"{half[0]} of {gpus} GPUs train: half, "
     if costs is None:
-        return half, f"{begun}the recipe states no [costs] to share them out by"
+        return half, f"{begun}as the recipe has no [costs]"
     try:
         work = workload(recipe, costs, f"recipe {recipe.name}")
     except ConfigError as error:
-        return half, f"{begun}[costs] does not say all ({error})"
+        return half, f"{begun}as [costs] is incomplete ({error})"
     shape = model_shape(recipe, costs, folder)
     fits = [split for split in splits if trainer_memory(recipe, shape, split[0]) <= costs.gpu_gb * 1e9]
     if not fits:
-        return half, f"{begun}by the estimate no number of them has memory enough"
+        return half, f"{begun}as no split has enough memory by the estimate"
 
     def hours(split: tuple[int, int]) -> float:
         return work.hours(*split, waits=recipe.synchronous)
@@ -119,30 +114,34 @@ def place_verl(recipe: TrainRecipe, gpus_per_node: int, folder: Path = Path(), *
     """Return verl's placement; ``folder`` is the recipe's."""
     settings, nodes, gpus = recipe.verl, recipe.verl.nodes, gpus_per_node
     training, generating = settings.sequence_parallel, recipe.tensor_parallel  # GPUs per copy of the model
-    parts = 0
-    if experts:  # Megatron's; FSDP cuts no experts; half of a single node trains
-        parts = gpus if nodes > 1 else 1 << max((gpus // 2).bit_length() - 1, 0)
-        training = math.lcm(training, parts)
+    expert_gpus = 0
+    if experts:  # by Megatron, as FSDP does not split experts; half of a single node trains
+        expert_gpus = gpus if nodes > 1 else 1 << max((gpus // 2).bit_length() - 1, 0)
+        training = math.lcm(training, expert_gpus)
     if recipe.synchronous:
-        places = [VerlPlacement(nodes, gpus)]
+        placements = [VerlPlacement(nodes, gpus)]
     elif nodes > 1:
-        places = [VerlPlacement(nodes - count, gpus, count, gpus) for count in range(1, nodes)]
+        placements = [VerlPlacement(nodes - count, gpus, count, gpus) for count in range(1, nodes)]
     else:
-        places = [VerlPlacement(1, gpus - count, 1, count) for count in range(1, gpus)]
-    places = [one for one in places if one.trainers % training == 0 and one.generators % generating == 0]
-    if not places:
+        placements = [VerlPlacement(1, gpus - count, 1, count) for count in range(1, gpus)]
+    placements = [
+        placement
+        for placement in placements
+        if placement.trainers % training == 0 and placement.generators % generating == 0
+    ]
+    if not placements:
         raise ConfigError(
             f"recipe {recipe.name}: {nodes} x {gpus} GPUs cannot be divided: a copy of the model takes {training} GPUs "
             f"to train and {generating} to generate; change verl.nodes, verl.gpus_per_node, verl.sequence_parallel or "
             "tensor_parallel of the model, or set collector.max_staleness=0, with which all GPUs do both in turns."
         )
     if recipe.synchronous:
-        return replace(places[0], expert_parallel=parts)
-    splits = {(one.trainers, one.generators): one for one in places}
+        return replace(placements[0], expert_parallel=expert_gpus)
+    splits = {(placement.trainers, placement.generators): placement for placement in placements}
     minibatch = math.gcd(*(collector.minibatch_size for collector in recipe.collectors))
     even = [split for split in splits if minibatch % max(split[0] // settings.sequence_parallel, 1) == 0]
     best, why = _best_split(recipe, nodes * gpus, even or list(splits), folder)
-    return replace(splits[best], why=why, expert_parallel=parts)
+    return replace(splits[best], why=why, expert_parallel=expert_gpus)
 
 
 def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> float:
@@ -153,7 +152,7 @@ def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> flo
     return estimate_memory(
         shape,
         trainers,
-        recipe.packing.micro_batch_tokens,  # of each GPU, also where verl cuts sequences over several
+        recipe.packing.micro_batch_tokens,  # of each GPU, also if verl splits sequences
         checkpointing=recipe.compute.activation_checkpointing,
         dtype_bytes=2 if recipe.compute.dtype == "bfloat16" else 4,
         reference=needs.uses_reference or needs.teacher is not None,
@@ -162,7 +161,7 @@ def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> flo
 
 
 def model_shape(recipe: TrainRecipe, costs: TrainingCosts, folder: Path) -> ModelShape:
-    """Return the model's sizes, stated or from its folder; ``folder`` is the recipe's."""
+    """Return the model's sizes from the costs or its config.json; ``folder`` is the recipe's."""
     if costs.shape in MODEL_SHAPES:
         return MODEL_SHAPES[costs.shape]
     path = resolve_model(costs.shape or recipe.trained.model, folder) / "config.json"
@@ -176,7 +175,7 @@ def model_shape(recipe: TrainRecipe, costs: TrainingCosts, folder: Path) -> Mode
 
 
 def stated_gpus(recipe: TrainRecipe, folder: Path) -> tuple[int, int, bool]:
-    """Return training and generating GPUs by `[costs]`, and whether they are the same; 0 on a CPU."""
+    """Return training and generating GPUs by `[costs]` (0 on a CPU), and whether they are the same."""
     costs = recipe.costs
     assert costs is not None
     if recipe.engine == "verl":

@@ -19,16 +19,16 @@ LAST_LINES = 12
 """Lines shown of a failed process."""
 
 GRACE_S = 20.0
-"""Seconds between asking processes to end and killing them."""
+"""Seconds between SIGTERM and SIGKILL."""
 
 PATIENCE_S = GRACE_S + 5.0
-"""Seconds that a start waits for an earlier one's processes."""
+"""Max seconds to wait for an earlier start's processes."""
 
 POLL_S = 1.0
-"""Seconds between looks at a run's output."""
+"""Seconds between calls of ``watch``."""
 
 _RANK_LINE = re.compile(r"^\[default(\d+)\]:\s?(.*)$")
-"""torchrun's line of a rank: ``[default1]:text``."""
+"""A rank's line: ``[default1]:text``."""
 
 _ROOT_CAUSE = re.compile(r"Root Cause.*?rank\s*:\s*(\d+)", re.DOTALL)
 """The rank that failed first, by torchrun."""
@@ -53,9 +53,7 @@ def run_processes(
     say: Callable[[str], None] | None = None,
     folder: Path | None = None,
 ) -> int:
-    """Run a command to its end, appending to ``log`` and calling ``watch`` every `POLL_S` seconds; return its exit
-    status.
-    """
+    """Run a command, append its output to ``log``, and return the exit status."""
     log.parent.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen(
         [sys.executable, child_process.__file__, f"--grace={GRACE_S:g}", *command],
@@ -79,21 +77,21 @@ def run_processes(
             return status
     finally:
         assert process.stdin is not None
-        process.stdin.close()  # which ends whatever still runs
+        process.stdin.close()  # ends the command
         process.wait()
 
 
 def failure(what: str, status: int, log: Path, begun: int = 0) -> EngineError:
-    """Return the error of ended processes; the log's first ``begun`` bytes are not theirs."""
+    """Return the error of failed processes, whose output begins at byte ``begun`` of the log."""
     output = log.read_bytes()[begun:].decode("utf-8", "replace") if log.exists() else ""
-    who, lines = first_failure(_COLOURS.sub("", output))
+    process, lines = first_failure(_COLOURS.sub("", output))
     shown = "\n".join(f"  {line}" for line in lines)
     ended = f"by signal {status - 128}" if status > 128 else f"with status {status}"
-    return EngineError(f"{what} ended {ended}: {who} failed. Its last lines (all: {log}):\n{shown}")
+    return EngineError(f"{what} ended {ended}: {process} failed. Its last lines (all: {log}):\n{shown}")
 
 
 def first_failure(text: str) -> tuple[str, list[str]]:
-    """Return the rank that failed first, if any, and the last lines."""
+    """Return the rank that failed first, and its last lines."""
     lines = [line for line in text.splitlines() if line.strip()]
     cause = _ROOT_CAUSE.search(text)
     if cause is not None:
@@ -113,7 +111,7 @@ def _copy(process: subprocess.Popen[bytes], log: Path, say: Callable[[str], None
 
 
 def rank_command(placement: EmbeddedPlacement, module: str, arguments: Sequence[str]) -> list[str]:
-    """Return the training command, by torchrun if there are several processes."""
+    """Return the training command, with torchrun for several processes."""
     if placement.processes == 1:
         return [sys.executable, "-m", module, *arguments]
     ranks = ["--standalone", "--local-addr=127.0.0.1", f"--nproc-per-node={placement.processes}", "--tee=3"]
@@ -121,9 +119,9 @@ def rank_command(placement: EmbeddedPlacement, module: str, arguments: Sequence[
 
 
 def rank_environment(placement: EmbeddedPlacement, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables without another torchrun's, and with the visible GPUs."""
-    others = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")
-    kept = {name: value for name, value in variables.items() if name not in others}
+    """Return the variables with the visible GPUs, without another torchrun's."""
+    foreign = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")
+    kept = {name: value for name, value in variables.items() if name not in foreign}
     if placement.visible:
         kept[VISIBLE] = ",".join(placement.visible)
     return kept
@@ -136,9 +134,9 @@ def train_in_ranks(
     out: Path,
     say: Callable[[str], None] | None = None,
 ) -> None:
-    """Train in separate processes, whose output replaces the folder's `RANKS_LOG`."""
+    """Train in separate processes, which write the folder's `RANKS_LOG`."""
     log = out / RANKS_LOG
-    log.unlink(missing_ok=True)  # an earlier start's output would be taken for this one's failure
+    log.unlink(missing_ok=True)  # else `failure` shows an earlier start's lines
     status = run_processes(
         rank_command(placement, module, arguments), rank_environment(placement, os.environ), log, say=say
     )

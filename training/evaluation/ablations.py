@@ -1,4 +1,4 @@
-"""Compare the arms of an ablation with the base, the first value of every axis."""
+"""Compare the arms of an ablation with the base."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
 class AxisValue(Settings):
-    """One value of an axis: a name, and the settings that it changes."""
+    """A named value of an axis, with the settings that it changes."""
 
     name: str = Field(pattern=NAME, description="Its name in the table.")
     set: tuple[str, ...] = Field((), description="Changes to the training recipe, as `--set` has them: `key=value`.")
@@ -57,7 +57,6 @@ class Ablation(NamedModels):
 
     @property
     def asked(self) -> dict[str, str]:
-        """Return the model's name by its key."""
         return {"model": self.model} if self.model is not None else {}
 
     @model_validator(mode="after")
@@ -65,15 +64,15 @@ class Ablation(NamedModels):
         for axis in self.axes:
             names = [value.name for value in axis.values]
             if len(set(names)) < len(names):
-                raise ValueError(f"axis {axis.name}: two values have one name; names must differ")
-            for place, value in enumerate(axis.values):
-                if value.after is not None and value.after not in names[:place]:
-                    earlier = ", ".join(names[:place]) or "none"
-                    raise ValueError(f"axis {axis.name}: after = {value.after} is no earlier value of it ({earlier})")
+                raise ValueError(f"axis {axis.name}: two values have the same name; rename one")
+            for index, value in enumerate(axis.values):
+                if value.after is not None and value.after not in names[:index]:
+                    earlier = ", ".join(names[:index]) or "none"
+                    raise ValueError(f"axis {axis.name}: after = {value.after} is no earlier value ({earlier})")
         if sum(any(value.after for value in axis.values) for axis in self.axes) > 1:
-            raise ValueError("`after` is in two axes; a run starts from one other run")
+            raise ValueError("`after` is in two axes; leave it out of one, as a run starts from one other run")
         if len(set(self.seeds)) < len(self.seeds):
-            raise ValueError(f"seeds = {list(self.seeds)}: each must stand there once")
+            raise ValueError(f"seeds = {list(self.seeds)}: remove duplicates")
         return self
 
     def arms(self) -> list[Arm]:
@@ -91,17 +90,17 @@ class Arm:
 
     @property
     def after(self) -> str | None:
-        """Return the arm whose trained model it starts from, if any."""
+        """Return the arm whose model it starts from, if any."""
         if all(value.after is None for value in self.values):
             return None
         return "-".join(value.after or value.name for value in self.values)
 
     def recipe(self, default: str) -> str:
-        """Return the training recipe; the last value that names one wins."""
+        """Return the training recipe; the last value with one wins."""
         return next((value.recipe for value in reversed(self.values) if value.recipe is not None), default)
 
     def changes(self, shared: Sequence[str], seed: int) -> list[str]:
-        """Return the recipe's changes; values of later axes win."""
+        """Return the recipe's changes; later axes win."""
         return [*shared, *(change for value in self.values for change in value.set), f"seed={seed}"]
 
 
@@ -111,7 +110,7 @@ class TrainedArm:
 
     rates: Mapping[str, Mapping[str, float]]
     sampled_tokens: float
-    dropped_share: float  # of the groups that were sampled: those that taught nothing
+    dropped_share: float  # of sampled groups, those not trained on
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +128,9 @@ class ArmResult:
 
 
 def compare_arms(trained: Mapping[str, Mapping[int, TrainedArm]]) -> list[ArmResult]:
-    """Return the results of all arms, bench by bench.
-
-    Args:
-        trained: by arm, the base first, and seed; an arm is compared on seeds that the base has too.
-    """
+    """Return the results by bench; ``trained`` is by arm, the base first, and seed."""
     base, results = next(iter(trained)), []
-    benches = dict.fromkeys(name for runs in trained.values() for one in runs.values() for name in one.rates)
+    benches = dict.fromkeys(name for runs in trained.values() for run in runs.values() for name in run.rates)
     for bench, (arm, runs) in itertools.product(benches, trained.items()):
         if not runs:
             continue
@@ -149,11 +144,11 @@ def compare_arms(trained: Mapping[str, Mapping[int, TrainedArm]]) -> list[ArmRes
                 arm,
                 bench,
                 len(runs),
-                mean_interval([statistics.fmean(one.rates[bench].values()) for one in runs.values()], 0.0, 1.0),
+                mean_interval([statistics.fmean(run.rates[bench].values()) for run in runs.values()], 0.0, 1.0),
                 difference,
                 "" if difference is None else verdict(difference),
-                statistics.fmean(one.sampled_tokens for one in runs.values()),
-                statistics.fmean(one.dropped_share for one in runs.values()),
+                statistics.fmean(run.sampled_tokens for run in runs.values()),
+                statistics.fmean(run.dropped_share for run in runs.values()),
             )
         )
     return results
@@ -165,13 +160,13 @@ HEAD = ("arm", "seeds", "pass@1 (over seeds)", "to the base (over seeds and prob
 def ablation_lines(ablation: Ablation, results: Sequence[ArmResult]) -> list[str]:
     """Return the results as Markdown, a table per bench."""
     rows: dict[str, list[str]] = {}
-    for one in results:
-        difference = "base" if one.difference is None else with_interval(one.difference, signed=True)
-        figures = (with_interval(one.pass_1), difference, one.verdict, f"{one.sampled_tokens:,.0f}")
-        cells = (one.arm, str(one.seeds), *figures, f"{one.dropped_share:.0%}")
-        rows.setdefault(one.bench, []).append(f"| {' | '.join(cells)} |")
+    for result in results:
+        difference = "base" if result.difference is None else with_interval(result.difference, signed=True)
+        figures = (with_interval(result.pass_1), difference, result.verdict, f"{result.sampled_tokens:,.0f}")
+        cells = (result.arm, str(result.seeds), *figures, f"{result.dropped_share:.0%}")
+        rows.setdefault(result.bench, []).append(f"| {' | '.join(cells)} |")
     lines = [f"# {ablation.name}", "", ablation.description]
     for bench, table in rows.items():
         lines += ["", f"## {bench}", "", f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD), *table]
-    note = "There is a verdict only if the 95 % interval excludes 0. Tokens are those sampled for training, a seed."
+    note = "There is a verdict only if the 95 % interval excludes 0. Tokens are those sampled for training, per seed."
     return [*lines, "", note]

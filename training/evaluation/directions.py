@@ -1,4 +1,4 @@
-"""Find two principal directions of the weights' path in training, and plot reward and length on their plane.
+"""Find two principal directions of the weights in training, and plot reward and length on their plane.
 
 Sources: arXiv 2506.10910, section 7; arXiv 1712.09913.
 """
@@ -26,10 +26,9 @@ PLANE = 2
 
 @dataclass(frozen=True, slots=True)
 class Directions:
-    """A plane through the last state, whose coordinates are (0, 0).
+    """A plane through the last state, at (0, 0).
 
-    ``weights`` [states, 2] combine the centred states into the two unit vectors; ``explained`` is each one's share of
-    the variance.
+    ``weights`` [states, 2] combine the centred states into the unit vectors; ``explained`` are shares of the variance.
     """
 
     states: tuple[Path, ...]
@@ -39,7 +38,7 @@ class Directions:
 
 
 def principal_directions(states: Sequence[Path]) -> Directions:
-    """Return the plane of a model's states in order; directions point from the first to the last."""
+    """Return the plane of successive states; directions point from the first to the last."""
     if len(states) <= PLANE:
         raise StoreError(
             f"{len(states)} states of the weights span no plane; train with checkpoints.trajectory set to fewer steps"
@@ -51,7 +50,9 @@ def principal_directions(states: Sequence[Path]) -> Directions:
     values, vectors = torch.linalg.eigh(gram)
     values, vectors = values.flip(0)[:PLANE].clamp(min=0), vectors.flip(1)[:, :PLANE]
     if values[PLANE - 1] <= 1e-12 * max(float(gram.trace()), 1e-300):
-        raise StoreError(f"the states of {states[-1].parent} lie on one line, or on one point; no plane is theirs")
+        raise StoreError(
+            f"the states of {states[-1].parent} are on one line, or equal, and span no plane; train longer"
+        )
     lengths = values.sqrt()
     combined = vectors / lengths  # c = Xc^T u / sqrt(value) has length 1
     scores = vectors * lengths  # Xc c
@@ -80,7 +81,7 @@ def write_point(directions: Directions, first: float, second: float, folder: Pat
 
 
 def _tensors(states: Sequence[Path]) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """Yield each floating tensor's name, last value, and all values [states, size] in float64."""
+    """Yield name, last value, and all values [states, size] in float64 of floating tensors."""
     files = [_files(state) for state in states]
     for name in sorted(files[-1]):
         if lacking := [state for state, names in zip(states, files, strict=True) if name not in names]:
@@ -95,7 +96,7 @@ def _tensors(states: Sequence[Path]) -> Iterator[tuple[str, Tensor, Tensor]]:
 
 
 def _files(folder: Path) -> dict[str, Any]:
-    """Return the open file of each of a model's tensors."""
+    """Return each tensor's open file."""
     from safetensors import safe_open
 
     files = [safe_open(str(path), "pt") for path in sorted(folder.glob("*.safetensors"))]
@@ -105,7 +106,7 @@ def _files(folder: Path) -> dict[str, Any]:
 
 
 MARGIN = 0.5
-"""The grid's margin on both sides, as a share of the states' range."""
+"""The grid's margin per side, as a share of the states' range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +131,12 @@ class LogFit:
 
     @property
     def phrase(self) -> str:
-        """Return the fit as a line."""
         slope = f"slope {self.low:.3f} to {self.high:.3f} (95 %), R² {self.explained:.2f}"
         return f"reward = {self.slope:.3f} ln(length) {self.intercept:+.3f}, {slope}"
 
 
 def grid_axes(coordinates: Sequence[tuple[float, float]], size: int) -> list[list[float]]:
-    """Return the grid's values along both directions, 0 among them."""
+    """Return the grid's values along both directions, with 0."""
     axes = []
     for values in zip(*coordinates, strict=True):
         reach = MARGIN * ((max(values) - min(values)) or 1.0)
@@ -166,12 +166,7 @@ def draw_surfaces(
     explained: tuple[float, float],
     path: Path,
 ) -> None:
-    """Draw reward and length on the plane, and reward by length.
-
-    Args:
-        way: the states' coordinates, in order.
-        explained: each direction's share of the states' variance.
-    """
+    """Draw reward and length on the plane, and reward by length; ``way`` are the states' coordinates."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

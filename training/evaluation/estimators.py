@@ -38,27 +38,27 @@ def student(degrees: int) -> float:
     return STUDENT[degrees - 1] if degrees <= len(STUDENT) else NORMAL
 
 
-def mean_interval(values: Sequence[float], least: float = -math.inf, most: float = math.inf) -> Estimate:
+def mean_interval(values: Sequence[float], lowest: float = -math.inf, highest: float = math.inf) -> Estimate:
     """Return the mean with a 95 % interval by Student's t.
 
-    If all values are ``least`` or ``most``, the bound is exact (0 of n: 1 - .025^(1/n)); other equal values get none.
+    If all values are ``lowest`` or ``highest``, it is exact (0 of n: 1 - .025^(1/n)); else equal values have none.
     """
     if not values:
         return Estimate(math.nan, math.nan, math.nan, 0)
     mean, count = statistics.fmean(values), len(values)
-    if count > 1 and set(values) in ({least}, {most}):  # values off the bound may be this frequent
-        unseen = (most - least) * (1 - 0.025 ** (1 / count))
-        return Estimate(mean, max(mean - unseen, least), min(mean + unseen, most), count)
+    if count > 1 and set(values) in ({lowest}, {highest}):  # other values may be this frequent
+        unseen = (highest - lowest) * (1 - 0.025 ** (1 / count))
+        return Estimate(mean, max(mean - unseen, lowest), min(mean + unseen, highest), count)
     variance = statistics.variance(values) / count if count > 1 else 0.0
-    return _with_reach(mean, variance, count - 1, count, least, most)
+    return _with_reach(mean, variance, count - 1, count, lowest, highest)
 
 
-def _with_reach(mean: float, variance: float, degrees: int, count: int, least: float, most: float) -> Estimate:
-    """Return a mean of this variance with its interval within the bounds; none without variance."""
+def _with_reach(mean: float, variance: float, degrees: int, count: int, lowest: float, highest: float) -> Estimate:
+    """Return a mean with its interval within the bounds; none without variance."""
     if not variance:
         return Estimate(mean, math.nan, math.nan, count)
     reach = student(degrees) * math.sqrt(variance)
-    return Estimate(mean, max(mean - reach, least), min(mean + reach, most), count)
+    return Estimate(mean, max(mean - reach, lowest), min(mean + reach, highest), count)
 
 
 def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
@@ -90,13 +90,13 @@ def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
 
 
 def pass_at_k(attempts: int, correct: int, k: int) -> float:
-    """Return the chance that one of k attempts, drawn without replacement, is correct: 1 - C(n-c, k) / C(n, k)."""
+    """Return the chance that one of k drawn attempts is correct: 1 - C(n-c, k) / C(n, k)."""
     _require(attempts, k)
     return correct / attempts if k == 1 else 1.0 - math.comb(attempts - correct, k) / math.comb(attempts, k)
 
 
 def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> float:
-    """Return the chance that a plurality vote of k attempts, drawn without replacement, is right; ties are split."""
+    """Return the chance that the plurality of k drawn attempts is right; ties are split."""
     _require(attempts, k)
     silent = attempts - votes - sum(rivals)
     if silent < 0:
@@ -113,14 +113,14 @@ def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> f
     return won / math.comb(attempts, k)
 
 
-def _ways_below(rivals: Sequence[int], most: int, room: int) -> dict[tuple[int, int], int]:
-    """Count ways to draw up to ``room`` votes, by (drawn, classes at ``most``)."""
+def _ways_below(rivals: Sequence[int], limit: int, room: int) -> dict[tuple[int, int], int]:
+    """Count ways to draw up to ``room`` votes, by (drawn, classes with ``limit`` votes)."""
     ways = {(0, 0): 1}
     for votes in rivals:
         more: dict[tuple[int, int], int] = {}
         for (size, ties), count in ways.items():
-            for drawn in range(min(votes, most, room - size) + 1):
-                key = size + drawn, ties + (drawn == most)
+            for drawn in range(min(votes, limit, room - size) + 1):
+                key = size + drawn, ties + (drawn == limit)
                 more[key] = more.get(key, 0) + count * math.comb(votes, drawn)
         ways = more
     return ways

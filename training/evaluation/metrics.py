@@ -1,6 +1,6 @@
-"""Compute a run's metrics, and log them to ``metrics.jsonl``, TensorBoard, Weights & Biases and the terminal.
+"""Compute and log a run's metrics.
 
-Invariants: each step has one whole line, in order, also over kills and resumes; a missing number is left out, never 0.
+Invariants: each step has one line, in order, also over kills and resumes; unknown numbers are left out, never 0.
 """
 
 from __future__ import annotations
@@ -32,18 +32,17 @@ if TYPE_CHECKING:
     from training.rollouts.rollouts import Rollout
 
 Monitor = ModuleType
-"""The package, with a run open in it."""
+"""The imported package, with an open run."""
 
 
 class Timer:
-    """Measures idle shares of the generators' slots and of the trainer."""
+    """Measures idle shares of generators and trainer."""
 
     def __init__(self, decoding: Callable[[], float]) -> None:
         self._decoding = decoding
         self.restart()
 
     def restart(self) -> None:
-        """Begin a new interval."""
         self._begun, self._at_begin, self._trainer_s = time.perf_counter(), self._decoding(), 0.0
 
     def add_trainer_time(self, seconds: float) -> None:
@@ -52,13 +51,12 @@ class Timer:
 
     @property
     def elapsed_s(self) -> float:
-        """Return the seconds so far."""
         return time.perf_counter() - self._begun
 
-    def idle_shares(self, capacity: int, wanted: int) -> dict[str, float]:
-        """Return the idle shares of generators and trainer; slots beyond ``wanted`` do not count."""
+    def idle_shares(self, capacity: int, requested: int) -> dict[str, float]:
+        """Return the idle shares of the trainer, and of up to ``requested`` slots."""
         seconds, decoding = max(self.elapsed_s, 1e-9), self._decoding() - self._at_begin
-        slots = max(min(capacity, wanted), 1)
+        slots = max(min(capacity, requested), 1)
         return {
             "speed/generator_idle_share": max(1 - decoding / (slots * seconds), 0.0),
             "speed/trainer_idle_share": max(1 - self._trainer_s / seconds, 0.0),
@@ -66,16 +64,16 @@ class Timer:
 
 
 class SampledGroupStats:
-    """All groups that finished since the last step."""
+    """The groups finished since the last step."""
 
     def __init__(self) -> None:
-        self._rollouts: list[tuple[Reward, int, bool]] = []  # with tokens, and whether it was cut
+        self._rollouts: list[tuple[Reward, int, bool]] = []  # (reward, tokens, was cut)
         self._solved, self._dropped = Counter[str](), 0
 
     def add(
         self, rewards: Sequence[Reward], tokens: Sequence[int], finishes: Sequence[str], *, is_dropped: bool
     ) -> None:
-        """Add a finished group's rollouts; ``is_dropped``: it is not trained on."""
+        """Add a finished group."""
         cut = [finish == "length" for finish in finishes]
         self._rollouts += zip(rewards, tokens, cut, strict=True)
         correct = {reward.correct for reward in rewards if not reward.excluded}
@@ -106,7 +104,6 @@ class SampledGroupStats:
 
     @property
     def tokens(self) -> int:
-        """Return the rollouts' tokens."""
         return sum(tokens for _, tokens, _ in self._rollouts)
 
 
@@ -119,12 +116,11 @@ class EvaluationResult:
     high: float
     problems: int
     rollouts: int
-    unjudged: int  # rollouts that the verifier could not judge, and those of problems that were refused
-    mean_tokens: float  # mean length
+    unjudged: int  # the verifier failed, or the prompt was refused
+    mean_tokens: float
 
     @property
     def phrase(self) -> str:
-        """Return the figures as a line."""
         return (
             f"held-out pass@1 {self.pass_rate:.3f} ({self.low:.3f} to {self.high:.3f}), {self.problems} problems, "
             f"{self.rollouts} attempts of {self.mean_tokens:.0f} tokens"
@@ -132,12 +128,14 @@ class EvaluationResult:
 
 
 def summarise_evaluation(rollouts_by_problem: Sequence[Sequence[Rollout | None]]) -> EvaluationResult:
-    """Return the figures of rollouts by problem; a broken format counts as wrong.
+    """Return the figures; a broken format counts as wrong.
 
     Rollouts that the verifier failed on, and problems with a refused prompt (None), are left out.
     """
     rates: list[float] = []
-    groups = [[one for one in group if one is not None] for group in rollouts_by_problem if None not in group]
+    groups = [
+        [rollout for rollout in group if rollout is not None] for group in rollouts_by_problem if None not in group
+    ]
     failed = sum(len(group) for group in rollouts_by_problem if None in group)
     for group in groups:
         judged = [rollout for rollout in group if rollout.outcome is None or rollout.outcome in COUNTED_OUTCOMES]
@@ -151,7 +149,7 @@ def summarise_evaluation(rollouts_by_problem: Sequence[Sequence[Rollout | None]]
 
 
 class MetricsLogger:
-    """Writes the metrics of a run from step ``start`` on; ``total``, the last step, may change."""
+    """Writes a run's metrics from step ``start`` on; ``total``, the last step, may change."""
 
     def __init__(self, folder: Path, log: JsonlLog, total: int, start: int, monitors: Sequence[Monitor] = ()) -> None:
         from torch.utils.tensorboard import SummaryWriter
@@ -172,12 +170,11 @@ class MetricsLogger:
         self.log_message(self._line(step, finite))
 
     def log_message(self, text: str) -> None:
-        """Print a line, and note the time."""
+        """Print a line."""
         print(text, file=sys.stderr, flush=True)
         self.last_line_at = time.monotonic()
 
     def close(self) -> None:
-        """Close TensorBoard's files and the monitors."""
         self._writer.close()
         for monitor in self._monitors:
             monitor.finish()
@@ -234,7 +231,6 @@ class TextEvaluation:
 
     @property
     def phrase(self) -> str:
-        """Return the figures as a line."""
         return (
             f"held-out texts {self.answer_logprob:.3f} nats a token ({self.low:.3f} to {self.high:.3f}), "
             f"{self.problems} problems, {self.endless} of {self.rollouts} thoughts without an end"
@@ -247,30 +243,30 @@ def text_samples(rollouts: Sequence[Rollout | None]) -> list[TrainingSample]:
 
     return [
         TrainingSample(
-            one.completion.prompt_ids,
-            (*one.completion.token_ids, *one.reference_ids),
+            rollout.completion.prompt_ids,
+            (*rollout.completion.token_ids, *rollout.reference_ids),
             None,
             0.0,
             0.0,
-            answer_tokens=len(one.reference_ids),
+            answer_tokens=len(rollout.reference_ids),
         )
-        for one in rollouts
-        if one is not None and one.reference_ids
+        for rollout in rollouts
+        if rollout is not None and rollout.reference_ids
     ]
 
 
 def summarise_texts(
     rollouts_by_problem: Sequence[Sequence[Rollout | None]], logprobs: Sequence[Tensor]
 ) -> TextEvaluation:
-    """Return the figures; ``logprobs`` are [response], in `text_samples`' order."""
+    """Return the figures; ``logprobs`` [response] are in the order of `text_samples`."""
     scored, means = iter(logprobs), []
     for group in rollouts_by_problem:
         samples = zip(text_samples(group), scored, strict=False)
-        if values := [float(one[-sample.answer_tokens :].double().mean()) for sample, one in samples]:
+        if values := [float(scores[-sample.answer_tokens :].double().mean()) for sample, scores in samples]:
             means.append(statistics.fmean(values))
     estimate = mean_interval(means)
-    asked = [one for group in rollouts_by_problem for one in group if one is not None]
-    lengths = [one.tokens for one in asked]
-    endless = sum(not one.reference_ids for one in asked)
+    rollouts = [rollout for group in rollouts_by_problem for rollout in group if rollout is not None]
+    lengths = [rollout.tokens for rollout in rollouts]
+    endless = sum(not rollout.reference_ids for rollout in rollouts)
     mean = statistics.fmean(lengths) if lengths else math.nan
-    return TextEvaluation(estimate.mean, estimate.low, estimate.high, estimate.count, len(asked), endless, mean)
+    return TextEvaluation(estimate.mean, estimate.low, estimate.high, estimate.count, len(rollouts), endless, mean)

@@ -16,7 +16,7 @@ from training.evaluation.scores import Evaluation
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Paired differences to another evaluation; ``remark`` states other causes than the weights."""
+    """Paired differences to another evaluation; ``remark`` names causes other than the weights."""
 
     policy: str
     differences: Mapping[str, Estimate]
@@ -25,10 +25,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """An evaluation of a policy on a bench.
-
-    ``about`` describes how it was asked, ``left_out`` what the figures do not count.
-    """
+    """A policy's evaluation; ``about`` describes prompts and sampling, ``left_out`` what does not count."""
 
     bench: str
     policy: str
@@ -40,13 +37,13 @@ class Report:
 
     @property
     def remarks(self) -> list[str]:
-        """Return what the figures are based on."""
-        of = self.evaluation
-        counted = f"{of.problems:,} problems, {of.attempts:,} attempts; intervals of 95 % over problems"
-        if of.failed:
-            counted += f"; the verifier failed on {of.failed:,} attempts, which do not count"
-        if of.unjudged:
-            counted += f"; {of.unjudged:,} problems have no judged attempt"
+        """Return the basis of the figures."""
+        evaluation = self.evaluation
+        counted = f"{evaluation.problems:,} problems, {evaluation.attempts:,} attempts; intervals of 95 % over problems"
+        if evaluation.failed:
+            counted += f"; the verifier failed on {evaluation.failed:,} attempts, which do not count"
+        if evaluation.unjudged:
+            counted += f"; {evaluation.unjudged:,} problems have no judged attempt"
         return [counted, *self.left_out]
 
 
@@ -69,7 +66,7 @@ def verdict(estimate: Estimate) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A report's table; a page draws ``bars``, one per row."""
+    """A report's table; a page draws a bar per row."""
 
     title: str
     head: tuple[str, ...]
@@ -102,13 +99,15 @@ def _tables(evaluation: Evaluation, compared: Comparison | None) -> list[_Table]
         ]
         tables.append(_Table(title, ("measure", "difference", ""), cells))
     if evaluation.languages:
-        spoken: list[tuple[str, ...]] = []
+        rows_by_language: list[tuple[str, ...]] = []
         for item in evaluation.languages:
             share = f"{item.one_language:.1%}" if item.one_language is not None else "–"
             difference = with_interval(item.difference, signed=True) if item.difference is not None else ""
-            spoken.append((item.lang, f"{item.pass_1.count:,}", with_interval(item.pass_1), share, difference))
+            rows_by_language.append(
+                (item.lang, f"{item.pass_1.count:,}", with_interval(item.pass_1), share, difference)
+            )
         columns = ("language", "problems", "pass@1", "one language", "to English, paired")
-        tables.append(_Table("Languages", columns, spoken, [item.pass_1 for item in evaluation.languages]))
+        tables.append(_Table("Languages", columns, rows_by_language, [item.pass_1 for item in evaluation.languages]))
     return tables
 
 

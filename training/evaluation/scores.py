@@ -1,7 +1,7 @@
 """Compute an evaluation's figures from attempts and verdicts on a benchmark.
 
-Invariants: TIMEOUT and BROKEN count neither for nor against; pass@k and maj@k leave out problems with fewer judged
-attempts than k; both are counted. What recorded attempts lack is unknown, never 0.
+Invariants: TIMEOUT and BROKEN are not judged; pass@k and maj@k leave out problems with fewer than k judged attempts;
+both are counted. Data that recorded attempts lack is unknown, never 0.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ SCORES = pl.Schema(
         "no_answer": pl.Int32(),
         "failed": pl.Int32(),  # the verifier's own failures
         "tokens": pl.Float64(),  # mean length; null where unknown
-        "finished": pl.Int32(),  # attempts of which is known how they ended; the next is a part of them
+        "finished": pl.Int32(),  # attempts with a known finish
         "cut": pl.Int32(),
-        "texts": pl.Int32(),  # attempts of which the text is known; the next is a part of them
-        "formed": pl.Int32(),  # that keep the format
-        "rewarded": pl.Int32(),  # … and are correct
-        "compared": pl.Int32(),  # attempts whose languages were compared; the next is a part of them
+        "texts": pl.Int32(),  # attempts with a known text
+        "formed": pl.Int32(),  # of these, in the format
+        "rewarded": pl.Int32(),  # of these, correct
+        "compared": pl.Int32(),  # attempts whose languages were compared
         "one_language": pl.Int32(),
     }
 )
@@ -44,12 +44,12 @@ MEASURES: Mapping[str, Callable[[int, int, Sequence[int], int], float]] = {
     "pass": lambda attempts, correct, _, k: pass_at_k(attempts, correct, k),
     "maj": majority_at_k,
 }
-"""By name, of attempts, correct ones, votes of other classes, and k."""
+"""Functions of attempts, correct ones, votes of other classes, and k."""
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageScore:
-    """A language of a benchmark; ``difference`` is to English, over the problems of both."""
+    """A language's figures; ``difference`` is to English, over common problems."""
 
     lang: str
     pass_1: Estimate
@@ -59,10 +59,7 @@ class LanguageScore:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The figures of an evaluation; shares and lengths are None if unknown.
-
-    ``skipped`` counts, by k, the problems with too few judged attempts.
-    """
+    """The figures of an evaluation, None if unknown; ``skipped`` counts problems with too few judged attempts by k."""
 
     problems: int
     attempts: int
@@ -87,13 +84,13 @@ def score_problems(
     response_format: str,
     check_language: Callable[..., Any] | None,
 ) -> pl.DataFrame:
-    """Return `SCORES` rows in the order of the problems; translations have one `row`.
+    """Return `SCORES` rows in the order of the problems; translations share a `row`.
 
     Args:
         tags, response_format: the required form of attempts.
         check_language: compares the languages of problem and attempt.
     """
-    tags = THINK if tags.are_used else tags  # attempts are kept with the tags of the house
+    tags = THINK if tags.are_used else tags  # attempts are stored with THINK's tags
     joined = verdicts.select("problem", "index", "outcome", "answer_class").join(
         attempts.select("problem", "index", "text", "finish", "tokens"), on=["problem", "index"], how="left"
     )
@@ -125,9 +122,9 @@ def score_problems(
             row["formed"] += keeps
             row["rewarded"] += keeps and outcome == Outcome.CORRECT.value
             if check_language is not None:
-                parts = split_response(text)
-                answer = parts.answer or ""
-                thoughts = parts.thoughts if tags.are_used else answer
+                response = split_response(text)
+                answer = response.answer or ""
+                thoughts = response.thoughts if tags.are_used else answer
                 row["compared"] += 1
                 row["one_language"] += check_language(problem["statement"], thoughts, answer, strict=False)
         rows.append(row)
@@ -135,11 +132,7 @@ def score_problems(
 
 
 def evaluate_scores(scores: pl.DataFrame, k: Sequence[int] = ()) -> Evaluation:
-    """Return the figures of `SCORES` rows.
-
-    Args:
-        k: of pass@k and maj@k; each above 1.
-    """
+    """Return the figures of `SCORES` rows; each ``k`` is above 1."""
     pass_1 = _by_problem(scores, "pass", 1)
     by_k = {name: {size: list(_by_problem(scores, name, size).values()) for size in k} for name in MEASURES}
     lengths = [length for length in scores["tokens"] if length is not None]
@@ -171,7 +164,7 @@ def compare_scores(first: pl.DataFrame, second: pl.DataFrame, k: Sequence[int] =
 
 
 def paired_difference(first: Mapping[str, float], second: Mapping[str, float]) -> Estimate:
-    """Return the mean of ``second`` - ``first`` over the problems of both, with a 95 % interval."""
+    """Return the mean of ``second`` - ``first`` over common problems, with a 95 % interval."""
     return mean_interval([second[name] - first[name] for name in first if name in second], -1.0, 1.0)
 
 

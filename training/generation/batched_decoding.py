@@ -2,9 +2,9 @@
 
 Invariants:
 
-- log-probabilities are of the distribution drawn from; 0.0 at temperature 0;
-- each request draws its own random numbers; others change its tokens by rounding only;
-- weights change between two steps; tokens carry their version, and cached keys stay (paper, section 2.3).
+- log-probabilities are of the sampling distribution, 0.0 at temperature 0;
+- other requests change a request's tokens by rounding only;
+- weights change between two steps; cached keys stay (paper, section 2.3).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class DecodingRequest:
-    """A running generation, until it has a ``finish``."""
+    """A generation, running until it has a ``finish``."""
 
     prompt_ids: tuple[int, ...]
     max_tokens: int
@@ -72,7 +72,7 @@ class DecodingEngine:
             ValueError: there are more requests than slots.
         """
         if len(self.active) - len(aborted_requests) + len(new_requests) > self._slots:
-            raise ValueError(f"{len(new_requests)} requests join, but only {self._slots} slots are there")
+            raise ValueError(f"{len(new_requests)} requests join, but there are only {self._slots} slots")
         with torch.inference_mode():
             self._release_rows(aborted_requests)
             logits = [self._decode()] if self.active else []
@@ -85,9 +85,7 @@ class DecodingEngine:
         return finished
 
     def load(self, state: Mapping[str, Tensor], version: int | None = None) -> None:
-        """Replace the weights; running requests keep their cache.
-
-        ``state`` has the checkpoint's names.
+        """Replace the weights by ``state``, under the checkpoint's names.
 
         Raises:
             PolicyError: names or shapes are not the model's.
@@ -117,20 +115,20 @@ class DecodingEngine:
         start = len(self.active)
         logits: dict[int, Tensor] = {}
         groups: dict[tuple[int, ...], list[int]] = {}
-        for place, request in enumerate(joining):
+        for index, request in enumerate(joining):
             request.limit = min(request.max_tokens, self.max_positions - len(request.prompt_ids))
-            groups.setdefault(request.prompt_ids, []).append(place)
+            groups.setdefault(request.prompt_ids, []).append(index)
         unique_prompts = list(groups)
         for first in range(0, len(unique_prompts), self._prompt_cache.size):
             prompts = unique_prompts[first : first + self._prompt_cache.size]
             cached = self._prompt_cache.rows_and_logits(prompts, self.model.device)
-            copies = [(place, *cached[prompt]) for prompt in prompts for place in groups[prompt]]
-            logits |= {place: own for place, _, own in copies}
-            targets = [start + place for place, _, _ in copies]
+            copies = [(index, *cached[prompt]) for prompt in prompts for index in groups[prompt]]
+            logits |= {index: own for index, _, own in copies}
+            targets = [start + index for index, _, _ in copies]
             self._forward_pass.copy_rows([row for _, row, _ in copies], targets, max(map(len, prompts)))
         self.active.extend(joining)
         self._positions[start : len(self.active)] = torch.tensor([len(request.prompt_ids) for request in joining])
-        return torch.stack([logits[place] for place in range(len(joining))])
+        return torch.stack([logits[index] for index in range(len(joining))])
 
     def _sample_tokens(self, logits: Tensor, requests: Sequence[DecodingRequest]) -> tuple[Tensor, Tensor]:
         if self._temperature == 0:
@@ -155,7 +153,7 @@ class DecodingEngine:
         return [request for request in self.active if request.finish is not None]
 
     def _release_rows(self, requests: Sequence[DecodingRequest]) -> None:
-        """Free rows, and keep the others contiguous."""
+        """Free rows; the others stay contiguous."""
         if not requests:
             return
         released = set(requests)
@@ -174,7 +172,7 @@ class DecodingEngine:
 
 
 class _PromptCache:
-    """Recent prompts; cleared when weights change or nothing runs, so that synchronous waves are repeatable."""
+    """Recent prompts; cleared when weights change or nothing runs, so synchronous waves are repeatable."""
 
     def __init__(self, forward_pass: ForwardPass, first: int, size: int) -> None:
         self._forward_pass, self._all_rows, self.size = forward_pass, range(first, first + size), size
@@ -186,7 +184,7 @@ class _PromptCache:
     def rows_and_logits(
         self, prompts: Sequence[tuple[int, ...]], device: torch.device
     ) -> Mapping[tuple[int, ...], tuple[int, Tensor]]:
-        """Return the row and the last logits of each of at most ``size`` prompts."""
+        """Return rows and last logits of at most ``size`` prompts."""
         known = {prompt: self._cached.pop(prompt) for prompt in prompts if prompt in self._cached}
         new = [prompt for prompt in prompts if prompt not in known]
         self._cached |= known

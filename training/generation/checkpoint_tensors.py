@@ -1,4 +1,4 @@
-"""Read, compare and write tensors of checkpoints, and hold versions of the weights.
+"""Read, compare and write tensors of checkpoints.
 
 Invariant: a version's folder is whole or missing.
 """
@@ -17,13 +17,11 @@ from curation.policies.checkpoints import weight_files
 from curation.records import PolicyError
 
 Weights = Mapping[str, Tensor]
-"""A full state dict under Hugging Face names, on any device; its tensors must not change before
-`Generator.update_weights` has returned.
-"""
+"""A full state dict under Hugging Face names, unchanged until `Generator.update_weights` has returned."""
 
 
 def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
-    """Return a folder's tensor shapes by name; none if it is not safetensors."""
+    """Return tensor shapes by name; empty unless safetensors."""
     if any(path.suffix != ".safetensors" for path in weight_files(folder)):
         return {}
     return {name: tuple(file.get_slice(name).get_shape()) for file in _opened(folder) for name in file.keys()}  # noqa: SIM118
@@ -32,7 +30,7 @@ def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
 def read_tensors(folder: Path) -> Iterator[tuple[str, Any]]:
     """Yield a checkpoint's names and tensors in a fixed order."""
     for file in _opened(folder):
-        for name in file.keys():  # noqa: SIM118 - no mapping, whatever it looks like
+        for name in file.keys():  # noqa: SIM118 - no mapping
             yield name, file.get_tensor(name)
 
 
@@ -41,7 +39,7 @@ def _opened(folder: Path) -> Iterator[Any]:
 
     for path in weight_files(folder):
         if path.suffix != ".safetensors":
-            raise PolicyError(f"{folder}: {path.name} is no safetensors file, which is needed here; convert the model")
+            raise PolicyError(f"{folder}: {path.name} is no safetensors file; convert the model")
         try:
             opened = safe_open(path, framework="pt")
         except (SafetensorError, OSError) as error:
@@ -51,20 +49,22 @@ def _opened(folder: Path) -> Iterator[Any]:
 
 
 def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return these tensors without tied duplicates and ``meta`` tensors."""
+    """Return the tensors without tied duplicates and ``meta`` tensors; refuse other shapes."""
     ours = tensor_shapes(folder)
     known = {name: value for name, value in weights.items() if name in ours}
     wrong = sorted(name for name, shape in ours.items() if name not in known or known[name].shape != shape)
     real = [tensor for tensor in known.values() if not tensor.is_meta]
     extra = {name: value for name, value in weights.items() if name not in ours}
     wrong += sorted(
-        name for name, value in extra.items() if not any(value.shape == one.shape and value.equal(one) for one in real)
+        name
+        for name, value in extra.items()
+        if not any(value.shape == tensor.shape and value.equal(tensor) for tensor in real)
     )
     if wrong:
-        theirs = tuple(weights[wrong[0]].shape) if wrong[0] in weights else "absent"
+        theirs = tuple(weights[wrong[0]].shape) if wrong[0] in weights else "missing"
         raise PolicyError(
             f"these weights are not of the shape of {folder}: {len(wrong)} tensors differ, first {wrong[0]} "
-            f"({theirs}, not {ours.get(wrong[0], 'absent')})."
+            f"({theirs}, not {ours.get(wrong[0], 'missing')})."
         )
     return {name: value for name, value in known.items() if not value.is_meta}
 
@@ -80,7 +80,7 @@ def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
 
 
 class WeightVersion:
-    """A version of the weights of a model's folder: its own if there are no other ``weights``."""
+    """A version of a model's weights; its folder's without ``weights``."""
 
     def __init__(self, model: Path, weights: Weights | None, version: int, shared: Path) -> None:
         self.version = version
@@ -89,7 +89,7 @@ class WeightVersion:
         self._model, self._weights = model, None if weights is None else fitting(model, weights)
 
     def folder(self) -> Path:
-        """Return the version's folder, written at the first call, so call it on a thread."""
+        """Return the folder; the first call writes it, so call it on a thread."""
         with self._lock:
             if not self._written:
                 aside = self._folder.parent / f".aside-{self._folder.name}"
@@ -101,9 +101,9 @@ class WeightVersion:
         return self._folder
 
     def sizes(self) -> dict[str, list[object]]:
-        """Return the tensors' names, types and shapes for a broadcast."""
+        """Return names, types and shapes for a broadcast."""
         rows = [(name, str(value.dtype).removeprefix("torch."), list(value.shape)) for name, value in self.tensors()]
-        return {key: [row[place] for row in rows] for place, key in enumerate(("names", "dtypes", "shapes"))}
+        return {key: [row[column] for row in rows] for column, key in enumerate(("names", "dtypes", "shapes"))}
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the tensors in a fixed order."""
@@ -111,5 +111,4 @@ class WeightVersion:
 
 
 def version_name(version: int) -> str:
-    """Return the name of a version's folder."""
     return f"v{version:08}"

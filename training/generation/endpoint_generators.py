@@ -1,10 +1,7 @@
-"""Generate on vLLM servers, and update their weights, by a folder or a broadcast, while requests run.
+"""Generate on vLLM servers, and update their weights while requests run.
 
-Invariants:
-
-- tokens of other weights than this run's are requested again;
-- a server gets no request before it has the newest weights;
-- a failed request goes to another server with the same seed.
+Invariants: a returning server gets the newest weights before a request; a failed request goes to another server with
+the same seed.
 """
 
 from __future__ import annotations
@@ -40,7 +37,7 @@ UPDATE_S = 600.0
 """Max seconds for a call of a weight update."""
 
 _MIXED = "mixed"
-"""Label of tokens that are made during a failed exchange."""
+"""Label of tokens generated during a failed exchange."""
 
 _START_HINT = "start it with `python -m training.generation.serving`"
 
@@ -49,7 +46,7 @@ class EndpointGenerator(ServerClient):
     """vLLM servers as a `training.generation.generators.Generator`.
 
     Args:
-        lasting: an update's tensors stay unchanged after it; a folder is then written on demand.
+        lasting: an update's tensors never change, so a folder is written on demand.
         way: how weights reach the servers; chosen if missing.
     """
 
@@ -81,7 +78,7 @@ class EndpointGenerator(ServerClient):
 
     @property
     def decoding(self) -> float:
-        """Return the slot-seconds at servers that are not paused."""
+        """Return the slot-seconds of unpaused servers."""
         return self._meter.change()
 
     async def __aenter__(self) -> Self:
@@ -103,14 +100,14 @@ class EndpointGenerator(ServerClient):
         return self
 
     async def close(self) -> None:
-        """Finish begun exchanges, and close all connections."""
+        """Finish exchanges, and close connections."""
         with self._resources:
             await self.servers.close()
             await asyncio.gather(*self._exchanges, return_exceptions=True)
             await super().close()
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """Generate one response on the least busy server, see `Generator.generate`."""
+        """See `Generator.generate`."""
         prompt = tuple(prompt_ids)
         room = max_tokens if self.context is None else self.context - len(prompt)
         if room <= 0:
@@ -129,7 +126,7 @@ class EndpointGenerator(ServerClient):
             "detokenize": False,
         }
 
-        def body() -> dict[str, Any]:  # a prompt's cached keys are shared by one version only
+        def body() -> dict[str, Any]:  # cached keys are shared within a version only
             return {
                 "token_ids": prompt,
                 "sampling_params": sampling,
@@ -143,10 +140,10 @@ class EndpointGenerator(ServerClient):
             self._meter.change(running=-1)
 
     async def update_weights(self, weights: Mapping[str, Tensor], version: int) -> float:
-        """Replace the weights, see `Generator.update_weights`; absent servers get them on return, before a request."""
+        """See `Generator.update_weights`."""
         started_at = time.perf_counter()
         self._newest = newest = await asyncio.to_thread(WeightVersion, self._folder, weights, version, self._shared)
-        writing = [] if self._lasting else [asyncio.to_thread(newest.folder)]  # for servers that come back later
+        writing = [] if self._lasting else [asyncio.to_thread(newest.folder)]  # for servers that return later
         await asyncio.gather(*(self._renew(server) for server in self.servers.all if server.alive), *writing)
         for old in sorted(self._shared.glob("v*"))[:-2]:
             if old.name != version_name(version):
@@ -166,9 +163,9 @@ class EndpointGenerator(ServerClient):
         for label, count in spans:
             run, _, version = label.partition("-")
             if run != self._run or version == _MIXED:
-                trouble = f"it answered with weights {label!r}, which are none of this run's"
-                self.servers.suspect(server, trouble)
-                raise TemporaryFailure(trouble)
+                reason = f"it answered with weights {label!r} of another run"
+                self.servers.suspect(server, reason)
+                raise TemporaryFailure(reason)
             versions += [int(version)] * count
         if finish not in FINISHED or not len(tokens) == len(logprobs) == len(versions):
             raise TemporaryFailure(f"the generation ended as {finish!r}")
@@ -178,7 +175,7 @@ class EndpointGenerator(ServerClient):
     async def _renew(self, server: Server) -> None:
         try:
             await self._bring_up_to_date(server.url)
-        except (TemporaryFailure, PolicyError) as failure:  # also: restarted with other options
+        except (TemporaryFailure, PolicyError) as failure:  # also if restarted with other options
             self.servers.suspect(server, str(failure))
 
     async def _welcome(self, url: str, context: int | None) -> None:  # noqa: ARG002 - prompts are measured later
@@ -207,7 +204,7 @@ class EndpointGenerator(ServerClient):
             folder = await asyncio.to_thread(weights.folder) if broadcast is None else None
             await self._command(url, "pause?mode=keep&clear_cache=false", {})
             share = 1 / len(self.servers.all)
-            self._meter.change(held=share)
+            self._meter.change(paused=share)
             try:
                 await self._command(url, "update_weight_version", {"new_version": self._label(_MIXED)})
                 await self._command(url, "start_weight_update", {})
@@ -223,7 +220,7 @@ class EndpointGenerator(ServerClient):
             else:
                 await self._command(url, "resume", {})
             finally:
-                self._meter.change(held=-share)
+                self._meter.change(paused=-share)
 
     async def _workers(self, url: str) -> int:
         response = await self.get(f"{url}/get_world_size")
@@ -243,7 +240,7 @@ class EndpointGenerator(ServerClient):
 
 
 def weights_folder() -> ScratchFolder:
-    """Make a folder in memory, after removing what killed runs left there."""
+    """Make a folder in memory; leftovers of killed runs are removed."""
     parent = memory_folder()
     try:
         folder = ScratchFolder("vllm-weights", parent)
@@ -261,28 +258,28 @@ def _require_weight_updates(response: ServerResponse, url: str) -> None:
 
 
 class RequestMeter:
-    """Count the slot-seconds of requests in an engine in which ``slots`` requests decode together."""
+    """Counts slot-seconds of requests in an engine of ``slots`` slots."""
 
     def __init__(self, slots: int) -> None:
-        self._slots, self._running, self._held_share, self._decoding = slots, 0, 0.0, 0.0
+        self._slots, self._running, self._paused_share, self._decoding = slots, 0, 0.0, 0.0
         self._since = time.perf_counter()
 
-    def change(self, running: int = 0, held: float = 0.0) -> float:
-        """Return the slot-seconds up to now; then add requests, and a share of the slots that an exchange of weights
-        holds, or remove them.
-        """
+    def change(self, running: int = 0, paused: float = 0.0) -> float:
+        """Add requests and the share of paused slots, or remove them; return the slot-seconds until now."""
         now = time.perf_counter()
-        free = 1 - min(max(self._held_share, 0.0), 1.0)
+        free = 1 - min(max(self._paused_share, 0.0), 1.0)
         self._decoding += min(self._running, self._slots) * free * (now - self._since)
         self._since = now
         self._running += running
-        self._held_share += held
+        self._paused_share += paused
         return self._decoding
 
 
 def read_answer(content: bytes) -> tuple[tuple[int, ...], tuple[float, ...], list[tuple[str, int]], str]:
-    """Return the tokens of a body's first response, their log-probabilities, the versions of their weights, in order
-    and each with its number of tokens, and why it ended; raise ValueError if there is none.
+    """Return a body's first response: tokens, log-probabilities, (version, tokens) in order, and finish.
+
+    Raises:
+        ValueError: there is none.
     """
     try:
         choice = orjson.loads(content)["choices"][0]

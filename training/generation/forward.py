@@ -1,7 +1,6 @@
-"""Run forward passes for decoding: Llama's and Qwen2's in batches on a CPU, those of other models row by row.
+"""Run forward passes for decoding: in batches for Llama and Qwen2 on a CPU, else row by row.
 
-Invariants: the model's weights become views of `LlamaForwardPass`'s joined ones; its logits are the model's own, up to
-rounding.
+Logits of `LlamaForwardPass` are the model's, up to rounding.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ if TYPE_CHECKING:
 
 
 INITIAL_CAPACITY = 128
-"""Positions of a row at first; doubled as needed."""
+"""Initial positions of a row."""
 
 _BLOCK = 16
 _LOWEST = torch.finfo(torch.float32).min
 
 
 class ForwardPass(Protocol):
-    """A forward pass that remembers the tokens of each row."""
+    """A forward pass with a cache of each row."""
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor) -> Tensor:
-        """Run right-padded prompts [prompt, length] into ``rows``; return their last logits [prompt, vocabulary]."""
+        """Run right-padded prompts [prompt, length] into ``rows``; return last logits [prompt, vocabulary]."""
         ...
 
     def decode(self, last: Tensor, positions: Tensor) -> Tensor:
@@ -42,7 +41,7 @@ class ForwardPass(Protocol):
 
 
 def forward_pass_for(model: PreTrainedModel, rows: int) -> ForwardPass:
-    """Return the model's fastest forward pass over this number of rows."""
+    """Return the model's fastest forward pass over ``rows``."""
     return LlamaForwardPass(model, rows) if LlamaForwardPass.suits(model) else RowForwardPass(model)
 
 
@@ -56,7 +55,7 @@ class _Layer(NamedTuple):
 
 
 class LlamaForwardPass:
-    """The forward pass of Llama and Qwen2 in fp32 on a CPU."""
+    """The forward pass of Llama and Qwen2 in fp32 on a CPU; weights become views of joined ones."""
 
     def __init__(self, model: PreTrainedModel, rows: int) -> None:
         config: Any = model.config
@@ -100,7 +99,6 @@ class LlamaForwardPass:
         )
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor) -> Tensor:
-        """See `ForwardPass.prefill`."""
         count, length = ids.shape
         self._make_room(length)
 
@@ -118,22 +116,21 @@ class LlamaForwardPass:
         return self._logits(states[torch.arange(count) * length + lengths - 1])
 
     def decode(self, last: Tensor, positions: Tensor) -> Tensor:
-        """See `ForwardPass.decode`."""
         rows = len(last)
         span = min(-(-(int(positions.max()) + 1) // _BLOCK) * _BLOCK, self._longest)
         self._make_room(span)
         owners = torch.arange(rows * self._kv_heads)
-        places = owners * self._capacity + positions.repeat_interleave(self._kv_heads)
+        slots = owners * self._capacity + positions.repeat_interleave(self._kv_heads)
         mask = torch.zeros(rows, span).masked_fill_(torch.arange(span) > positions[:, None], _LOWEST)
         mask = mask.repeat_interleave(self._kv_heads, 0)[:, None]
 
         def attend(number: int, rotated: Tensor, values: Tensor) -> Tensor:
-            keys, values_flat = (part.view(-1, self._head_size) for part in self._cache[number])
-            keys.index_copy_(0, places, rotated[:, self._heads :].reshape(-1, self._head_size))
-            values_flat.index_copy_(0, places, values.reshape(-1, self._head_size))
+            keys, values_flat = (tensor.view(-1, self._head_size) for tensor in self._cache[number])
+            keys.index_copy_(0, slots, rotated[:, self._heads :].reshape(-1, self._head_size))
+            values_flat.index_copy_(0, slots, values.reshape(-1, self._head_size))
             keys, values_flat = (
-                part.view(-1, self._capacity, self._head_size)[: rows * self._kv_heads, :span]
-                for part in (keys, values_flat)
+                tensor.view(-1, self._capacity, self._head_size)[: rows * self._kv_heads, :span]
+                for tensor in (keys, values_flat)
             )
             query = rotated[:, : self._heads].reshape(rows * self._kv_heads, -1, self._head_size)
             scores = torch.baddbmm(mask, query, keys.transpose(1, 2), alpha=self._scale)
@@ -142,7 +139,6 @@ class LlamaForwardPass:
         return self._logits(self._run(last, positions, attend))
 
     def copy_rows(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None:
-        """See `ForwardPass.copy_rows`."""
         for layer in self._cache:
             for source, target in zip(sources, targets, strict=True):  # faster than by index tensors
                 layer[:, target, :, :length] = layer[:, source, :, :length]
@@ -152,7 +148,7 @@ class LlamaForwardPass:
         return self._cache[0].shape[3]
 
     def _make_room(self, length: int) -> None:
-        """Extend the cache and the rotary tables, of which the first half of ``_sin`` is negated."""
+        """Extend the cache and the rotary tables; the first half of ``_sin`` is negated."""
         if length > self._capacity:
             more = max(length, min(2 * self._capacity, self._longest)) - self._capacity
             self._cache = [functional.pad(layer, (0, 0, 0, more)) for layer in self._cache]
@@ -185,16 +181,16 @@ class LlamaForwardPass:
         return functional.linear(normed, self._head.weight, self._head.bias)
 
 
-def _joined(parts: Sequence[nn.Linear]) -> nn.Linear:
+def _joined(layers: Sequence[nn.Linear]) -> nn.Linear:
     """Join projections of one input; their weights and biases become views."""
-    sizes = [part.out_features for part in parts]
-    has_bias = all(part.bias is not None for part in parts)
-    joined = nn.Linear(parts[0].in_features, sum(sizes), has_bias, device="meta")  # draws no random numbers
+    sizes = [layer.out_features for layer in layers]
+    has_bias = all(layer.bias is not None for layer in layers)
+    joined = nn.Linear(layers[0].in_features, sum(sizes), has_bias, device="meta")  # draws no random numbers
     for name in ("weight", "bias") if has_bias else ("weight",):
-        whole = torch.cat([getattr(part, name) for part in parts])
+        whole = torch.cat([getattr(layer, name) for layer in layers])
         setattr(joined, name, nn.Parameter(whole, requires_grad=False))
-        for part, view in zip(parts, torch.split(whole, sizes), strict=True):
-            getattr(part, name).data = view
+        for layer, view in zip(layers, torch.split(whole, sizes), strict=True):
+            getattr(layer, name).data = view
     return joined
 
 
@@ -206,7 +202,6 @@ class RowForwardPass:
         self._caches: dict[int, Any] = {}
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor) -> Tensor:
-        """See `ForwardPass.prefill`."""
         from transformers import DynamicCache
 
         logits = []
@@ -216,11 +211,9 @@ class RowForwardPass:
         return torch.stack(logits)
 
     def decode(self, last: Tensor, positions: Tensor) -> Tensor:  # noqa: ARG002 - caches count
-        """See `ForwardPass.decode`."""
         return torch.stack([self._run(token[None], row) for row, token in enumerate(last)])
 
     def copy_rows(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None:  # noqa: ARG002
-        """Copy whole rows."""
         for source, target in zip(sources, targets, strict=True):
             self._caches[target] = deepcopy(self._caches[source])
 

@@ -2,10 +2,9 @@
 
 Invariants:
 
-- tokens carry their weights' version and their log-probability as drawn;
-- an update, between two tokens, keeps running requests and their cache;
-- a prompt and seed always draw the same random numbers;
-- requests of one event-loop turn are decoded together by `TorchGenerator`, for equal batches.
+- tokens have their weights' version, and their log-probability as drawn;
+- an update keeps running requests and their cache;
+- `TorchGenerator` decodes requests of an event-loop turn together, so batches are repeatable.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ T = TypeVar("T")
 
 
 class Generator(Protocol):
-    """An engine inside its ``async with`` block and one event loop.
+    """An engine within ``async with`` and one event loop.
 
-    ``capacity`` is the useful number of concurrent requests; ``decoding`` has slot-seconds.
+    ``capacity`` is the useful number of concurrent requests; ``decoding`` is in slot-seconds.
     """
 
     @property
@@ -45,15 +44,15 @@ class Generator(Protocol):
     async def __aexit__(self, *_: object) -> None: ...
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """Generate one response; cancelling the call aborts it.
+        """Generate a response; cancelling aborts it.
 
         Raises:
-            PolicyError: the prompt does not fit, or the engine failed or is closed.
+            PolicyError: the prompt is too long, or the engine failed or is closed.
         """
         ...
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """Replace the weights between two tokens, keeping requests; return the seconds; later tokens carry ``version``.
+        """Replace the weights; return the seconds. Later tokens have ``version``.
 
         Raises:
             PolicyError: the weights do not fit the model.
@@ -115,7 +114,7 @@ class TorchGenerator:
         try:
             await self._calls[request]
         finally:
-            del self._calls[request]  # which aborts it, if it is cancelled
+            del self._calls[request]  # aborts it, if it is cancelled
         return TokenCompletion(
             request.prompt_ids,
             tuple(request.token_ids),
@@ -129,7 +128,7 @@ class TorchGenerator:
         """See `Generator.update_weights`."""
         started_at = time.perf_counter()
         try:
-            await self._on_thread(self._running().load, weights, version)  # the thread is between two steps then
+            await self._on_thread(self._running().load, weights, version)  # runs between two steps
         except RuntimeError as error:  # torch's
             raise PolicyError(f"{self._folder.name}: the generator cannot load new weights: {error}") from error
         return time.perf_counter() - started_at
@@ -146,8 +145,8 @@ class TorchGenerator:
         )
 
     async def _serve(self, engine: DecodingEngine) -> None:
-        """Decode until closed; waiting calls then fail."""
-        why = "ended by an error of its own"
+        """Decode until closed; then fail waiting calls."""
+        why = "ended by an error"
         try:
             while True:
                 if not (self._waiting or engine.active):

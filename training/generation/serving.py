@@ -1,10 +1,9 @@
 """Start vLLM's server for a training run: ``python -m training.generation.serving MODEL --port N``.
 
-It takes new weights while it generates (`training.generation.vllm_worker`, so Goldilocks must be installed there).
+It takes new weights while it generates (`training.generation.vllm_worker`).
 
-vLLM takes weights in its development mode only, which its own key does not protect. So `ServerGuard` wraps the server:
-with a key in VLLM_API_KEY, or ``--api-key``, every request but ``/health`` needs it; without one only this machine is
-answered, and ``--host`` must not name another.
+This needs vLLM's development mode, which vLLM's key does not protect. So `ServerGuard` wraps the server: with a key in
+VLLM_API_KEY, or ``--api-key``, all requests but ``/health`` need it; without one only this machine is served.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ ENVIRONMENT = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1"}
 
 
 class ServerGuard(KeyGuard):
-    """Refuse requests without the key or, if there is no key, from other machines."""
+    """Refuses requests without the key or, if there is none, from other machines."""
 
     def __init__(self, app: App) -> None:
         super().__init__(app, os.environ.get(KEY))
@@ -44,36 +43,36 @@ def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[
         "--worker-extension-cls": WORKER,
         "--weight-transfer-config": json.dumps({"backend": FOLDER_TRANSFER}),
     }
-    # on a CPU no prompt is read in pieces: vLLM 0.32.0 dies of a piece of a request that has a seed
+    # on a CPU without chunked prefill: vLLM 0.32.0 crashes on a chunk of a request with a seed
     flags = ["--enable-scale-out", *(["--enforce-eager", "--no-enable-chunked-prefill"] if on_cpu else [])]
     if on_cpu and folder_carries_state(Path(model)):
-        flags.append("--no-enable-prefix-caching")  # of a state, it needs prompts in pieces
+        flags.append("--no-enable-prefix-caching")  # for a state it needs chunked prefill
     pairs = [word for pair in options.items() for word in pair]
     return ["-m", "vllm.entrypoints.openai.api_server", *flags, *pairs, *further]
 
 
-def main(arguments_given: Sequence[str]) -> int:
-    """Become the server; return an exit status only for wrong arguments."""
-    if not arguments_given or arguments_given[0].startswith("-"):
+def main(command_line: Sequence[str]) -> int:
+    """Replace this process by the server; return an exit status only for wrong arguments."""
+    if not command_line or command_line[0].startswith("-"):
         print("usage: python -m training.generation.serving MODEL [--port N] [vLLM's options]", file=sys.stderr)
         return 2
     options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     options.add_argument("--api-key", "--api_key")
     options.add_argument("--host", default="127.0.0.1")
-    known, further = options.parse_known_args(arguments_given[1:])
+    known, further = options.parse_known_args(command_line[1:])
     if known.api_key is not None:
-        os.environ[KEY] = known.api_key  # not among the arguments, which other accounts could read
+        os.environ[KEY] = known.api_key  # not in the arguments, which other users can read
     if known.host not in LOCAL and not os.environ.get(KEY):
         raise PolicyError(
             f"--host {known.host}: anyone who reaches this port may change the weights; set {KEY} to a key here, and "
-            "api_key_env of its model in the training recipe to the variable."
+            "its model's api_key_env in the training recipe to that variable."
         )
     on_cpu = "cpu" in require_vllm()
     environment = {**(CPU_ENVIRONMENT if on_cpu else {}), **ENVIRONMENT}
     os.environ.update({name: value for name, value in environment.items() if name not in os.environ})
     os.execv(
         sys.executable,
-        [sys.executable, *arguments(arguments_given[0], ["--host", known.host, *further], on_cpu=on_cpu)],
+        [sys.executable, *arguments(command_line[0], ["--host", known.host, *further], on_cpu=on_cpu)],
     )
 
 

@@ -1,4 +1,4 @@
-"""Sample with torch under the `Policy` protocol, with random numbers by problem and index."""
+"""Sample with torch under the `Policy` protocol."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from training.optimisation.model import load_tokenizer, require_model
 from training.rollouts.rollouts import chat_ids
 
 IN_FLIGHT = 128
-"""Requests that are decoded together."""
+"""Requests decoded together."""
 
 
 class TorchPolicy(LivePolicy):
-    """A causal language model of a folder, sampled with torch."""
+    """A local language model, sampled with torch; problem and index seed an attempt."""
 
     def __init__(
         self, settings: TorchModel, folder: Path, prompt: Prompt | None = None, in_flight: int = IN_FLIGHT
@@ -56,10 +56,10 @@ class TorchPolicy(LivePolicy):
             await self._generator.__aexit__()
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion:
-        """Sample one attempt; cancelling the call aborts it.
+        """Sample an attempt; cancelling aborts it.
 
         Raises:
-            RequestRefused: the prompt is longer than the model's context.
+            RequestRefused: the prompt is too long.
             PolicyError: the policy is not running.
         """
         if self._generator is None:
@@ -67,6 +67,6 @@ class TorchPolicy(LivePolicy):
         decoding = self._settings.decoding
         prompt_ids = chat_ids(self._tokenizer, self._prompt.messages(problem), self._tags)
         seed = seed_of(problem.id, index)
-        made = await self._generator.generate(prompt_ids, seed=seed, max_tokens=decoding.max_tokens)
-        text = self._reader.text(made.prompt_ids, made.token_ids, made.text)
-        return Completion(self._tags.house_form(text), made.finish, len(made.token_ids))
+        completion = await self._generator.generate(prompt_ids, seed=seed, max_tokens=decoding.max_tokens)
+        text = self._reader.text(completion.prompt_ids, completion.token_ids, completion.text)
+        return Completion(self._tags.house_form(text), completion.finish, len(completion.token_ids))

@@ -1,6 +1,6 @@
-"""Load new weights in vLLM's workers while requests run; vLLM imports this module before it loads the model.
+"""Load new weights in vLLM's workers while requests run.
 
-Corrects three silent faults of vLLM 0.32.0, in `begin`, `finish` and `_receive_again`.
+`begin`, `finish` and `_receive_again` each work around a silent bug of vLLM 0.32.0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Worker"]
 
 
 def begin(model: Any) -> None:
-    """Make the model ready for new weights; experts on a CPU are packed anew."""
+    """Prepare for new weights; experts on a CPU are packed again."""
     from vllm.model_executor.model_loader.reload import initialize_layerwise_reload
 
     for module in model.modules():
@@ -29,14 +29,14 @@ def begin(model: Any) -> None:
 
 
 def receive(model: Any, folder: Path) -> None:
-    """Load the folder's tensors, which may not be all."""
+    """Load the folder's tensors, maybe not all."""
     model.load_weights(read_tensors(folder))
     if missed := _missed_layers(model):
         _receive_again(model, folder, missed)
 
 
 def receive_tensors(model: Any, tensors: Iterator[tuple[str, Any]]) -> None:
-    """Load tensors that come once."""
+    """Load tensors from an iterator."""
     model.load_weights(tensors)
     for _ in tensors:
         pass
@@ -46,7 +46,7 @@ def receive_tensors(model: Any, tensors: Iterator[tuple[str, Any]]) -> None:
 
 
 def finish(model: Any, model_config: Any) -> None:
-    """Put the received weights to use, also in layers with a packed copy; others stay as they were."""
+    """Apply the received weights, also in layers with a packed copy."""
     from vllm.model_executor.model_loader.reload import finalize_layerwise_reload
 
     finalize_layerwise_reload(model, model_config)
@@ -56,7 +56,7 @@ def finish(model: Any, model_config: Any) -> None:
 
 
 def _missed_layers(model: Any) -> list[tuple[Any, Any]]:
-    """Return layers that received nothing, except output layers, which may be tied."""
+    """Return layers without new weights, except output layers, which may be tied."""
     from vllm.model_executor.layers.attention import is_deferred_attention_layer
     from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead
     from vllm.model_executor.model_loader.reload.layerwise import get_layerwise_info
@@ -72,11 +72,11 @@ def _missed_layers(model: Any) -> list[tuple[Any, Any]]:
 
 
 def _receive_again(model: Any, folder: Path, missed: list[tuple[Any, Any]]) -> None:
-    """Load the folder again with memory for these layers."""
+    """Load the folder again, with memory for these layers."""
     from vllm.model_executor.model_loader.reload.layerwise import _layerwise_process
     from vllm.model_executor.model_loader.reload.meta import materialize_layer
 
-    begin(model)  # once more for all the others, which have been put to use and would take nothing more
+    begin(model)  # again for the other layers, which are done and would take nothing
     for layer, info in missed:
         materialize_layer(layer, info)
         for value in _own_parameters(layer):
@@ -88,7 +88,7 @@ def _receive_again(model: Any, folder: Path, missed: list[tuple[Any, Any]]) -> N
         if not any(empty):
             _layerwise_process(layer, info)
         elif not all(empty):
-            raise RuntimeError(f"{type(layer).__name__} took a part of its new weights only")
+            raise RuntimeError(f"{type(layer).__name__} received only some of its new weights")
 
 
 def _own_parameters(layer: Any) -> list[Any]:
@@ -116,7 +116,7 @@ def _register() -> None:
     from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
 
     @dataclass
-    class GroupInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
+    class GroupInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not checked
         backend: Backend
         address: str
         port: int
@@ -157,7 +157,7 @@ def _register() -> None:
                     group, self.group = None, group
                 finally:
                     if group is not None:
-                        group.close()  # so that the trainer does not wait for this end
+                        group.close()  # so that the trainer does not wait
                 return
             receive(self.model, Path(update_info.folder))
 

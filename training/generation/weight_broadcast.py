@@ -1,7 +1,6 @@
-"""Broadcast new weights to vLLM's servers, by NCCL between GPUs (not yet tested) or gloo.
+"""Broadcast new weights to vLLM's servers, by NCCL (not yet tested) or gloo.
 
-Invariants: a server whose group cannot open, or broke twice, gets folders; tensors go to one server at a time, once, in
-the announced order.
+A server whose group cannot open, or broke twice, gets folders.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from training.generation.weight_transfer import Backend, Group, open_group
 
 T = TypeVar("T")
 Command = Callable[[str, str, Mapping[str, Any]], Awaitable[None]]
-"""Makes a call, by server, path and body, of a weight update, or raises `TemporaryFailure`."""
+"""Posts a body to a server's path, or raises `TemporaryFailure`."""
 
 Workers = Callable[[str], Awaitable[int]]
 """Returns a server's number of workers, or raises `TemporaryFailure`."""
 
-_MOST_BREAKS = 2
+_MAX_BREAKS = 2
 
 
 class WeightBroadcast:
-    """The trainer's ends of all groups; servers reach it at ``address``."""
+    """The trainer's ends of all groups, at ``address``."""
 
     def __init__(
         self, backend: Backend, address: str, device: torch.device, workers: Workers, command: Command
@@ -48,39 +47,39 @@ class WeightBroadcast:
         self._turn = asyncio.Lock()
 
     async def join(self, url: str) -> bool:
-        """Open a server's group if needed; return whether it is in one."""
+        """Open a server's group if needed; return whether it is open."""
         if url in self._groups:
             return True
-        if self._breaks.get(url, 0) >= _MOST_BREAKS:
+        if self._breaks.get(url, 0) >= _MAX_BREAKS:
             return False
         try:
             self._groups[url] = await self._open(url, await self._workers(url) + 1)
         except (TemporaryFailure, PolicyError, RuntimeError, OSError) as error:
-            self._breaks[url] = _MOST_BREAKS
+            self._breaks[url] = _MAX_BREAKS
             _say(f"{url}: new weights come as folders, not by {self._backend} ({first_line(error)})")
             return False
         return True
 
     async def send(self, url: str, weights: WeightVersion) -> None:
-        """Send the weights to a joined server that has begun an update.
+        """Send the weights to a joined server in an update.
 
         Raises:
-            TemporaryFailure: they did not arrive; the group is closed.
+            TemporaryFailure: they did not arrive, and the group is closed.
         """
         group = self._groups[url]
-        told = await asyncio.to_thread(weights.sizes)
+        sizes = await asyncio.to_thread(weights.sizes)
 
         async def ours() -> None:
             async with self._turn:
                 await _on_thread(lambda: self._broadcast(group, weights.tensors()))
 
         try:
-            await _both(self._command(url, "update_weights", {"update_info": told}), ours())
+            await _both(self._command(url, "update_weights", {"update_info": sizes}), ours())
         except (TemporaryFailure, RuntimeError, OSError) as error:
             self._breaks[url] = self._breaks.get(url, 0) + 1
             self.leave(url)
-            if self._breaks[url] >= _MOST_BREAKS:
-                _say(f"{url}: new weights come as folders from now on ({self._backend} broke {_MOST_BREAKS} times)")
+            if self._breaks[url] >= _MAX_BREAKS:
+                _say(f"{url}: new weights come as folders from now on ({self._backend} broke {_MAX_BREAKS} times)")
             raise TemporaryFailure(f"{self._backend}: {first_line(error)}") from error
 
     def leave(self, url: str) -> None:
@@ -90,7 +89,6 @@ class WeightBroadcast:
             group.close()
 
     def close(self) -> None:
-        """Close all groups."""
         for url in list(self._groups):
             self.leave(url)
 
@@ -118,11 +116,11 @@ async def _both(theirs: Awaitable[None], ours: Awaitable[T]) -> T:
         return (await asyncio.gather(*tasks))[1]
     finally:
         for task in tasks:
-            task.cancel()  # after the first failure, which is the one that is reported
+            task.cancel()  # after the first failure, which is reported
 
 
 def _on_thread(work: Callable[[], T]) -> asyncio.Future[T]:
-    """Run on a daemon thread, which may never end."""
+    """Run on a daemon thread, which may hang."""
     future: Future[T] = Future()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Bring new weights to vLLM's workers: in a folder, or by broadcast through a group.
+"""Transfer new weights to vLLM's workers, in a folder or by broadcast.
 
 A group has no key: any process that reaches its port while it opens may join, so use a private network.
 """
@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 from curation.records import PolicyError
 
 FOLDER_TRANSFER = "goldilocks_folder"
-"""vLLM's name of our receiver, `training.generation.vllm_worker`."""
+"""vLLM's name for our receiver."""
 
 WORKER = "training.generation.vllm_worker.Worker"
-"""Mixed into vLLM's workers that take new weights."""
+"""Extends vLLM's workers."""
 
 Backend = Literal["nccl", "gloo"]
 
@@ -27,14 +27,14 @@ Way = Literal["folder", "nccl", "gloo"]
 _THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 SILENCE_S = 600.0
-"""Max seconds that gloo waits for another end."""
+"""Timeout of gloo in seconds."""
 
 
 class Group:
-    """One process's end of an open group.
+    """A process's end of an open group.
 
     Raises:
-        RuntimeError: on opening and broadcasting, if another end is missing.
+        RuntimeError: another end is missing.
     """
 
     def __init__(self, backend: Backend, end: Any) -> None:
@@ -59,7 +59,7 @@ class Group:
 
 
 def open_group(backend: Backend, address: str, port: int, rank: int, world_size: int, device: int | None) -> Group:
-    """Return an end of a group once all have joined; rank 0 listens."""
+    """Return an end once all have joined; rank 0 listens."""
     if backend == "gloo":
         from vllm.distributed.utils import stateless_init_torch_distributed_process_group as join
 
@@ -78,11 +78,11 @@ def weights_way(urls: Sequence[str], device: str, vllm: str | None) -> Way:
 
 
 def address_towards(url: str) -> str:
-    """Return this machine's address towards a server; nothing is sent."""
+    """Return this machine's address towards a server."""
     parts = urlsplit(url)
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:
             towards.connect((parts.hostname or "", parts.port or 80))
             return str(towards.getsockname()[0])
     except OSError as error:
-        raise PolicyError(f"urls: no way from this machine to {url} ({error.strerror or error}).") from error
+        raise PolicyError(f"urls: no route from this machine to {url} ({error.strerror or error}).") from error

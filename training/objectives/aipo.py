@@ -21,7 +21,7 @@ from training.objectives.presets import AIPO_PRESETS, GroupCreditSettings
 from training.objectives.step_statistics import counted, mean_of
 
 RATIO_CAP = 5.0
-"""rho, the largest importance weight; 2 to 10 in LlamaRL."""
+"""Max importance weight; 2 to 10 in LlamaRL."""
 
 
 class AipoSettings(GroupCreditSettings):

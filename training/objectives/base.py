@@ -1,7 +1,7 @@
 """Inputs and outputs of objectives.
 
-Invariants: an objective's functions are pure. A minibatch's loss is the sum of its micro-batches' losses over all
-ranks, as token weights contain the minibatch's denominators.
+Invariant: a minibatch's loss is the sum of its micro-batches' losses over all ranks, as token weights contain the
+minibatch's denominators.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ Reduction = Literal["mean", "max"]
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveInputs:
-    """One micro-batch: the generated tokens of whole sequences.
+    """The generated tokens of a micro-batch of whole sequences.
 
-    Example: two sequences of 2 and 1 tokens, in one group of the only batch::
+    Example: a group of two sequences, with 2 and 1 tokens, in the only batch::
 
         ObjectiveInputs(logprobs=[-1.0, -2.0, -0.5], generator_logprobs=[-1.1, -2.0, -0.4],
                         sequence_index=[0, 0, 1], advantages=[1.0, -1.0], token_weights=[1 / 3, 1 / 3])
     """
 
     logprobs: Tensor  # [tokens] under the policy in training, with gradient
-    generator_logprobs: Tensor  # [tokens] under the distribution that the generator drew from
-    sequence_index: Tensor  # [tokens] int64, ascending, which sequence a token belongs to, 0 … sequences - 1
+    generator_logprobs: Tensor  # [tokens] under the sampling distribution
+    sequence_index: Tensor  # [tokens] int64, ascending, 0 … sequences - 1
     advantages: Tensor  # [sequences]
     token_weights: Tensor  # [sequences] of each of its tokens
     mask: Tensor | None = None  # [tokens] bool, False for tokens that do not count; None: all count
     entropy: Tensor | None = None  # [tokens] of the policy's distribution, with gradient if needed
     reference_logprobs: Tensor | None = None  # [tokens] under the reference policy, if one is needed
-    on_policy: Tensor | None = None  # [tokens] bool, in a rollout by the present weights alone; None: not known
+    on_policy: Tensor | None = None  # [tokens] bool, in a rollout by the current weights alone; None: unknown
     drawn: Tensor | None = None  # [tokens] bool, `generator_logprobs` is known, else 0; None: of all
-    answer: Tensor | None = None  # [tokens] bool, of a reference text, which was not drawn; None: none
+    answer: Tensor | None = None  # [tokens] bool, of a reference text; None: none
     answer_weights: Tensor | None = None  # [sequences] of the reference text's tokens, from a second pass
     rewards: Tensor | None = None  # [sequences] total rewards; None: not known
     teacher_logprobs: Tensor | None = None  # [tokens] of a teacher, NaN if not asked; None: of all
@@ -54,10 +54,7 @@ class ObjectiveInputs:
         return sums.index_add(0, self.sequence_index, values)
 
     def log_ratio(self, counts: Tensor) -> Tensor:
-        """Return [tokens] the log-ratio of policy and generator, 0 where ``counts`` is False.
-
-        Log-probabilities of tokens that do not count may be anything, infinities too.
-        """
+        """Return [tokens] log-ratios of policy and generator, 0 where ``counts`` is False."""
         return torch.where(counts, self.logprobs - self.generator_logprobs, 0.0)
 
 
@@ -75,7 +72,7 @@ class CreditInputs:
     has_text: Sequence[bool] = ()  # [sequences] a reference text follows; empty: none has one
 
     def only(self, rows: Tensor) -> CreditInputs:
-        """Return these sequences, without values and reference texts."""
+        """Return these rows, without values and reference texts."""
         rewards, answers, truncated = (
             [values[row] for row in rows.tolist()] if values else ()
             for values in (self.rewards, self.answers, self.truncated)
@@ -89,7 +86,7 @@ class CreditInputs:
 class GroupCredit:
     """Advantages and token weights of a minibatch: [sequences] float64.
 
-    ``taught``: the sequences that a teacher scores, bool; None: none.
+    ``taught``: bool, whether a teacher scores them; None: none.
     """
 
     advantages: Tensor
@@ -99,20 +96,20 @@ class GroupCredit:
 
 @dataclass(frozen=True, slots=True)
 class ScoredGroups:
-    """A minibatch over all ranks, scored by the present policy for a second pass.
+    """A minibatch over all ranks for a second pass.
 
-    ``scores`` are summed log-ratios to the reference, or log-probabilities of reference texts, 0 without a text.
+    ``scores`` sum log-ratios to the reference, or a reference text's log-probabilities.
     """
 
     advantages: Tensor  # [sequences] float64, those of `GroupCredit`
     scores: Tensor  # [sequences] float64
     groups: Tensor  # [sequences] int64, a number per group
-    values: Tensor | None = None  # [sequences] float64, their problem's value, NaN where there is none yet
+    values: Tensor | None = None  # [sequences] float64, their problem's value, NaN if unknown
 
 
 @dataclass(frozen=True, slots=True)
 class GroupWeights:
-    """Results of a second pass; they replace the advantages."""
+    """Results of a second pass."""
 
     advantages: Tensor  # [sequences] float64
     answer_weights: Tensor | None = None  # [sequences] float64, of reference texts
@@ -121,10 +118,9 @@ class GroupWeights:
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveNeeds:
-    """What an objective needs besides the policy's log-probabilities.
+    """Needs of an objective.
 
     Attributes:
-        uses_reference: the recipe's reference, or the run's first model.
         generator_logprobs: if False, attempts may lack them.
         scores_answers: the second pass scores reference texts.
         teacher: the recipe's, or the run's first model, shown a correct attempt.
@@ -140,9 +136,9 @@ class ObjectiveNeeds:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A statistic of micro-batches, in 0-d tensors without gradient, or of optimiser steps, in floats.
+    """A statistic: 0-d tensors without gradient of micro-batches, floats of optimiser steps.
 
-    ``total`` is a sum, or the ``max`` (-inf without values); ``count`` a ``mean``'s number of values.
+    ``total`` is a sum, or the ``max`` (-inf without values); ``count`` is a ``mean``'s number of values.
     """
 
     reduction: Reduction

@@ -34,7 +34,7 @@ from training.rollouts.rollout_scheduler import GroupDecision
 S = TypeVar("S", bound=ObjectiveSettings)
 
 STD_FLOOR = 1e-6
-"""Smallest divisor of advantages, in reward."""
+"""Min divisor of advantages, in reward."""
 
 REWARD_TOLERANCE = 1e-9
 """Max difference of equal rewards, from rounding."""
@@ -43,7 +43,7 @@ NONE_CORRECT = "none_correct"
 
 
 def filter_group(rewards: Sequence[Reward], diversity: Diversity, min_judged: int = 2) -> GroupDecision:
-    """Train on groups with enough judged rollouts that differ."""
+    """Keep groups of enough judged rollouts that differ."""
     excluded = tuple(reward.excluded_by for reward in rewards)
     judged = [reward for reward in rewards if not reward.excluded]
     if len(judged) < min_judged:
@@ -63,7 +63,7 @@ def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> Gr
 
 
 def group_credit(sequences: CreditInputs, settings: GroupCreditSettings, centred: Tensor | None = None) -> GroupCredit:
-    """Return the minibatch's advantages and token weights; ``centred`` [sequences] gains replace rewards."""
+    """Return the minibatch's credit; ``centred`` [sequences] gains replace rewards."""
     variant, lengths = settings.variant, sequences.lengths
     normalisation = variant.advantage_normalisation
     if centred is not None:
@@ -101,7 +101,7 @@ def advantages(rewards: Tensor, groups: Tensor, normalisation: Normalisation, *,
 
 
 def group_means(values: Tensor, groups: Tensor) -> Tensor:
-    """Return [sequences, …] the values' means over each sequence's group."""
+    """Return [sequences, …] the means over each sequence's group."""
     _, index, count = torch.unique(groups, return_inverse=True, return_counts=True)
     sums = torch.zeros(len(count), *values.shape[1:], dtype=values.dtype).index_add_(0, index, values)
     means: Tensor = (sums / count.reshape(-1, *[1] * (values.ndim - 1)))[index]
@@ -109,7 +109,7 @@ def group_means(values: Tensor, groups: Tensor) -> Tensor:
 
 
 def token_weights(lengths: Tensor, groups: Tensor, scale: LossAggregation, constant: int | None = None) -> Tensor:
-    """Return [sequences] float64 each sequence's weight per token; all but ``constant`` add up to 1.
+    """Return [sequences] float64 weights per token; all but ``constant`` add up to 1.
 
     ``group``: 1 / (tokens of the group · groups), as in the paper; ``batch``: 1 / tokens of the minibatch;
     ``sequence``: 1 / (tokens of the sequence · sequences); ``constant``: 1 / (constant · sequences).
@@ -117,7 +117,7 @@ def token_weights(lengths: Tensor, groups: Tensor, scale: LossAggregation, const
     tokens = lengths.to(torch.float64)
     if scale == "constant":
         if constant is None:
-            raise ValueError("loss_aggregation = constant needs a constant")
+            raise ValueError("loss_aggregation = constant needs a constant; give the max tokens")
         weights = torch.full_like(tokens, 1 / (constant * len(tokens)))
     elif scale == "batch":
         weights = (1 / tokens.sum()).expand(len(tokens))
@@ -143,11 +143,10 @@ class Objective(Generic[S]):
     needs: Callable[[S], ObjectiveNeeds] = lambda _: ObjectiveNeeds()
     """Needs besides the policy's and the generator's log-probabilities."""
     second_pass: Callable[[ScoredGroups, S], GroupWeights] | None = None
-    """If set, and needed, each step first scores its minibatch without gradient."""
+    """If needed, a step first scores its minibatch without gradient."""
 
     @property
     def kind(self) -> str:
-        """Return its `kind` in a recipe."""
         kind: str = self.settings.model_fields["kind"].default
         return kind
 

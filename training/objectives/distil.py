@@ -6,7 +6,7 @@
 For y_t ~ pi its gradient is that of KL(pi | T) at this prefix (MiniLLM, arXiv 2306.08543; GKD, 2306.13649). With
 `attempts`, T is the run's first model, shown a correct attempt (OPSD, arXiv 2601.18734).
 
-Tokens without a teacher's score count in the denominators.
+Tokens without a score count in the denominators.
 """
 
 from __future__ import annotations

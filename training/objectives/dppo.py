@@ -3,7 +3,7 @@
     L   = - sum_i sum_t weight_i · M_t · rho_t · A_i
     M_t = 0 if D_t > threshold and the gradient leads farther away (A_i log rho_t > 0), else 1
 
-D_t compares policy pi and generator mu over two outcomes, the drawn token and any other:
+D_t compares policy pi and generator mu over the drawn token and all others:
 
     tv    |pi - mu|
     kl    mu log(mu / pi) + (1 - mu) log((1 - mu) / (1 - pi))
@@ -52,7 +52,7 @@ def binary_distance(policy: Tensor, generator: Tensor, divergence: Literal["tv",
     if divergence == "tv":
         return torch.abs(policy.exp() - generator.exp())
     tiny = torch.finfo(policy.dtype).tiny
-    rest, rest_drawn = (torch.special.expm1(one).neg().clamp(min=tiny) for one in (policy, generator))
+    rest, rest_drawn = (torch.special.expm1(logprobs).neg().clamp(min=tiny) for logprobs in (policy, generator))
     distance: Tensor = generator.exp() * (generator - policy) + rest_drawn * (rest_drawn.log() - rest.log())
     return distance
 

@@ -2,10 +2,8 @@
 
     J = E[ 1/sum_i |o_i| · sum_i sum_t min( rho A, clip(rho, 1 - eps_low, 1 + eps_high) A ) ]
 
-rho is the ratio to the generator's probability. If A < 0, the gradient is 0 beyond e^`max_log_ratio`; the paper's has
-no bound. With `unsolved`, groups without a correct rollout learn from a teacher alone (`distil`).
-
-Invariants: a sequence must be whole within one micro-batch.
+rho is the ratio to the generator's probability. If A < 0, the gradient is 0 beyond e^`max_log_ratio`, unlike the
+paper's. With `unsolved`, groups without a correct rollout learn from a teacher (`distil`).
 """
 
 from __future__ import annotations
@@ -69,7 +67,7 @@ class GrpoSettings(GroupCreditSettings):
         return self
 
     def unsuited(self, group_size: int, /) -> str | None:
-        """Return why groups of this size do not suit the credit, or None."""
+        """See `ObjectiveSettings.unsuited`."""
         if self.credit == "reward":
             return None
         if self.k > group_size:
@@ -83,7 +81,7 @@ class GrpoSettings(GroupCreditSettings):
 
 
 def grpo_decision(rewards: Sequence[Reward], settings: GrpoSettings) -> GroupDecision:
-    """Drop groups of equal rewards or without `pass_at_k` credit; `unsolved` keeps wholly wrong ones."""
+    """Drop groups of equal rewards or without credit; `unsolved` keeps wrong ones."""
     diversity = "correctness" if settings.credit == "majority" else settings.variant.group_filter
     decision = filter_group(rewards, diversity, 2 if settings.credit == "reward" else max(2, settings.k))
     reason = decision.drop_reason
@@ -96,7 +94,7 @@ def grpo_decision(rewards: Sequence[Reward], settings: GrpoSettings) -> GroupDec
 
 
 def grpo_credit(sequences: CreditInputs, settings: GrpoSettings) -> GroupCredit:
-    """Return advantages by `credit`; groups taught by a teacher get 0."""
+    """Return advantages by `credit`, 0 for groups with a teacher."""
     if settings.unsolved == "drop":
         gains = None if settings.credit == "reward" else set_gains(sequences, settings.credit, settings.k)
         return group_credit(sequences, settings, gains)

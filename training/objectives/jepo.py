@@ -1,6 +1,6 @@
-"""JEPO: rewards thoughts by the likelihood of a reference text after them (arXiv 2503.19618).
+"""JEPO: reward thoughts by the likelihood of a reference text after them (arXiv 2503.19618).
 
-n chains of thought c_i are drawn, each up to its closing tag; the reference text a is scored after each:
+For n chains of thought c_i, and a reference text a after each:
 
     L_i   = log pi(a | x, c_i)                      not divided by the text's length
     f     = log (1/n) sum_i e^(L_i)                 a lower bound of log pi(a | x), tighter with n
@@ -8,9 +8,8 @@ n chains of thought c_i are drawn, each up to its closing tag; the reference tex
     loss  = - sum_i w_i log pi(c_i) - supervised · f
 
 averaged over groups. As in the paper's appendix B, w is divided by its deviation and clipped to [-1, 1], and a chain
-without a closing tag gets a penalty and no text. Chains have GRPO's clipped ratio and a KL term.
-
-Invariants: a token weight is the whole sequence's, 1 / groups.
+without a closing tag gets a penalty and no text. Chains have GRPO's clipped ratio and a KL term. A sequence weighs
+1 / groups.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ EPS_LOW, EPS_HIGH, MAX_LOG_RATIO = 0.2, 0.28, 10.0
 """Clipping of the chains' ratios, as in GRPO."""
 
 KL_COEF = 1e-3
-"""Weight of KL(policy | reference) of the chains (arXiv 2503.19618)."""
+"""Weight of KL(policy | reference) (arXiv 2503.19618)."""
 
 FORM_PENALTY = 10.0
 """Penalty of a chain without its closing tag (arXiv 2503.19618)."""
@@ -59,7 +58,7 @@ class JepoSettings(ObjectiveSettings):
 
 
 def jepo_decision(rewards: Sequence[Reward], _: JepoSettings) -> GroupDecision:
-    """Train on groups with two well-formed chains."""
+    """Keep groups with two well-formed chains."""
     kept = sum(reward.format_error is None and not reward.excluded for reward in rewards)
     reasons = tuple(reward.excluded_by for reward in rewards)
     return GroupDecision(None if kept >= 2 else "too_few_chains", reasons)
@@ -74,9 +73,7 @@ def jepo_credit(sequences: CreditInputs, _: JepoSettings) -> GroupCredit:
 def jepo_weights(
     scored: ScoredGroups, settings: JepoSettings, *, form_penalty: float = FORM_PENALTY, normalise: bool = True
 ) -> GroupWeights:
-    """Return the weights of each chain's tokens and its reference text's; ``scored.advantages`` is 1 with a text, else
-    0.
-    """
+    """Return the weights of chains and texts; ``scored.advantages`` is 1 with a text, else 0."""
     kept, answers, groups = scored.advantages, scored.scores, scored.groups
     chains, texts, form = torch.zeros_like(answers), torch.zeros_like(answers), torch.zeros_like(answers)
     for number in torch.unique(groups).tolist():

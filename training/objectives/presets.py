@@ -41,7 +41,7 @@ class Variant:
 
 GRPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
     "paper": {},
-    # arXiv 2503.20783: no division by deviation or length, the most tokens of a rollout divide the token sums
+    # arXiv 2503.20783: no division by deviation or length; token sums are divided by a rollout's max tokens
     "dr_grpo": {"advantage_normalisation": "none", "loss_aggregation": "constant", "eps_high": 0.2},
     # arXiv 2503.14476: clip-higher, dynamic sampling, token-level loss, overlong filtering
     "dapo": {
@@ -73,10 +73,10 @@ AIPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 
 class GroupCreditSettings(ObjectiveSettings):
-    """How far the rollouts of a group teach: by default a reward minus its group's mean, as in the paper."""
+    """Credit within groups."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """By the setting `preset`, if the objective has it: the values of other settings and of `variant`."""
+    """Values of other settings and of `variant`, by `preset`."""
 
     @model_validator(mode="before")
     @classmethod

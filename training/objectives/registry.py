@@ -1,9 +1,10 @@
-"""Finds a recipe's objective by its `kind`."""
+"""Find a recipe's objective by its `kind`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +27,23 @@ from training.objectives.sft import SFT
 from training.objectives.soft import SOFT
 from training.own_rewards import pinned_plugin
 from training.rewards import Reward
+from training.rollouts.rollout_scheduler import GroupDecision
 
-OBJECTIVES: dict[str, AnyObjective] = {one.kind: one for one in (AIPO, DISTIL, DPPO, GRPO, JEPO, SFT, SOFT)}
+OBJECTIVES: dict[str, AnyObjective] = {
+    objective.kind: objective for objective in (AIPO, DISTIL, DPPO, GRPO, JEPO, SFT, SOFT)
+}
 
 OWN: dict[str, AnyObjective] = {}
 """The user's loaded objectives, by kind@digest."""
 
 
 def own_settings(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
-    """Return the settings of a user's own objective, whose kind includes its file's digest."""
+    """Return the settings of a user's objective; the kind includes its file's digest."""
     kind = table["kind"]
     if kind not in OWN:
-        found = pinned_plugin(kind, folder, "objective.kind", Objective, "an Objective")
-        kind = f"{found.name}@{found.digest}"
-        OWN[kind] = _checked(found)
+        plugin = pinned_plugin(kind, folder, "objective.kind", Objective, "an Objective")
+        kind = f"{plugin.name}@{plugin.digest}"
+        OWN[kind] = _checked(plugin)
     objective, table = OWN[kind], {**table, "kind": kind}
     try:
         settings: ObjectiveSettings = objective.settings.model_validate(table)
@@ -52,14 +56,15 @@ def own_settings(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
 
 
 def try_objective(objective: AnyObjective, settings: ObjectiveSettings) -> None:
-    """Call a user's objective on two made groups of 16 rollouts, so that its mistakes show before a run starts.
+    """Try a user's objective on two synthetic groups of 16 rollouts.
 
     Raises:
         ObjectiveError: a function fails, returns another shape, or the loss has no gradient.
     """
-    if objective.needs(settings).scores_answers:
-        return  # made rollouts have no reference texts
     rewards = [Reward(format=0.1, correctness=0.9 * right, correct=right) for right in (True, False) * 16]
+    objective.decide(rewards[:16], settings)
+    if objective.needs(settings).scores_answers:
+        return  # synthetic rollouts have no reference texts
     lengths, groups = torch.tensor([2, 1] * 16), torch.arange(2).repeat_interleave(16)
     credit = objective.credit(
         CreditInputs(rewards, lengths, groups, ["4", None] * 16, [False] * 32, [0.5] * 32, 8), settings
@@ -87,14 +92,14 @@ class ObjectiveError(GoldilocksError):
     """A user's own objective failed, or returned another shape."""
 
 
-def _checked(found: PluginRef) -> AnyObjective:
-    """Return a user's objective; its errors name its file and line."""
-    plugin = found.load()
+def _checked(ref: PluginRef) -> AnyObjective:
+    """Return a user's objective with errors that name its file and line."""
+    plugin = ref.load()
     own: AnyObjective = plugin.value
 
-    def call(name: str, inputs: Any, settings: Any) -> Any:
+    def call(name: str, *arguments: Any) -> Any:
         try:
-            return getattr(own, name)(inputs, settings)
+            return getattr(own, name)(*arguments)
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
@@ -102,38 +107,45 @@ def _checked(found: PluginRef) -> AnyObjective:
 
     def require(what: str, value: Any, shape: tuple[int, ...]) -> None:
         if not isinstance(value, Tensor) or tuple(value.shape) != shape:
-            given = f"a tensor of shape {list(value.shape)}" if isinstance(value, Tensor) else repr(value)[:80]
-            wanted = f"shape {list(shape)}, a number per sequence" if shape else "one number, as a tensor"
-            raise ObjectiveError(f"objective.kind: {found.label}: {what} is {given}; return {wanted}.")
+            actual = f"a tensor of shape {list(value.shape)}" if isinstance(value, Tensor) else repr(value)[:80]
+            expected = f"shape {list(shape)}, a number per sequence" if shape else "one number, as a tensor"
+            raise ObjectiveError(f"objective.kind: {ref.label}: {what} is {actual}; return {expected}.")
 
     def credit(inputs: CreditInputs, settings: Any) -> GroupCredit:
-        given: GroupCredit = call("credit", inputs, settings)
-        require("`advantages` of `credit`", given.advantages, (len(inputs.rewards),))
-        require("`token_weights` of `credit`", given.token_weights, (len(inputs.rewards),))
-        return given
+        result: GroupCredit = call("credit", inputs, settings)
+        require("`advantages` of `credit`", result.advantages, (len(inputs.rewards),))
+        require("`token_weights` of `credit`", result.token_weights, (len(inputs.rewards),))
+        return result
 
     def loss(inputs: ObjectiveInputs, settings: Any) -> tuple[Tensor, Mapping[str, Statistic]]:
         made = call("loss", inputs, settings)
         if not isinstance(made, tuple) or len(made) != 2:
             raise ObjectiveError(
-                f"objective.kind: {found.label}: `loss` returns {made!r:.80}; return (loss, statistics)."
+                f"objective.kind: {ref.label}: `loss` returns {made!r:.80}; return (loss, statistics)."
             )
         value, statistics = made
         require("the first result of `loss`", value, ())
         if inputs.logprobs.requires_grad and not value.requires_grad:
             raise ObjectiveError(
-                f"objective.kind: {found.label}: `loss` has no gradient; it must use `inputs.logprobs`, not detached."
+                f"objective.kind: {ref.label}: `loss` has no gradient; it must use `inputs.logprobs`, not detached."
             )
         return value, statistics
 
-    return replace(own, credit=credit, loss=loss)
+    def decide(rewards: Sequence[Reward], settings: Any) -> GroupDecision:
+        made = call("decide", rewards, settings)
+        if not isinstance(made, GroupDecision) or len(made.exclusion_reasons) != len(rewards):
+            raise ObjectiveError(
+                f"objective.kind: {ref.label}: `decide` returns {made!r:.80}; return a GroupDecision with a reason or "
+                "None for each rollout."
+            )
+        return made
+
+    return replace(own, credit=credit, loss=loss, decide=decide, needs=partial(call, "needs"))
 
 
 def objective_of(settings: ObjectiveSettings) -> AnyObjective:
-    """Return the objective of these settings."""
     return OBJECTIVES[settings.kind] if settings.kind in OBJECTIVES else OWN[settings.kind]
 
 
 def needs_of(settings: ObjectiveSettings) -> ObjectiveNeeds:
-    """Return what the objective needs with these settings."""
     return objective_of(settings).needs(settings)

@@ -1,9 +1,7 @@
 """Credit rollouts for the best of k, or a vote of k, in their group.
 
-A gain sums what a rollout adds to each subset of k that contains it (arXiv 2503.19595, 2505.15201). Gains are n times
-the papers', so the mean of gain_i · grad log pi(y_i) estimates the gradient of what k rollouts are worth.
-
-Invariants: pure, float64. Gains must not be centred again.
+A gain sums a rollout's contribution to each subset of k (arXiv 2503.19595, 2505.15201). Gains are n times the papers',
+so the mean of gain_i · grad log pi(y_i) estimates the gradient for k rollouts. Do not centre gains again.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from torch import Tensor
 from training.objectives.base import CreditInputs
 
 MAX_SUBSETS = 20_000
-"""Max subsets of a group for a vote's credit; 8 of 16 are 12,870."""
+"""Max subsets of a group in a vote; 8 of 16 are 12,870."""
 
 
 def set_gains(sequences: CreditInputs, credit: Literal["pass_at_k", "majority"], k: int) -> Tensor:
@@ -59,14 +57,14 @@ def best_of_k_credit(rewards: Sequence[float], k: int) -> NDArray[np.float64]:
 def majority_credit(answers: Sequence[str | None], right: Sequence[bool], k: int) -> NDArray[np.float64]:
     """Return [n] gains for the chance that a vote of k of n rollouts is right, ties split evenly.
 
-    Equal answers vote together, as do correct ones; None does not vote.
+    Equal answers, and all correct ones, vote together; None does not vote.
     """
     n = len(answers)
     labels = [
         True if correct else answer and " ".join(answer.split()) for answer, correct in zip(answers, right, strict=True)
     ]
     classes = [True, *dict.fromkeys(label for label in labels if isinstance(label, str))]
-    votes = np.array([[label == one for one in classes] for label in labels], dtype=np.int64)
+    votes = np.array([[label == name for name in classes] for label in labels], dtype=np.int64)
     members = _subsets(n, k)
     counts = members @ votes
     whole = _right_share(counts)
@@ -76,9 +74,9 @@ def majority_credit(answers: Sequence[str | None], right: Sequence[bool], k: int
 
 def _right_share(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return [subsets] the chance that [subsets, classes] votes elect class 0."""
-    most = counts.max(axis=1)
-    tied = (counts == most[:, None]).sum(axis=1)
-    return np.where((counts[:, 0] == most) & (most > 0), 1.0 / tied, 0.0)
+    max_votes = counts.max(axis=1)
+    tied = (counts == max_votes[:, None]).sum(axis=1)
+    return np.where((counts[:, 0] == max_votes) & (max_votes > 0), 1.0 / tied, 0.0)
 
 
 @cache

@@ -29,7 +29,7 @@ class SftSettings(ObjectiveSettings):
 
 
 def sft_decision(rewards: Sequence[Reward], _: SftSettings) -> GroupDecision:
-    """Train on the group's correct rollouts."""
+    """Keep correct rollouts."""
     reasons = tuple(reward.excluded_by or (None if reward.correct else NOT_CORRECT) for reward in rewards)
     return GroupDecision(None if None in reasons else "none_correct", reasons)
 
@@ -41,7 +41,7 @@ def sft_credit(sequences: CreditInputs, _: SftSettings) -> GroupCredit:
 
 
 def sft_loss(inputs: ObjectiveInputs, _: SftSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return a micro-batch's loss (0-d), and the mean -log pi in nats."""
+    """Return a micro-batch's loss (0-d), and the mean -log pi (nats)."""
     counts = counted(inputs)
     surprise = torch.where(counts, -inputs.logprobs, 0.0)
     return (inputs.per_token(inputs.token_weights) * surprise).sum(), {"nll": mean_of(surprise, counts)}

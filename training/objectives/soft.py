@@ -4,21 +4,19 @@
     g_i = r_i - V - tau l_i
     L_i = g_i^2 / 2                                                        AGRO, DRO
         = - [ t log e^Q + (1 - t) log(1 - e^Q) ]                           SPO
-          with Q = (V - c) / tau + l_i, t = e^((r_i - c) / tau), and c a reward that none exceeds
+          with Q = (V - c) / tau + l_i, t = e^((r_i - c) / tau), and c the max reward
 
-The best policy for E r - tau KL(policy | reference) has V = tau log Z and every g = 0, whatever policy drew the
-rollouts, so importance weights are not needed. V is
+The best policy for E r - tau KL(policy | reference) has V = tau log Z and all g = 0 for any sampling policy, so no
+importance weights are needed. V is
 
     group      the group's mean of r - tau l (AGRO); E L is then (n-1)/n of half the variance
     prior      tau log((1 - p) e^(wrong / tau) + p e^(right / tau)) = tau log E_ref e^(r / tau) from the reference's
                pass rate p (SPO's Q0), estimated as (correct + 1/2) / (judged + 1)
-    learned    a number per problem (DRO, without its network), from the prior or the first group on; it moves towards
-               each group's mean of r - tau l
+    learned    a number per problem (DRO, without its network), first the prior or the first group's mean of
+               r - tau l; it moves towards each later group's
 
-Both rewards of the prior assume the asked format and language, without a length penalty. SPO's loss bounds Q by
--`MARGIN`.
-
-Invariants: a token weight is its whole sequence's; a resumed run has the same values.
+The prior's rewards assume the right format and language, without a length penalty. SPO's loss bounds Q by -`MARGIN`.
+A token weight is its whole sequence's.
 """
 
 from __future__ import annotations
@@ -51,10 +49,10 @@ MARGIN = 0.05
 """Min distance of Q from 0, where the cross-entropy's slope is unbounded."""
 
 CEILING = 1.1
-"""c of the cross-entropy: the paper's format, correctness and language; caps larger rewards."""
+"""c: the paper's rewards for format, correctness and language; larger ones are capped."""
 
 VALUE_RATE = 0.3
-"""Share of the way to its group's value that a `learned` value moves per step."""
+"""Share of the distance to its group's value that a `learned` value moves per step."""
 
 
 class SoftSettings(ObjectiveSettings):
@@ -69,7 +67,7 @@ class SoftSettings(ObjectiveSettings):
 
 
 def soft_decision(rewards: Sequence[Reward], settings: SoftSettings) -> GroupDecision:
-    """Train on a group of two judged rollouts, or one with `prior`."""
+    """Keep groups of two judged rollouts, or one with `prior`."""
     return filter_group(rewards, "none", 1 if settings.value == "prior" else 2)
 
 
@@ -83,7 +81,7 @@ def soft_credit(sequences: CreditInputs, settings: SoftSettings) -> GroupCredit:
 
 
 def soft_advantages(scored: ScoredGroups, settings: SoftSettings) -> GroupWeights:
-    """Return r - V, and for `learned` each group's mean of r - tau l; with `prior`, advantages stay."""
+    """Return r - V, and for `learned` each group's mean of r - tau l."""
     totals = scored.advantages.to(torch.float64)
     if settings.value == "prior":
         return GroupWeights(totals)
@@ -111,7 +109,7 @@ def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, 
         shifted = (inputs.rewards.to(excess.dtype) - CEILING).clamp(max=0) / settings.tau
         q = shifted - errors / settings.tau
         bounded = q.clamp(max=-MARGIN)
-        falling = q - (q - bounded).detach()  # at the bound it still falls
+        falling = q - (q - bounded).detach()  # keeps a gradient at the bound
         losses = -(shifted.exp() * bounded + (1 - shifted.exp()) * torch.log(-torch.expm1(falling)))
     return (inputs.token_weights.to(excess.dtype) * losses).sum(), own
 
@@ -129,7 +127,7 @@ def prior_value(correct: int, judged: int, tau: float, rewards: RewardSettings) 
 def soft_values(
     settings: SoftSettings, tasks: Sequence[Any], rewards: RewardSettings, reference: str
 ) -> dict[str, float]:
-    """Return the values of measured `TrainingTask`s, none for `group`; of ``reference`` only the revision counts."""
+    """Return the prior values of measured tasks, none for `group`; raise ConfigError for another ``reference``."""
     if settings.value == "group":
         return {}
     for task in tasks if settings.value == "prior" else ():
@@ -147,7 +145,7 @@ def soft_values(
 
 
 def learn_values(values: dict[str, float], estimates: Iterable[tuple[str, float]]) -> None:
-    """Move values by `VALUE_RATE` towards each problem's estimates; the first one is a value itself."""
+    """Move values by `VALUE_RATE` towards estimates; a first estimate becomes the value."""
     for problem, estimate in estimates:
         value = values.get(problem, estimate)
         values[problem] = value + VALUE_RATE * (estimate - value)

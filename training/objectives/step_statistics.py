@@ -1,9 +1,4 @@
-"""Statistics of a gradient step, combined over micro-batches and ranks (tensors), then over a batch's steps (floats).
-
-A mean of nothing is NaN, a maximum of nothing -inf.
-
-Invariants: the trainer and the metrics know no statistic by its name.
-"""
+"""Statistics of a step, combined over micro-batches and ranks (tensors), then over a batch's steps (floats)."""
 
 from __future__ import annotations
 
@@ -22,7 +17,7 @@ STEP_NAMES = frozenset({"loss", "gradient_norm", "learning_rate"})
 """Names that statistics must not have."""
 
 LARGEST_MEASURED = 20.0
-"""Max log-ratio in measured ratios (4.9e8), so that no token makes a mean infinite."""
+"""Max log-ratio in measured ratios, so that means are finite."""
 
 
 def mean_of(values: Tensor, counts: Tensor) -> Statistic:
@@ -51,11 +46,11 @@ def k3(log_ratio: Tensor) -> Tensor:
 
 @torch.no_grad()
 def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
-    """Return the statistics of any objective's policy; rho is its ratio to the generator.
+    """Return the statistics of a policy with ratio rho to the generator.
 
-    ``kl_generator`` estimates KL(generator | policy), ``kl_reference`` KL(policy | reference) on the same tokens;
-    ``log_ratio_max`` is the largest |log rho|; ``mismatch_…`` are of tokens from the same weights, ``stale_…``
-    from older ones. Tokens without a generator's probability count only in ``entropy`` and ``kl_reference``.
+    ``kl_generator`` estimates KL(generator | policy), ``kl_reference`` KL(policy | reference); ``mismatch_…`` are of
+    tokens from the same weights, ``stale_…`` from older ones. Tokens without a generator's probability count only in
+    ``entropy`` and ``kl_reference``.
     """
     counts = counted(inputs)
     drawn = counts if inputs.drawn is None else counts & inputs.drawn
@@ -69,14 +64,14 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
         "log_ratio_max": max_of(log_ratio.abs(), drawn),
     }
     if inputs.on_policy is not None:
-        same, other = drawn & inputs.on_policy, drawn & ~inputs.on_policy
+        same, stale = drawn & inputs.on_policy, drawn & ~inputs.on_policy
         measured |= {
             "mismatch_share": mean_of(inputs.on_policy, drawn),
             "mismatch_mean": mean_of(log_ratio.abs(), same),
             "mismatch_max": max_of(log_ratio.abs(), same),
             "mismatch_kl": mean_of(k3(log_ratio), same),
-            "stale_mean": mean_of(log_ratio.abs(), other),
-            "stale_kl": mean_of(k3(log_ratio), other),
+            "stale_mean": mean_of(log_ratio.abs(), stale),
+            "stale_kl": mean_of(k3(log_ratio), stale),
         }
     if inputs.entropy is not None:
         measured["entropy"] = mean_of(inputs.entropy, counts)
@@ -89,14 +84,12 @@ def joined(measured: Mapping[str, Statistic], own: Mapping[str, Statistic]) -> d
     """Return the policy's statistics and the objective's own."""
     duplicates = (measured.keys() | STEP_NAMES) & own.keys()
     if duplicates:
-        raise ValueError(
-            f"statistics named {sorted(duplicates)} are measured already; give the objective's other names"
-        )
+        raise ValueError(f"statistics named {sorted(duplicates)} are measured already; rename the objective's")
     return {**measured, **own}
 
 
 def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedContext) -> dict[str, Statistic]:
-    """Return the step's statistics in floats, with ``ess`` for the mean of rho²; all ranks have the same names."""
+    """Return the step's statistics in floats, with ``ess`` for ``ratio_square``; all ranks need the same names."""
     numbers: dict[str, Statistic] = {}
     for reduction in get_args(Reduction):
         names = sorted(name for name, statistic in statistics.items() if statistic.reduction == reduction)
@@ -114,5 +107,5 @@ def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedC
 
 
 def over_steps(steps: Sequence[Mapping[str, Statistic]]) -> dict[str, float]:
-    """Combine the statistics of a batch's steps; means are weighted by counts."""
+    """Combine a batch's steps; means are weighted by counts."""
     return {name: reduce(add, (step[name] for step in steps)).value for name in steps[0]}

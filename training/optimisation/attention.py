@@ -1,6 +1,6 @@
-"""Keep packed sequences apart in causal attention, on any device, and in layers that carry a state.
+"""Keep packed sequences apart in causal attention, and in layers that carry a state.
 
-Invariant: both refuse to run without boundaries, so they cannot run on padded batches by mistake.
+Invariant: both raise without boundaries, so they never run on padded batches.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from training.optimisation.packing import concatenated_ranges
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-_SCORES, _FEWEST = 2**24, 16
-"""Scores at once (64 MiB in fp32), and min queries of a block."""
+_SCORES, _MIN_ROWS = 2**24, 16
+"""Max scores (64 MiB in fp32) and min queries of a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class AttentionRule:
 
     Attributes:
         scaling: 1 / sqrt(head) if None.
-        window: max tokens that a token attends to, itself included.
+        window: max tokens attended to, with the token itself.
         sinks: [heads] scores without a key (gpt-oss).
         softcap: scores become cap tanh(score / cap) (Gemma 2).
     """
@@ -47,17 +47,14 @@ class AttentionRule:
     softcap: float | None = None
 
     def is_plain(self, length: int) -> bool:
-        """Return whether this is plain causal attention at this length."""
         return self.sinks is None and self.softcap is None and (self.window is None or self.window >= length)
 
 
 def block_attention(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
-    """Return [sequences, heads, tokens, head], like ``query``; ``key`` and ``value`` may have fewer heads, a divisor of
-    its.
-    """
+    """Return [sequences, heads, tokens, head], like ``query``; other inputs may have a divisor of its heads."""
     sequences, heads, length, _ = query.shape
     window = length if rule.window is None else min(rule.window, length)
-    rows = min(max(_SCORES // (sequences * heads * window), _FEWEST), length)
+    rows = min(max(_SCORES // (sequences * heads * window), _MIN_ROWS), length)
     outputs = []
     for begin in range(0, length, rows):
         end, first = min(begin + rows, length), max(begin - window + 1, 0)
@@ -71,7 +68,7 @@ def block_attention(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRu
 
 def _block(query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None, rule: AttentionRule, offset: int) -> Tensor:
     groups = query.shape[1] // key.shape[1]
-    key, value = (part.repeat_interleave(groups, 1) for part in (key, value))
+    key, value = (tensor.repeat_interleave(groups, 1) for tensor in (key, value))
     scaling = query.shape[-1] ** -0.5 if rule.scaling is None else rule.scaling
     scores = (query @ key.transpose(-1, -2)).float() * scaling
     if rule.softcap is not None:
@@ -93,13 +90,13 @@ PACKED_ATTENTION = "goldilocks_packed"
 _HARMLESS = frozenset(
     "position_ids use_cache is_causal output_attentions output_router_logits position_embeddings".split()
 )
-"""Arguments that change nothing here."""
+"""Ignored arguments."""
 
 _LARGEST_HEAD = 256
 """Max head size of flash attention."""
 
 _STEP = 16
-"""Lengths are padded to multiples, so that more sequences share a call."""
+"""Lengths are padded to multiples, to share calls."""
 
 
 def register_packed_attention() -> str:
@@ -112,7 +109,7 @@ def register_packed_attention() -> str:
 
 @dataclass(frozen=True)
 class PackedLayout:
-    """Where a micro-batch's sequences are, of at most ``longest`` tokens (see `MicroBatch`)."""
+    """A micro-batch's sequences, of at most ``longest`` tokens (see `MicroBatch`)."""
 
     cu_seqlens: Tensor
     longest: int
@@ -124,26 +121,26 @@ class PackedLayout:
         sizes, unrolled, packed = self._calls
         rows = [_take_tokens(whole, unrolled) for whole in rows]
         # split, not slices: the gradient of each slice would be as long as the whole micro-batch
-        parts = [torch.split(whole, [count * length for count, length in sizes]) for whole in rows]
+        chunks = [torch.split(whole, [count * length for count, length in sizes]) for whole in rows]
         outputs = []
-        for size, *taken in zip(sizes, *parts, strict=True):
-            outputs.append(call(*(part.view(*size, *part.shape[1:]) for part in taken)).flatten(0, 1))
+        for size, *taken in zip(sizes, *chunks, strict=True):
+            outputs.append(call(*(chunk.view(*size, *chunk.shape[1:]) for chunk in taken)).flatten(0, 1))
         return _take_tokens(torch.cat(outputs), packed)
 
     @cached_property
     def _calls(self) -> tuple[list[tuple[int, int]], Tensor, Tensor]:
-        """Return each call's (sequences, padded length), which token each padded one is, and where each token is."""
+        """Return calls' (sequences, padded length), tokens by padded position, and positions by token."""
         starts, lengths = self.cu_seqlens[:-1].long(), self.cu_seqlens.diff().long()
         padded, order = ((lengths + _STEP - 1) // _STEP * _STEP).sort(stable=True)
         offset = concatenated_ranges(torch.zeros_like(padded), padded)
         starts, lengths = (values[order].repeat_interleave(padded) for values in (starts, lengths))  # of each token
         whole = starts + torch.minimum(offset, lengths - 1)
-        place = torch.empty(int(self.cu_seqlens[-1]), dtype=torch.long, device=padded.device)
-        place[whole[offset < lengths]] = (offset < lengths).nonzero()[:, 0]
+        positions = torch.empty(int(self.cu_seqlens[-1]), dtype=torch.long, device=padded.device)
+        positions[whole[offset < lengths]] = (offset < lengths).nonzero()[:, 0]
         return (
             [(len(list(run)), length) for length, run in groupby(padded.tolist())],
             whole if self.unrolled is None else self.unrolled[whole],
-            place if self.packed is None else place[self.packed],
+            positions if self.packed is None else positions[self.packed],
         )
 
 
@@ -164,8 +161,7 @@ def packed_attention(
     """Return the attention's output, for transformers.
 
     Args:
-        query: [1, heads, tokens, head]; ``key`` and ``value`` may have fewer heads, a divisor of the query's.
-        sliding_window: as `AttentionRule.window`.
+        query: [1, heads, tokens, head]; ``key`` and ``value`` may have a divisor of its heads.
         s_aux: [heads] sinks.
 
     Returns:
@@ -178,11 +174,13 @@ def packed_attention(
     if attention_mask is not None:
         raise ValueError("packed attention takes no mask; call the model through PackedPolicy")
     if dropout:
-        raise ConfigError(f"the model's attention_dropout is {dropout}, which is not supported here; set it to 0.")
-    unknown = [name for name, given in more.items() if given is not None and name not in _HARMLESS]
+        raise ConfigError(
+            f"the model's attention_dropout is {dropout}, which is not supported; set it to 0 in its config.json."
+        )
+    unknown = [name for name, argument in more.items() if argument is not None and name not in _HARMLESS]
     if unknown or more.get("is_causal") is False:
         raise ConfigError(
-            f"the model asks its attention for {', '.join(unknown) or 'a look ahead'}, which is not supported here; "
+            f"the model's attention uses {', '.join(unknown) or 'later tokens'}, which is not supported; "
             "take another model."
         )
     window = sliding_window if sliding_window is not None and sliding_window < layout.longest else None
@@ -217,7 +215,7 @@ def _flash(rows: Sequence[Tensor], layout: PackedLayout, rule: AttentionRule) ->
 
 def _whole_sequences(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
     """Return the output for sequences of one length."""
-    query, key, value = (part.transpose(1, 2) for part in (query, key, value))
+    query, key, value = (tensor.transpose(1, 2) for tensor in (query, key, value))
     if rule.is_plain(query.shape[2]):
         grouped = query.shape[1] != key.shape[1]
         output = functional.scaled_dot_product_attention(
@@ -228,20 +226,20 @@ def _whole_sequences(query: Tensor, key: Tensor, value: Tensor, rule: AttentionR
     return output.transpose(1, 2)
 
 
-def _take_tokens(whole: Tensor, places: Tensor) -> Tensor:
-    """Select tokens as flat rows, whose gradient is faster on a CPU."""
-    return whole.flatten(1).index_select(0, places).view(len(places), *whole.shape[1:])
+def _take_tokens(whole: Tensor, indices: Tensor) -> Tensor:
+    """Select tokens as flat rows; faster gradient on a CPU."""
+    return whole.flatten(1).index_select(0, indices).view(len(indices), *whole.shape[1:])
 
 
 _MIXERS = ("linear_attn", "conv", "mamba")
-"""Their names in transformers' layers."""
+"""Names of modules with a state."""
 
 _KNOWN = frozenset({"linear_attention", "conv", "mamba", "hybrid"})
-"""Their kinds in configurations."""
+"""Kinds of layers with a state."""
 
 
 def packing_for(model: PreTrainedModel, settings: PackingSettings) -> tuple[PackingSettings, str | None]:
-    """Return this model's packing, and why it differs from ``settings``, if it does."""
+    """Return the model's packing, and why it differs from ``settings``, if so."""
     config: Any = model.config
     kinds = set(getattr(config, "layer_types", None) or ())
     known = bool(_mixers(model)) and not carries_state({"layer_types": [*kinds - _KNOWN]})
@@ -254,41 +252,41 @@ def packing_for(model: PreTrainedModel, settings: PackingSettings) -> tuple[Pack
 
 
 def keep_sequences_apart(model: PreTrainedModel) -> None:
-    """Reset layers that carry a state at each packed sequence."""
+    """Reset layers with a state at each packed sequence."""
     for layer, mixer in _mixers(model):
-        mixer.forward = _Apart(mixer.forward)
+        mixer.forward = _PackedMixer(mixer.forward)
         layer.register_forward_pre_hook(mixer.forward.take_layout, with_kwargs=True)
 
 
 @contextmanager
-def as_transformers_has_them(model: PreTrainedModel) -> Iterator[None]:
-    """Restore the layers' own forward pass within the block."""
-    changed = [(mixer, mixer.forward) for _, mixer in _mixers(model) if isinstance(mixer.forward, _Apart)]
-    for mixer, apart in changed:
-        mixer.forward = apart.whole
+def original_forward(model: PreTrainedModel) -> Iterator[None]:
+    """Restore the layers' own forward pass in the block."""
+    changed = [(mixer, mixer.forward) for _, mixer in _mixers(model) if isinstance(mixer.forward, _PackedMixer)]
+    for mixer, packed in changed:
+        mixer.forward = packed.whole
     try:
         yield
     finally:
-        for mixer, apart in changed:
-            mixer.forward = apart
+        for mixer, packed in changed:
+            mixer.forward = packed
 
 
 def _mixers(model: PreTrainedModel) -> list[tuple[nn.Module, Any]]:
-    """Return the layers that carry a state, with the module that does."""
+    """Return layers with a state, and the module that has it."""
     layers = getattr(model.get_decoder(), "layers", ())
     return [
         (layer, getattr(layer, name)) for layer in layers for name in _MIXERS if getattr(layer, name, None) is not None
     ]
 
 
-class _Apart:
+class _PackedMixer:
     def __init__(self, forward: Callable[[Tensor], Tensor]) -> None:
         self.whole = forward
         """The layer's own forward pass."""
         self._layout: PackedLayout | None = None
 
-    def take_layout(self, _: nn.Module, __: tuple[Any, ...], given: dict[str, Any]) -> None:
-        self._layout = given.get("layout")
+    def take_layout(self, _: nn.Module, __: tuple[Any, ...], arguments: dict[str, Any]) -> None:
+        self._layout = arguments.get("layout")
 
     def __call__(self, hidden_states: Tensor, *_: Any, **__: Any) -> Tensor:
         if self._layout is None:

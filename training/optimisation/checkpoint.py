@@ -1,7 +1,7 @@
 """Write and read checkpoints of a training run.
 
     checkpoints/step-00000020/weights/     weights and optimiser of all ranks
-    checkpoints/step-00000020/state.json   scheduler, rollouts in flight, curriculum, RNG, offsets in the logs
+    checkpoints/step-00000020/state.json   scheduler, curriculum, RNG, offsets in the logs
     checkpoints/step-00000020/hf/          the model for transformers and vLLM
     checkpoints/step-00000020/adapter/     with [lora], the adapters for peft
     checkpoints/step-00000020/DONE.json    the mark
@@ -42,10 +42,7 @@ class Checkpoint:
 
 
 class PendingCheckpoint:
-    """A checkpoint copied to the host and being written; rank 0 makes it, all ranks take part.
-
-    Begin no other before `finish` returns.
-    """
+    """A checkpoint that rank 0 copied to the host; begin no other before `finish` returns."""
 
     def __init__(
         self,
@@ -76,15 +73,15 @@ class PendingCheckpoint:
         self._weights = trainer.begin_save(self._aside / "weights")
 
     def finish(self) -> Path:
-        """Write the rest, remove old checkpoints and return the folder."""
+        """Write the checkpoint, remove old ones, and return the folder."""
         from torch.distributed.checkpoint.api import CheckpointException
 
         try:
             self._weights.result()
-        except CheckpointException as error:  # no Exception, and of a full disk it has no errno
+        except CheckpointException as error:  # a BaseException, without errno
             causes = dict.fromkeys(str(cause).splitlines()[0] for cause, _ in error.failures.values())
             raise StoreError(
-                f"{self._aside} cannot be written ({'; '.join(causes)}); make room if the disk is full, and go on with "
+                f"{self._aside} cannot be written ({'; '.join(causes)}); free disk space if it is full, then "
                 f"`goldilocks train --resume {self._run}`"
             ) from error
         (self._aside / "state.json").write_text(json.dumps(self._state, ensure_ascii=False), encoding="utf-8")
@@ -113,7 +110,7 @@ def last_checkpoint(run: Path) -> Checkpoint | None:
         state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
         form, step = state["format"], state["step"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{folder} is damaged ({error}); remove it to go on from the one before") from error
+        raise StoreError(f"{folder} is damaged ({error}); remove it to resume from the previous one") from error
     if form != CHECKPOINT_FORMAT:
         raise StoreError(
             f"{folder} has format {form}, this version reads {CHECKPOINT_FORMAT}; use the version that wrote it"
@@ -144,7 +141,7 @@ _NAMES = {
 
 
 def _identity(trainer: Trainer) -> dict[str, Any]:
-    """Return what must be the same in a resumed run."""
+    """Return what a resumed run must not change."""
     return {
         "reference": trainer.reference.revision if trainer.reference is not None else None,
         "teacher": trainer.teacher.revision if trainer.teacher is not None else None,
@@ -154,7 +151,7 @@ def _identity(trainer: Trainer) -> dict[str, Any]:
 
 
 class JsonlLog:
-    """A file of JSON lines that a resumed run cuts back."""
+    """A file of JSON lines that a resumed run truncates."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -167,7 +164,7 @@ class JsonlLog:
         self._file.flush()
 
     def buffer(self, row: Mapping[str, Any]) -> None:
-        """Write a line that a kill may lose if it is among the last 8 KB."""
+        """Write a line that a kill may lose."""
         self._file.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
 
     def offset(self) -> int:
@@ -177,15 +174,14 @@ class JsonlLog:
         return self._file.tell()
 
     def truncate(self, offset: int) -> None:
-        """Remove everything after this offset."""
+        """Remove all after this offset."""
         size = self._path.stat().st_size
         if size < offset:
-            raise StoreError(f"{self._path} has {size} bytes, the checkpoint knows {offset}; it was changed since")
+            raise StoreError(f"{self._path} has {size} bytes, the checkpoint knows {offset}; it has been changed since")
         self._file.truncate(offset)
         self._file.seek(offset)
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 

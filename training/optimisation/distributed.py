@@ -1,7 +1,4 @@
-"""Coordinate the trainer's processes: rank 0 runs the loop and starts tasks that all ranks run together.
-
-Invariant: a single process runs the same code without communication.
-"""
+"""Coordinate the trainer's processes: rank 0 runs the loop and starts tasks of all ranks."""
 
 from __future__ import annotations
 
@@ -34,10 +31,10 @@ CPU_THREADS = 1
 """Torch's threads on a CPU; more change the rounding of sums."""
 
 TASK_TIMEOUT = timedelta(minutes=15)
-"""Max wait of ranks within a task."""
+"""Max wait within a task."""
 
 ANNOUNCEMENT_TIMEOUT = timedelta(days=7)
-"""Time to wait for rank 0's next task."""
+"""Max wait for rank 0's next task."""
 
 
 class ShareNotMade(GoldilocksError):
@@ -45,7 +42,7 @@ class ShareNotMade(GoldilocksError):
 
 
 class DistributedContext:
-    """This process among the trainer's; each has the GPU of its local rank."""
+    """This process among the trainer's, with the GPU of its local rank."""
 
     def __init__(self, compute: ComputeSettings) -> None:
         self.world_size = int(os.environ.get("WORLD_SIZE", "1"))
@@ -70,25 +67,22 @@ class DistributedContext:
 
     @property
     def loading_device(self) -> str:
-        """Return where to load a model: the device if alone, else the host on rank 0 and ``meta`` elsewhere."""
+        """Return where to load a model: a single process's device, else the host on rank 0, ``meta`` on others."""
         if self.world_size == 1:
             return str(self.device)
         return "cpu" if self.is_rank_zero else "meta"
 
     @cached_property
     def background_group(self) -> dist.ProcessGroup | None:
-        """Return a group for work next to tasks; all ranks first access it together."""
+        """Return a group for background work; all ranks must first access it together."""
         return dist.new_group(backend="gloo", timeout=ANNOUNCEMENT_TIMEOUT) if self.sharded else None
 
     @property
     def is_rank_zero(self) -> bool:
-        """Return whether this is rank 0."""
         return self.rank == 0
 
     def run_on_all_ranks(self, name: str, tasks: Mapping[str, RankTask], rounds: Collation | None, value: Any) -> Any:
-        """Run ``tasks[name]`` on all ranks with their shares of ``rounds``; return rank 0's result. Only rank 0 calls
-        this.
-        """
+        """Run a task on all ranks with their shares of ``rounds``; only rank 0 calls this, and gets its result."""
         with rounds.made() if rounds is not None else nullcontext() as made:
             if self.world_size == 1:
                 return tasks[name](None if made is None else (shares[0] for shares in made), value)
@@ -115,11 +109,11 @@ class DistributedContext:
             finally:  # no rank waits for a share that never comes
                 dist.scatter_object_list(share, shares, src=0)
             if share[0] == _NOT_MADE:
-                raise ShareNotMade(f"rank 0 failed to make part {number} of task `{name}`; its own error says why")
+                raise ShareNotMade(f"rank 0 failed to make share {number} of task `{name}`; see its own error")
             yield share[0]
 
     def close(self) -> None:
-        """Leave the process group; rank 0 first ends the others' `follow`."""
+        """Leave the process group; rank 0 ends the other ranks' `follow`."""
         if self.world_size > 1 and self.is_rank_zero:
             dist.broadcast_object_list([(_STOP, None, None)], src=0, group=self._announcements)
         if self._owner:
@@ -133,7 +127,7 @@ class DistributedContext:
         return values
 
     def gather(self, value: Any) -> list[Any]:
-        """Return all ranks' objects, only on rank 0."""
+        """Return all ranks' objects on rank 0."""
         if self.world_size == 1:
             return [value]
         values: list[Any] | None = [None] * self.world_size if self.is_rank_zero else None

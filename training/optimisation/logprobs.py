@@ -1,7 +1,7 @@
 """Compute log-probabilities of generated tokens under the policy in training, in chunks of logits.
 
-Invariants: logits are divided by the sampler's temperature and are fp32 from there on. All uses of the weights go
-through `PackedPolicy.forward`, where sharding hooks see them. The output layer's weight gradient is added up in fp32.
+Invariants: logits are divided by the sampler's temperature, then fp32. All uses of weights are in
+`PackedPolicy.forward`, for sharding hooks.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from torch.utils.checkpoint import checkpoint
 from curation.records import ConfigError
 from training.optimisation.attention import (
     PackedLayout,
-    as_transformers_has_them,
     keep_sequences_apart,
+    original_forward,
     register_packed_attention,
 )
 from training.optimisation.memory import LOGIT_ELEMENTS
@@ -27,15 +27,12 @@ from training.optimisation.packing import MicroBatch
 
 EntropyMode = Literal["none", "value", "gradient"]
 
-_IN_CACHE, _FEWEST = 2**18, 128
-"""On a CPU: logits at once, and min rows of the output layer."""
+_IN_CACHE, _MIN_ROWS = 2**18, 128
+"""On a CPU: max logits and min rows of a block."""
 
 
 class TokenScores(NamedTuple):
-    """[targets] fp32 log-probabilities, and entropies if requested.
-
-    Sharding wrappers find tensors only in tuples.
-    """
+    """[targets] fp32 log-probabilities, and entropies if requested; a tuple for sharding wrappers."""
 
     logprobs: Tensor
     entropy: Tensor | None
@@ -50,7 +47,7 @@ class PackedPolicy(nn.Module):
         self.temperature = temperature
         self._elements = logit_elements
         causal: Any = model
-        logits_of(causal)  # is refused here where it is not known
+        logits_of(causal)  # raises for unknown settings
         config = causal.config
         if "chunked_attention" in (getattr(config, "layer_types", None) or ()):
             raise ConfigError(
@@ -62,7 +59,7 @@ class PackedPolicy(nn.Module):
         keep_sequences_apart(causal)
 
     def forward(self, batch: MicroBatch, entropy: EntropyMode = "none", *, plain: bool = False) -> TokenScores:
-        """Return the targets' scores; ``plain`` uses transformers' own forward pass."""
+        """Return the targets' scores; ``plain``: by transformers' own forward pass."""
         if plain:
             return self._plain_scores(batch)
         causal: Any = self.model
@@ -74,11 +71,11 @@ class PackedPolicy(nn.Module):
         ).last_hidden_state
         head = logits_of(causal, accumulating_head(causal.get_output_embeddings()))
         rows = max(self._elements // int(causal.config.vocab_size), 1)
-        piece = None
+        block_rows = None
         if hidden.device.type == "cpu":
-            piece = min(rows, max(_IN_CACHE // int(causal.config.vocab_size), _FEWEST))
+            block_rows = min(rows, max(_IN_CACHE // int(causal.config.vocab_size), _MIN_ROWS))
         return token_scores(
-            hidden[0, batch.logit_positions], batch.targets, head, self.temperature, rows, entropy, piece
+            hidden[0, batch.logit_positions], batch.targets, head, self.temperature, rows, entropy, block_rows
         )
 
     def _plain_scores(self, batch: MicroBatch) -> TokenScores:
@@ -87,7 +84,7 @@ class PackedPolicy(nn.Module):
         training = causal.training
         causal.eval().set_attn_implementation(self._own_attention)
         try:
-            with as_transformers_has_them(causal):
+            with original_forward(causal):
                 logits = causal(input_ids=batch.input_ids[None], use_cache=False).logits[0, batch.logit_positions]
         finally:
             causal.train(training).set_attn_implementation(register_packed_attention())
@@ -102,7 +99,7 @@ def token_scores(
     temperature: float = 1.0,
     chunk_rows: int = 1024,
     entropy: EntropyMode = "none",
-    piece_rows: int | None = None,
+    block_rows: int | None = None,
 ) -> TokenScores:
     """Return the scores of targets.
 
@@ -111,18 +108,18 @@ def token_scores(
         targets: [targets] token ids.
         lm_head: maps [n, width] to logits [n, vocabulary].
         chunk_rows: max rows of logits at once.
-        piece_rows: rows computed at a time; all if None.
+        block_rows: rows computed at a time.
     """
 
     def score(states: Tensor, target_ids: Tensor) -> tuple[Tensor, Tensor | None]:
-        pieces = zip(
-            torch.split(states, piece_rows or chunk_rows),
-            torch.split(target_ids, piece_rows or chunk_rows),
+        blocks = zip(
+            torch.split(states, block_rows or chunk_rows),
+            torch.split(target_ids, block_rows or chunk_rows),
             strict=True,
         )
         apply: Callable[..., tuple[Tensor, Tensor | None]] = _Scored.apply
         return _concatenate(
-            [apply(lm_head(piece), piece_targets, temperature, entropy) for piece, piece_targets in pieces]
+            [apply(lm_head(block), block_targets, temperature, entropy) for block, block_targets in blocks]
         )
 
     chunks = list(zip(torch.split(hidden, chunk_rows), torch.split(targets, chunk_rows), strict=True))
@@ -176,10 +173,7 @@ class _Scored(torch.autograd.Function):
 
 
 def accumulating_head(head: Any) -> Callable[[Tensor], Tensor] | None:
-    """Return the layer with its weight gradient added up in fp32, and rounded once.
-
-    None if no gradient is needed, weights are fp32, or the layer is not linear.
-    """
+    """Return the layer with its weight gradient summed in fp32 and rounded once; None if not needed or not linear."""
     plain = isinstance(head, nn.Linear) and head.weight.dtype != torch.float32
     if not plain or not head.weight.requires_grad or not torch.is_grad_enabled():
         return None
@@ -195,7 +189,7 @@ def accumulating_head(head: Any) -> Callable[[Tensor], Tensor] | None:
 
 
 class _RoundedOnce(torch.autograd.Function):
-    """Return an fp32 tensor of the weight's shape; the weight's gradient is its gradient, rounded."""
+    """Return an fp32 tensor of the weight's shape; its gradient, rounded, is the weight's."""
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor) -> Tensor:
@@ -218,7 +212,7 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, of_logits: Tensor) -> tuple[Tensor, None, Tensor]:
         states, weight = ctx.saved_tensors
-        if of_logits.device.type == "cuda":  # tensor cores multiply bf16, and add up in fp32
+        if of_logits.device.type == "cuda":  # tensor cores sum bf16 products in fp32
             of_weight = torch.mm(of_logits.t(), states, out_dtype=torch.float32)
         else:
             of_weight = of_logits.t().float() @ states.float()

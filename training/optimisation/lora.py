@@ -1,9 +1,9 @@
 """Train low-rank adapters (LoRA, arXiv 2106.09685) in place of all weights, with peft.
 
-There is no dropout, so the trainer scores the policy that sampled.
+There is no dropout, so the trainer scores the policy that sampled. Experts, router, embedding and output layer stay
+frozen.
 
-Invariants: before the first step the policy equals the model; frozen weights never change. A mixture's experts and
-router, embedding and output layer stay frozen.
+Invariant: before the first step the policy equals the model.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OF_EXPERTS = frozenset(("gate", "gate_proj", "up_proj", "down_proj", "w1", "w2"
 
 
 class Adapters:
-    """The adapters of a model, added to it here; all other weights are frozen."""
+    """The adapters of a model, whose other weights are frozen."""
 
     def __init__(self, model: PreTrainedModel, settings: LoraSettings, seed: int) -> None:
         try:
@@ -60,7 +60,7 @@ class Adapters:
                 torch.manual_seed(seed)
                 inject_adapter_in_model(config, model)
         except (ValueError, TypeError) as error:
-            raise ConfigError(f"[lora]: peft adapts no {model.config.model_type} so: {error}") from error
+            raise ConfigError(f"[lora]: peft cannot adapt model {model.config.model_type}: {error}") from error
         adapted = [name for name, module in model.named_modules() if hasattr(module, "lora_A")]
         if odd := [name for name in adapted if type(model.get_submodule(name)) is not Linear]:
             raise ConfigError(f"[lora]: {odd[0]} is no plain linear layer; leave the table out")
@@ -76,7 +76,7 @@ class Adapters:
         return torch.addmm(value, up, down, alpha=ALPHA_PER_RANK)
 
     def write(self, folder: Path, tensors: Mapping[str, Tensor], model: PreTrainedModel, base: str) -> None:
-        """Write whole tensors for ``PeftModel.from_pretrained(model, folder)``; ``base`` names their model."""
+        """Write whole tensors for ``PeftModel.from_pretrained(model, folder)``; ``base`` names the model."""
         from safetensors.torch import save_file
 
         prefixes = checkpoint_source(model).prefixes
@@ -97,7 +97,6 @@ def plain_name(name: str) -> str:
 
 
 def is_adapter(name: str) -> bool:
-    """Return whether this is an adapter's tensor."""
     return f".{_NAME}.weight" in name and (".lora_A." in name or ".lora_B." in name)
 
 
@@ -108,5 +107,7 @@ def _targets(model: PreTrainedModel) -> tuple[str, ...]:
     if any(name.endswith("experts") for name, _ in modules):
         linear -= _OF_EXPERTS
     if not linear:
-        raise ConfigError(f"[lora]: the layers of model {model.config.model_type} hold no linear layer to adapt")
+        raise ConfigError(
+            f"[lora]: the layers of model {model.config.model_type} have no linear layer to adapt; leave the table out"
+        )
     return tuple(sorted(linear))

@@ -5,7 +5,7 @@ For P parameters over R ranks, b bytes a computing number, T tokens, L layers; i
     states      = 16 P / R                      fp32 weights, gradients and AdamW's two moments
     reference   = b P / R                       a reference or teacher
     gathered    = b (3 P_layer + 2 P_ends)      two layers and a gradient, and embeddings; none for one rank in fp32
-    head        = 8 P_out                       in bf16: the output layer's fp32 gradient, and a chunk's
+    head        = 8 P_out                       in bf16: fp32 gradients of the output layer and a chunk
     activations = T (b L d + layer)             without activation checkpointing: T L layer
     layer       = b (4 d + 3 d_q + 4 d_kv + 4 f) + 8 d
     logits      = 16 B                          B logits at once, softmax and gradients in fp32
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 GIB = 2**30
 
 LOGIT_ELEMENTS = 2**26
-"""Logits at once in training: 256 MiB in fp32."""
+"""Max logits in training: 256 MiB in fp32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,6 @@ class ModelShape:
 
     @property
     def num_parameters(self) -> int:
-        """Return the number of all parameters."""
         return self.num_layers * self.layer_parameters + self.embedding_parameters
 
 
@@ -101,7 +100,7 @@ class MemoryEstimate(NamedTuple):
 
     @property
     def total(self) -> float:
-        """Return the sum, with 10 % for fragmentation and buffers."""
+        """Return the sum and 10 % for fragmentation and buffers."""
         return 1.1 * sum(self)
 
 
@@ -116,9 +115,7 @@ def estimate_memory(
     reference: bool = False,
     lora_rank: int = 0,
 ) -> MemoryEstimate:
-    """Return the memory that each of ``ranks`` needs for micro-batches of ``tokens``; ``lora_rank`` 0 trains all
-    weights.
-    """
+    """Return a rank's memory for micro-batches of ``tokens``; ``lora_rank`` 0 trains all weights."""
     hidden, kv, queries = shape.hidden_size, shape.num_kv_heads * shape.head_dim, shape.num_heads * shape.head_dim
     layer = dtype_bytes * (4 * hidden + 3 * queries + 4 * kv + 4 * shape.intermediate_size) + 8 * hidden
     kept = dtype_bytes * hidden * shape.num_layers + layer if checkpointing else layer * shape.num_layers

@@ -1,9 +1,9 @@
-"""Load causal language models, name their tensors as on disk, and publish trained ones for transformers and vLLM.
+"""Load causal language models, name their tensors as on disk, and save trained ones for transformers and vLLM.
 
-Of a larger model, such as Mistral3 or Gemma3, the text part is trained.
+For a multimodal model, such as Mistral3 or Gemma3, the text part is trained.
 
-Invariants: a folder with ``DONE.json`` is complete, also after kill -9; `to_checkpoint_names` and `to_model_names` undo
-each other. Tensors that only the checkpoint holds are on device ``meta``.
+Invariants: a folder with ``DONE.json`` is complete, also after kill -9; `to_checkpoint_names` and `to_model_names` are
+inverse. Tensors that only the checkpoint has are on device ``meta``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PROCESSORS = ("processor_config.json", "preprocessor_config.json", "video_prepr
 _ATTRIBUTE = "checkpoint_source"
 
 _LOGITS: dict[str, tuple[tuple[str, ...], Callable[[Tensor, float], Tensor]]] = {
-    # setting: (beginnings of the model types that mean it so, what they do)
+    # setting: (prefixes of model types, change of logits)
     "final_logit_softcapping": (("",), lambda logits, cap: torch.tanh(logits / cap) * cap),
     "logit_scale": (("cohere",), lambda logits, scale: logits * scale),
     "logits_scaling": (("granite",), lambda logits, scale: logits / scale),
@@ -53,9 +53,9 @@ class CheckpointSource:
     """The checkpoint that a model was loaded from, if any.
 
     Attributes:
-        shapes: of all tensors on disk; empty unless they are safetensors.
+        shapes: of all tensors on disk; empty unless safetensors.
         whole: the checkpoint's model, if larger than the trained one.
-        prefixes: of names in the trained model, and in the whole.
+        prefixes: of names in the trained and the whole model.
     """
 
     folder: Path | None = None
@@ -65,12 +65,12 @@ class CheckpointSource:
 
 
 def checkpoint_source(model: PreTrainedModel) -> CheckpointSource:
-    """Return where the model was loaded from."""
+    """Return the model's source."""
     return getattr(model, _ATTRIBUTE, CheckpointSource())
 
 
 def whole_model(model: PreTrainedModel) -> PreTrainedModel:
-    """Return the model with the checkpoint's class and configuration."""
+    """Return the model of the checkpoint's class."""
     whole = checkpoint_source(model).whole
     return model if whole is None else whole
 
@@ -82,7 +82,7 @@ def load_model(
     device: str = "cpu",
     training: bool = False,
 ) -> PreTrainedModel:
-    """Return a local folder's causal language model, or a multimodal one's text part."""
+    """Load a folder's causal language model, or a multimodal one's text part."""
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
@@ -97,16 +97,16 @@ def load_model(
     if broken := [name for name, value in values if not value.is_meta and not value.isfinite().all()]:
         raise PolicyError(
             f"{folder}: {len(broken)} of its tensors hold NaN or infinite weights, the first is {broken[0]}; take the "
-            "checkpoint before it, or download the model again"
+            "previous checkpoint, or download the model again"
         )
     model_on_device: PreTrainedModel = model.to(device)
     for tensor in (*model_on_device.parameters(), *model_on_device.buffers()):
-        tensor.data = tensor.data.clone()  # out of the mapped file, which may be overwritten; tied ones stay tied
+        tensor.data = tensor.data.clone()  # the mapped file may be overwritten; tied ones stay tied
     return model_on_device.train(training)
 
 
 def _load_causal_model(folder: Path, dtype: torch.dtype, *, empty: bool = False) -> PreTrainedModel:
-    """Return a folder's causal language model, or a larger model's text part; ``empty``: without memory."""
+    """Load a folder's causal language model, or a multimodal one's text part; ``empty``: on ``meta``."""
     import transformers
     from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -123,7 +123,7 @@ def _load_causal_model(folder: Path, dtype: torch.dtype, *, empty: bool = False)
     text_kind = AutoModelForCausalLM._model_mapping.get(type(text_config), None)
     knows_sdpa = text_kind is None or getattr(text_kind, "_supports_sdpa", True)
     is_plain = knows_sdpa and not getattr(text_config, "attn_logit_softcapping", None)
-    attention = "sdpa" if is_plain else "eager"  # sdpa has neither soft-capping nor sinks
+    attention = "sdpa" if is_plain else "eager"  # sdpa lacks soft-capping and sinks
     options: dict[str, Any] = {"dtype": dtype, "attn_implementation": attention}
     if empty:
         build = kind.from_config if kind is AutoModelForCausalLM else kind._from_config
@@ -171,14 +171,14 @@ def _keep_only(module: nn.Module, kept: set[int]) -> bool:
     if id(module) in kept:
         return True
     holds = {name: _keep_only(child, kept) for name, child in module.named_children()}
-    for name, held in holds.items():
-        if not held:
+    for name, is_kept in holds.items():
+        if not is_kept:
             setattr(module, name, None)
     return any(holds.values())
 
 
 def active_parameters(model: PreTrainedModel) -> int:
-    """Return the parameters per token; of experts only the chosen count."""
+    """Return the parameters per token; only chosen experts count."""
     chosen = int(getattr(model.config, "num_experts_per_tok", None) or 0)
     total = 0
     for name, value in model.named_parameters():
@@ -188,7 +188,7 @@ def active_parameters(model: PreTrainedModel) -> int:
 
 
 def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = None) -> Callable[[Tensor], Tensor]:
-    """Return the map from hidden states to logits, with changes after the output layer."""
+    """Return the map from hidden states to logits, with scaling and capping."""
     layer: Callable[[Tensor], Tensor] = head or model.get_output_embeddings()
     config: Any = model.config
     changes: list[tuple[Callable[[Tensor, float], Tensor], float]] = []
@@ -197,7 +197,7 @@ def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = 
         if value in (None, 1, 1.0):
             continue
         if not config.model_type.startswith(kinds):
-            raise ConfigError(f"model {config.model_type} sets {setting}, whose meaning there is not known here.")
+            raise ConfigError(f"model {config.model_type} sets {setting}, which is not supported; take another model.")
         changes.append((change, float(value)))
 
     def changed(hidden: Tensor) -> Tensor:
@@ -210,7 +210,6 @@ def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = 
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """Return the tokenizer of a model's folder."""
     from transformers import AutoTokenizer
 
     require_model(folder)
@@ -242,7 +241,7 @@ def save_model(
 ) -> str:
     """Write the model under its checkpoint's class and names, with untrained tensors; return its revision.
 
-    An existing folder is replaced and briefly missing.
+    An existing folder is replaced, and briefly missing.
 
     Args:
         asked: the model's table in the recipe; its prompt goes into the folder.
@@ -273,7 +272,7 @@ def save_model(
 
 @contextmanager
 def replaced(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder that replaces this one after the block."""
+    """Yield a new folder that replaces this one after the block."""
     aside = folder.parent / f".aside-{folder.name}-{os.getpid()}"
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -309,14 +308,16 @@ def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> 
     if not source.shapes:
         return renamed
     there = {value.data_ptr() for name, value in renamed.items() if name in source.shapes}
-    found = {name: one for name, one in renamed.items() if name in source.shapes or one.data_ptr() not in there}
-    return found | {
-        name: torch.empty(shape, device="meta") for name, shape in source.shapes.items() if name not in found
+    named = {
+        name: tensor for name, tensor in renamed.items() if name in source.shapes or tensor.data_ptr() not in there
+    }
+    return named | {
+        name: torch.empty(shape, device="meta") for name, shape in source.shapes.items() if name not in named
     }
 
 
 def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return a checkpoint's tensors as in the model's state dict; others are left out."""
+    """Return a checkpoint's tensors as in the model's state dict, without others."""
     from transformers.core_model_loading import (
         WeightConverter,
         WeightRenaming,
@@ -327,10 +328,10 @@ def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[
     source, whole = checkpoint_source(model), whole_model(model)
     own = {with_prefix(name, source.prefixes) for name in model.state_dict()}
     conversions = getattr(whole, "_weight_conversions", None) or []
-    renamings = [one for one in conversions if isinstance(one, WeightRenaming)]
-    converters = [one for one in conversions if isinstance(one, WeightConverter)]
-    found: dict[str, Any] = {}
-    pending: dict[str, Any] = {}  # conversions, by the first of the names that they make
+    renamings = [conversion for conversion in conversions if isinstance(conversion, WeightRenaming)]
+    converters = [conversion for conversion in conversions if isinstance(conversion, WeightConverter)]
+    tensors: dict[str, Any] = {}
+    pending: dict[str, Any] = {}  # conversions by their first new name
     for name in sorted(state, key=dot_natural_key):
         if state[name].is_meta:
             continue
@@ -339,35 +340,36 @@ def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[
             renamed, pattern = name, None
         if pattern is not None and renamed in own:
             if renamed not in pending:
-                pending[renamed] = deepcopy(next(one for one in converters if pattern in one.source_patterns))
+                converter = next(converter for converter in converters if pattern in converter.source_patterns)
+                pending[renamed] = deepcopy(converter)
             pending[renamed].add_tensor(renamed, name, pattern, state[name])
         elif renamed in own or name not in source.shapes:
-            found[renamed] = state[name]
+            tensors[renamed] = state[name]
     for first, conversion in pending.items():
         made = conversion.convert(first, model=whole, config=whole.config)
-        found |= {name: value[0] if isinstance(value, list) else value for name, value in made.items()}
+        tensors |= {name: value[0] if isinstance(value, list) else value for name, value in made.items()}
     back = tuple((outer, inner) for inner, outer in source.prefixes)
-    return {with_prefix(name, back): value for name, value in found.items()}
+    return {with_prefix(name, back): value for name, value in tensors.items()}
 
 
 def untouched_tensors(model: PreTrainedModel, names: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return from the checkpoint the tensors without memory in ``names``."""
+    """Load the checkpoint's tensors that are on ``meta`` in ``names``."""
     from safetensors import safe_open
 
-    wanted = {name for name, value in names.items() if value.is_meta}
+    missing = {name for name, value in names.items() if value.is_meta}
     source = checkpoint_source(model)
-    found: dict[str, Tensor] = {}
-    if not wanted or source.folder is None:
-        return found
+    loaded: dict[str, Tensor] = {}
+    if not missing or source.folder is None:
+        return loaded
     for path in sorted(source.folder.glob("*.safetensors")):
         with safe_open(path, framework="pt") as tensors:
-            found |= {name: tensors.get_tensor(name) for name in wanted.intersection(tensors.keys())}
-    if lost := sorted(wanted - found.keys()):
+            loaded |= {name: tensors.get_tensor(name) for name in missing.intersection(tensors.keys())}
+    if lost := sorted(missing - loaded.keys()):
         raise StoreError(
-            f"{source.folder}: {len(lost)} tensors that are not trained, first {lost[0]}, are not there any more, and "
-            "the model cannot be saved without them; put the folder back"
+            f"{source.folder}: {len(lost)} untrained tensors, first {lost[0]}, are gone, and the model cannot be "
+            "saved without them; restore the folder"
         )
-    return found
+    return loaded
 
 
 def with_prefix(name: str, prefixes: tuple[tuple[str, str], ...]) -> str:

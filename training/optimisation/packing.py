@@ -1,10 +1,8 @@
 """Pack sequences into micro-batches of a fixed number of tokens (paper, section 3), and these into tensors.
 
-Micro-batches are distributed evenly over ranks, and collated on a thread, a few rounds ahead.
+Micro-batches are distributed evenly over ranks, and collated on a thread.
 
-Invariants: sequences are adjacent and whole, each in one micro-batch, with positions from 0 and no padding; a
-micro-batch depends only on its samples and their order, rounds on samples, packing and ranks. A failure is raised where
-its round is taken.
+Invariant: sequences are whole and adjacent, with positions from 0 and no padding.
 """
 
 from __future__ import annotations
@@ -33,15 +31,15 @@ class PackingError(GoldilocksError):
 
 @dataclass(frozen=True, slots=True)
 class TrainingSample:
-    """One rollout as the trainer sees it.
+    """A rollout for the trainer.
 
     Attributes:
         generator_logprobs: of the drawn response tokens; None if unknown.
         mask: False for untrained response tokens; None trains on all.
         on_policy: whether the current weights drew all tokens; None if unknown.
-        max_distance: max mean difference to the reference, in nats per token; a sample beyond it weighs nothing.
+        max_distance: max mean difference to the reference, in nats per token; beyond it the weight is 0.
         answer_tokens: last response tokens that are a reference text.
-        value: its problem's before the step, if any.
+        value: its problem's, if any.
     """
 
     prompt_ids: Sequence[int]
@@ -73,10 +71,10 @@ class TrainingSample:
         if not known == marks == length:
             raise PackingError(f"a response of {length} tokens has {known} log-probabilities and {marks} marks")
         logprobs = self.generator_logprobs or ()
-        for place in impossible_positions(logprobs):
-            if self.mask is None or self.mask[place]:
-                value = logprobs[place]
-                raise PackingError(f"a token has the log-probability {value}, with which none is drawn; mask it")
+        for index in impossible_positions(logprobs):
+            if self.mask is None or self.mask[index]:
+                value = logprobs[index]
+                raise PackingError(f"a token has the log-probability {value}, which is impossible; mask it")
 
     @property
     def length(self) -> int:
@@ -88,15 +86,14 @@ class TrainingSample:
 class MicroBatch:
     """Packed sequences: [tokens] that the model reads, and [targets], the response tokens to score.
 
-    A shared prompt is read once: ``unrolled`` then maps the tokens of whole sequences to the tokens read, and
-    ``packed`` maps back; else both are None.
+    With shared prompts, ``unrolled`` maps tokens of whole sequences to read ones, ``packed`` back.
     """
 
     input_ids: Tensor  # [tokens] int64
     position_ids: Tensor  # [tokens] int64, from 0 in each sequence
     cu_seqlens: Tensor  # [sequences + 1] int32: sequence i is unrolled tokens cu_seqlens[i] … cu_seqlens[i + 1] - 1
-    unrolled: Tensor | None  # [unrolled] int64: which token each is
-    packed: Tensor | None  # [tokens] int64: where each stands among the unrolled ones
+    unrolled: Tensor | None  # [unrolled] int64
+    packed: Tensor | None  # [tokens] int64
     logit_positions: Tensor  # [targets] int64: the token whose hidden state predicts the target
     targets: Tensor  # [targets] int64
     sequence_index: Tensor  # [targets] int64
@@ -104,13 +101,13 @@ class MicroBatch:
     mask: Tensor  # [targets] bool
     advantages: Tensor  # [sequences] fp32
     token_weights: Tensor  # [sequences] fp32
-    on_policy: Tensor | None  # [targets] bool; None where the samples do not say
-    drawn: Tensor | None  # [targets] bool, False where no generator_logprobs are known; None where all are
-    answer: Tensor | None  # [targets] bool, True for reference texts; None where there is none
+    on_policy: Tensor | None  # [targets] bool; None if unknown
+    drawn: Tensor | None  # [targets] bool, False without generator_logprobs; None: all True
+    answer: Tensor | None  # [targets] bool, True for reference texts; None: none
     answer_weights: Tensor  # [sequences] fp32
     rewards: Tensor  # [sequences] fp32
-    teacher_logprobs: Tensor | None  # [targets] fp32, NaN where the teacher was not asked; None where it was of none
-    reference_logprobs: Tensor | None  # [targets] fp32; None where there is no reference
+    teacher_logprobs: Tensor | None  # [targets] fp32, NaN if not asked; None: none asked
+    reference_logprobs: Tensor | None  # [targets] fp32; None without a reference
     sample_indices: tuple[int, ...]
     max_seqlen: int
 
@@ -126,7 +123,7 @@ class MicroBatch:
 
 
 def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[list[int]]:
-    """Return each micro-batch's sample indices, with shared prompts together if that costs less."""
+    """Return each micro-batch's sample indices, shared prompts together if cheaper."""
     lengths = [sample.length for sample in samples]
     separate = first_fit_decreasing(lengths, settings)
     if settings.single:
@@ -136,20 +133,20 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
         groups.setdefault(tuple(sample.prompt_ids), []).append(index)
     if len(groups) == len(samples):
         return separate
-    pieces = [
-        [group[place] for place in members]
+    chunks = [
+        [group[position] for position in members]
         for group in groups.values()
         for members in first_fit_decreasing([lengths[index] for index in group], settings)
     ]
-    sizes = [sum(lengths[index] for index in piece) for piece in pieces]
+    sizes = [sum(lengths[index] for index in chunk) for chunk in chunks]
     together = [
-        [index for number in members for index in pieces[number]] for members in first_fit_decreasing(sizes, settings)
+        [index for number in members for index in chunks[number]] for members in first_fit_decreasing(sizes, settings)
     ]
     return min(separate, together, key=lambda bins: len(bins) * sum(model_tokens(samples, members) for members in bins))
 
 
 def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int]) -> int:
-    """Return the tokens that the model reads in a micro-batch of these samples."""
+    """Return the tokens that the model reads for these samples."""
     prompts = {tuple(samples[index].prompt_ids) for index in indices}
     return sum(map(len, prompts)) + sum(len(samples[index].response_ids) for index in indices)
 
@@ -167,14 +164,14 @@ def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> l
             "raise packing.micro_batch_tokens, or shorten the responses"
         )
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
-    free = np.full(len(lengths), room)  # of each bin, those that are still empty too
+    free = np.full(len(lengths), room)  # of each bin, with empty ones
     bins: list[list[int]] = []
     for index in order:
-        place = int((free[: len(bins) + 1] >= lengths[index]).argmax())
-        if place == len(bins):
+        number = int((free[: len(bins) + 1] >= lengths[index]).argmax())
+        if number == len(bins):
             bins.append([])
-        bins[place].append(index)
-        free[place] -= lengths[index]
+        bins[number].append(index)
+        free[number] -= lengths[index]
     return bins
 
 
@@ -185,7 +182,7 @@ def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) 
     answer_lengths = torch.tensor([sample.answer_tokens for sample in samples])
     lengths = prompt_lengths + response_lengths
     starts = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
-    input_ids = _joined((ids for one in samples for ids in (one.prompt_ids, one.response_ids)), np.int64)
+    input_ids = _joined((ids for sample in samples for ids in (sample.prompt_ids, sample.response_ids)), np.int64)
     before_targets = concatenated_ranges(starts[:-1] + prompt_lengths - 1, response_lengths)
     sequence_index = torch.repeat_interleave(torch.arange(len(samples)), response_lengths)
     answer = concatenated_ranges(answer_lengths - response_lengths, response_lengths) >= 0
@@ -227,27 +224,27 @@ def _with_shared_prompts(whole: MicroBatch, samples: Sequence[TrainingSample]) -
     num_read = num_unrolled = 0
     for sample in samples:
         ids, prompt, response = tuple(sample.prompt_ids), len(sample.prompt_ids), len(sample.response_ids)
-        anew = 0 if ids in begins else prompt
+        added = 0 if ids in begins else prompt
         begin = begins.setdefault(ids, num_read)
-        unrolled += [(begin, prompt), (num_read + anew, response)]
-        packed.append((num_unrolled + prompt - anew, anew + response))
-        num_read, num_unrolled = num_read + anew + response, num_unrolled + prompt + response
+        unrolled += [(begin, prompt), (num_read + added, response)]
+        packed.append((num_unrolled + prompt - added, added + response))
+        num_read, num_unrolled = num_read + added + response, num_unrolled + prompt + response
     if num_read == num_unrolled:
         return whole
-    places, rows = (concatenated_ranges(*torch.tensor(pairs).unbind(1)) for pairs in (packed, unrolled))
+    tokens, rows = (concatenated_ranges(*torch.tensor(pairs).unbind(1)) for pairs in (packed, unrolled))
     return replace(
         whole,
-        input_ids=whole.input_ids[places],
-        position_ids=whole.position_ids[places],
+        input_ids=whole.input_ids[tokens],
+        position_ids=whole.position_ids[tokens],
         unrolled=rows,
-        packed=places,
+        packed=tokens,
         logit_positions=rows[whole.logit_positions],
     )
 
 
-def _joined(parts: Iterable[Any], dtype: Any) -> Tensor:
+def _joined(arrays: Iterable[Any], dtype: Any) -> Tensor:
     with np.errstate(over="ignore"):  # impossible log-probabilities, which are masked
-        return torch.from_numpy(np.concatenate([np.asarray(part, dtype) for part in parts]))
+        return torch.from_numpy(np.concatenate([np.asarray(array, dtype) for array in arrays]))
 
 
 def _per_sample(samples: Sequence[TrainingSample], name: str) -> Tensor:
@@ -255,11 +252,11 @@ def _per_sample(samples: Sequence[TrainingSample], name: str) -> Tensor:
 
 
 def _per_token(samples: Sequence[TrainingSample], name: str, missing: float) -> Tensor:
-    parts: list[Any] = []
+    arrays: list[Any] = []
     for sample in samples:
         values = getattr(sample, name) or ()
-        parts += [values, np.full(len(sample.response_ids) - len(values), missing)]
-    return _joined(parts, np.float32)
+        arrays += [values, np.full(len(sample.response_ids) - len(values), missing)]
+    return _joined(arrays, np.float32)
 
 
 def _frozen_scores(samples: Sequence[TrainingSample], name: str) -> Tensor | None:
@@ -268,7 +265,7 @@ def _frozen_scores(samples: Sequence[TrainingSample], name: str) -> Tensor | Non
 
 
 def concatenated_ranges(starts: Tensor, counts: Tensor) -> Tensor:
-    """Return ranges concatenated: starts ``[5, 0]`` and counts ``[2, 3]`` give ``[5, 6, 0, 1, 2]``."""
+    """Concatenate ranges: starts ``[5, 0]`` and counts ``[2, 3]`` give ``[5, 6, 0, 1, 2]``."""
     before = counts.cumsum(0) - counts
     return (starts - before).repeat_interleave(counts) + torch.arange(int(counts.sum()), device=counts.device)
 
@@ -278,19 +275,15 @@ LOOK_AHEAD = 2
 
 
 class Collation:
-    """A minibatch on its way to the ranks, in rounds of one micro-batch per rank.
-
-    ``shares`` holds the sample indices of each rank's micro-batches; an empty one gets a sample of weight 0.
-    """
+    """A minibatch in rounds of one micro-batch per rank; ``shares`` are each rank's sample indices."""
 
     def __init__(self, samples: Sequence[TrainingSample], settings: PackingSettings, ranks: int) -> None:
         self._samples = samples
         planned = plan_micro_batches(samples, settings)
-        lengths, prompts = [one.length for one in samples], [tuple(one.prompt_ids) for one in samples]
+        lengths, prompts = [sample.length for sample in samples], [tuple(sample.prompt_ids) for sample in samples]
         self.shares = distribute_micro_batches(planned, lengths, ranks, settings.micro_batch_tokens, prompts)
 
     def __len__(self) -> int:
-        """Return the number of rounds."""
         return len(self.shares[0])
 
     @contextmanager
@@ -331,40 +324,39 @@ def distribute_micro_batches(
 ) -> list[list[list[int]]]:
     """Return the sample indices of each rank's micro-batches, equally many with nearly equal work per round.
 
-    Equal ``prompts`` stay together if possible; only a single sequence may exceed ``room``. Ranks must run a sample of
-    weight 0 for an empty micro-batch.
+    Equal ``prompts`` stay together if possible; only a single sequence may exceed ``room``; some may be empty.
     """
     if ranks == 1:
-        return [sorted(map(list, micro_batches), key=lambda part: -_load(part, lengths))]
+        return [sorted(map(list, micro_batches), key=lambda members: -_load(members, lengths))]
     by_prompt: dict[tuple[int, object], list[int]] = {}
-    for number, part in enumerate(micro_batches):
-        for index in part:
+    for number, members in enumerate(micro_batches):
+        for index in members:
             by_prompt.setdefault((number, prompts[index]), []).append(index)
     together = list(by_prompt.values())
-    single = [[index] for part in micro_batches for index in part]
+    single = [[index] for members in micro_batches for index in members]
     rounds = max(-(-len(micro_batches) // ranks), 1)
     while True:
-        for pieces in (together, single):
-            parts = _evened(pieces, lengths, ranks * rounds)
-            if all(len(part) < 2 or _load(part, lengths) <= room for part in parts):
+        for chunks in (together, single):
+            filled = _evened(chunks, lengths, ranks * rounds)
+            if all(len(members) < 2 or _load(members, lengths) <= room for members in filled):
                 shares: list[list[list[int]]] = [[] for _ in range(ranks)]
-                for place, part in enumerate(parts):
-                    turn, seat = divmod(place, ranks)
-                    shares[seat if turn % 2 == 0 else ranks - 1 - seat].append(part)
+                for position, members in enumerate(filled):
+                    turn, seat = divmod(position, ranks)
+                    shares[seat if turn % 2 == 0 else ranks - 1 - seat].append(members)
                 return shares
         rounds += 1
 
 
-def _evened(pieces: Sequence[list[int]], lengths: Sequence[int], count: int) -> list[list[int]]:
-    """Fill ``count`` micro-batches, largest piece first; return the fullest first."""
+def _evened(chunks: Sequence[list[int]], lengths: Sequence[int], count: int) -> list[list[int]]:
+    """Fill ``count`` micro-batches, largest chunk first; return the fullest first."""
     loads = [(0, number) for number in range(count)]
-    parts: list[list[int]] = [[] for _ in range(count)]
-    for piece in sorted(pieces, key=lambda piece: -_load(piece, lengths)):
+    micro_batches: list[list[int]] = [[] for _ in range(count)]
+    for chunk in sorted(chunks, key=lambda chunk: -_load(chunk, lengths)):
         load, number = loads[0]
-        parts[number] += piece
-        heapq.heapreplace(loads, (load + _load(piece, lengths), number))
-    return sorted(parts, key=lambda part: -_load(part, lengths))
+        micro_batches[number] += chunk
+        heapq.heapreplace(loads, (load + _load(chunk, lengths), number))
+    return sorted(micro_batches, key=lambda indices: -_load(indices, lengths))
 
 
-def _load(part: Sequence[int], lengths: Sequence[int]) -> int:
-    return sum([lengths[index] for index in part])
+def _load(indices: Sequence[int], lengths: Sequence[int]) -> int:
+    return sum([lengths[index] for index in indices])

@@ -1,7 +1,4 @@
-"""Compute log-probabilities of given responses, by the policy in training and by frozen ones.
-
-Invariant: a resumed run has the same reference and teacher (`ReferencePolicy.revision`).
-"""
+"""Compute log-probabilities of responses, by the policy in training and by frozen ones."""
 
 from __future__ import annotations
 
@@ -27,11 +24,11 @@ from training.optimisation.sharding import shard
 from training.recipe import TrainRecipe
 
 _FLIPPED = 53
-"""Every 53rd column is flipped; a prime varies it between rows."""
+"""Every 53rd column is flipped."""
 
 
 class PolicyScorer:
-    """Scores responses without gradient; every rank has one, rank 0 calls, the others run its `tasks`."""
+    """Scores responses without gradient; rank 0 calls it, other ranks run its `tasks`."""
 
     def __init__(
         self, policy: PackedPolicy, ranks: DistributedContext, packing: PackingSettings, name: str = "policy"
@@ -46,9 +43,7 @@ class PolicyScorer:
     def logprobs(
         self, samples: Sequence[TrainingSample], *, packing: PackingSettings | None = None, plain: bool = False
     ) -> list[Tensor]:
-        """Return [response] fp32 log-probabilities of each sample; ``plain`` scores each alone by transformers' own
-        forward pass.
-        """
+        """Return [response] fp32 log-probabilities of each sample; ``plain``: alone, by transformers' forward pass."""
         settings = packing or self.packing
         room = max([settings.micro_batch_tokens, *(sample.length for sample in samples)])
         changes = {"micro_batch_tokens": room, "single": settings.single or plain}
@@ -59,7 +54,7 @@ class PolicyScorer:
         return [logprobs[index] for index in range(len(samples))]
 
     def flip_weights(self) -> None:
-        """Flip the sign of some columns of every weight; a second call restores every bit."""
+        """Flip the sign of some columns of every weight; a second call restores them."""
         self._ranks.run_on_all_ranks(f"{self._name}_flip_weights", self.tasks, None, None)
 
     @torch.no_grad()
@@ -68,12 +63,12 @@ class PolicyScorer:
         try:
             for share in shares:
                 values = self._policy(share.to(self._ranks.device), plain=plain).logprobs.cpu()
-                own = values.split(share.sequence_index.bincount().tolist())  # copied, as a slice is sent as the whole
-                logprobs |= {index: part.clone() for index, part in zip(share.sample_indices, own, strict=False)}
+                own = values.split(share.sequence_index.bincount().tolist())  # cloned, as a slice is sent as the whole
+                logprobs |= {index: row.clone() for index, row in zip(share.sample_indices, own, strict=False)}
         finally:
-            if isinstance(self._policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes
+            if isinstance(self._policy, FSDPModule):  # else it keeps gathered weights for a backward pass
                 self._policy.reshard()
-        return {index: values for part in self._ranks.gather(logprobs) for index, values in part.items()}
+        return {index: row for rows in self._ranks.gather(logprobs) for index, row in rows.items()}
 
     @torch.no_grad()
     def _flip_weights(self, _: None, __: None) -> None:
@@ -85,7 +80,7 @@ class PolicyScorer:
 
 
 class ReferencePolicy:
-    """A frozen model on every rank, the reference or the teacher by its ``name``."""
+    """A frozen reference or teacher on every rank."""
 
     def __init__(
         self,
@@ -111,17 +106,17 @@ class ReferencePolicy:
 
 
 def with_teacher_scores(samples: Sequence[TrainingSample], teacher: PolicyScorer) -> list[TrainingSample]:
-    """Return the samples, with the teacher's log-probabilities for those with a teacher's prompt."""
+    """Return the samples, with the teacher's log-probabilities if they have its prompt."""
     made = list(samples)
-    asked = [place for place, one in enumerate(samples) if one.teacher_prompt_ids is not None]
-    posed = [replace(samples[place], prompt_ids=samples[place].teacher_prompt_ids or ()) for place in asked]
-    for place, scores in zip(asked, teacher.logprobs(posed) if posed else (), strict=True):
-        made[place] = replace(samples[place], teacher_logprobs=scores.tolist())
+    asked = [index for index, sample in enumerate(samples) if sample.teacher_prompt_ids is not None]
+    posed = [replace(samples[index], prompt_ids=samples[index].teacher_prompt_ids or ()) for index in asked]
+    for index, scores in zip(asked, teacher.logprobs(posed) if posed else (), strict=True):
+        made[index] = replace(samples[index], teacher_logprobs=scores.tolist())
     return made
 
 
 def require_same_tokens(teacher: Path, student: Path) -> None:
-    """Refuse a teacher with other tokens than the student's."""
+    """Raise ConfigError if the vocabularies differ."""
     own, other = load_tokenizer(student), load_tokenizer(teacher)
     if own.get_vocab() != other.get_vocab():
         raise ConfigError(

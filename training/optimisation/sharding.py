@@ -1,4 +1,4 @@
-"""Shard a policy over ranks with FSDP2, sending rank 0's weights a module at a time."""
+"""Shard a policy over ranks with FSDP2."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shard(
 
     Args:
         keep_ends: keep embedding and output layer gathered for the backward pass.
-        received: only rank 0 has the weights; the others get them layer by layer.
+        received: only rank 0 has the weights, and sends them layer by layer.
     """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
@@ -44,38 +44,36 @@ def shard(
 
 
 def _receiver(root: nn.Module, ranks: DistributedContext) -> Callable[[nn.Module], None]:
-    """Return a function that all ranks call with a module to send its tensors, still tied, from rank 0 to the others,
-    which are on ``meta``.
-    """
+    """Return a function of all ranks that sends a module's tensors from rank 0 to ``meta`` ones, still tied."""
     names = {id(module): name for name, module in root.named_modules()}
     numbers: dict[int, int] = {}  # tied tensors share one
     own = {
         name: (numbers.setdefault(id(holder[key]), len(numbers)), holder[key].dtype)
-        for name, holder, key in _places(root)
+        for name, holder, key in _tensor_slots(root)
     }
     message: list[Any] = [own if ranks.is_rank_zero else None]
     dist.broadcast_object_list(message, src=0)
 
     def receive(module: nn.Module) -> None:
-        given: dict[int, Tensor] = {}
-        for name, holder, key in _places(module, names[id(module)]):
+        sent: dict[int, Tensor] = {}
+        for name, holder, key in _tensor_slots(module, names[id(module)]):
             if isinstance(value := holder[key], DTensor):
                 continue
             number, dtype = message[0][name]
-            if number not in given:
+            if number not in sent:
                 if ranks.is_rank_zero:
                     value.data = value.detach().to(ranks.device).contiguous()
                 else:
                     empty = torch.empty(value.shape, dtype=dtype, device=ranks.device)
                     value = nn.Parameter(empty, value.requires_grad) if isinstance(value, nn.Parameter) else empty
                 dist.broadcast(value.detach(), src=0)
-                given[number] = value
-            holder[key] = given[number]
+                sent[number] = value
+            holder[key] = sent[number]
 
     return receive
 
 
-def _places(root: nn.Module, prefix: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
+def _tensor_slots(root: nn.Module, prefix: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
     """Yield each tensor's name, holder and key, plain attributes included."""
     for module_name, module in root.named_modules(prefix=prefix):
         for holder in (module._parameters, module._buffers, vars(module)):

@@ -2,8 +2,8 @@
 
 Weights, gradients and AdamW's state are fp32; with ``dtype = bfloat16`` the passes run in bf16.
 
-Invariants: loss and gradient do not depend on the number of ranks, up to rounding; every sample counts once; all ranks
-gather the same tensors in the same order.
+Invariants: loss and gradient do not depend on the number of ranks, up to rounding; all ranks gather tensors in one
+order.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from training.optimisation.attention import packing_for
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.lora import Adapters, is_adapter, plain_name
+from training.optimisation.memory import GIB
 from training.optimisation.model import active_parameters, load_model, save_model, to_checkpoint_names
 from training.optimisation.packing import Collation, MicroBatch, TrainingSample, model_tokens
 from training.optimisation.scoring import PolicyScorer, ReferencePolicy, with_teacher_scores
@@ -42,26 +43,26 @@ if TYPE_CHECKING:
 
 
 class TrainingError(GoldilocksError):
-    """A training run that cannot go on."""
+    """A training run cannot continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The figures of one optimiser step, over all ranks."""
+    """The figures of an optimiser step, over all ranks."""
 
     loss: float
     gradient_norm: float
     learning_rate: float
     statistics: Mapping[str, Statistic]
     micro_batches: int
-    model_tokens: int  # of prompts and responses, as the model reads them
-    trained_tokens: int  # of responses, those that count
+    model_tokens: int  # read by the model
+    trained_tokens: int  # of responses, in the loss
     seconds: float
     estimates: Mapping[int, float] = field(default_factory=dict)
 
 
 class Trainer:
-    """The policy in training with its optimiser; all ranks but rank 0 run `follow`. A given ``model`` is in fp32."""
+    """The policy in training with its optimiser; ranks but 0 run `follow`; ``model`` is in fp32."""
 
     def __init__(
         self, folder: Path | None, recipe: TrainRecipe, ranks: DistributedContext, model: PreTrainedModel | None = None
@@ -70,7 +71,7 @@ class Trainer:
         self.steps_taken = 0  # optimiser steps
         self.reference: ReferencePolicy | None = None
         self.teacher: ReferencePolicy | None = None
-        self._saving: Future[Any] = Future()  # of the checkpoint that is being written, or the last one
+        self._saving: Future[Any] = Future()  # of the current or last checkpoint
         self._saving.set_result(None)
         dtype, loaded = getattr(torch, recipe.compute.dtype), model is None
         if model is None:
@@ -105,7 +106,7 @@ class Trainer:
         }
 
     def ask(self, reference: ReferencePolicy | None = None, teacher: ReferencePolicy | None = None) -> None:
-        """Set the frozen policies that score each step's samples; every rank calls this before `follow`."""
+        """Set the frozen policies, on every rank before `follow`."""
         self.reference, self.teacher = reference, teacher
         for policy in filter(None, (reference, teacher)):
             self._work |= policy.scorer.tasks
@@ -116,62 +117,61 @@ class Trainer:
         wait([self._saving])
 
     def step(self, samples: Sequence[TrainingSample], settings: ObjectiveSettings) -> StepResult:
-        """Take one optimiser step; return its figures."""
+        """Take an optimiser step; return its figures."""
         begun = time.perf_counter()
         if self.reference is not None:
             scored = zip(samples, self.reference.scorer.logprobs(samples), strict=True)
-            samples = [replace(one, reference_logprobs=own.tolist()) for one, own in scored]
+            samples = [replace(sample, reference_logprobs=own.tolist()) for sample, own in scored]
         samples, estimates = self._with_second_pass(samples, settings)
         if self.teacher is not None:
             samples = with_teacher_scores(samples, self.teacher.scorer)
         collation = Collation(samples, self.packing, self.ranks.world_size)
-        dealt = [part for share in collation.shares for part in share]
-        read = sum(model_tokens(samples, part) for part in dealt)
+        micro_batches = [indices for share in collation.shares for indices in share]
+        read = sum(model_tokens(samples, indices) for indices in micro_batches)
         value = (settings, self.steps_taken)
         loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, collation, value)
-        trained = sum(len(one.response_ids) if one.mask is None else sum(one.mask) for one in samples)
+        trained = sum(len(sample.response_ids) if sample.mask is None else sum(sample.mask) for sample in samples)
         if self._recipe.stored is not None and self._recipe.stored.max_distance is not None:
             statistics = {**statistics, "stored_far": far_share(samples)}
         rate, seconds = self._recipe.optim.learning_rate_at(self.steps_taken - 1), time.perf_counter() - begun
-        return StepResult(loss, norm, rate, statistics, len(dealt), read, trained, seconds, estimates)
+        return StepResult(loss, norm, rate, statistics, len(micro_batches), read, trained, seconds, estimates)
 
     def _with_second_pass(
         self, samples: Sequence[TrainingSample], settings: ObjectiveSettings
     ) -> tuple[Sequence[TrainingSample], Mapping[int, float]]:
         objective = objective_of(settings)
         needs, second_pass = objective.needs(settings), objective.second_pass
-        if second_pass is None or not (needs.second_pass or any(one.max_distance is not None for one in samples)):
+        if second_pass is None or not (needs.second_pass or any(sample.max_distance is not None for sample in samples)):
             return samples, {}
         scores = zip(samples, self.scorer.logprobs(samples), strict=True)
-        sums = [sequence_sum(one, own, of_answers=needs.scores_answers) for one, own in scores]
+        sums = [sequence_sum(sample, own, of_answers=needs.scores_answers) for sample, own in scores]
         scored = ScoredGroups(
-            torch.tensor([one.advantage for one in samples], dtype=torch.float64),
+            torch.tensor([sample.advantage for sample in samples], dtype=torch.float64),
             torch.tensor(sums, dtype=torch.float64),
-            torch.tensor([one.group for one in samples]),
-            torch.tensor([math.nan if one.value is None else one.value for one in samples], dtype=torch.float64),
+            torch.tensor([sample.group for sample in samples]),
+            torch.tensor(
+                [math.nan if sample.value is None else sample.value for sample in samples], dtype=torch.float64
+            ),
         )
         made = second_pass(scored, settings)
         return reweighed(samples, sums, made), made.estimates
 
     def full_state_dict(self) -> dict[str, Tensor]:
-        """Return all tensors under their names on disk; untrained ones are on device ``meta``.
-
-        Without sharding, others may change with the next step.
-        """
+        """Return all tensors under their names on disk, untrained ones on ``meta``; the next step may change others."""
         state: dict[str, Tensor] = self.ranks.run_on_all_ranks("weights", self._work, None, None)
         return state
 
     def publish(
         self, folder: Path, tokenizer: Any, state: Mapping[str, Tensor], files: Mapping[str, str] | None = None
     ) -> None:
-        """Write these weights as a model for transformers and vLLM, with further files."""
+        """Write these weights as a model for transformers and vLLM, with other files."""
         save_model(self.model, tokenizer, folder, asked=self._recipe.trained, extra_files=files, state=state)
 
     def write_adapters(self, folder: Path, tensors: Mapping[str, Tensor] | None = None) -> None:
-        """Write the adapters, if any, or these earlier copies, for peft."""
+        """Write the adapters, if any, or these copies, for peft."""
         if self.adapters is not None:
-            present = self.adapter_tensors() if tensors is None else tensors
-            self.adapters.write(folder, present, self.model, self._recipe.trained.model)
+            current = self.adapter_tensors() if tensors is None else tensors
+            self.adapters.write(folder, current, self.model, self._recipe.trained.model)
 
     def adapter_tensors(self) -> dict[str, Tensor]:
         """Return host copies of the adapters' tensors in fp32, if any."""
@@ -189,7 +189,7 @@ class Trainer:
         seconds = max(sum(step.seconds for step in figures), 1e-9)
         numbers = {"speed/model_tflops": 6e-12 * self.parameters * sum(step.model_tokens for step in figures) / seconds}
         if self.ranks.device.type == "cuda":
-            numbers["speed/peak_memory_gib"] = torch.cuda.max_memory_allocated(self.ranks.device) / 2**30
+            numbers["speed/peak_memory_gib"] = torch.cuda.max_memory_allocated(self.ranks.device) / GIB
         return numbers
 
     def begin_save(self, folder: Path) -> Future[Any]:
@@ -198,7 +198,7 @@ class Trainer:
         return self._saving
 
     def load(self, folder: Path, steps_taken: int) -> None:
-        """Load what `begin_save` wrote, with any number of ranks."""
+        """Load what `begin_save` wrote, on any number of ranks."""
         self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
 
     def _step(
@@ -216,7 +216,7 @@ class Trainer:
             torch.autograd.backward(part_loss * self.ranks.world_size)  # sharding averages over ranks
             loss += part_loss.detach()
             earlier = statistics or {}
-            statistics = {name: one + earlier[name] if earlier else one for name, one in part_statistics.items()}
+            statistics = {name: own + earlier[name] if earlier else own for name, own in part_statistics.items()}
         assert statistics is not None
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), MAX_GRAD_NORM)
         norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
@@ -227,11 +227,11 @@ class Trainer:
         self.steps_taken += 1
         return total, float(norm), measured
 
-    def _scored(self, part: MicroBatch, settings: ObjectiveSettings) -> tuple[Tensor, dict[str, Statistic]]:
+    def _scored(self, micro_batch: MicroBatch, settings: ObjectiveSettings) -> tuple[Tensor, dict[str, Statistic]]:
         objective = objective_of(settings)
-        scores = self.policy(part, "gradient" if objective.needs(settings).entropy_gradient else "value")
-        given = {name: getattr(part, name) for name in _GIVEN}
-        inputs = ObjectiveInputs(scores.logprobs, entropy=scores.entropy, **given)
+        scores = self.policy(micro_batch, "gradient" if objective.needs(settings).entropy_gradient else "value")
+        shared = {name: getattr(micro_batch, name) for name in _SHARED_FIELDS}
+        inputs = ObjectiveInputs(scores.logprobs, entropy=scores.entropy, **shared)
         loss, own = objective.loss(inputs, settings)
         return loss, joined(policy_statistics(inputs), own)
 
@@ -277,15 +277,15 @@ class Trainer:
         return StateDictOptions(ignore_frozen_params=alone, strict=not alone)
 
 
-_GIVEN = tuple(field.name for field in fields(ObjectiveInputs) if field.name in MicroBatch.__dataclass_fields__)
-"""Inputs of an objective that a micro-batch holds."""
+_SHARED_FIELDS = tuple(field.name for field in fields(ObjectiveInputs) if field.name in MicroBatch.__dataclass_fields__)
+"""Fields of `ObjectiveInputs` and `MicroBatch`."""
 
 _FAR = math.exp(10)
-"""A ratio that neither rounding nor staleness explains."""
+"""A ratio beyond rounding and staleness."""
 
 
 def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[str, Statistic]) -> str:
-    """Return an error message with the likely cause; ``statistics`` must include `policy_statistics`."""
+    """Return an error message with the likely cause."""
     largest = statistics["ratio_max"].value
     if not math.isfinite(statistics["kl_generator"].value):
         why = "an earlier step broke the weights; resume with a lower optim.learning_rate"
@@ -306,7 +306,7 @@ def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[
 
 
 def sequence_sum(sample: TrainingSample, logprobs: Tensor, *, of_answers: bool) -> float:
-    """Return the sum of a sample's log-probabilities of the reference text, or of its log-ratios to the reference."""
+    """Return the sum of the reference text's log-probabilities, or of the log-ratios to the reference."""
     counts = torch.ones(len(logprobs), dtype=torch.bool) if sample.mask is None else torch.tensor(sample.mask)
     if of_answers:
         counts[: len(logprobs) - sample.answer_tokens] = False
@@ -321,27 +321,27 @@ def reweighed(samples: Sequence[TrainingSample], sums: Sequence[float], made: Gr
     """Return the samples with new weights, 0 if too far from the reference."""
     texts = [0.0] * len(samples) if made.answer_weights is None else made.answer_weights.tolist()
     far = [
-        one.max_distance is not None and abs(sums[place]) > one.max_distance * len(one.response_ids)
-        for place, one in enumerate(samples)
+        sample.max_distance is not None and abs(sums[index]) > sample.max_distance * len(sample.response_ids)
+        for index, sample in enumerate(samples)
     ]
     return [
-        replace(one, advantage=value, answer_weight=text, token_weight=0.0 if too_far else one.token_weight)
-        for one, value, text, too_far in zip(samples, made.advantages.tolist(), texts, far, strict=True)
+        replace(sample, advantage=value, answer_weight=text, token_weight=0.0 if too_far else sample.token_weight)
+        for sample, value, text, too_far in zip(samples, made.advantages.tolist(), texts, far, strict=True)
     ]
 
 
 def far_share(samples: Sequence[TrainingSample]) -> Statistic:
     """Return the stored samples' share without weight, or NaN."""
-    weighs = [one.token_weight > 0 for one in samples if one.max_distance is not None]
+    weighs = [sample.token_weight > 0 for sample in samples if sample.max_distance is not None]
     return Statistic("mean", float(weighs.count(False)), float(len(weighs)))
 
 
 def plain_state(
     model: PreTrainedModel, adapters: Adapters | None, ranks: DistributedContext, dtype: torch.dtype
 ) -> dict[str, Tensor]:
-    """Return on rank 0 the state dict with adapters merged in fp32, under its names on disk.
+    """Return on rank 0 the state dict with merged adapters, under its names on disk.
 
-    Sharded weights are copied in ``dtype``, with several ranks to the host; others may be the tensors in training.
+    Sharded weights are copied in ``dtype``, for several ranks to the host; others are those in training.
     """
     own = model.state_dict()
     state: dict[str, Tensor] = {}

@@ -35,14 +35,14 @@ ATTEMPTS, VERDICTS = "attempts", "verdicts"
 TRAINING_ATTEMPTS, EVALUATION_ATTEMPTS = "training", "evaluation"
 
 _TOGETHER = 32
-"""Rollouts that the writing thread gets at once; a resumed run samples those that a kill loses again."""
+"""Rollouts per write, which a kill may lose."""
 
 KIND = "training"
-"""The kind in key.json; other folders are left alone."""
+"""The kind in key.json."""
 
 
 def rollout_origin(purpose: str, step: int, version: int, rollout: Rollout, group: int) -> RolloutOrigin:
-    """Return a rollout's origin; ``version`` is the policy's at admission."""
+    """Return the origin; ``version`` is the policy's at admission."""
     return RolloutOrigin(purpose, step, version, max(rollout.completion.versions, default=version), group)
 
 
@@ -51,7 +51,7 @@ class AttemptLog:
 
     Args:
         model: the trained model's folder.
-        kept_parts: the checkpoint's; all others are removed.
+        kept_parts: the checkpoint's; others are removed.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class AttemptLog:
                 self._raise_failure()
 
     def record(self, task: TrainingTask, rollout: Rollout, index: int, origin: RolloutOrigin) -> None:
-        """Store a rollout by its ``index`` in its group, or its problem's evaluation."""
+        """Store a rollout by its ``index`` in its group or evaluation."""
         if self._recipe.attempt_store == "none":
             return
         self._raise_failure()
@@ -125,13 +125,13 @@ class AttemptLog:
                     verdicts.compact()
         except OSError as error:
             raise StoreError(
-                f"{self._run / ATTEMPTS}: attempts cannot be written ({error}); make room, or set "
+                f"{self._run / ATTEMPTS}: attempts cannot be written ({error}); free disk space, or set "
                 'attempt_store = "none", and resume the run'
             ) from error
 
     @cached_property
     def _policy(self) -> str:
-        """Return the policy's name; only the writing thread reads the model for it."""
+        """Return the policy's name; reads the model, so on the writing thread only."""
         return f"{self._model.resolve().name}@{folder_revision(self._model)}+training:{self._recipe.name}"
 
     def _open(self, purpose: str, verifier: str) -> tuple[AttemptStore, VerdictStore]:
@@ -150,7 +150,7 @@ class AttemptLog:
         return self._stores[purpose], verdicts
 
     def _compact_all(self, written: Future[None]) -> list[str]:
-        written.result()  # a checkpoint names no parts that lack attempts
+        written.result()  # so that the parts have all attempts
         for store in (*self._stores.values(), *self._verdict_stores.values()):
             store.compact()
         return sorted(str(path.relative_to(self._run)) for folder, _ in _folders(self._run) for path in _parts(folder))
@@ -176,17 +176,17 @@ def read_attempts(
     purpose: str | None = None,
     problems: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """Return a training run's attempts, or those of a purpose, sorted by step, purpose, problem and index."""
+    """Return a run's attempts, sorted by step, purpose, problem and index."""
     order = ("step", "purpose", "problem", "index")
-    wanted = pl.lit(True) if purpose is None else pl.col("purpose") == purpose
+    condition = pl.lit(True) if purpose is None else pl.col("purpose") == purpose
     if problems is not None:
-        wanted &= pl.col("problem").is_in(list(problems))
+        condition &= pl.col("problem").is_in(list(problems))
     tables = attempt_tables(run, list(dict.fromkeys([*columns, *order])))
-    return pl.concat(table.filter(wanted) for table in tables).sort(order).select(columns)
+    return pl.concat(table.filter(condition) for table in tables).sort(order).select(columns)
 
 
 def verdict_tables(run: Path) -> Iterator[pl.DataFrame]:
-    """Yield each verdict once, in `VERDICT`; unjudged rollouts have a null ``outcome``."""
+    """Yield each verdict once; unjudged rollouts have a null ``outcome``."""
     for folder, content in _folders(run, VERDICTS):
         verifier = str(content["verifier"])
         yield from VerdictStore(folder.parent, key_of(content), create=False, verifier=verifier).tables()

@@ -1,7 +1,6 @@
 """Make training samples and metrics from groups of judged rollouts.
 
-Invariants: advantages and weights are computed over the whole minibatch and all ranks. Tokens with an impossible
-log-probability weigh nothing.
+Invariant: advantages and weights are computed over the whole minibatch and all ranks.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from training.rollouts.rollout_scheduler import RolloutBatch, RolloutGroup, Roll
 from training.rollouts.rollouts import Rollout
 
 TeacherPrompt = Callable[[str, tuple[int, ...]], tuple[int, ...] | None]
-"""(problem, student's prompt) → the teacher's prompt, or None: no teacher scores the response."""
+"""(problem, student's prompt) → the teacher's prompt, or None without a teacher."""
 
 
 def student_prompt(_: str, prompt_ids: tuple[int, ...]) -> tuple[int, ...]:
@@ -47,7 +46,7 @@ def build_samples(
     """Return a sample for each rollout of a minibatch, in order.
 
     Args:
-        version: of the trainer's weights, None after the first minibatch; rollouts of it alone are on-policy.
+        version: of the weights, None after the first minibatch; rollouts of it alone are on-policy.
         max_distance: of stored rollouts.
         max_tokens: the run's limit of a rollout.
     """
@@ -85,43 +84,40 @@ def build_samples(
             answer_tokens=len(rollout.reference_ids),
             reward=rollout.reward.total,
             value=value,
-            teacher_prompt_ids=teacher_prompt(rollout.problem, tuple(completion.prompt_ids)) if asked else None,
+            teacher_prompt_ids=teacher_prompt(rollout.problem, tuple(completion.prompt_ids)) if is_taught else None,
         )
-        for (number, rollout), completion, advantage, weight, mask, value, asked in zip(
+        for (number, rollout), completion, advantage, weight, mask, value, is_taught in zip(
             numbered, completions, advantages, weights, masks, own_values, taught, strict=True
         )
     ]
 
 
 def impossible_tokens(groups: Sequence[RolloutGroup[Rollout]]) -> tuple[int, str]:
-    """Return the number of a batch's impossible log-probabilities, and a sentence about them."""
+    """Return the number of impossible log-probabilities, and a sentence; raise PolicyError for too many."""
     rollouts = [rollout for group in groups for _, rollout in group.rollouts]
     tokens = sum(rollout.tokens for rollout in rollouts)
-    places: list[tuple[float, str]] = []
+    impossible: list[tuple[float, str]] = []
     for rollout in rollouts:
         logprobs = rollout.completion.logprobs
-        places += [(logprobs[place], rollout.problem) for place in impossible_positions(logprobs)]
-    if not places:
+        impossible += [(logprobs[index], rollout.problem) for index in impossible_positions(logprobs)]
+    if not impossible:
         return 0, ""
-    found = (
-        f"{len(places):,} of {tokens:,} tokens of the batch have an impossible log-probability (the first: "
-        f"{places[0][0]:g}, problem {places[0][1]})"
+    sentence = (
+        f"{len(impossible):,} of {tokens:,} tokens of the batch have an impossible log-probability (the first: "
+        f"{impossible[0][0]:g}, problem {impossible[0][1]})"
     )
-    if len(places) > MAX_IMPOSSIBLE_SHARE * tokens:
+    if len(impossible) > MAX_IMPOSSIBLE_SHARE * tokens:
         raise PolicyError(
-            f"{found}, more than {100 * MAX_IMPOSSIBLE_SHARE:g} %: the generator's numbers are broken, and the "
+            f"{sentence}, more than {100 * MAX_IMPOSSIBLE_SHARE:g} %: the generator's numbers are wrong, and the "
             "learning rate is not the cause. Look at its log; try another dtype in the model's table or an unquantised "
             "model; a server must be started with `python -m training.generation.serving`, so that it reports "
             "log-probabilities of what it draws from"
         )
-    return len(places), found
+    return len(impossible), sentence
 
 
 def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict[str, float]:
-    """Return rewards, lengths and ages of a batch that policy ``version`` trains on.
-
-    ``age`` is in versions per token.
-    """
+    """Return rewards, lengths and ages (versions per token) of a batch of policy ``version``."""
     rollouts = [rollout for group in groups for _, rollout in group.rollouts]
     lengths = [rollout.tokens for rollout in rollouts]
     ages = [version - token_version for rollout in rollouts for token_version in rollout.completion.versions]
@@ -140,7 +136,6 @@ def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict
 
 
 def policy_metrics(results: Sequence[StepResult]) -> dict[str, float]:
-    """Return metrics of a batch's optimiser steps."""
     reduced = over_steps([result.statistics for result in results])
     return {
         "policy/loss": sum(result.loss for result in results),
@@ -151,12 +146,11 @@ def policy_metrics(results: Sequence[StepResult]) -> dict[str, float]:
 
 
 def speed_metrics(
-    results: Sequence[StepResult], timer: Timer, sampled_tokens: int, capacity: int, wanted: int
+    results: Sequence[StepResult], timer: Timer, sampled_tokens: int, capacity: int, requested: int
 ) -> dict[str, float]:
-    """Return times and speeds of a step."""
     seconds = max(timer.elapsed_s, 1e-9)
     return {
-        **timer.idle_shares(capacity, wanted),
+        **timer.idle_shares(capacity, requested),
         "speed/step_s": seconds,
         "speed/train_s": sum(result.seconds for result in results),
         "speed/trained_tokens_s": sum(result.trained_tokens for result in results) / seconds,

@@ -1,11 +1,10 @@
-"""Draws problems from pools, moves problems between them, and changes settings by stage.
+"""Draw problems from pools, move problems between them, and change settings by stage.
 
 Problems are active, deferred (too hard) or retired (too easy). With rollouts weighed by ``0.5 ** (age / HALF_LIFE)``, a
 pass rate's posterior is Beta(1 + correct, 1 + wrong); a problem enters a pool that holds `CONFIDENCE` of it. A curve is
 flat if a line through it gains little, at a slope below 2 standard errors (paper, section 5.2).
 
-Invariants: draws depend only on the seed and earlier draws. Of k draws, each passive pool gets floor(k * share), or one
-less.
+Invariant: each passive pool gets floor(k * share) of k draws, or one less.
 """
 
 from __future__ import annotations
@@ -30,25 +29,25 @@ BAND = (0.05, 0.875)
 """Pass rates of active problems: deferred below, retired above."""
 
 CONFIDENCE = 0.8
-"""Probability from which a problem moves to another pool."""
+"""Min probability to move a problem to another pool."""
 
 HALF_LIFE = 50.0
-"""Training steps after which a rollout counts half."""
+"""Steps after which a rollout counts half."""
 
 MIN_ROLLOUTS = 4.0
 """Weighted rollouts before a problem may move."""
 
 PLATEAU_WINDOW, PATIENCE = 20, 20
-"""Steps over which a curve is called flat, and further ones before more deferred problems come in."""
+"""Steps of a flat curve, and until more deferred problems are added."""
 
 REWARD_MIN_GAIN, LENGTH_MIN_GAIN = 0.02, 0.05
-"""Gains of the mean reward, and of the mean length as a share of it, below which they are flat."""
+"""Max gains of flat rewards, and of flat lengths as shares of the mean."""
 
 LIMITED_SHARE = 0.05
-"""Share of responses, penalised for length or cut, from which the limit binds."""
+"""Min share of penalised or cut responses at a binding limit."""
 
 HARDER_SHARE = 0.25
-"""Deferred problems that come in on a reward plateau, per active one."""
+"""Deferred problems added on a reward plateau, per active one."""
 
 
 class Pool(StrEnum):
@@ -60,7 +59,7 @@ class Pool(StrEnum):
 
 
 PASSIVE_SHARES = {Pool.RETIRED: 0.02, Pool.DEFERRED: 0.05}
-"""Share of the groups from passive pools."""
+"""Share of groups from passive pools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,6 @@ class PassWeights:
 
     @property
     def count(self) -> float:
-        """Return the weighted rollouts."""
         return self.correct + self.wrong
 
     @property
@@ -108,7 +106,7 @@ class StepMeans:
 
 
 def pool_gate(problem: str, pool: Pool, now: PassWeights) -> Change | None:
-    """Return the problem's new pool, if any, and why."""
+    """Return the problem's change of pool, if any."""
     if now.count < MIN_ROLLOUTS:
         return None
     import mpmath
@@ -135,7 +133,6 @@ def flat_gain(values: Sequence[float], min_gain: float) -> float | None:
 
 
 def reward_plateau(curve: Sequence[StepMeans]) -> str | None:
-    """Describe a reward plateau, if any."""
     gain = flat_gain([step.reward for step in curve], REWARD_MIN_GAIN)
     if gain is None or fmean(step.pass_rate for step in curve[-PLATEAU_WINDOW:]) <= BAND[0]:
         return None
@@ -155,7 +152,7 @@ def length_plateau(curve: Sequence[StepMeans]) -> str | None:
 
 
 class CurriculumController:
-    """Pools, draws and gates of a run; without a curriculum, pools never change.
+    """Pools, draws and stages of a run; without a curriculum, pools never change.
 
     A procedural problem with fewer than `MIN_ROLLOUTS` moves with its level.
     """
@@ -181,12 +178,10 @@ class CurriculumController:
 
     @property
     def collector(self) -> CollectorSettings:
-        """Return the collector's settings in this stage."""
         return self._recipe.collectors[: self._stage + 1][-1]
 
     @property
     def rewards(self) -> RewardSettings:
-        """Return the rewards in this stage."""
         rewards = self._recipe.rewards
         lengths = [stage.lengths for stage in self._stages[: self._stage + 1] if stage.lengths is not None]
         if not lengths:
@@ -195,7 +190,6 @@ class CurriculumController:
         return rewards.model_copy(update={"max_length": lengths[-1] + cache, "length_cache": cache})
 
     def pool_sizes(self) -> dict[str, int]:
-        """Return the problems per pool."""
         counts = Counter(self.pools.values())
         return {pool.value: counts[pool] for pool in Pool}
 
@@ -223,7 +217,7 @@ class CurriculumController:
     def after_step(
         self, step: int, means: StepMeans, *, may_end_stage: bool = True
     ) -> tuple[list[Change], list[Change]]:
-        """Apply and return the changes of pools and settings after a step; verl's sizes change at checkpoints only."""
+        """Apply and return the changes of pools and settings after a step."""
         if self._recipe.curriculum is None:
             return [], []
         self._curve = [*self._curve, means][-PLATEAU_WINDOW:]
@@ -236,7 +230,7 @@ class CurriculumController:
     def follow(
         self, step: int, metrics: Mapping[str, float], log: JsonlLog, *, may_end_stage: bool = True
     ) -> list[Change]:
-        """Call `after_step` with a step's metrics, if it sampled; log all changes, and return those of settings."""
+        """Call `after_step` if the step sampled; log changes, and return those of settings."""
         if "sampled/reward" not in metrics:
             return []
         names = ("sampled/reward", "length/sampled_mean", "sampled/pass_rate", "length/limited_share")
@@ -263,15 +257,15 @@ class CurriculumController:
         return {
             "pools": {problem: pool.value for problem, pool in self.pools.items() if pool is not Pool.ACTIVE},
             "drawn": {pool.value: count for pool, count in self._drawn.items()},
-            "weights": {name: list(astuple(one)) for name, one in self._weights.items()},
+            "weights": {name: list(astuple(row)) for name, row in self._weights.items()},
             "judged": sorted(self._judged),
-            "curve": [list(astuple(one)) for one in self._curve],
+            "curve": [list(astuple(row)) for row in self._curve],
             "added_at": self._added_at,
             "stage": [self._stage, self._stage_began],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state`, without problems that left the data."""
+        """Restore a `state`, without removed problems."""
         self.pools = {problem: Pool(state["pools"].get(problem, Pool.ACTIVE)) for problem in self.pools}
         self._drawn = {Pool(pool): count for pool, count in state["drawn"].items()}
         self._weights = {problem: PassWeights(*row) for problem, row in state["weights"].items()}
@@ -281,27 +275,29 @@ class CurriculumController:
         self._stage, self._stage_began = state["stage"]
 
     def _next_stage(self, step: int) -> list[Change]:
-        """Begin the next stage if the present one ends; one with a longer limit waits until the limit binds."""
+        """Begin the next stage if the current one ends; a longer limit waits until it binds."""
         if self._stage + 1 >= len(self._stages):
             return []
-        present, following = self._stages[self._stage : self._stage + 2]
+        current, following = self._stages[self._stage : self._stage + 2]
         taken = step - self._stage_began
         curve = self._curve[-taken:]
         grows = following.lengths is not None and following.lengths > self._sizes()["length"]
         reason = None
-        if present.steps is not None and taken >= present.steps:
+        if current.steps is not None and taken >= current.steps:
             reason = f"{taken} steps"
-        elif present.until != "steps" and curve and (not grows or _length_binds(curve)):
-            reason = reward_plateau(curve) if present.until == "reward" else length_plateau(curve)
+        elif current.until != "steps" and curve and (not grows or _length_binds(curve)):
+            reason = reward_plateau(curve) if current.until == "reward" else length_plateau(curve)
         return [] if reason is None else self.begin_stage(self._stage + 1, step, reason)
 
     def _due_moves(self, step: int) -> list[Change]:
-        """Return the moves of judged problems, and of problems with too few rollouts by their level."""
-        found = [pool_gate(name, self.pools[name], self._weights_of(name, step)) for name in sorted(self._judged)]
-        moves = [move for move in found if move is not None]
+        """Return the moves of judged problems and levels."""
+        own_moves = [pool_gate(name, self.pools[name], self._weights_of(name, step)) for name in sorted(self._judged)]
+        moves = [move for move in own_moves if move is not None]
         for level in sorted({self._levels[name] for name in self._judged if name in self._levels}):
             own = {name: self._weights_of(name, step) for name in self.pools if self._levels.get(name) == level}
-            pooled = PassWeights(sum(one.correct for one in own.values()), sum(one.wrong for one in own.values()), step)
+            pooled = PassWeights(
+                sum(weighed.correct for weighed in own.values()), sum(weighed.wrong for weighed in own.values()), step
+            )
             gates = {pool: pool_gate(level, pool, pooled) for pool in Pool}
             for name, weights in own.items():
                 change = gates[self.pools[name]]
@@ -339,5 +335,5 @@ class CurriculumController:
 
 @functools.lru_cache(maxsize=8)
 def shuffled(names: Sequence[Any], seed: str) -> list[Any]:
-    """Return hashable names in an order by the seed, the same on every machine."""
+    """Return hashable names in an order by the seed alone."""
     return sorted(names, key=lambda name: hashlib.blake2b(f"{seed}:{name}".encode()).digest())

@@ -1,6 +1,6 @@
 """Find log-probabilities of no possible token, such as NaN or vLLM's -9999.0.
 
-The loss leaves out such tokens; leaving out their rollouts would favour likely tokens.
+The loss leaves out such tokens; leaving out rollouts would favour likely tokens.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 LOWEST_LOGPROB = -149 * math.log(2)
-"""Of fp32's smallest number, -103.28."""
+"""Log of fp32's smallest number, -103.28."""
 
 HIGHEST_LOGPROB = 1e-3
-"""Allows for rounding of a probability of 1."""
+"""Rounding of a probability of 1."""
 
 MAX_IMPOSSIBLE_SHARE = 0.05
-"""Max impossible share of a batch's tokens; with more the run ends. Not in the paper."""
+"""Max impossible share of a batch's tokens until the run ends."""
 
 
 def impossible_positions(logprobs: Sequence[float]) -> list[int]:
@@ -30,4 +30,4 @@ def impossible_positions(logprobs: Sequence[float]) -> list[int]:
 def possible_mask(logprobs: Sequence[float]) -> list[bool] | None:
     """Return False for impossible tokens; None if there are none."""
     impossible = set(impossible_positions(logprobs))
-    return [place not in impossible for place in range(len(logprobs))] if impossible else None
+    return [index not in impossible for index in range(len(logprobs))] if impossible else None

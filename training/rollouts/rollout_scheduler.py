@@ -5,12 +5,11 @@
 
 Invariants:
 
-- every admitted rollout is trained on, or dropped with a counted reason, once: `RolloutLedger.balanced`;
+- every admitted rollout is trained on, or dropped with a counted reason, once, also after a restore;
 - nothing is dropped for its length or age; a group opened under version v is in batch v + max_staleness or earlier;
 - at most `max_outstanding` rollouts are in open or ready groups;
-- a batch has n_batch rollouts, with those excluded from its groups;
-- one `REFUSED` rollout drops its group;
-- a restored `state` loses no rollout and trains on none twice.
+- a batch has n_batch rollouts, with excluded ones;
+- a `REFUSED` rollout drops its group.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from pydantic_core import to_jsonable_python
 from training.config import CollectorSettings
 
 T = TypeVar("T")
-REFUSED = "refused"  # why a rollout failed whose prompt no server answers: so would the others of its group
+REFUSED = "refused"  # reason of rollouts whose prompt no server answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class RolloutRequest:
 
 @dataclass(frozen=True, slots=True)
 class GroupDecision:
-    """Why a finished group is dropped, and each rollout excluded; None: it is not."""
+    """Why a group is dropped, and each rollout excluded; None: it is not."""
 
     drop_reason: str | None
     exclusion_reasons: tuple[str | None, ...]
@@ -124,7 +123,7 @@ class RolloutScheduler(Generic[T]):
 
     @property
     def outstanding_rollouts(self) -> int:
-        """Return the rollouts of open and ready groups, counted as full."""
+        """Return the rollouts of open and ready groups when full."""
         return (len(self._groups) + len(self._ready)) * self.settings.group_size
 
     def admit(self) -> RolloutRequest | None:
@@ -164,7 +163,7 @@ class RolloutScheduler(Generic[T]):
         self._close_if_complete(group)
 
     def mark_failed(self, request: RolloutRequest, reason: str) -> None:
-        """Drop a rollout that will never have a verdict."""
+        """Drop a rollout without a verdict."""
         if request not in self._running and request not in self._judging:
             raise ValueError(f"{request} is neither being generated nor judged")
         self._running.discard(request)
@@ -175,7 +174,7 @@ class RolloutScheduler(Generic[T]):
         self._close_if_complete(group)
 
     def next_batch(self) -> RolloutBatch[T] | None:
-        """Return the next batch once it is complete, else None."""
+        """Return the next batch if complete."""
         groups = self._select_groups(self.settings.n_batch // self.settings.group_size)
         if not groups:
             return None
@@ -227,10 +226,7 @@ class RolloutScheduler(Generic[T]):
         return state
 
     def restore(self, state: Mapping[str, Any], result: type[T]) -> None:
-        """Continue from a `state` with the newest weights; unfinished rollouts are handed out again.
-
-        ``result``: the type of results, a dataclass or a plain type.
-        """
+        """Restore a `state`; unfinished rollouts are admitted again. ``result`` is a dataclass or a plain type."""
         if self._opened:
             raise ValueError("only a new scheduler can be restored")
         self.version = self.batches_taken = state["taken"]
@@ -289,9 +285,9 @@ class RolloutScheduler(Generic[T]):
         self._dropped.update([decision.drop_reason] * len(trainable) if decision.drop_reason is not None else [])
 
     def _select_groups(self, room: int) -> list[RolloutGroup[T]] | None:
-        """Select ready groups: urgent ones, then the first that finished.
+        """Select ready groups: urgent ones, then the first finished.
 
-        Of the groups due in batch ``taken + d`` or earlier, at most d batches' worth may be left.
+        Of the groups due by batch ``taken + d``, at most d batches' worth may be left.
         """
         if len(self._ready) < room:
             return None

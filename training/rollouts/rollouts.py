@@ -1,7 +1,6 @@
 """Generate and judge rollouts.
 
-Invariants: a TIMEOUT or BROKEN verdict excludes a rollout. Its draws depend only on the run's seed, its group and its
-index. Its text includes thinking tags that end the prompt.
+Invariants: a TIMEOUT or BROKEN verdict excludes a rollout. Texts include a thinking tag that ends the prompt.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ if TYPE_CHECKING:
 
 
 _FEW_TOKENS = 4
-"""Min tokens of a response that can show a broken generator."""
+"""Min tokens that show a broken generator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
     """A judged rollout; ``outcome`` is None without a verdict.
 
-    With a reference text, the completion ends with its thoughts, and ``reference_ids`` follow.
+    With a reference text, the completion ends with its thoughts.
     """
 
     problem: str
@@ -52,7 +51,6 @@ class Rollout:
 
     @property
     def tokens(self) -> int:
-        """Return the number of generated tokens."""
         return len(self.completion.token_ids)
 
     def row(self) -> dict[str, Any]:
@@ -72,7 +70,7 @@ class Rollout:
 
 
 class RolloutRunner:
-    """Generates and judges rollouts with ``rewards``, which may be replaced."""
+    """Generates and judges rollouts; ``rewards`` may be replaced."""
 
     def __init__(
         self,
@@ -102,7 +100,7 @@ class RolloutRunner:
         return token_ids
 
     def render(self, task: TrainingTask) -> tuple[int, ...]:
-        """Return `prompt_ids` of a changed task, uncached."""
+        """Return `prompt_ids`, uncached."""
         return render_prompt(self._tokenizer, self._prompt, task, self.tags)
 
     async def generate(
@@ -111,13 +109,13 @@ class RolloutRunner:
         """Generate rollout ``index`` of a group.
 
         Raises:
-            PolicyError: the generator failed, or returned no token or no finite numbers.
+            PolicyError: the generator failed, or returned no token or finite number.
         """
         completion = await generator.generate(
             self.prompt_ids(task), seed=derive_seed(self._seed, f"{group}:{index}"), max_tokens=max_tokens
         )
         if not completion.token_ids:
-            raise PolicyError(f"the generator gave no token for problem {task.id}; look at its log")
+            raise PolicyError(f"the generator returned no token for problem {task.id}; look at its log")
         if len(impossible_positions(completion.logprobs)) == len(completion.logprobs) >= _FEW_TOKENS:
             raise PolicyError(
                 f"problem {task.id}: no token of the response has a possible log-probability (the first: "

@@ -11,30 +11,30 @@ from training.rollouts.rollout_scheduler import GroupDecision
 from training.rollouts.rollouts import Rollout
 
 STALLED = "stalled.json"
-"""The step and message of a stalled run, until it is resumed."""
+"""Step and message of a stalled run."""
 
 _SHOWN_FATES = 5
-"""Fates that a message lists."""
+"""Max fates in a message."""
 
 _ADVICE = {
     "generation failed": "look at the generators' log",
     "cut off": "raise `max_tokens`, or shorten what the prompt asks for",
-    "verifier": "the verifier could not judge; look at what it was given",
-    "format": "the form that rewards ask for is not kept; look at the model's chat template, `prompt` and the tags",
+    "verifier": "the verifier could not judge; look at the problems' references and tests",
+    "format": "responses break the required format; look at the model's chat template, `prompt` and thinking tags",
     "correct": "the problems are too easy for this policy; `goldilocks refresh` their set, or give harder ones",
     "wrong": "the problems are too hard for this policy, or their references are wrong; give easier ones",
 }
-"""By the kind of fate, the text before its colon."""
+"""Advice by kind of fate."""
 
 
 def stall_thresholds(collector: CollectorSettings) -> tuple[int, int]:
-    """Return the untrainable attempts after which a run warns, and ends."""
+    """Return the numbers of untrainable attempts for a warning, and for the end."""
     warn = max(collector.n_async, 16 * collector.group_size)
     return warn, 4 * warn
 
 
 class StallMonitor:
-    """Counts fates of attempts since the last trainable group; warns once, then is stalled, at its thresholds."""
+    """Counts fates of attempts since the last trainable group; warns once, then is stalled."""
 
     def __init__(self, thresholds: tuple[int, int], say: Callable[[str], None]) -> None:
         self._warn_after, self._stop_after = thresholds
@@ -43,7 +43,6 @@ class StallMonitor:
 
     @property
     def is_stalled(self) -> bool:
-        """Return whether the run should end."""
         return self._fates.total() >= self._stop_after
 
     def record_failure(self, problem: str, error: str) -> None:
@@ -53,31 +52,31 @@ class StallMonitor:
         self._warn_if_due()
 
     def record_group(self, rollouts: Sequence[Rollout], decision: GroupDecision) -> None:
-        """Count a finished group's rollouts, or reset if it is trainable."""
+        """Count a group's rollouts, or reset if it is trainable."""
         if decision.drop_reason is None and None in decision.exclusion_reasons:
             self._clear()
             return
         self._groups[decision.drop_reason or "excluded"] += 1
-        for one in rollouts:
-            reward = one.reward
+        for rollout in rollouts:
+            reward = rollout.reward
             if reward.excluded_by is not None:
                 fate = f"verifier: {reward.excluded_by}"
             elif reward.correct:
                 fate = "correct"
-            elif one.completion.finish == "length":
+            elif rollout.completion.finish == "length":
                 fate = "cut off"
             else:
                 fate = f"format: {reward.format_error}" if reward.format_error is not None else "wrong"
             self._fates[fate] += 1
             if fate not in self._examples:
-                text = excerpt(one.completion.text)
-                self._examples[fate] = f"problem {one.problem}, {one.tokens:,} tokens: {text}"
+                text = excerpt(rollout.completion.text)
+                self._examples[fate] = f"problem {rollout.problem}, {rollout.tokens:,} tokens: {text}"
         self._warn_if_due()
 
     def report(self) -> str:
-        """Return counts by fate, with advice on the commonest."""
+        """Return counts by fate, and advice on the commonest."""
         if not self._fates:
-            return "no attempt was made; the problems that are drawn may all be retired or excluded."
+            return "no attempt was made; all drawn problems may be retired or excluded."
         kinds, fates = Counter[str](), self._fates.most_common()
         for fate, number in fates:
             kinds[_kind(fate)] += number

@@ -27,16 +27,15 @@ _MEASURED = ("judged", "correct", "policy", "raw_answer", "accepted", "source")
 """Optional columns."""
 
 LATENT_REASONS = ("proof", "textual_answer", "unverifiable_answer")
-"""Drop reasons of problems with a reference text that no rule can judge."""
+"""Drop reasons of problems that no rule can judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingTask:
-    """A problem with a reference answer, a program's tests, or an unverifiable reference text.
+    """A problem with a reference answer, tests, or an unverifiable reference text.
 
-    ``correct`` of ``judged`` attempts of ``policy`` are its set's, which dropped it as too hard if ``deferred``.
-    ``accepted`` answers count as the reference; ``judges`` are the user's own. ``level`` and ``scorer`` are of
-    procedural problems.
+    ``policy`` solved it ``correct`` of ``judged`` times; its set dropped it as too hard if ``deferred``. ``accepted``
+    answers count as the reference; ``judges`` are the user's own. ``level`` and ``scorer`` are of procedural problems.
     """
 
     request: PromptRequest
@@ -55,15 +54,17 @@ class TrainingTask:
 
     @property
     def id(self) -> str:
-        """Return the problem's id."""
         return self.request.id
 
 
 def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, TrainingTask]:
-    """Read the tasks by id, each once, from paths relative to ``folder``; ``split`` is of embedded problems only."""
+    """Read the tasks by id; ``data`` is relative to ``folder``, ``split`` only of embedded problems."""
     if isinstance(data, EmbeddedData):
         items = itertools.islice(generate_exercises(data.seed, split), data.problems)
-        requests = ((PromptRequest(one.id, one.statement, Domain.MATH, one.lang), str(one.answer)) for one in items)
+        requests = (
+            (PromptRequest(exercise.id, exercise.statement, Domain.MATH, exercise.lang), str(exercise.answer))
+            for exercise in items
+        )
         source: Iterator[TrainingTask] = itertools.starmap(TrainingTask, requests)
     else:
         source = _latent_tasks(data, folder) if data.kind == "latent" else _curated_tasks(data, folder)
@@ -73,7 +74,7 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
             raise SourceError(f"problem {task.id} is in the data twice; leave one of the sets out")
         tasks[task.id] = task
     if not tasks:
-        raise SourceError("the data hold no problem; give another set")
+        raise SourceError("the data has no problem; give another set")
     return tasks
 
 
@@ -106,9 +107,9 @@ def _curated_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
 
 def _latent_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
     seen: set[str] = set()
-    wanted = pl.col("reason").is_in(LATENT_REASONS)
+    is_latent = pl.col("reason").is_in(LATENT_REASONS)
     for _, files in _tables(data, folder, "dropped"):
-        tables = (_rows(file, (*_DROPPED, "solution", "reason"), where=wanted) for file in files)
+        tables = (_rows(file, (*_DROPPED, "solution", "reason"), where=is_latent) for file in files)
         for row in (row for rows in tables for row in rows.iter_rows(named=True)):
             text = row["solution"] or row["answer"]
             if text and row["id"] not in seen:
@@ -161,7 +162,7 @@ def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Pa
 def _rows(
     file: Path, columns: Sequence[str], optional: Sequence[str] = (), where: pl.Expr | None = None
 ) -> pl.DataFrame:
-    """Return a table's rows with these columns, ``optional`` ones if it has them."""
+    """Return a table's rows, with ``optional`` columns if it has them."""
     mark = read_json(file.parents[1] / ".published.json") or {}
     require_hash(file, mark.get("files", {}).get(f"{file.parent.name}/{file.name}"))
     try:
@@ -170,10 +171,10 @@ def _rows(
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
         raise SourceError(f"{file}: no table of a curated set ({error}); publish the set again.") from error
     rows = table if where is None else table.filter(where)
-    absent = rows.filter(pl.col("statement").is_null())["id"]
-    if absent.len():
+    lacking = rows.filter(pl.col("statement").is_null())["id"]
+    if lacking.len():
         raise SourceError(
-            f"{file}: problem {absent[0]} has no statement; withheld texts are put back by "
+            f"{file}: problem {lacking[0]} has no statement; withheld texts are put back by "
             "`goldilocks publish DIR --restore`"
         )
     return rows

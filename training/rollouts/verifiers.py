@@ -1,8 +1,7 @@
 """Judge rollouts with the judges that measure difficulty, and ask a model about doubtful verdicts.
 
-Invariants: a verifier's own failure is never "wrong"; a group is judged by the same tests; an answered pair of problem
-and answer is not asked again. A doubtful "wrong" becomes correct if more than half the votes are readable and all of
-those are "same".
+Invariants: a verifier's own failure is never "wrong"; a group has the same tests. A doubtful "wrong" becomes correct if
+more than half the votes are readable, and these are all "same".
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ from training.config import RewardSettings
 from training.rollouts.tasks import TrainingTask
 
 TESTS_PER_GROUP = 20
-"""Tests of a program, the same for a group (paper: 20)."""
+"""Tests of a program (paper: 20)."""
 
 _LONG = 8192
-"""Characters from which the answer is extracted off the event loop: it may take seconds."""
+"""Characters from which a response is judged off the event loop."""
 
 FILE = "asked.jsonl"
 
 MAX_QUESTIONS = 1000
-"""Pairs that a run asks about."""
+"""Max questions of a run."""
 
 SAME, OTHER, FAILED, SPENT = "same", "other", "failed", "unasked"
 
@@ -51,7 +50,7 @@ def verifier_workers() -> int:
 
 
 class DoubtfulVerdicts:
-    """The questions of a run; RUN/asked.jsonl keeps the answers."""
+    """The questions of a run, with answers in RUN/asked.jsonl."""
 
     def __init__(self, policy: Policy, max_questions: int, run: Path) -> None:
         self._policy, self._max = policy, max_questions
@@ -68,7 +67,7 @@ class DoubtfulVerdicts:
                 self._kept[row["problem"], row["answer"]] = row["decision"]
 
     async def decide(self, task: TrainingTask, verdict: Verdict) -> Verdict:
-        """Return the verdict, correct if it was doubtful and the model accepts the answer."""
+        """Return the verdict, correct if the model accepts a doubtful answer."""
         if verdict.outcome is not Outcome.WRONG or not verdict.is_doubtful or verdict.answer is None:
             return verdict
         decision = await self._decision(task, verdict.answer)
@@ -104,12 +103,12 @@ class DoubtfulVerdicts:
         statement, lang = task.request.statement, task.request.lang
         request = comparison_request(statement, lang, task.reference_answer or "", answer)
         try:
-            said = await asyncio.gather(
+            answers = await asyncio.gather(
                 *(self._policy.answer(request, index) for index in range(DOUBTFUL_VERDICTS.number))
             )
         except PolicyError:
             return FAILED
-        votes = [DOUBTFUL_VERDICTS.read(one.text) for one in said if one is not None]
+        votes = [DOUBTFUL_VERDICTS.read(completion.text) for completion in answers if completion is not None]
         readable = [vote for vote in votes if vote in DOUBTFUL_VERDICTS.words]
         is_same = len(readable) > DOUBTFUL_VERDICTS.number // 2 and set(readable) == {SAME}  # as in curation
         decision = SAME if is_same else OTHER
@@ -121,7 +120,7 @@ class DoubtfulVerdicts:
 
 
 class Verifiers:
-    """The verifiers that the tasks need; entering the context opens the sandboxes."""
+    """The verifiers of the tasks; entering the context opens the sandboxes."""
 
     def __init__(
         self, tasks: Iterable[TrainingTask], workers: int, rewards: RewardSettings, judges: Sequence[PluginRef] = ()
@@ -169,7 +168,7 @@ class Verifiers:
         return "; ".join(judge.version for judge in self._math.values())
 
     async def verify(self, task: TrainingTask, text: str, seed: int, finish: str | None = None) -> Verdict:
-        """Judge a rollout in the default tags; ``seed`` draws a program's tests."""
+        """Judge a response in the default tags; ``seed`` draws a program's tests."""
         request, reference = task.request, task.reference_answer or ""
         judge_task = JudgeTask(
             task.id,

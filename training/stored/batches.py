@@ -1,4 +1,4 @@
-"""Choose the stored share of each step's batch, and what a self-teacher is shown.
+"""Choose the stored share of each batch, and a self-teacher's prompts.
 
 Invariant: a share depends only on the seed and the step.
 """
@@ -30,8 +30,8 @@ from training.stored.traces import publish_traces
 class StoredBatches:
     """The stored groups of a run's batches.
 
-    Example: with batches of 16 groups, 40 groups an epoch, 1 epoch and a share of .25, steps 1 to 3 train on 16 stored
-    groups each, and all others on 4.
+    Example: with batches of 16 groups, 1 epoch of 40 groups and a share of .25, steps 1 to 3 train on 16 stored groups
+    each, and all others on 4.
 
     Args:
         supply: None without stored attempts.
@@ -48,7 +48,7 @@ class StoredBatches:
         self.steps = self.offline_steps if self._settings.only else recipe.steps
 
     def count(self, step: int) -> int:
-        """Return the stored groups of a step, from 1."""
+        """Return the number of stored groups of a step, from 1."""
         later = step - self.offline_steps
         if later <= 0:
             return self._batch_groups
@@ -57,7 +57,7 @@ class StoredBatches:
         return min(round(share * self._batch_groups), self._batch_groups - 1)
 
     def before(self, step: int) -> int:
-        """Return the stored groups of all earlier steps."""
+        """Return the number of stored groups of earlier steps."""
         return sum(self.count(earlier) for earlier in range(1, step))
 
     def is_offline(self, step: int) -> bool:
@@ -65,7 +65,7 @@ class StoredBatches:
         return step <= self.offline_steps
 
     def collector(self, step: int, present: CollectorSettings) -> CollectorSettings:
-        """Return the collector's settings for sampling in a step."""
+        """Return the collector for sampling in a step."""
         stored = 0 if self.is_offline(step) else self.count(step)
         size = present.n_batch - stored * present.group_size
         return present.model_copy(update={"n_batch": size}) if stored else present
@@ -78,27 +78,28 @@ class StoredBatches:
             groups = self._with_general(self._supply, self._general, step, batch.number)
             return RolloutBatch(batch.number, tuple(groups))
         stored = self._supply.groups(self.before(step), self.count(step), batch.number)
-        parts = [
-            [((place + 0.5) / len(part), group) for place, group in enumerate(part)] for part in (batch.groups, stored)
+        ranked = [
+            [((index + 0.5) / len(groups), group) for index, group in enumerate(groups)]
+            for groups in (batch.groups, stored)
         ]
-        return RolloutBatch(batch.number, tuple(group for _, group in heapq.merge(*parts, key=lambda one: one[0])))
+        return RolloutBatch(batch.number, tuple(group for _, group in heapq.merge(*ranked, key=lambda pair: pair[0])))
 
     def _with_general(
         self, supply: StoredSupply, general: GeneralRows, step: int, version: int
     ) -> list[RolloutGroup[Rollout]]:
-        """Return a step's groups, whose minibatches end with instruction data."""
-        parts = self._collector.n_batch // self._collector.minibatch_size
-        size = max(self._batch_groups // parts - 1, 1)  # groups of traces in a minibatch
+        """Return a step's groups; minibatches end with instruction data."""
+        minibatches = self._collector.n_batch // self._collector.minibatch_size
+        size = max(self._batch_groups // minibatches - 1, 1)  # groups of traces in a minibatch
         odds = SHARE / (1 - SHARE)
-        most = math.ceil(odds * size * self._collector.group_size)
+        max_rows = math.ceil(odds * size * self._collector.group_size)
         groups: list[RolloutGroup[Rollout]] = []
-        for part in range(parts):
-            turn = (step - 1) * parts + part
+        for minibatch in range(minibatches):
+            turn = (step - 1) * minibatches + minibatch
             traces = supply.groups(turn * size, size, version)
             added = max(round(odds * sum(len(group.rollouts) for group in traces)), 1)
-            rows = general.rollouts(turn * most, added)
+            rows = general.rollouts(turn * max_rows, added)
             number = -(1 << 40) - turn
-            requests = (RolloutRequest(number, place, GENERAL, version) for place in range(added))
+            requests = (RolloutRequest(number, index, GENERAL, version) for index in range(added))
             groups += [*traces, RolloutGroup(number, GENERAL, version, tuple(zip(requests, rows, strict=True)), ())]
         return groups
 
@@ -112,7 +113,7 @@ async def open_stored(
     writer: TokenWriter,
     say: Callable[[str], None],
 ) -> StoredBatches:
-    """Return a run's judged stored groups; publish a cold start's traces in ``out``."""
+    """Return a run's stored groups; publish a cold start's traces in ``out``."""
     settings = recipe.stored
     if settings is None:
         return StoredBatches(recipe, None)
@@ -140,12 +141,12 @@ async def open_shown(
     writer: TokenWriter,
     say: Callable[[str], None],
 ) -> TeacherPrompt:
-    """Return the teacher's prompts; the student's own unless the teacher is shown attempts (OPSD, arXiv 2601.18734)."""
+    """Return the teacher's prompts; the student's unless it is shown attempts (OPSD, arXiv 2601.18734)."""
     if needs_of(recipe.objective).teacher != "attempts":
         return student_prompt
     sources = stored_sources((), recipe.data, recipe_folder)
     prompts = await shown_prompts(sources, tasks, rollouts, writer, recipe.seed)
-    say(f"the teacher reads a correct attempt at {len(prompts):,} of {len(tasks):,} problems and scores those only")
+    say(f"the teacher reads a correct attempt at {len(prompts):,} of {len(tasks):,} problems, and scores only those")
     return lambda problem, _: prompts.get(problem)
 
 
@@ -156,7 +157,7 @@ async def shown_prompts(
     writer: TokenWriter,
     seed: int,
 ) -> dict[str, tuple[int, ...]]:
-    """Return, for each problem with a correct stored attempt, a teacher's prompt that shows it without tags."""
+    """Return, for problems with a correct stored attempt, a prompt that shows it without tags."""
     supply = StoredSupply(sources, tasks, rollouts, writer, StoredSettings(per_problem=1), SftSettings(), 1, seed)
     await supply.load()
     prompts = {}

@@ -1,7 +1,6 @@
-"""Find and judge stored attempts at solving, except those of evaluations, and choose each step's groups.
+"""Judge stored attempts at solving, except evaluations, and choose each step's groups.
 
-Invariants: a step's groups depend only on the seed and the step. Rewards come from the run's own verifier and settings.
-Every unused attempt is counted with its reason.
+Invariant: groups depend only on the seed and the step.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ class StoredSource:
 
 
 def stored_sources(runs: Sequence[str], data: DataSettings, folder: Path) -> list[StoredSource]:
-    """Return the stores of attempts at solving in ``runs``, or in the runs that made the sets of ``data``."""
+    """Return the stores of attempts at solving in ``runs``, or in the runs of the sets of ``data``."""
     if runs:
         named = [folder / Path(name).expanduser() for name in runs]
     elif isinstance(data, CuratedData):
         named = list(dict.fromkeys((folder / Path(name).expanduser()).parent for name in data.folders))
     else:
-        raise SourceError(f"stored.runs is empty, and data of kind {data.kind} come from no run; name runs")
+        raise SourceError(f"stored.runs is empty, and data of kind {data.kind} comes from no run; name runs")
     sources = []
     for run in named:
         if not (run / ATTEMPTS).is_dir():
@@ -75,22 +74,22 @@ def licences(data: DataSettings, folder: Path) -> list[str]:
         return ["apache-2.0"]
     cards = [folder / Path(name).expanduser() / "README.md" for name in data.folders]
     texts = [card.read_text(encoding="utf-8") if card.exists() else "" for card in cards]
-    found = [re.search(r"^license:(.*)$", text, re.MULTILINE) for text in texts]
-    return [match[1].strip() if match is not None else "unknown" for match in found]
+    matches = [re.search(r"^license:(.*)$", text, re.MULTILINE) for text in texts]
+    return [match[1].strip() if match is not None else "unknown" for match in matches]
 
 
 JUDGED_AT_ONCE = 4096
-"""Attempts with the verifier at once."""
+"""Attempts per call of the verifier."""
 
 PROBLEMS_AT_ONCE = 512
-"""Problems with texts read at once."""
+"""Problems per read of texts."""
 
 NO_PROBLEM, EARLY, TWICE, CAPPED, NO_LOGPROBS = "no_problem", "early_step", "same_text", "per_problem", "no_logprobs"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredAttempt:
-    """A judged stored attempt; its rollout has no tokens and text."""
+    """A judged stored attempt, without tokens and text."""
 
     source: int
     index: int
@@ -100,10 +99,7 @@ class StoredAttempt:
 
 @dataclass(frozen=True, slots=True)
 class StoredProblem:
-    """A problem's chosen attempts, in chunks of at most a group's size.
-
-    ``pass_rate`` is that of all its judged attempts.
-    """
+    """A problem's chosen attempts, in chunks of at most a group's size; ``pass_rate`` is of all judged ones."""
 
     problem: str
     pass_rate: float
@@ -121,7 +117,6 @@ class StoredCounts:
 
     @property
     def reasons(self) -> str:
-        """Return the unused attempts by reason."""
         return ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.left_out.items()))
 
     def __str__(self) -> str:
@@ -155,23 +150,23 @@ class StoredSupply:
     async def load(self) -> None:
         """Judge all attempts, and choose those to train on."""
         judged: dict[str, list[StoredAttempt]] = {}
-        for place, source in enumerate(self.sources):
+        for number, source in enumerate(self.sources):
             tables = (table.filter(pl.col("text").is_not_null()) for table in source.store.tables(COLUMNS))
-            for part in (part for table in tables for part in table.iter_slices(JUDGED_AT_ONCE)):
-                self.counts.found += part.height
+            for rows in (rows for table in tables for rows in table.iter_slices(JUDGED_AT_ONCE)):
+                self.counts.found += rows.height
                 jobs = []
-                for row in part.iter_rows(named=True):
+                for row in rows.iter_rows(named=True):
                     if row["problem"] not in self._tasks:
                         self.counts.left_out[NO_PROBLEM] += 1
                     elif source.trained and row["step"] is not None and row["step"] < self._settings.after_step:
                         self.counts.left_out[EARLY] += 1
                     else:
-                        jobs.append(self._judge(place, row))
-                for found in await asyncio.gather(*jobs):
-                    if isinstance(found, str):
-                        self.counts.left_out[found] += 1
+                        jobs.append(self._judge(number, row))
+                for result in await asyncio.gather(*jobs):
+                    if isinstance(result, str):
+                        self.counts.left_out[result] += 1
                     else:
-                        judged.setdefault(found.rollout.problem, []).append(found)
+                        judged.setdefault(result.rollout.problem, []).append(result)
         chosen = (self._choose(problem, judged[problem]) for problem in sorted(judged))
         self.problems = [problem for problem in chosen if problem is not None]
         self.counts.used = sum(len(chunk) for problem in self.problems for chunk in problem.chunks)
@@ -184,7 +179,7 @@ class StoredSupply:
         return sum(len(problem.chunks) for problem in self.problems)
 
     def groups(self, start: int, count: int, version: int) -> list[RolloutGroup[Rollout]]:
-        """Return ``count`` stored groups from number ``start``, with tokens, under negative numbers."""
+        """Return ``count`` groups from number ``start``, under negative numbers."""
         numbers = range(start, start + count)
         while len(self._order) < start + count:
             self._order += self._epoch(self._epochs)
@@ -202,12 +197,12 @@ class StoredSupply:
     def texts(self) -> Iterator[tuple[StoredProblem, StoredAttempt, Rollout]]:
         """Yield every chosen attempt once, with its text."""
         for start in range(0, len(self.problems), PROBLEMS_AT_ONCE):
-            part = self.problems[start : start + PROBLEMS_AT_ONCE]
-            named = [(problem, attempt) for problem in part for chunk in problem.chunks for attempt in chunk]
+            problems = self.problems[start : start + PROBLEMS_AT_ONCE]
+            named = [(problem, attempt) for problem in problems for chunk in problem.chunks for attempt in chunk]
             rollouts = self._with_tokens([attempt for _, attempt in named])
             yield from ((*names, rollout) for names, rollout in zip(named, rollouts, strict=True))
 
-    async def _judge(self, place: int, row: Mapping[str, Any]) -> StoredAttempt | str:
+    async def _judge(self, source: int, row: Mapping[str, Any]) -> StoredAttempt | str:
         """Return a row's attempt, or why it is unused."""
         task = self._tasks[row["problem"]]
         completion = self._writer.completion(self._rollouts.prompt_ids(task), row)
@@ -219,15 +214,15 @@ class StoredSupply:
         self.counts.correct += rollout.reward.correct
         digest = hashlib.blake2b(row["text"].encode(), digest_size=8).digest()
         bare = replace(rollout, completion=TokenCompletion((), (), (), (), "", completion.finish))
-        return StoredAttempt(place, row["index"], digest, bare)
+        return StoredAttempt(source, row["index"], digest, bare)
 
     def _choose(self, problem: str, attempts: Sequence[StoredAttempt]) -> StoredProblem | None:
         judged = [attempt for attempt in attempts if not attempt.rollout.reward.excluded]
-        pass_rate = sum(one.rollout.reward.correct for one in judged) / len(judged) if judged else 0.0
-        order = sorted(attempts, key=lambda one: self._draw(f"{problem}:{one.source}:{one.index}"))
+        pass_rate = sum(attempt.rollout.reward.correct for attempt in judged) / len(judged) if judged else 0.0
+        order = sorted(attempts, key=lambda attempt: self._draw(f"{problem}:{attempt.source}:{attempt.index}"))
         reasons = self._decision(order).exclusion_reasons
-        teaching = [one for one, reason in zip(order, reasons, strict=True) if reason is None]
-        distinct = list({one.digest: one for one in reversed(teaching)}.values())[::-1]
+        teaching = [attempt for attempt, reason in zip(order, reasons, strict=True) if reason is None]
+        distinct = list({attempt.digest: attempt for attempt in reversed(teaching)}.values())[::-1]
         kept, size = distinct[: self._settings.per_problem], self._group_size
         left_out = Counter(reason for reason in reasons if reason is not None)
         left_out += Counter({TWICE: len(teaching) - len(distinct), CAPPED: len(distinct) - len(kept)})
@@ -241,23 +236,23 @@ class StoredSupply:
         return StoredProblem(problem, pass_rate, tuple(chunks)) if chunks else None
 
     def _decision(self, attempts: Sequence[StoredAttempt]) -> GroupDecision:
-        return objective_of(self._objective).decide([one.rollout.reward for one in attempts], self._objective)
+        return objective_of(self._objective).decide([attempt.rollout.reward for attempt in attempts], self._objective)
 
     def _epoch(self, epoch: int) -> list[tuple[int, int]]:
-        """Return an epoch's groups; it may be empty."""
+        """Return an epoch's groups."""
         weights = [(1 - problem.pass_rate) ** self._settings.hardness for problem in self.problems]
         if not any(weights):  # every problem is always solved
             weights = [1.0] * len(weights)
-        copies = sum(weight * len(one.chunks) for weight, one in zip(weights, self.problems, strict=True))
+        copies = sum(weight * len(problem.chunks) for weight, problem in zip(weights, self.problems, strict=True))
         scale = self.epoch_groups / copies
         members = [
-            (place, chunk, copy)
-            for place, problem in enumerate(self.problems)
+            (index, chunk, copy)
+            for index, problem in enumerate(self.problems)
             for chunk in range(len(problem.chunks))
-            for copy in range(self._copies(weights[place] * scale, f"{epoch}:{problem.problem}:{chunk}"))
+            for copy in range(self._copies(weights[index] * scale, f"{epoch}:{problem.problem}:{chunk}"))
         ]
-        members.sort(key=lambda one: self._draw(f"order:{epoch}:{one}"))
-        return [(place, chunk) for place, chunk, _ in members]
+        members.sort(key=lambda member: self._draw(f"order:{epoch}:{member}"))
+        return [(index, chunk) for index, chunk, _ in members]
 
     def _copies(self, mean: float, name: str) -> int:
         """Return a seeded integer with this mean."""
@@ -269,19 +264,19 @@ class StoredSupply:
         return derive_seed(self._seed, f"stored|{name}") / 2**63
 
     def _with_tokens(self, attempts: Sequence[StoredAttempt]) -> Iterator[Rollout]:
-        """Read the attempts' texts; yield their rollouts, one at a time."""
+        """Yield the attempts' rollouts with texts."""
         rows: dict[tuple[int, str, int], Mapping[str, Any]] = {}
         columns = ("problem", "index", "text", "finish", "token_ids", "logprobs")
-        for place, source in enumerate(self.sources):
-            problems = sorted({one.rollout.problem for one in attempts if one.source == place})
+        for number, source in enumerate(self.sources):
+            problems = sorted({attempt.rollout.problem for attempt in attempts if attempt.source == number})
             try:
                 table = source.store.read(problems, columns) if problems else pl.DataFrame()
             except ValueError as error:
-                raise SourceError(f"{source.run} writes its attempts meanwhile; wait until it ends") from error
-            rows |= {(place, row["problem"], row["index"]): row for row in table.iter_rows(named=True)}
-        for one in attempts:
-            row = rows[one.source, one.rollout.problem, one.index]
-            task = self._tasks[one.rollout.problem]
+                raise SourceError(f"{source.run} is still writing attempts; wait until it ends") from error
+            rows |= {(number, row["problem"], row["index"]): row for row in table.iter_rows(named=True)}
+        for attempt in attempts:
+            row = rows[attempt.source, attempt.rollout.problem, attempt.index]
+            task = self._tasks[attempt.rollout.problem]
             completion = self._writer.completion(self._rollouts.prompt_ids(task), row)
-            assert not isinstance(completion, str)  # it was one when it was judged
-            yield replace(one.rollout, completion=completion)
+            assert not isinstance(completion, str)  # it was judged
+            yield replace(attempt.rollout, completion=completion)

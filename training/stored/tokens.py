@@ -1,6 +1,6 @@
-"""Turn stored texts into the tokens that the model would have drawn.
+"""Turn stored texts into tokens.
 
-Invariant: the tokens decode to the stored text; other attempts are refused with a reason.
+Invariant: the tokens decode to the stored text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TokenWriter:
         self._ends = frozenset(stops.ids)
 
     def completion(self, prompt_ids: tuple[int, ...], row: Mapping[str, Any]) -> TokenCompletion | str:
-        """Return a stored row as a response, without unknown ``logprobs``, or why that is impossible."""
+        """Return a stored row as a completion, or why that is impossible."""
         text, finish = self.tags.house_form(row["text"]), row["finish"] or "stop"
         kept = row.get("token_ids")
         if kept and self._text(prompt_ids, kept) == text and (finish != "stop" or kept[-1] in self._ends):

@@ -26,9 +26,9 @@ TRACE = pl.Schema(
         "statement": pl.String(),
         "answer": pl.String(),
         "lang": pl.String(),
-        "response": pl.String(),  # in the form of the house, as it was trained on
+        "response": pl.String(),  # in the default thinking tags
         "teacher": pl.String(),  # model@revision
-        "run": pl.String(),  # name of the run that made it
+        "run": pl.String(),  # the run's name
         "pass_rate": pl.Float64(),  # of all of the problem's stored attempts
         "tokens": pl.Int32(),
     }
@@ -43,14 +43,20 @@ def publish_traces(
     settings: StoredSettings,
     licences: Sequence[str],
 ) -> Path:
-    """Write a run's traces and their card; return the folder."""
+    """Write the traces and a card; return the folder."""
     rows = []
     for problem, attempt, rollout in supply.texts():
         task, source = tasks[problem.problem], supply.sources[attempt.source]
         request = task.request
-        said = (request.id, request.domain.value, request.statement, task.reference_answer, request.lang)
-        made = (rollout.completion.text, source.store.key.policy, source.run.name, problem.pass_rate, rollout.tokens)
-        rows.append((*said, *made))
+        problem_values = (request.id, request.domain.value, request.statement, task.reference_answer, request.lang)
+        attempt_values = (
+            rollout.completion.text,
+            source.store.key.policy,
+            source.run.name,
+            problem.pass_rate,
+            rollout.tokens,
+        )
+        rows.append((*problem_values, *attempt_values))
     table = pl.DataFrame(rows, schema=TRACE, orient="row")
     folder = out / TRACES
     (folder / "data").mkdir(parents=True, exist_ok=True)

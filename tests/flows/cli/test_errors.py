@@ -121,7 +121,7 @@ def test_a_training_that_met_a_full_disk_goes_on_as_it_advises(tmp_path: Path) -
     small = ("steps=1", "checks=false", "evaluation={}", *sizes)
     said = limited(20_000, "train", recipe, "--out", out, *(word for change in small for word in ("--set", change)))
     assert "cannot be written" in said  # the checkpoint, by torch, which keeps no errno
-    assert f"make room if the disk is full, and go on with `goldilocks train --resume {out}`" in said
+    assert f"free disk space if it is full, then `goldilocks train --resume {out}`" in said
     assert "holds a run already" in goldilocks("train", recipe, "--out", out).err
     assert goldilocks("train", "--resume", out).out == f"{out / 'model'}\n"
 

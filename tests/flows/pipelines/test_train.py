@@ -30,7 +30,7 @@ REFUSED = {
     "data.problemz=4": "unknown key `data.problemz`; did you mean `problems`? Allowed here: kind, problems, seed.",
     "models.student.decoding.max_tokens=1": "models.student.decoding.max_tokens is not read in training: "
     "rewards.max_length, seed and collector take its place; leave it out.",
-    "collector.group_size=7": "collector: n_batch = 128 holds no whole number of groups of 7; change one of them.",
+    "collector.group_size=7": "collector: n_batch = 128 is no multiple of group_size = 7; change one of them.",
 }
 
 

@@ -32,10 +32,10 @@ def test_the_shipped_recipe_of_a_grader_is_one(tmp_path: Path) -> None:
         ("none.toml", r"there is no file .*none\.toml; name a training recipe"),
         ("demo_math.toml", r"demo_math\.toml: .*`steps` is missing"),
         (["optim.rate=1"], r"grader\.toml: unknown key `optim\.rate`; allowed here: learning_rate"),
-        (["engine=verl", "models.student.kind='vllm'"], "/none: verl's environment is not there; make it with"),
+        (["engine=verl", "models.student.kind='vllm'"], "/none: there is no environment of verl; make it with"),
         (
             ["engine=verl", "models.student.kind='vllm'", "objective={ kind = 'soft' }"],
-            "not with engine = \"verl\": objective.kind = 'soft' is the embedded engine's",
+            "not with engine = \"verl\": objective.kind = 'soft' needs a second pass or has no groups",
         ),
     ],
 )

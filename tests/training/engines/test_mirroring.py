@@ -11,7 +11,7 @@ from curation.records import StoreError
 from tests.curation.storage.test_mirror import newest
 from tests.training.engines.embedded.test_run import small
 from training.engines.embedded.run import train
-from training.engines.mirroring import RunMirror
+from training.engines.mirroring import RunMirror, claim_folder
 
 
 def marked(there: Path, kind: str) -> dict[str, dict[str, bytes]]:
@@ -72,3 +72,9 @@ def test_a_mirror_that_fails_is_a_line_while_training_and_an_error_at_its_end(
     assert set(said) == {"not copied: the place is full"}
     with pytest.raises(KeyError), RunMirror(str(tmp_path / "there"), "r", tmp_path, said.append):
         raise KeyError  # the run's own error is the one that is told
+
+
+def test_a_folder_with_a_damaged_run_is_not_claimed(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"recipe": ')
+    with pytest.raises(StoreError, match=r"run\.json is damaged .*; start the run in another folder"):
+        claim_folder(small(), tmp_path, tmp_path, resume=False)

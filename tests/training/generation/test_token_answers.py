@@ -63,14 +63,14 @@ def test_requests_count_while_they_decode(monkeypatch: pytest.MonkeyPatch) -> No
         meter.change(running=1)
     now = 10.0
     assert meter.change() == 20.0
-    meter.change(held=0.5)  # one of two servers takes new weights
+    meter.change(paused=0.5)  # one of two servers takes new weights
     now = 14.0
     assert meter.change() == 24.0
-    meter.change(held=0.5)
+    meter.change(paused=0.5)
     now = 15.0
     assert meter.change() == 24.0
-    meter.change(held=-0.5)
-    meter.change(held=-0.5)
+    meter.change(paused=-0.5)
+    meter.change(paused=-0.5)
     meter.change(running=-1)
     meter.change(running=-1)
     now = 25.0

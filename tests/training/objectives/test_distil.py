@@ -150,7 +150,7 @@ def test_a_run_follows_its_teacher_where_it_solves_nothing(tmp_path: Path, teach
         ({"objective": {"kind": "distil"}}, "needs a teacher with these settings"),
         (taught_by("embedded"), "asks none with these settings"),
         ({"objective": {"kind": "distil", "teacher": "attempts"}}, "data.kind = embedded has none"),
-        ({"objective": {"kind": "distil"}, "engine": "verl", **taught_by("embedded")}, "verl's loop has none"),
+        ({"objective": {"kind": "distil"}, "engine": "verl", **taught_by("embedded")}, "which verl does not run"),
     ],
 )
 def test_a_recipe_without_its_teacher_is_refused(table: dict[str, Any], refusal: str) -> None:

@@ -185,7 +185,7 @@ def test_texts_of_other_sets_are_not_trained_on_and_say_how_likely_thoughts_make
 
 @pytest.mark.parametrize(
     ("folder", "more", "said"),
-    [("a", {}, "would ask what is trained on"), ("b", {"keep_best": True}, "keep_best chooses by pass@1")],
+    [("a", {}, "are also trained on"), ("b", {"keep_best": True}, "keep_best chooses by pass@1")],
 )
 def test_texts_that_would_be_asked_and_trained_on_are_refused(folder: str, more: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match="jepo trains on latent data"):

@@ -163,6 +163,8 @@ def detached(inputs, settings):
 
 
 SHORT = Objective(GroupCreditSettings, per_token, credit=short)
+UNDECIDED = Objective(GroupCreditSettings, per_token, decide=lambda rewards, settings: None)
+DECIDING = Objective(GroupCreditSettings, per_token, decide=lambda rewards, settings: rewards.best)
 PER_TOKEN, FAILING, ALONE, DETACHED = (
     Objective(GroupCreditSettings, loss) for loss in (per_token, failing, alone, detached)
 )
@@ -177,6 +179,8 @@ PER_TOKEN, FAILING, ALONE, DETACHED = (
         ("FAILING", r"bad.py:16: AttributeError: .*\(in `loss`\)"),
         ("ALONE", r"`loss` returns tensor\(.*; return \(loss, statistics\)"),
         ("DETACHED", "`loss` has no gradient"),
+        ("UNDECIDED", "`decide` returns None; return a GroupDecision"),
+        ("DECIDING", r"AttributeError: .*\(in `decide`\)"),
     ],
 )
 def test_its_mistakes_are_named_before_a_run(folder: Path, name: str, mistake: str) -> None:

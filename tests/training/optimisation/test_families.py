@@ -82,7 +82,7 @@ def plain_logprobs(model: Any, prompt: Any, response: Any) -> Tensor:
 def test_packed_is_unpacked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Log-probabilities and all gradients, in small blocks of scores; prompts shared, and sequences one by one."""
     monkeypatch.setattr(attention, "_SCORES", 1)
-    monkeypatch.setattr(attention, "_FEWEST", 5)
+    monkeypatch.setattr(attention, "_MIN_ROWS", 5)
     made, plain = samples(), load_model(folder)
     wanted = [plain_logprobs(plain, one.prompt_ids, one.response_ids) for one in made]
     torch.cat(wanted).square().sum().backward()
@@ -180,7 +180,7 @@ def test_what_is_not_trained_must_still_be_there_to_be_saved(tmp_path: Path) -> 
     folder = make_family("mistral3", tmp_path / "mistral3")
     model, tokenizer = load_model(folder), load_tokenizer(folder)
     (folder / "model.safetensors").unlink()
-    with pytest.raises(StoreError, match="not there any more"):
+    with pytest.raises(StoreError, match="are gone"):
         save_model(model, tokenizer, tmp_path / "again")
 
 

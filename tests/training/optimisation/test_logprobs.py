@@ -187,7 +187,7 @@ def test_what_the_attention_or_the_logits_do_that_is_not_known_is_refused() -> N
     attend: Any = packed_attention
     refused: dict[str, dict[str, Any]] = {
         "position_bias": {"position_bias": tensors[0]},
-        "look ahead": {"is_causal": False},
+        "later tokens": {"is_causal": False},
         "dropout": {"dropout": 0.1},
     }
     for said, more in refused.items():

@@ -248,7 +248,7 @@ def test_hard_problems_return_from_what_was_dropped(tmp_path: Path) -> None:
     ("changes", "said"),
     [
         ({"curriculum": {"stages": [{"lengths": 10}, {}]}}, "a stage before the last never ends"),
-        ({"curriculum": {"stages": [{"n_batch": 18}]}}, "n_batch = 18 holds no whole number of groups"),
+        ({"curriculum": {"stages": [{"n_batch": 18}]}}, "n_batch = 18 is no multiple of group_size"),
         (
             {"curriculum": {"stages": [{"n_batch": 16}]}, "stored": {}, "objective": {"kind": "sft"}},
             "batches with stored groups keep their size",

@@ -149,7 +149,7 @@ def test_every_attempt_is_trained_on_or_dropped_exactly_once(
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ({"group_size": 8, "n_batch": 20}, "whole number of groups"),
+        ({"group_size": 8, "n_batch": 20}, "no multiple of group_size"),
         ({"group_size": 8, "n_batch": 32, "n_minibatch": 24}, "divide"),
         ({"group_size": 1}, "group_size"),
     ],

@@ -111,7 +111,7 @@ def test_an_answer_may_be_a_list_of_parts_with_thoughts_apart(tmp_path: Path) ->
         read_chats(path)
 
 
-@pytest.mark.parametrize("content", ["", '{"messages": [{"role": "user", "content": "x"}]}', "no json"])
+@pytest.mark.parametrize("content", ["", '{"messages": [{"role": "user", "content": "x"}]}', "no json", "[1]"])
 def test_instruction_data_that_cannot_be_read_are_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "chat.jsonl").write_text(content, encoding="utf-8")
     with pytest.raises(SourceError, match=r"chat\.jsonl"):

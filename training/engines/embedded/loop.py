@@ -1,10 +1,9 @@
 """Train while generators run; with ``max_staleness = 0`` generate, train and update in turn, repeatable on a CPU.
 
-Training waits for evaluations; rollouts of asynchronous runs go on meanwhile.
+Training waits for evaluations; asynchronous rollouts go on.
 
-Invariants: each admitted rollout is trained on or dropped with a counted reason, once; a checkpoint's state is taken at
-once between two steps; an error of its write, or of a task, ends the run; the run ends when its last checkpoint is
-whole.
+Invariants: each admitted rollout is trained on or dropped with a counted reason, once; a checkpoint's state is of one
+moment between two steps; an error of its write, or of a task, ends the run.
 """
 
 from __future__ import annotations
@@ -73,16 +72,16 @@ GENERATION_FAILED = "generation_failed"
 END_OF_RUN = "end_of_run"
 
 MAX_REFUSED = 0.01
-"""Max share of problems with refused prompts."""
+"""Max share of refused problems."""
 
 _MAX_DRAWS = 1000
 """Max draws in a row of refused problems."""
 
 BEST, BEST_MARK = "best", "best.json"
-"""The best evaluation's model, its step and pass@1."""
+"""Folder of the best model, and file with its step and pass@1."""
 
 _FIRST_HELD_OUT = 1 << 40
-"""The first group number of evaluations, above training's."""
+"""The first group number of evaluations."""
 
 STARTING, CHECKING = "starting the generators", "checking the generators"
 COLLECTING, EVALUATING = "collecting a batch", "evaluating"
@@ -94,7 +93,7 @@ PROGRESS_S = 60.0
 
 @dataclass
 class TrainingLoop:
-    """A run, from its start or a checkpoint."""
+    """A run, new or from a checkpoint."""
 
     recipe: TrainRecipe
     out: Path
@@ -134,11 +133,11 @@ class TrainingLoop:
         self._consecutive_failures = 0
 
     def begin(self, step: int, phase: str) -> None:
-        """Note that a phase towards step ``step`` begins."""
+        """Record the start of a phase of step ``step``."""
         self._phase_step, self._phase, self._since = step, phase, monotonic()
 
     async def report_silence(self) -> None:
-        """Report what the run does after each `PROGRESS_S` seconds without output."""
+        """Report the run's activity after `PROGRESS_S` seconds without output."""
         while True:
             silent_s = monotonic() - self.logger.last_line_at
             if silent_s >= PROGRESS_S:
@@ -166,7 +165,7 @@ class TrainingLoop:
         return f"{text}; no attempt was finished for {silent_s:.0f} s: look at the {where}"
 
     async def run(self) -> RolloutLedger:
-        """Run the remaining steps and return the rollout ledger; the generators must be running."""
+        """Run the remaining steps with running generators; return the ledger."""
         with ThreadPoolExecutor(1, "trainer") as thread:
             self._thread = thread
             try:
@@ -189,7 +188,7 @@ class TrainingLoop:
                 await self._settle_checkpoint()
         ledger = self.scheduler.ledger()
         if not ledger.balanced:
-            raise TrainingError(f"rollouts were lost or made: {ledger}; this is a defect of the loop, please report it")
+            raise TrainingError(f"rollouts were lost or counted twice: {ledger}; this is a bug, please report it")
         return ledger
 
     async def _run_step(self) -> None:
@@ -203,7 +202,7 @@ class TrainingLoop:
         started_at = monotonic()
         minibatches = await self._on_thread(self._minibatches, batch)
         self._timer.add_trainer_time(monotonic() - started_at)
-        numbers, results = await asyncio.gather(  # what is only counted does not keep the first step waiting
+        numbers, results = await asyncio.gather(  # metrics do not delay the first step
             asyncio.to_thread(batch_metrics, batch.groups, batch.number), self._train(minibatches)
         )
         metrics = {**numbers, "policy/impossible_tokens": float(impossible)}
@@ -226,7 +225,7 @@ class TrainingLoop:
         is_due = last or self.step % recipe.evaluation.every == 0
         evaluated = await self._evaluate() if is_due and self.held_out else {}
         if recipe.synchronous:
-            self._timer.restart()  # nothing else ran meanwhile
+            self._timer.restart()  # nothing else ran
         self.logger.log_step(self.step, metrics | evaluated)
         for change in self.curriculum.follow(self.step, metrics, self.logs["changes"]):
             self.logger.log_message(f"{change.subject}: {change.old:g} -> {change.new:g}, {change.reason}")
@@ -237,25 +236,25 @@ class TrainingLoop:
     async def _evaluate(self) -> dict[str, float]:
         began, version, settings = monotonic(), self.scheduler.version, self.recipe.evaluation
         self.begin(self.step, EVALUATING)
-        asked = await self._ask_held_out(version)
+        rollouts = await self._ask_held_out(version)
         result: EvaluationResult | TextEvaluation
         if settings.data is not None and settings.data.kind == "latent":
-            samples = [sample for group in asked for sample in text_samples(group)]
+            samples = [sample for group in rollouts for sample in text_samples(group)]
             scored = await self._on_thread(self.trainer.scorer.logprobs, samples) if samples else []
-            result = summarise_texts(asked, scored)
+            result = summarise_texts(rollouts, scored)
         else:
-            result = summarise_evaluation(asked)
+            result = summarise_evaluation(rollouts)
             if settings.keep_best:
                 await self._on_thread(self._keep_best, result)
         self.logger.log_message(f"step {self.step}: {result.phrase}")
         self.evaluations[self.step] = result
-        found = {f"evaluation/{name}": float(value) for name, value in asdict(result).items()}
-        return {**found, "evaluation/version": float(version), "speed/evaluation_wait_s": monotonic() - began}
+        figures = {f"evaluation/{name}": float(value) for name, value in asdict(result).items()}
+        return {**figures, "evaluation/version": float(version), "speed/evaluation_wait_s": monotonic() - began}
 
     async def _ask_held_out(self, version: int) -> list[list[Rollout | None]]:
-        """Return the rollouts of each held-out problem; None if its prompt is refused."""
+        """Return each held-out problem's rollouts, None for refused prompts."""
         generator, attempts = self.generator, self.recipe.evaluation.attempts
-        assert generator is not None  # what is evaluated is generated
+        assert generator is not None  # evaluations generate
 
         async def ask(group: int, task: TrainingTask, index: int) -> Rollout | None:
             try:
@@ -294,8 +293,8 @@ class TrainingLoop:
         )
         sizes = self.curriculum.collector
         size = sizes.minibatch_size // sizes.group_size  # whole groups; the last minibatch may have fewer
-        parts = [batch.groups[start : start + size] for start in range(0, len(batch.groups), size)]
-        return [samples_of(groups, version=None if place else batch.number) for place, groups in enumerate(parts)]
+        chunks = [batch.groups[start : start + size] for start in range(0, len(batch.groups), size)]
+        return [samples_of(groups, version=None if index else batch.number) for index, groups in enumerate(chunks)]
 
     async def _train(self, minibatches: Sequence[Sequence[TrainingSample]]) -> list[StepResult]:
         results: list[StepResult] = []
@@ -305,7 +304,7 @@ class TrainingLoop:
         return results
 
     async def _next_batch(self) -> RolloutBatch[Rollout]:
-        """Return the next batch once it is complete."""
+        """Wait for the next batch."""
         self.begin(self.step + 1, COLLECTING)
         if self.stored.is_offline(self.step + 1):
             return self.scheduler.empty_batch()
@@ -337,8 +336,8 @@ class TrainingLoop:
             await self._save()
         await self._settle_checkpoint()
         message = (
-            f"step {self.step + 1} found nothing to learn from: {self._stall_monitor.report()} Mend the cause, and "
-            f"`goldilocks train --resume {self.out}` goes on from step {self._saved_step}."
+            f"step {self.step + 1} found nothing to learn from: {self._stall_monitor.report()} Remove the cause, then "
+            f"`goldilocks train --resume {self.out}` continues from step {self._saved_step}."
         )
         atomic_write(self.out / STALLED, json.dumps({"step": self.step, "message": message}, ensure_ascii=False) + "\n")
         raise TrainingError(message)
@@ -371,7 +370,7 @@ class TrainingLoop:
         return await self.rollouts.verify(self.tasks[request.problem], completion, request.group)
 
     async def _generate(self, request: RolloutRequest) -> TokenCompletion | str:
-        """Generate one rollout, or return why there is none."""
+        """Return a completion, or why there is none."""
         assert self.generator is not None  # else every step is offline
         try:
             completion = await self.rollouts.generate(
@@ -417,7 +416,7 @@ class TrainingLoop:
         objective = self.recipe.objective
         rewards = [rollout.reward for rollout in rollouts]
         decision = objective_of(objective).decide(rewards, objective)
-        tokens, finishes = [one.tokens for one in rollouts], [one.completion.finish for one in rollouts]
+        tokens, finishes = [rollout.tokens for rollout in rollouts], [rollout.completion.finish for rollout in rollouts]
         self._groups.add(rewards, tokens, finishes, is_dropped=decision.drop_reason is not None)
         self._stall_monitor.record_group(rollouts, decision)
         return decision
@@ -429,7 +428,7 @@ class TrainingLoop:
         self._changed.set()
 
     async def _update_generators(self) -> float:
-        """Send the newest weights and return the seconds; write a due trajectory."""
+        """Send the newest weights, write a due trajectory, and return the seconds."""
         self.begin(self.step, UPDATING)
         version, every = self.scheduler.batches_taken, self.recipe.checkpoints.trajectory
         state = await self._on_thread(self.trainer.full_state_dict)
@@ -440,9 +439,9 @@ class TrainingLoop:
         return seconds
 
     async def _save(self) -> None:
-        """Copy a checkpoint's content, and write it while the run goes on."""
+        """Copy the state, and write a checkpoint in the background."""
         self.begin(self.step, SAVING)
-        state: dict[str, Any] = {  # of one moment: nothing is awaited meanwhile
+        state: dict[str, Any] = {  # of one moment: no await in between
             "collector": self.scheduler.state(),
             "curriculum": self.curriculum.state(),
             "values": dict(self.values) if getattr(self.recipe.objective, "value", "") == "learned" else {},

@@ -1,7 +1,4 @@
-"""Check a model before training, cheap checks first.
-
-Invariant: the run's weights and random numbers do not change.
-"""
+"""Check a model before training, with no effect on weights and random numbers."""
 
 from __future__ import annotations
 
@@ -26,28 +23,27 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 TEMPLATE, ROOM = "chat template", "room"
-"""Checks with printed remarks."""
+"""Checks whose details are printed."""
 
 SHORT_PROMPTS = 8
-"""Prompts to generate from, the shortest of the first `_LOOKED_AT`."""
+"""Prompts to generate from, the shortest of the first `_CANDIDATES`."""
 
-_LOOKED_AT, _LONG_PROMPTS = 256, 8
+_CANDIDATES, _LONG_PROMPTS = 256, 8
 
 
 @dataclass(frozen=True, slots=True)
 class PromptChecks:
-    """The checks of a recipe's prompt, as a tokenizer renders it."""
+    """Checks of a recipe's rendered prompt."""
 
     tokenizer: PreTrainedTokenizerBase
     prompt: Prompt
     tags: ThinkingTags
 
     def render(self, task: TrainingTask) -> tuple[int, ...]:
-        """Return a task's prompt in tokens."""
         return render_prompt(self.tokenizer, self.prompt, task, self.tags)
 
     def template(self, task: TrainingTask, stops: StopTokens) -> list[CheckResult]:
-        """Return whether the template takes the prompt, and what ends a response."""
+        """Check that the template accepts the prompt; report the end tokens."""
         try:
             token_ids = self.render(task)
         except PolicyError as error:
@@ -60,7 +56,7 @@ class PromptChecks:
         return [CheckResult(TEMPLATE, None, None, detail), CheckResult("end token", None, None, ends)]
 
     def without_room(self, tasks: Sequence[TrainingTask], context: int) -> dict[str, int]:
-        """Return the tokens of each prompt that fills the context alone, by problem."""
+        """Return the token counts of prompts that fill the context, by problem."""
         shown = self.tokenizer.decode(self.render(tasks[0]))
         added = len(shown.encode()) + len(plain_text(self.prompt.messages(tasks[0].request)).encode())
         long = [task for task in tasks if len(task.request.statement.encode()) + added >= context]
@@ -68,7 +64,7 @@ class PromptChecks:
         return {name: tokens for name, tokens in lengths.items() if tokens >= context}
 
     def room(self, tasks: Iterable[TrainingTask], context: int, max_tokens: int, micro_batch: int) -> CheckResult:
-        """Return whether prompts and responses fit the context and a micro-batch, in tokens."""
+        """Check that prompts and responses fit the context and a micro-batch, in tokens."""
         long = sorted(tasks, key=lambda task: -len(task.request.statement))[:_LONG_PROMPTS]
         longest = max(len(self.render(task)) for task in long)
         sequence = min(longest + max_tokens, context)
@@ -98,32 +94,35 @@ class Preflight:
     results: list[CheckResult] = field(default_factory=list)
 
     def before_generation(self) -> Sequence[CheckResult]:
-        """Run the checks that need no generator."""
-        found = self.prompts.template(self._short_tasks()[0], self.stops)
-        if all(result.passed for result in found):
+        results = self.prompts.template(self._short_tasks()[0], self.stops)
+        if all(result.passed for result in results):
             context, max_tokens = context_of(self.recipe, self._config), self.recipe.rewards.max_length
             micro_batch = self.trainer.scorer.packing.micro_batch_tokens
             room = self.prompts.room(self.tasks.values(), context, max_tokens, micro_batch)
-            found = [*found, room, self._packing()]
-        self.results += found
-        return found
+            results = [*results, room, self._packing()]
+        self.results += results
+        return results
 
     async def of_generator(self, generator: Generator) -> Sequence[CheckResult]:
-        """Check the running generator."""
         trainer, kind, prompts = self.trainer, self.recipe.trained.model_dump()["kind"], self._short_prompts()
         tolerance = ROUTED if any(getattr(self._config, name, 0) for name in EXPERT_COUNTS) else ENGINES
-        # servers do not say their type, and vLLM's `auto` is a half one for weights in fp32 too
+        # servers do not report their dtype, and vLLM's `auto` is half precision for fp32 weights too
         if not self._rounded and getattr(self.recipe.trained, "dtype", "auto") == "float32":
             tolerance = EXACT
         checks = GeneratorChecks(generator, trainer.scorer, trainer.full_state_dict, prompts, kind, tolerance)
-        found = await checks.run()
-        self.results += found
-        return found
+        results = await checks.run()
+        self.results += results
+        return results
 
     def lines(self) -> list[str]:
-        """Return the lines to print."""
-        figures = ", ".join(f"{one.check} {one.figure:.2g}" for one in self.results if isinstance(one.figure, float))
-        remarks = [f"{one.check}: {one.detail}" for one in self.results if one.check in (TEMPLATE, ROOM) and one.detail]
+        figures = ", ".join(
+            f"{result.check} {result.figure:.2g}" for result in self.results if isinstance(result.figure, float)
+        )
+        remarks = [
+            f"{result.check}: {result.detail}"
+            for result in self.results
+            if result.check in (TEMPLATE, ROOM) and result.detail
+        ]
         return [f"the model was checked: {figures}", *remarks]
 
     def _packing(self) -> CheckResult:
@@ -132,12 +131,12 @@ class Preflight:
         ordinary = [token for token in range(known) if token not in special]
         window = getattr(self._config, "sliding_window", None)
         if window is not None and window >= self.recipe.rewards.max_length:
-            window = None  # hardly a sequence of this run is longer
+            window = None  # few sequences of this run are longer
         samples = probe_samples(self._short_prompts()[0], ordinary, window)
         return check_packing(self.trainer.scorer, samples, rounded=self._rounded)
 
     def _short_tasks(self) -> list[TrainingTask]:
-        first = islice(self.tasks.values(), _LOOKED_AT)
+        first = islice(self.tasks.values(), _CANDIDATES)
         return sorted(first, key=lambda task: len(task.request.statement))[:SHORT_PROMPTS]
 
     def _short_prompts(self) -> list[tuple[int, ...]]:

@@ -6,7 +6,7 @@
     OUT/attempts/          texts of rollouts and evaluations; OUT/verdicts/ their verdicts
     OUT/batches.jsonl      each step's rollouts
     OUT/asked.jsonl        a model's decisions on doubtful verdicts
-    OUT/left_out.jsonl     problems whose prompts fill the context
+    OUT/left_out.jsonl     problems with too long prompts
     OUT/changes.jsonl      the curriculum's changes, with reasons
     OUT/traces/            a cold start's training data
     OUT/checkpoints/       checkpoints to resume from
@@ -16,7 +16,7 @@
     OUT/summary.json
     OUT/stalled.json       why a stalled run ended
 
-Under torchrun every process calls `train`; the other ranks only share rank 0's gradient steps.
+Under torchrun every process calls `train`; other ranks only share gradient steps.
 """
 
 from __future__ import annotations
@@ -78,9 +78,7 @@ LOGS = ("metrics", "attempts", "batches", "changes")
 def train(
     recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False, servers: Sequence[str] = ()
 ) -> Path:
-    """Train to the recipe's last step and return the trained model's folder; without ``servers`` (vLLM's URLs) the run
-    starts its own.
-    """
+    """Train, and return the model's folder; without ``servers`` (vLLM's URLs) the run starts its own."""
     folder = resolve_model(recipe.trained.model, recipe_folder)
     require_model(folder)
     with closing(DistributedContext(recipe.compute)) as context, ExitStack() as stack:
@@ -100,7 +98,7 @@ def train(
 
 
 def _open_trainer(recipe: TrainRecipe, recipe_folder: Path, folder: Path, context: DistributedContext) -> Trainer:
-    """Return the trainer with the reference policy and the teacher that its objective needs."""
+    """Return the trainer, with a reference policy and teacher if needed."""
     trainer, needs = Trainer(folder, recipe, context), needs_of(recipe.objective)
     reference = teacher = None
     if needs.uses_reference:
@@ -115,7 +113,7 @@ def _open_trainer(recipe: TrainRecipe, recipe_folder: Path, folder: Path, contex
 
 
 def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
-    """Check the recipe's model and generators without training; under torchrun only rank 0 returns results."""
+    """Check the model and generators; under torchrun only rank 0 returns results."""
     folder = resolve_model(recipe.trained.model, recipe_folder)
     require_model(folder)
     with closing(DistributedContext(recipe.compute)) as context:
@@ -144,9 +142,9 @@ def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
 def _opened_generator(
     recipe: TrainRecipe, recipe_folder: Path, folder: Path, servers: Sequence[str]
 ) -> Iterator[Generator | None]:
-    """Yield the run's generator, on vLLM servers of its own if none are given; None if nothing is sampled.
+    """Yield the run's generator, with its own vLLM server unless ``servers`` are given; None if nothing is sampled.
 
-    An own server shares the trainer's GPU, where NCCL cannot broadcast.
+    The own server shares the trainer's GPU, so NCCL cannot broadcast.
     """
     if not recipe.generates:
         yield None
@@ -171,16 +169,16 @@ def _run_rank_zero(
     mirror: RunMirror,
     servers: Sequence[str],
 ) -> dict[str, Any]:
-    """Train on rank 0 and save the model; return the run's summary."""
-    tasks, asked = load_tasks(recipe.data, Split.TRAIN, recipe_folder), recipe.evaluation
-    problems = load_tasks(asked.data, Split.HELD_OUT, recipe_folder) if asked.data is not None else {}
-    held_out = list(islice(problems.values(), asked.problems))
+    """Train, save the model, and return the summary."""
+    tasks, evaluation = load_tasks(recipe.data, Split.TRAIN, recipe_folder), recipe.evaluation
+    problems = load_tasks(evaluation.data, Split.HELD_OUT, recipe_folder) if evaluation.data is not None else {}
+    held_out = list(islice(problems.values(), evaluation.problems))
     checkpoint, tokenizer = last_checkpoint(out), load_tokenizer(folder)
     state: Mapping[str, Any] = checkpoint.state if checkpoint is not None else {}
     prompts = PromptChecks(tokenizer, recipe.solving_prompt, recipe.tags)
     too_long = _leave_out_long(recipe, trainer, prompts, tasks, held_out, out / LEFT_OUT)
     stops = folder_stop_tokens(folder, tokenizer)
-    if stops.added:  # the model that is saved must name every token that ended its responses in training
+    if stops.added:  # the saved model must list all tokens that end responses
         trainer.model.generation_config.eos_token_id = list(stops.ids)
     preflight = Preflight(recipe, stops, trainer, prompts, tasks) if recipe.checks else None
     if preflight is not None:
@@ -215,8 +213,8 @@ def _run_rank_zero(
         ]
         for remark in filter(None, remarks):
             logger.log_message(remark)
-        opening = (tasks, rollouts, TokenWriter(tokenizer, stops, recipe.tags), logger.log_message)
-        stored = asyncio.run(open_stored(recipe, recipe_folder, out, *opening))
+        inputs = (tasks, rollouts, TokenWriter(tokenizer, stops, recipe.tags), logger.log_message)
+        stored = asyncio.run(open_stored(recipe, recipe_folder, out, *inputs))
         logger.total = stored.steps
         loop = TrainingLoop(
             recipe,
@@ -234,7 +232,7 @@ def _run_rank_zero(
             stored,
             mirror,
             values,
-            asyncio.run(open_shown(recipe, recipe_folder, *opening)),
+            asyncio.run(open_shown(recipe, recipe_folder, *inputs)),
             checkpoint,
         )
         summary = asyncio.run(_run(loop, preflight, recipe_folder, verifiers))
@@ -252,24 +250,24 @@ def _leave_out_long(
     held_out: list[TrainingTask],
     file: Path | None = None,
 ) -> list[str]:
-    """Remove problems whose prompts fill the context, and list them in ``file``; return a remark, if any."""
+    """Remove problems whose prompts fill the context, list them in ``file``, and return remarks."""
     context = context_of(recipe, trainer.model.config.get_text_config())
-    found = prompts.without_room([*tasks.values(), *held_out], context)
-    for name in found.keys() & tasks.keys():
+    too_long = prompts.without_room([*tasks.values(), *held_out], context)
+    for name in too_long.keys() & tasks.keys():
         del tasks[name]
     if not tasks:
         raise SourceError(f"every prompt fills the context of {context:,} tokens; take a longer context")
-    held_out[:] = [task for task in held_out if task.id not in found]
+    held_out[:] = [task for task in held_out if task.id not in too_long]
     if file is not None:
         file.unlink(missing_ok=True)
-    if not found:
+    if not too_long:
         return []
-    line = f"{len(found):,} problems are left out, for their prompts fill the context of {context:,} tokens: "
-    line += ", ".join(f"{name} ({tokens:,} tokens)" for name, tokens in islice(found.items(), 3))
+    line = f"{len(too_long):,} problems are left out, as their prompts fill the context of {context:,} tokens: "
+    line += ", ".join(f"{name} ({tokens:,} tokens)" for name, tokens in islice(too_long.items(), 3))
     if file is not None:
-        rows = (json.dumps({"problem": name, "tokens": tokens}) for name, tokens in found.items())
+        rows = (json.dumps({"problem": name, "tokens": tokens}) for name, tokens in too_long.items())
         atomic_write(file, "".join(f"{row}\n" for row in rows))
-        line += f" … ({file})" if len(found) > 3 else ""
+        line += f" … ({file})" if len(too_long) > 3 else ""
     return [line]
 
 
@@ -283,7 +281,7 @@ async def _run(
             await stack.enter_async_context(loop.generator)
         if recipe.verify.model is not None:
             settings = recipe.models[recipe.verify.model]
-            assert isinstance(settings, EndpointModel)  # others are refused
+            assert isinstance(settings, EndpointModel)  # other kinds are refused
             policy = await stack.enter_async_context(Endpoint(settings, recipe_folder, PROMPT))
             verifiers.questions = DoubtfulVerdicts(policy, MAX_QUESTIONS, loop.out)
         if preflight is not None:
@@ -303,7 +301,7 @@ async def _run(
 
 
 def build_generator(recipe: TrainRecipe, folder: Path, urls: Sequence[str] = (), way: Way | None = None) -> Generator:
-    """Build the recipe's generator without starting it; a missing ``way`` of the weights is chosen."""
+    """Build the recipe's generator, not started."""
     model, n_async, temperature, compute = recipe.trained, recipe.collector.n_async, recipe.temperature, recipe.compute
     if isinstance(model, VllmModel):
         model = served(recipe, urls)

@@ -1,8 +1,7 @@
-"""Run vLLM servers on this machine for a training run, and restart those that die or fall silent.
+"""Run vLLM servers on this machine for a training run, and restart those that die or hang.
 
-Invariants: servers end with this process and with their block; a server keeps its address and restarts at most
-`MOST_STARTS` times without becoming healthy; a restarted server gets the newest weights. Servers answer only requests
-with the run's key.
+Invariants: servers end with this process; a server keeps its address, and starts at most `MAX_STARTS` times without
+becoming healthy. Servers require the run's key.
 """
 
 from __future__ import annotations
@@ -31,24 +30,24 @@ from training.engines import child_process
 from training.generation import serving
 from training.recipe import TrainRecipe
 
-MOST_STARTS = 3
+MAX_STARTS = 3
 
 POLL_S, HEALTH_S = 0.5, 15.0
-"""Seconds between health checks of a starting, and of a running server."""
+"""Seconds between health checks, before and after the first success."""
 
 SILENT_S = 600.0
-"""Seconds without a health report after which a server is killed."""
+"""Seconds without a successful health check until a server is killed."""
 
 _ANSWER_S = 60.0
 _ERROR = re.compile(r"\w*(Error|Exception)\b")
 _ERRORS_SHOWN = 2
-_SILENCE = (OSError, HTTPException)
+_NO_REPLY = (OSError, HTTPException)
 
 _ARGUMENTS = (
     *("max_num_seqs", "tensor_parallel_size", "dtype", "max_model_len", "gpu_memory_utilization"),
     *("kv_cache_memory_bytes", "enforce_eager"),
 )
-"""The engine's arguments that servers get."""
+"""Arguments passed to servers."""
 
 
 @dataclass(slots=True)
@@ -67,11 +66,10 @@ class Replica:
 
     @property
     def url(self) -> str:
-        """Return its address."""
         return f"http://127.0.0.1:{self.port}"
 
-    def last_words(self) -> str:
-        """Return its log's last errors in one line of max 300 characters."""
+    def last_errors(self) -> str:
+        """Return its log's last errors in max 300 characters."""
         try:
             lines = [line.strip() for line in self.log.read_text("utf-8", "replace").splitlines() if line.strip()]
         except OSError:
@@ -94,7 +92,7 @@ class ServerProcesses:
     ) -> None:
         self._model, self._settings, self._on_cpu, self._command = model, settings, on_cpu, command
         self._folder = ScratchFolder("vllm")
-        with ExitStack() as stack:  # which holds each port until all are found
+        with ExitStack() as stack:  # each port is held until all are found
             probes = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in shares]
             ports = [int(probe.getsockname()[1]) for probe in probes]
         self.replicas = [
@@ -105,17 +103,17 @@ class ServerProcesses:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Run all servers within the block, which begins when one is healthy."""
-        threads = [threading.Thread(target=self._watch, args=(one,), daemon=True) for one in self.replicas]
+        """Run all servers; the block begins when one is healthy."""
+        threads = [threading.Thread(target=self._watch, args=(server,), daemon=True) for server in self.replicas]
         try:
             for thread in threads:
                 thread.start()
             while not any(replica.healthy for replica in self.replicas):
                 if all(replica.deaths for replica in self.replicas):
-                    replica = max(self.replicas, key=lambda one: one.deaths)
+                    replica = max(self.replicas, key=lambda server: server.deaths)
                     raise PolicyError(
                         f"model {self._model}: vLLM's servers do not start; server {replica.number} ended with: "
-                        f"{replica.last_words()}."
+                        f"{replica.last_errors()}."
                     )
                 time.sleep(POLL_S / 10)
             yield
@@ -128,7 +126,7 @@ class ServerProcesses:
             self._folder.remove()
 
     def _watch(self, replica: Replica) -> None:
-        while replica.starts < MOST_STARTS:
+        while replica.starts < MAX_STARTS:
             replica.starts += 1
             replica.process = self._start(replica)
             self._follow(replica, replica.process)
@@ -138,25 +136,25 @@ class ServerProcesses:
             replica.healthy = False
             replica.deaths += 1
             print(
-                f"model {self._model}: server {replica.number} has ended with status "
-                f"{replica.process.returncode} ({replica.last_words()}); it is "
-                f"{'started again' if replica.starts < MOST_STARTS else 'given up'}.",
+                f"model {self._model}: server {replica.number} ended with status "
+                f"{replica.process.returncode} ({replica.last_errors()}); it is "
+                f"{'restarted' if replica.starts < MAX_STARTS else 'not restarted again'}.",
                 file=sys.stderr,
             )
 
     def _follow(self, replica: Replica, process: subprocess.Popen[bytes]) -> None:
-        """Return once a server ends, or was healthy and fell silent."""
-        heard = asked = time.monotonic()
+        """Return when a server ends, or no longer answers."""
+        replied_at = asked_at = time.monotonic()
         while process.poll() is None and not self._ending.wait(POLL_S):
             now = time.monotonic()
-            if replica.healthy and now - asked < HEALTH_S:
+            if replica.healthy and now - asked_at < HEALTH_S:
                 continue
-            asked = now
-            with closing(HTTPConnection("127.0.0.1", replica.port, timeout=_ANSWER_S)) as server, suppress(*_SILENCE):
+            asked_at = now
+            with closing(HTTPConnection("127.0.0.1", replica.port, timeout=_ANSWER_S)) as server, suppress(*_NO_REPLY):
                 server.request("GET", "/health")
                 if server.getresponse().status == 200:
-                    replica.healthy, replica.starts, heard = True, 0, time.monotonic()
-            if replica.healthy and now - heard > SILENT_S:
+                    replica.healthy, replica.starts, replied_at = True, 0, time.monotonic()
+            if replica.healthy and now - replied_at > SILENT_S:
                 return
 
     def _start(self, replica: Replica) -> subprocess.Popen[bytes]:
@@ -181,7 +179,7 @@ def _end(process: subprocess.Popen[bytes] | None) -> None:
 def generator_servers(
     recipe: TrainRecipe, recipe_folder: Path, shares: Sequence[tuple[str, ...]]
 ) -> Iterator[tuple[str, ...]]:
-    """Start a server per share of GPUs, and yield their addresses."""
+    """Start a server per share of GPUs; yield the addresses."""
     settings = recipe.trained
     if not shares or not isinstance(settings, VllmModel):
         yield ()
@@ -201,14 +199,13 @@ def generator_servers(
 
 
 def served(recipe: TrainRecipe, urls: Sequence[str]) -> EndpointModel:
-    """Return the trained model as these servers have it."""
+    """Return the trained model's settings as an endpoint of these servers."""
     shared = {name: getattr(recipe.trained, name) for name in LiveModel.model_fields}
     shared |= {"revision": "training", "urls": tuple(urls), "api_key_env": serving.KEY}
     return EndpointModel(kind="endpoint", in_flight=-(-recipe.collector.n_async // len(urls)), **shared)
 
 
 def server_command(recipe: TrainRecipe, settings: VllmModel, model: Path, port: int) -> list[str]:
-    """Return the command of a generator server."""
     on_cpu = "cpu" in (vllm_version() or "")
     arguments = engine_arguments(str(model), recipe.collector.n_async, settings, on_cpu)
     options = ["--port", str(port)]

@@ -1,11 +1,10 @@
-"""Compile a training recipe into a configuration of verl 0.9.1 and its v1 trainer, or refuse it; pure.
+"""Compile a training recipe into a configuration of verl 0.9.1 and its v1 trainer, or refuse it.
 
-`training.engines.verl.inside` merges `fixed.yaml`, then it, into `verl/trainer/config/ppo_trainer.yaml` and refuses
-unknown keys:
+`training.engines.verl.inside` merges `fixed.yaml`, then this, into `verl/trainer/config/ppo_trainer.yaml`:
 
     n_batch, n_minibatch    a step is `parameter_sync_step` optimiser steps on n_minibatch rollouts each, and one update
     n_async                 at most max_staleness further batches in flight, trained on in order
-    max_staleness           `max_off_policy_threshold` too, with `wait`: nothing is dropped for its age
+    max_staleness           `max_off_policy_threshold`, with `wait`: nothing is dropped for its age
     the ratio               to the sampling probability: `bypass_mode`
     advantage and loss      `goldilocks`, from our plugin
     group filter            our replay buffer decides, verl's refills
@@ -34,16 +33,16 @@ PLUGIN = "training.engines.verl.plugin"
 """The package that all of verl's processes import."""
 
 NAME = "goldilocks"
-"""Of our advantage, loss and reward in verl."""
+"""Name of our advantage, loss and reward in verl."""
 
 RECIPE_VARIABLE = "GOLDILOCKS_VERL_RUN"
 """Environment variable with `RunFacts` as JSON."""
 
 TRAIN, HELD_OUT = "train.parquet", "held_out.parquet"
-"""Files of the problems, in a run's folder `verl`."""
+"""Files of problems in RUN/verl."""
 
 _SHARED_MEMORY = 0.5
-"""Max share of memory for generation on a GPU that also trains."""
+"""Max memory share of generation on a GPU that also trains."""
 
 _ENTROPY_MEANS = {
     "group": "token-mean",
@@ -64,10 +63,9 @@ def compile_recipe(
     ends_at: int | None = None,
     recipe_folder: Path = Path(),
 ) -> dict[str, Any]:
-    """Return the job of a run or a stage, which goes on from step ``begun_at`` to ``ends_at``, as JSON values.
+    """Return the job of a stage, from step ``begun_at`` to ``ends_at``, as JSON values; paths are absolute.
 
-    ``values`` are set by key, and every key must be verl's; ``added`` may add keys to open tables; ``overrides`` are
-    the recipe's ``key=value``, set last. All nodes must see the paths, which are absolute.
+    ``values`` need verl's keys; ``added`` may add some; ``overrides`` are set last.
     """
     collector, evaluates, experts = recipe.collector, recipe.evaluation.data is not None, placement.expert_parallel > 0
     environment, train = _environment(recipe, out, recipe_folder, begun_at), str(out / "verl" / TRAIN)
@@ -90,7 +88,7 @@ def compile_recipe(
     }
     added = {
         "ray_kwargs.ray_init.runtime_env.env_vars": environment,
-        "ray_kwargs.ray_init.address": recipe.verl.ray_address or "local",  # else Ray joins a cluster that it finds
+        "ray_kwargs.ray_init.address": recipe.verl.ray_address or "local",  # else Ray joins any local cluster
         "data.apply_chat_template_kwargs": dict(recipe.tags.template_arguments),
         "actor_rollout_ref.actor.optim.override_optimizer_config": {"adam_eps" if experts else "eps": ADAM_EPS},
     }
@@ -169,7 +167,7 @@ def _trainer(recipe: TrainRecipe, out: Path, placement: VerlPlacement) -> dict[s
         "n_gpus_per_node": placement.trainer_gpus,
         "experiment_name": recipe.name,
         "save_freq": recipe.checkpoints.every,
-        "max_actor_ckpt_to_keep": max(recipe.checkpoints.keep, 2),  # of one, it goes before the next has our state
+        "max_actor_ckpt_to_keep": max(recipe.checkpoints.keep, 2),  # 1 may leave none with our state
         "default_local_dir": str(out / "verl" / "checkpoints"),
         "test_freq": recipe.evaluation.every if evaluates else -1,
         "val_before_train": evaluates,
@@ -188,7 +186,7 @@ def _environment(recipe: TrainRecipe, out: Path, recipe_folder: Path, begun_at: 
         **({"RAY_AUTH_MODE": os.environ.get("RAY_AUTH_MODE", "token")} if has_token else {}),
         "VERL_USE_EXTERNAL_MODULES": PLUGIN,
         RECIPE_VARIABLE: json.dumps(facts, ensure_ascii=False),
-        "VERL_FILE_LOGGER_PATH": str(steps_file(out, begun_at)),  # read by the trainer, on whatever node it is
+        "VERL_FILE_LOGGER_PATH": str(steps_file(out, begun_at)),  # read by the trainer, on any node
         "VERL_LOGGING_LEVEL": "WARNING",  # an INFO line of 0.9.1's asynchronous trainer is malformed and ends it
         "VLLM_NO_USAGE_STATS": "1",
         "TOKENIZERS_PARALLELISM": "true",
@@ -197,13 +195,13 @@ def _environment(recipe: TrainRecipe, out: Path, recipe_folder: Path, begun_at: 
 
 
 def steps_file(out: Path, begun_at: int) -> Path:
-    """Return the metrics file of a process that begins after a step."""
+    """Return the metrics file of a process that begins after step ``begun_at``."""
     return out / "verl" / f"steps-{begun_at}.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """The run that this process belongs to."""
+    """The run of this process."""
 
     recipe: TrainRecipe
     out: Path
@@ -212,11 +210,10 @@ class RunFacts:
 
 @cache
 def run_facts() -> RunFacts:
-    """Return the run of this process."""
     text = os.environ.get(RECIPE_VARIABLE)
     if text is None:
         raise ConfigError(
-            f"${RECIPE_VARIABLE} is not set: this is no process of a run; start it by `goldilocks train`."
+            f"${RECIPE_VARIABLE} is not set: this process belongs to no run; start one by `goldilocks train`."
         )
     table = json.loads(text)
     home = Path(table["recipe_folder"])
@@ -225,11 +222,11 @@ def run_facts() -> RunFacts:
 
 
 KINDS = ("grpo", "aipo", "dppo")
-"""Objectives whose loss is one pass over a micro-batch, as verl's is."""
+"""Objectives with one pass over a micro-batch."""
 
 
 def refuse_what_differs(recipe: TrainRecipe) -> None:
-    """Refuse a recipe that verl would silently change."""
+    """Raise ConfigError for settings that verl lacks."""
     objective = recipe.objective
     by_component = isinstance(objective, GroupCreditSettings) and (
         objective.variant.advantage_normalisation == "components"
@@ -243,7 +240,7 @@ def refuse_what_differs(recipe: TrainRecipe) -> None:
         "checkpoints.trajectory": recipe.checkpoints.trajectory,
     }
     refusals = {
-        f"objective.kind = {objective.kind!r} is the embedded engine's: a second pass, or no group": (
+        f"objective.kind = {objective.kind!r} needs a second pass or has no groups, which verl lacks": (
             objective.kind not in KINDS
         ),
         "advantages by component (gdpo) need the components, and verl passes on totals only": by_component,
@@ -256,7 +253,7 @@ def refuse_what_differs(recipe: TrainRecipe) -> None:
         f"models.{recipe.model}.kind: verl starts vLLM itself; name the kind `vllm`": (
             not isinstance(recipe.trained, VllmModel)
         ),
-        **{f"{name} is the embedded engine's; leave it out": value for name, value in embedded_only.items()},
+        **{f"{name} is for the embedded engine; leave it out": value for name, value in embedded_only.items()},
     }
     if reasons := "; ".join(reason for reason, holds in refusals.items() if holds):
         raise ConfigError(
@@ -265,7 +262,7 @@ def refuse_what_differs(recipe: TrainRecipe) -> None:
 
 
 def replacements(recipe: TrainRecipe) -> list[str]:
-    """Return what verl does differently with this recipe, in sentences."""
+    """Return the differences to the embedded engine as sentences."""
     collector, objective = recipe.collector, recipe.objective
     variant = objective.variant if isinstance(objective, GroupCreditSettings) else None
     remarks = {
@@ -284,11 +281,11 @@ def replacements(recipe: TrainRecipe) -> list[str]:
             variant is not None and variant.mask_truncated
         ),
         "Each stage is a process of verl over one folder: a plateau ends it at the next checkpoint (every "
-        f"{recipe.checkpoints.every} steps), and the next stage begins anew what was in flight.": recipe.stages,
+        f"{recipe.checkpoints.every} steps), and rollouts in flight are sampled again.": recipe.stages,
         "Tokens with an impossible log-probability are left out of the loss, but count in its denominators.": True,
         "verl clips and averages gradients, and forms micro-batches itself: sums differ in rounding only.": True,
         "verl starts vLLM with seeds of its own, so two runs do not draw the same tokens.": True,
         f"verl leaves out prompts longer than {MAX_PROMPT_TOKENS} tokens before the run.": True,
-        "The checks of `goldilocks train --check` are the embedded engine's and are not made.": True,
+        "The model is not checked as the embedded engine checks it.": True,
     }
     return [remark for remark, applies in remarks.items() if applies]

@@ -1,10 +1,9 @@
-"""verl's own environment: where its interpreter is, and how it is made.
+"""Make verl's own environment, and find its interpreter.
 
-    python -m training.engines.verl.environment    make it (`make setup-verl` does this), or print where it is
+    python -m training.engines.verl.environment    make it (as `make setup-verl`), or print its interpreter
 
-verl needs Python below 3.13, transformers below 5.11 and tensordict up to 0.10, so it cannot share this project's. The
-project is installed there too, for our plugin. Without an NVIDIA driver the environment gets torch's CPU build, which
-cannot train.
+verl needs Python below 3.13, transformers below 5.11 and tensordict up to 0.10. The project is installed there too, for
+our plugin. Without an NVIDIA driver the environment gets torch's CPU build, which cannot train.
 """
 
 from __future__ import annotations
@@ -37,9 +36,7 @@ CORE = (
 )
 WITHOUT_GPU = ("torch==2.13.0+cpu",)
 WITH_GPU = ("torch==2.11.0", "vllm==0.24.0", "transformers==5.9.0", "cupy-cuda13x==14.0.1")
-"""verl's own pins; cupy is for weights over nccl. Install by hand: its extra `megatron` for mixtures of experts, and
-flash-attn.
-"""
+"""verl's pins. Install its extra `megatron` (for experts) and flash-attn by hand."""
 
 
 def verl_folder() -> Path:
@@ -52,13 +49,12 @@ def missing() -> str:
     if (verl_folder() / PYTHON).exists():
         return ""
     return (
-        f"{verl_folder()}: verl's environment is not there; make it with `python -m training.engines.verl.environment` "
+        f"{verl_folder()}: there is no environment of verl; make it with `python -m training.engines.verl.environment` "
         f"(`make setup-verl`), or name its folder in ${VARIABLE}."
     )
 
 
 def require_interpreter() -> Path:
-    """Return verl's interpreter."""
     if why := missing():
         raise ConfigError(why)
     return verl_folder() / PYTHON
@@ -71,10 +67,10 @@ def process_environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def make(folder: Path, *, gpu: bool) -> None:
-    """Make the environment in ``folder`` anew; remove it on failure."""
+    """Make or replace the environment; remove it on failure."""
     if sys.version_info >= (3, 13):
         raise ConfigError(
-            f"verl {VERSION} needs Python below 3.13 and this is {sys.version.split()[0]}; call this with another, as "
+            f"verl {VERSION} needs Python below 3.13 and this is {sys.version.split()[0]}; run this with another, as "
             "in `python3.12 -m training.engines.verl.environment`."
         )
     shutil.rmtree(folder, ignore_errors=True)
@@ -99,17 +95,20 @@ def _indexes(python: Path) -> Sequence[str]:
     for line in listed.stdout.splitlines():
         key, _, value = line.partition("=")
         option = names.get(key.rpartition(".")[2])
-        for place in value.strip("'\"").split() if option is not None else ():
-            arguments += [str(option), place]
+        for url in value.strip("'\"").split() if option is not None else ():
+            arguments += [str(option), url]
     return arguments
 
 
 def main() -> None:
-    """Make a missing environment, and print its interpreter."""
+    """Make a missing environment; print its interpreter."""
     if missing():
         make(verl_folder(), gpu=bool(visible_gpus()))
     print(f"verl {VERSION}: {require_interpreter()}")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (ConfigError, subprocess.CalledProcessError) as error:
+        sys.exit(str(error))

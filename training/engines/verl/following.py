@@ -1,6 +1,6 @@
-"""Copy verl's metrics into the run's `metrics.jsonl`, with verl's own names below ``verl/``.
+"""Copy verl's metrics into the run's `metrics.jsonl`.
 
-Invariants: each step has one row, also over kills and resumes; only whole rows are read.
+Invariant: each step has one row, also over kills and resumes.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ NAMES: Mapping[str, str] = {
     "perf/total_num_tokens": "speed/trained_tokens",
     "perf/mfu/actor": "speed/peak_share",
 }
-"""verl's names and ours."""
+"""Our names by verl's."""
 
 _OURS = f"{NAME}/"
 _PASS_RATE = "val-core/"
 
 
-def our_metrics(told: Mapping[str, Any]) -> dict[str, float]:
+def our_metrics(metrics: Mapping[str, Any]) -> dict[str, float]:
     """Return metrics under our names, and verl's below ``verl/``."""
-    numbers = {name: float(value) for name, value in told.items() if isinstance(value, int | float)}
+    numbers = {name: float(value) for name, value in metrics.items() if isinstance(value, int | float)}
     row = {
         f"verl/{name}": value for name, value in numbers.items() if not name.removeprefix("actor/").startswith(_OURS)
     }
@@ -54,7 +54,7 @@ def our_metrics(told: Mapping[str, Any]) -> dict[str, float]:
 
 
 class MetricsFollower:
-    """Copy the metrics of verl's process that begins after a step to the run's, after those of earlier processes."""
+    """Copy the metrics of a verl process, after those of earlier ones."""
 
     def __init__(self, out: Path, steps: int, begun_at: int, monitors: Sequence[Monitor] = ()) -> None:
         self._source, self._read = steps_file(out, begun_at), 0
@@ -66,7 +66,7 @@ class MetricsFollower:
         self._logger = MetricsLogger(out, self._log, steps, self.step + 1, monitors)
         earlier = self._source.parent.glob("steps-*.jsonl")
         for file in sorted(earlier, key=lambda file: int(file.stem.partition("-")[2])):
-            self._take(file.read_bytes(), begun_at)  # what was written after the last look at a killed process
+            self._take(file.read_bytes(), begun_at)  # what a killed process wrote last
 
     def __enter__(self) -> Self:
         return self
@@ -77,7 +77,7 @@ class MetricsFollower:
         self._log.close()
 
     def follow(self) -> None:
-        """Log the complete lines added since the last call."""
+        """Log complete new lines."""
         if self._source.exists():
             with self._source.open("rb") as file:
                 file.seek(self._read)

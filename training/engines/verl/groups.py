@@ -1,7 +1,6 @@
-"""Decide, count and log verl's finished groups, and show them to the curriculum.
+"""Decide, count and log verl's finished groups for the curriculum.
 
-Invariants: each group is decided once; a rollout whose verifier failed is neither trained on nor wrong; problems are
-drawn in verl's order.
+Invariants: each group is decided once; a failed verifier excludes its rollout.
 """
 
 from __future__ import annotations
@@ -33,22 +32,22 @@ REWARD = "goldilocks_reward"
 
 @dataclass(frozen=True, slots=True)
 class JudgedRollout:
-    """A rollout with its reward and the versions of its weights."""
+    """A rollout's reward, fields, and versions of its weights."""
 
     reward: Reward
-    told: Mapping[str, Any]
+    fields: Mapping[str, Any]
     oldest: int = 0
     newest: int = 0
 
     @classmethod
-    def of(cls, told: Mapping[str, Any], oldest: int = 0, newest: int = 0) -> JudgedRollout:
-        """Read it from the reward worker's fields (`told_of`)."""
-        return cls(Reward(**json.loads(told[REWARD])), told, oldest, newest)
+    def of(cls, fields: Mapping[str, Any], oldest: int = 0, newest: int = 0) -> JudgedRollout:
+        """Return the rollout of these `reward_fields`."""
+        return cls(Reward(**json.loads(fields[REWARD])), fields, oldest, newest)
 
 
-def told_of(reward: Reward, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a rollout's fields: numbers and texts, never None."""
-    known = {name: "" if value is None else value for name, value in told.items()}
+def reward_fields(reward: Reward, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts and the reward as fields, none of them None."""
+    known = {name: "" if value is None else value for name, value in facts.items()}
     return {
         **known,
         REWARD: json.dumps(asdict(reward)),
@@ -58,12 +57,12 @@ def told_of(reward: Reward, told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class GroupLedger:
-    """Decide and count a run's groups; ``tasks`` has the training set's order."""
+    """A run's decisions and counts; ``tasks`` are in the training set's order."""
 
     def __init__(self, recipe: TrainRecipe, tasks: Mapping[str, TrainingTask], out: Path) -> None:
         self._recipe = recipe
         self.curriculum = CurriculumController(recipe, tasks)
-        self._places = {problem: place for place, problem in enumerate(tasks)}
+        self._indices = {problem: index for index, problem in enumerate(tasks)}
         self._logs = {name: JsonlLog(out / f"{name}.jsonl") for name in ("attempts", "changes")}
         self._decided: dict[str, GroupDecision] = {}
         self._sampled, self._dropped, self._rewards = SampledGroupStats(), Counter[str](), list[Reward]()
@@ -72,10 +71,10 @@ class GroupLedger:
 
     def draw(self) -> int:
         """Return the next problem's index in the training set."""
-        return self._places[self.curriculum.draw_problem()]
+        return self._indices[self.curriculum.draw_problem()]
 
     def decide(self, name: str, problem: str, rollouts: Sequence[JudgedRollout], step: int) -> GroupDecision:
-        """Return which rollouts of a group are trained on, decided and logged once."""
+        """Decide and log a group, once."""
         if name in self._decided:
             return self._decided[name]
         recipe, rewards = self._recipe, [rollout.reward for rollout in rollouts]
@@ -84,9 +83,10 @@ class GroupLedger:
         judged = [rollout for rollout in rollouts if not rollout.reward.excluded]
         correct = sum(rollout.reward.correct for rollout in judged)
         self.curriculum.record_group(problem, step, correct, len(judged))
-        tokens, finishes = [int(one.told["tokens"]) for one in rollouts], [one.told["finish"] for one in rollouts]
+        tokens = [int(rollout.fields["tokens"]) for rollout in rollouts]
+        finishes = [rollout.fields["finish"] for rollout in rollouts]
         self._sampled.add(rewards, tokens, finishes, is_dropped=decision.drop_reason is not None)
-        self._rewards += [one.reward for one in judged]
+        self._rewards += [rollout.reward for rollout in judged]
         if decision.drop_reason is not None:
             self._dropped[decision.drop_reason] += len(rollouts)
         self._log(problem, rollouts, step)
@@ -97,16 +97,13 @@ class GroupLedger:
         self._decided = {name: decision for name, decision in self._decided.items() if name in names}
 
     def after_step(self, step: int) -> dict[str, float]:
-        """Close ``step``, if it is open, and return its metrics once."""
+        """Close ``step``, if open, and return its metrics once."""
         self._close_step(step, may_end_stage=False)
         closed, self._closed = self._closed, {}
         return closed
 
     def save(self, step: int, checkpoint: Path) -> bool:
-        """Close a saved step, write the state into verl's checkpoint, and return whether a stage ended.
-
-        The next `after_step`, also of a resumed run, returns the metrics.
-        """
+        """Close a step, write the state into verl's checkpoint, and return whether a stage ended."""
         before = self.curriculum.stage
         self._close_step(step, may_end_stage=True)
         atomic_write(checkpoint / STATE, json.dumps(self.state(), ensure_ascii=False) + "\n")
@@ -117,7 +114,9 @@ class GroupLedger:
             self._step = step
             numbers = self._sampled.numbers()
             if self._rewards:
-                numbers |= {f"reward/{name}": fmean(getattr(one, name) for one in self._rewards) for name in COMPONENTS}
+                numbers |= {
+                    f"reward/{name}": fmean(getattr(reward, name) for reward in self._rewards) for name in COMPONENTS
+                }
                 numbers |= {f"dropped/{reason}": float(count) for reason, count in self._dropped.items()}
             self._closed = numbers
             self._sampled, self._dropped, self._rewards = SampledGroupStats(), Counter[str](), list[Reward]()
@@ -131,35 +130,34 @@ class GroupLedger:
         return {"curriculum": self.curriculum.state(), **counted, "decided": decided, "logs": logs}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore a `state` and truncate the logs to it."""
+        """Restore a `state`, and truncate the logs."""
         self.curriculum.restore(state["curriculum"])
         self._step, self._groups = state["step"], state["groups"]
         self._closed = dict(state["closed"])
-        self._decided = {  # verl's queue comes back with groups that were decided and not trained on yet
-            name: GroupDecision(told["drop_reason"], tuple(told["exclusion_reasons"]))
-            for name, told in state.get("decided", {}).items()
+        self._decided = {  # verl's restored queue has decided groups
+            name: GroupDecision(row["drop_reason"], tuple(row["exclusion_reasons"]))
+            for name, row in state.get("decided", {}).items()
         }
         for name, log in self._logs.items():
             log.truncate(state["logs"].get(name, 0))
 
     def close(self) -> None:
-        """Close the logs."""
         for log in self._logs.values():
             log.close()
 
     def _log(self, problem: str, rollouts: Sequence[JudgedRollout], step: int) -> None:
         for index, rollout in enumerate(rollouts):
-            told, reward = rollout.told, rollout.reward
+            fields, reward = rollout.fields, rollout.reward
             row = {
                 "group": self._groups,
                 "index": index,
                 "step": step - 1,
                 "admitted": rollout.oldest,
                 "problem": problem,
-                "outcome": told["outcome"] or None,
-                "method": told["method"],
-                "tokens": told["tokens"],
-                "finish": told["finish"],
+                "outcome": fields["outcome"] or None,
+                "method": fields["method"],
+                "tokens": fields["tokens"],
+                "finish": fields["finish"],
                 "oldest": rollout.oldest,
                 "newest": rollout.newest,
                 "reward": reward.components(),
@@ -170,11 +168,11 @@ class GroupLedger:
 
 
 _LEDGERS: list[GroupLedger] = []
-"""The trainer process's one ledger."""
+"""The process's ledger."""
 
 
 def open_ledger(rows: Iterable[Mapping[str, Any]], checkpoints: Path) -> GroupLedger:
-    """Make the process's ledger, restored from verl's newest checkpoint."""
+    """Open the process's ledger, restored from verl's newest checkpoint."""
     facts = run_facts()
     known = load_tasks(facts.recipe.data, Split.TRAIN, facts.recipe_folder)
     names = [str(row["extra_info"]["id"]) for row in rows]  # without those whose prompts are too long for verl

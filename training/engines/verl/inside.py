@@ -1,10 +1,9 @@
-"""Runs in verl's environment: composes a run's configuration, has verl check it, and starts verl's trainer.
+"""In verl's environment, compose a run's configuration, have verl check it, and start its trainer.
 
     PYTHON -m training.engines.verl.inside RUN/verl/job.json            train
-    PYTHON -m training.engines.verl.inside RUN/verl/job.json --check    only compose and check; states what it is
+    PYTHON -m training.engines.verl.inside RUN/verl/job.json --check    only compose and check; print the file
 
-The job is that of `configuration.compile_recipe`, as JSON. Prints the composed configuration's file; ends with 2 and
-one line if verl refuses the configuration.
+The job is from `configuration.compile_recipe`. The exit status is 2 if verl refuses the configuration.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any
 
 
 def compose(job: dict[str, Any]) -> Any:
-    """Return verl's configuration with the job's values; unknown keys are an error."""
+    """Return verl's configuration with the job's values; raise for unknown keys."""
     import verl
     import yaml
     from hydra import compose as hydra_compose
@@ -44,7 +43,7 @@ def compose(job: dict[str, Any]) -> Any:
 
 
 def _choose_attention(config: Any) -> None:
-    """Use torch's attention without flash-attn; raise ValueError if sequence parallelism needs that."""
+    """Use torch's attention without flash-attn; raise ValueError if sequence parallelism needs it."""
     from omegaconf import open_dict
 
     actor, model = config.actor_rollout_ref.actor, config.actor_rollout_ref.model
@@ -60,7 +59,6 @@ def _choose_attention(config: Any) -> None:
 
 
 def check(config: Any) -> None:
-    """Have verl check the configuration and build its settings."""
     from omegaconf import OmegaConf
     from verl.trainer.ppo.utils import need_critic, need_reference_policy
     from verl.utils.config import omega_conf_to_dataclass, validate_config
@@ -68,8 +66,8 @@ def check(config: Any) -> None:
     OmegaConf.resolve(OmegaConf.create(OmegaConf.to_container(config)))
     validate_config(config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
     actor = config.actor_rollout_ref
-    for part in (actor.actor, actor.rollout, actor.model, config.algorithm):
-        omega_conf_to_dataclass(part)
+    for section in (actor.actor, actor.rollout, actor.model, config.algorithm):
+        omega_conf_to_dataclass(section)
 
 
 def main() -> int:
@@ -85,9 +83,9 @@ def main() -> int:
     try:
         config = compose(job)
         check(config)
-    except Exception as error:  # noqa: BLE001 - whatever verl says of the configuration is for the user
-        first = " ".join(str(error).split())
-        print(f"verl refuses the configuration: {type(error).__name__}: {first}", file=sys.stderr)
+    except Exception as error:  # noqa: BLE001 - any error of verl is about the configuration
+        reason = " ".join(str(error).split())
+        print(f"verl refuses the configuration: {type(error).__name__}: {reason}", file=sys.stderr)
         return 2
     composed = options.job.with_name("config.yaml")
     OmegaConf.save(config, composed)

@@ -1,15 +1,15 @@
 """Run a training recipe with verl, and write the trained model and its records.
 
     OUT/run.json, metrics.jsonl, tensorboard/, attempts.jsonl, changes.jsonl, summary.json
-                              as in `training.engines.embedded.run`
+                              see `training.engines.embedded.run`
     OUT/model/                the trained model in Hugging Face format
     OUT/verl/train.parquet    the problems; held_out.parquet too
-    OUT/verl/job.json         what starts the present stage; config.yaml: what verl composed of it
-    OUT/verl/differences.txt  what verl does differently
-    OUT/verl/steps-N.jsonl    verl's metrics of the process that began after step N; log.txt: its output
-    OUT/verl/checkpoints/     verl's checkpoints, with our curriculum's state
+    OUT/verl/job.json         the current stage; config.yaml: verl's configuration of it
+    OUT/verl/differences.txt  differences to the embedded engine
+    OUT/verl/steps-N.jsonl    metrics of the process that began after step N; log.txt: all output
+    OUT/verl/checkpoints/     verl's checkpoints, with the curriculum's state
 
-All nodes must see this folder, the model and the data, and have verl's environment.
+All nodes need this folder, the model, the data and verl's environment.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from curation.policies.vllm.engine import visible_gpus
 from curation.prompts import Prompt
 from curation.prompts.asked import Asked, write_asked
 from curation.publish.export_formats.rows import TYPES, ExportedProblem, row_of
-from curation.records import StoreError
+from curation.records import PolicyError, StoreError
 from curation.response_formats import BOXED
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write, write_parquet
@@ -61,13 +61,13 @@ from training.rollouts.tasks import TrainingTask, load_tasks
 INSIDE = "training.engines.verl.inside"
 
 _EXPORT = "verl"
-"""The format of `goldilocks export` that verl reads."""
+"""The format of `goldilocks export`."""
 
 _LOOK_S = 0.2
 
 
 def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> Path:
-    """Train to the recipe's last step in ``out``, which is absolute; return the trained model's folder."""
+    """Train in ``out``, an absolute path, and return the model's folder."""
     refuse_what_differs(recipe)
     interpreter = require_interpreter()
     with RunMirror(recipe.storage.mirror, recipe.name, out, _say) as mirror, lock_folder(out / "verl"):
@@ -79,7 +79,7 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
         while (stage := present_stage(recipe, out)).begun_at < recipe.steps:
             _run_stage(recipe, stage, recipe_folder, out, interpreter, mirror)
             if last_step(out) <= stage.begun_at:
-                break  # no step further: `publish_model` reports that the model is missing
+                break  # no progress: `publish_model` reports the missing model
         model = publish_model(recipe, out)
         summary = {"name": recipe.name, "steps": last_step(out), "wall_s": time.monotonic() - started, "engine": "verl"}
         atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
@@ -111,8 +111,8 @@ def _run_stage(
         command = [str(interpreter), "-m", INSIDE, str(out / "verl" / "job.json")]
         status = run_processes(command, process_environment(job["environment"]), log, watch=watch, folder=out)
     if status:
-        said = log.read_bytes()[begun:].decode("utf-8", "replace") if log.exists() else ""
-        if recipe.verl.ray_address is not None and any(word in said for word in _REFUSED_TOKENS):
+        output = log.read_bytes()[begun:].decode("utf-8", "replace") if log.exists() else ""
+        if recipe.verl.ray_address is not None and any(word in output for word in _REFUSED_TOKENS):
             raise EngineError(
                 f"verl.ray_address = {recipe.verl.ray_address!r}: the cluster refuses this run's token; set "
                 f"{' or '.join(RAY_TOKENS)} to the cluster's ({log})."
@@ -125,18 +125,18 @@ _REFUSED_TOKENS = ("InvalidAuthToken", "AuthenticationError")
 
 
 def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> None:
-    """Claim the run's folder, and write the problems and the differences."""
+    """Claim the run's folder; write problems and differences."""
     require_model(resolve_model(recipe.trained.model, recipe_folder))
     if why := placed(recipe, recipe_folder).why:
         _say(why)
     claim_folder(recipe, recipe_folder, out, resume=resume)
-    ours = out / "verl"
+    folder = out / "verl"
     tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
-    write_verl_set(tasks.values(), recipe.solving_prompt, ours / TRAIN)
+    write_verl_set(tasks.values(), recipe.solving_prompt, folder / TRAIN)
     if recipe.evaluation.data is not None:
-        others = load_tasks(recipe.evaluation.data, Split.HELD_OUT, recipe_folder).values()
-        write_verl_set(islice(others, recipe.evaluation.problems), recipe.solving_prompt, ours / HELD_OUT)
-    atomic_write(ours / "differences.txt", "".join(f"{line}\n" for line in replacements(recipe)))
+        held_out = load_tasks(recipe.evaluation.data, Split.HELD_OUT, recipe_folder).values()
+        write_verl_set(islice(held_out, recipe.evaluation.problems), recipe.solving_prompt, folder / HELD_OUT)
+    atomic_write(folder / "differences.txt", "".join(f"{line}\n" for line in replacements(recipe)))
 
 
 def write_job(whole: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Path) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def check_configuration(out: Path, interpreter: Path) -> None:
 
 
 def write_verl_set(tasks: Iterable[TrainingTask], prompt: Prompt, file: Path) -> int:
-    """Write the tasks in order, as `goldilocks export --format verl` does, with this prompt; return their number."""
+    """Write the tasks as `goldilocks export --format verl` does; return their number."""
     rows = [row_of(_EXPORT, _exported(task, prompt, number)) for number, task in enumerate(tasks)]
     types = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -197,9 +197,9 @@ def _exported(task: TrainingTask, prompt: Prompt, number: int) -> ExportedProble
         "accepted": task.accepted,
         "scorer": task.scorer,
     }
-    # verl's own scorers would read the tests there; ours has the record
+    # only verl's own scorers read tests; ours reads the record
     tests: list[dict[str, str]] | None = None if task.code_problem is None else []
-    messages = [{"role": one["role"], "content": one["content"]} for one in prompt.messages(request)]
+    messages = [{"role": message["role"], "content": message["content"]} for message in prompt.messages(request)]
     return ExportedProblem(row, number, messages, task.code_problem, tests, Asked(prompt, judges=task.judges))
 
 
@@ -221,9 +221,12 @@ def publish_model(recipe: TrainRecipe, out: Path) -> Path:
 
 
 def has_experts(model: Path) -> bool:
-    """Return whether a model's folder holds a mixture of experts."""
-    table: Any = json.loads((model / "config.json").read_text(encoding="utf-8"))
-    return any((part or {}).get(name) for part in (table, table.get("text_config")) for name in EXPERT_COUNTS)
+    """Return whether the model is a mixture of experts."""
+    try:
+        table: Any = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise PolicyError(f"{model}: config.json is damaged ({error}); download the model again") from error
+    return any((config or {}).get(name) for config in (table, table.get("text_config")) for name in EXPERT_COUNTS)
 
 
 def _say(line: str) -> None:
@@ -232,21 +235,21 @@ def _say(line: str) -> None:
 
 def processes_of(out: Path) -> list[int]:
     """Return the ids of the run's other processes, ascending."""
-    variable, found = f"{RECIPE_VARIABLE}=".encode(), set[int]()
+    variable, processes = f"{RECIPE_VARIABLE}=".encode(), set[int]()
     for file in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):  # another user's, or one that has just ended
+        with suppress(OSError):  # another user's, or ended
             for entry in file.read_bytes().split(b"\0"):
                 if entry.startswith(variable) and json.loads(entry[len(variable) :])["out"] == str(out):
-                    found.add(int(file.parent.name))
-    return sorted(found - {os.getpid()})
+                    processes.add(int(file.parent.name))
+    return sorted(processes - {os.getpid()})
 
 
 def end_leftovers(out: Path) -> None:
-    """Kill an earlier start's processes and wait for their end; the lock of ``out``, which is absolute, is held."""
+    """Kill an earlier start's processes; ``out`` is absolute and locked."""
     reported = False
     while left := processes_of(out):
         if not reported:
-            _say(f"{out}: {len(left)} processes of this run's earlier start are killed.")
+            _say(f"{out}: {len(left)} processes of an earlier start of this run are killed.")
             reported = True
         for process in left:
             with suppress(ProcessLookupError):

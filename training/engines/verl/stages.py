@@ -1,7 +1,6 @@
 """Run a curriculum's stages as successive verl processes over one run folder.
 
-Invariants: a stage begins at a checkpoint with our state, without the previous stage's queue; the same folder gives the
-same stage.
+A stage begins at a checkpoint with our state, without the previous queue.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ LATEST = "latest_checkpointed_iteration.txt"
 """verl's newest step."""
 
 _WEIGHTS = "actor"
-"""Weights and optimiser, which verl removes of old checkpoints."""
+"""Weights and optimiser, which verl removes from old checkpoints."""
 
-_OF_ONE_STAGE = ("transfer_queue", "data.pt")
-"""Rollouts in flight and the position in the data."""
+_STAGE_STATE = ("transfer_queue", "data.pt")
+"""Rollouts in flight, and the position in the data."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerlStage:
-    """A stage in verl, which ends at ``ends_at`` at the latest."""
+    """A stage in verl, which ends by step ``ends_at``."""
 
     recipe: TrainRecipe
     number: int
@@ -48,8 +47,8 @@ def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
         atomic_write(checkpoints / LATEST, str(step))
     else:
         (checkpoints / LATEST).unlink(missing_ok=True)
-    for other, folder in _folders(checkpoints).items():
-        if other > step:
+    for number, folder in _folders(checkpoints).items():
+        if number > step:
             _remove(folder)
     remove_old(checkpoints, max(recipe.checkpoints.keep - 1, 1))
     state, curriculum = saved_state(checkpoints), CurriculumController(recipe, {})
@@ -57,13 +56,13 @@ def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
         curriculum.restore(state["curriculum"])
     stage = _stage_of(recipe, curriculum, step)
     if state is not None and stage.number and state["curriculum"]["stage"][1] == step:
-        for name in _OF_ONE_STAGE:
+        for name in _STAGE_STATE:
             _remove(checkpoints / f"global_step_{step}" / name)
     return stage
 
 
 def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
-    """Yield a recipe's stages in order, as known before a run."""
+    """Yield a recipe's stages as known before a run."""
     curriculum, began = CurriculumController(recipe, {}), 0
     for number in range(max(len(recipe.stages), 1)):
         if number:
@@ -74,7 +73,7 @@ def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
 
 
 def remove_old(checkpoints: Path, keep: int) -> None:
-    """Keep the ``keep`` newest whole checkpoints up to verl's mark."""
+    """Keep the ``keep`` newest whole checkpoints."""
     newest = sorted(_whole_steps(checkpoints))[-keep:]
     for step, folder in _folders(checkpoints).items():
         if newest and step < newest[0]:
@@ -82,7 +81,7 @@ def remove_old(checkpoints: Path, keep: int) -> None:
 
 
 def saved_state(checkpoints: Path) -> Mapping[str, Any] | None:
-    """Return our state of verl's newest checkpoint, if any."""
+    """Return our state in verl's newest checkpoint, if any."""
     step = _marked(checkpoints)
     if not step:
         return None
@@ -115,7 +114,7 @@ def _folders(checkpoints: Path) -> dict[int, Path]:
 
 
 def _whole_steps(checkpoints: Path) -> list[int]:
-    """Return the steps up to verl's mark whose checkpoints have weights and our state."""
+    """Return the steps up to verl's mark with weights and our state."""
     marked, folders = _marked(checkpoints), _folders(checkpoints)
     return [
         step

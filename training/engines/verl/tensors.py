@@ -1,6 +1,6 @@
 """Convert verl's padded tensors into the arguments of our objectives and back.
 
-Token weights w ≥ 0 are multiplied into advantages: w · min(r A, clip(r) A) = min(r w A, clip(r) w A).
+Token weights w ≥ 0 are part of advantages: w · min(r A, clip(r) A) = min(r w A, clip(r) w A).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def weighted_advantages(
     max_tokens: int,
     minibatches: int = 1,
 ) -> Tensor:
-    """Return [sequences, tokens] advantages times loss weights, 0 outside the mask.
+    """Return [sequences, tokens] advantages times token weights, 0 outside the mask.
 
     Args:
         rewards: [sequences, tokens]; a row's sum is the total.
         mask: [sequences, tokens], 1 for generated tokens; a row of zeros is padding.
-        max_tokens: the length at which rollouts are cut off.
+        max_tokens: rollouts are cut off there.
         minibatches: optimiser steps over these sequences.
     """
     lengths = mask.to(torch.int64).sum(-1).cpu()
@@ -41,7 +41,7 @@ def weighted_advantages(
     inputs = CreditInputs(
         [Reward(correctness=total) for total in totals[real].tolist()],
         lengths[real],
-        torch.tensor([numbers[groups[place]] for place in real.tolist()], dtype=torch.int64),
+        torch.tensor([numbers[groups[row]] for row in real.tolist()], dtype=torch.int64),
         truncated=(lengths[real] >= max_tokens).tolist(),
         max_tokens=max_tokens,
     )
@@ -54,8 +54,9 @@ def weighted_advantages(
 def micro_batch_loss(
     logprobs: Tensor, generator_logprobs: Tensor, advantages: Tensor, mask: Tensor, settings: ObjectiveSettings
 ) -> tuple[Tensor, Mapping[str, float]]:
-    """Return a micro-batch's loss, to be summed over micro-batches and ranks, and its statistics. Tensors are
-    [sequences, tokens]; ``advantages`` from `weighted_advantages`.
+    """Return a micro-batch's loss, to sum over micro-batches and ranks, and statistics.
+
+    Tensors are [sequences, tokens]; ``advantages`` are from `weighted_advantages`.
     """
     mask = mask.bool()
     drawn = generator_logprobs[mask]
@@ -71,4 +72,7 @@ def micro_batch_loss(
         mask=(drawn >= LOWEST_LOGPROB) & (drawn <= HIGHEST_LOGPROB),
     )
     loss, statistics = objective_of(settings).loss(inputs, settings)
-    return loss, {name: one.value if one.count or one.reduction != "mean" else 0.0 for name, one in statistics.items()}
+    return loss, {
+        name: statistic.value if statistic.count or statistic.reduction != "mean" else 0.0
+        for name, statistic in statistics.items()
+    }

@@ -86,7 +86,7 @@ def test_a_mute_run_speaks_and_ends(
     stopped_after = re.search(r"nothing to learn from: (\d+) attempts without a group", str(raised.value))
     assert stopped_after is not None
     assert 256 <= int(stopped_after[1]) < 400  # the loop looks when it is its turn
-    assert f"`goldilocks train --resume {out}` goes on from step 0" in str(raised.value)
+    assert f"`goldilocks train --resume {out}` continues from step 0" in str(raised.value)
     assert read_attempts(out, ["text"])["text"].unique().to_list() == [Reticent.says]  # to be looked at
 
 
@@ -95,7 +95,7 @@ def test_steps_that_were_taken_are_saved_and_gone_on_from(monkeypatch: pytest.Mo
     made, out = quick(0, steps=2, checkpoints={"every": 20}), tmp_path / "run"  # none of version 0 is under way later
     with monkeypatch.context() as patch:
         generate_with(patch, Reticent, since_version=1)
-        with pytest.raises(TrainingError, match=r"goes on from step 1"):
+        with pytest.raises(TrainingError, match=r"continues from step 1"):
             run.train(made, Path(), out)
     taken = len(lines(out / "batches.jsonl"))
     assert [path.name for path in (out / "checkpoints").iterdir()] == [f"step-{taken:08}"]

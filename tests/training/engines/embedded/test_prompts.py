@@ -14,7 +14,7 @@ from curation.policies.chat_templates import stop_tokens
 from curation.prompts import PLAIN, SOLVE, Prompt
 from curation.records import Domain, PromptRequest
 from curation.thinking import THINK
-from flows.run.training import main
+from flows.run.training import check
 from tests.training.engines.embedded.test_resume import asked as written
 from tests.training.engines.embedded.test_run import small
 from tests.training.families import make_family
@@ -147,16 +147,11 @@ def test_a_token_that_only_the_template_ends_turns_with_ends_responses_here_and_
     assert "<|end|> (2), <|start|> (1) end a response; the last was added" in said
 
 
-def test_check_prints_the_table_and_trains_nothing(
-    tmp_path: Path, leaking: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    recipe = str(written(small(), tmp_path))
-    assert main([recipe, "--out", str(tmp_path / "run"), "--check"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_check_prints_the_table_and_trains_nothing(tmp_path: Path, leaking: Path) -> None:
+    recipe = written(small(), tmp_path)
+    lines = check(recipe, tmp_path / "run")
     assert lines[0].split() == ["check", "figure", "tolerance", "result"]
     assert len(lines) == 1 + len(NAMES) + 1
     assert not (tmp_path / "run").exists()
-    assert main([recipe, "--check", "--set", f"models.student.model={leaking}"]) == 1
-    said = capsys.readouterr().err
-    assert "is refused" in said
-    assert "set packing.single = true" in said
+    with pytest.raises(ModelCheckError, match=r"is refused[^§]*set packing\.single = true"):
+        check(recipe, None, [f"models.student.model={leaking}"])

@@ -99,12 +99,12 @@ def train(folder: Path, values: dict[str, Any]) -> None:
 
 
 def _decide(ledger: Any, rows: list[dict[str, Any]], name: str, step: int, longest: int) -> None:
-    from training.engines.verl.groups import JudgedRollout, told_of
+    from training.engines.verl.groups import JudgedRollout, reward_fields
 
     problem = rows[ledger.draw()]["extra_info"]["id"]
     told = {"outcome": None, "method": "m", "answer": "1", "finish": "stop", "tokens": longest - 1}
     rewards = (Reward(0.1, 0.9, -0.05, correct=True), Reward(0.1, 0.0, -0.05)) * 2  # the limit binds
-    rollouts = [JudgedRollout.of(told_of(reward, told)) for reward in rewards]
+    rollouts = [JudgedRollout.of(reward_fields(reward, told)) for reward in rewards]
     ledger.decide(name, problem, rollouts, step)
 
 

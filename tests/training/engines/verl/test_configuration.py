@@ -106,7 +106,7 @@ def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"objective": {"kind": "soft"}}, "a second pass, or no group"),
+        ({"objective": {"kind": "soft"}}, "needs a second pass or has no groups"),
         ({"objective": {"kind": "grpo", "kl_coef": 0.1}}, "objective.kl_coef > 0"),
         ({"objective": {"kind": "grpo", "credit": "majority", "k": 2}}, "needs the answers"),
         (student(kind="torch"), "models.student.kind: verl starts vLLM itself"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from curation.records import Domain, PromptRequest
 from tests.training.students import student
-from training.engines.verl.groups import GroupLedger, JudgedRollout, told_of
+from training.engines.verl.groups import GroupLedger, JudgedRollout, reward_fields
 from training.engines.verl.stages import STATE
 from training.recipe import TrainRecipe
 from training.rewards import Reward
@@ -27,7 +27,7 @@ def recipe(**changes: Any) -> TrainRecipe:
 
 
 def rollout(reward: Reward, answer: str = "1") -> JudgedRollout:
-    told = told_of(reward, {"outcome": None, "method": "m", "answer": answer, "finish": "stop", "tokens": 5})
+    told = reward_fields(reward, {"outcome": None, "method": "m", "answer": answer, "finish": "stop", "tokens": 5})
     return JudgedRollout.of(json.loads(json.dumps(told)), oldest=2, newest=3)  # it travels between processes
 
 

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from curation.policies.checkpoints import folder_revision
-from curation.records import ConfigError, StoreError
+from curation.records import ConfigError, PolicyError, StoreError
 from curation.scoring.record import MARK, read_record
 from curation.storage.locks import lock_folder
 from tests.training.engines.verl.test_stages import recipe as with_double
@@ -119,6 +119,9 @@ def test_the_last_checkpoint_becomes_the_runs_model(tmp_path: Path) -> None:
     config = json.loads((model / "config.json").read_text()) | {"num_local_experts": 8}
     (model / "config.json").write_text(json.dumps(config))
     assert has_experts(model)
+    (model / "config.json").write_text("half")
+    with pytest.raises(PolicyError, match=r"config\.json is damaged .*; download the model again"):
+        has_experts(model)
 
 
 def test_another_runs_mirror_is_refused_before_verl_starts(tmp_path: Path) -> None:
@@ -172,5 +175,5 @@ def test_processes_of_an_earlier_start_are_killed_before_the_folder_is_touched_a
     with pytest.raises(StoreError, match="no run to resume"):
         train(with_double(tmp_path), tmp_path, mine, resume=True)
     assert [process.wait() for process in stays] == [-9, -9]
-    assert f"{mine}: 2 processes of this run's earlier start are killed." in capsys.readouterr().err
+    assert f"{mine}: 2 processes of an earlier start of this run are killed." in capsys.readouterr().err
     assert stranger.poll() is None

@@ -1,7 +1,6 @@
 """Extend verl with our advantage, loss, reward, curriculum and group filter; all of verl's processes import this.
 
-Invariants: only converts tensors for functions that the embedded engine uses too; a group's rollouts get the same
-tests.
+Invariant: a group's rollouts get the same tests.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from curation.scoring.scorer import Scorer, ScoringSettings
 from curation.thinking import OPEN
 from curation.verify.math_judge import Verdict
 from training.engines.verl.configuration import NAME, run_facts
-from training.engines.verl.groups import told_of
+from training.engines.verl.groups import reward_fields
 from training.engines.verl.tensors import micro_batch_loss, weighted_advantages
 from training.rewards import RewardInputs, assess
 from training.rollouts.rollouts import derive_seed
@@ -37,7 +36,7 @@ from training.rollouts.verifiers import TESTS_PER_GROUP, verifier_workers
 def advantages(
     token_level_rewards: Tensor, response_mask: Tensor, index: Any, config: Any = None, **_others: Any
 ) -> tuple[Tensor, Tensor]:
-    """Return verl's advantages and returns, both `weighted_advantages` [sequences, tokens]."""
+    """Return `weighted_advantages` [sequences, tokens] as verl's advantages and returns."""
     facts = run_facts()
     sizes = facts.recipe.collector
     folded = weighted_advantages(
@@ -61,10 +60,7 @@ def policy_loss(
     config: Any = None,
     rollout_is_weights: Tensor | None = None,
 ) -> tuple[Tensor, dict[str, float]]:
-    """Return a micro-batch's loss and statistics; ``old_log_prob`` is the generator's.
-
-    The loss is multiplied by the data-parallel ranks, over which verl averages gradients.
-    """
+    """Return a micro-batch's loss times data-parallel ranks, as verl averages gradients, and statistics."""
     loss, statistics = micro_batch_loss(log_prob, old_log_prob, advantages, response_mask, run_facts().recipe.objective)
     ranks = config.global_batch_info.get("dp_size", 1) if config is not None else 1
     return loss * ranks, {f"goldilocks/policy/{name}": value for name, value in statistics.items()}
@@ -72,10 +68,7 @@ def policy_loss(
 
 @register(NAME)
 class GoldilocksRewards(RewardManagerBase):
-    """The paper's reward of a rollout, by its row's record.
-
-    A rollout whose verifier failed scores 0, but our replay buffer excludes it.
-    """
+    """The reward of a rollout, by its row's record; our replay buffer excludes those whose verifier failed."""
 
     def __init__(self, config: Any, tokenizer: Any, compute_score: Any = None, **_others: Any) -> None:
         super().__init__(config, tokenizer, compute_score)
@@ -120,7 +113,7 @@ class GoldilocksRewards(RewardManagerBase):
             row=str(table["id"]),
         )
         reward, outcome, method, answer = await assess(ask, inputs, self._recipe.rewards)
-        told = {
+        facts = {
             "outcome": outcome.value if outcome is not None else None,
             "method": method,
             "answer": answer,
@@ -128,4 +121,4 @@ class GoldilocksRewards(RewardManagerBase):
             "tokens": len(response_ids),
         }
         score = 0.0 if reward.excluded else reward.total
-        return {"reward_score": score, "reward_extra_info": told_of(reward, told)}
+        return {"reward_score": score, "reward_extra_info": reward_fields(reward, facts)}

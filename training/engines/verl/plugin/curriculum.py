@@ -1,4 +1,4 @@
-"""Have our curriculum draw verl's rows, and save its state with each of verl's checkpoints."""
+"""Draw verl's rows by our curriculum, and save its state in verl's checkpoints."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from training.engines.verl.stages import remove_old
 
 
 class CurriculumDataset(RLHFDataset):
-    """The rows of an exported set; training rows are drawn, whichever verl asks for.
-
-    `data.shuffle = false` and no workers make each request one draw.
-    """
+    """The rows of an exported set; each request for a training row is a draw."""
 
     def __init__(
         self, data_files: Any, tokenizer: Any, config: Any, processor: Any = None, max_samples: int = -1
@@ -28,17 +25,17 @@ class CurriculumDataset(RLHFDataset):
             self._ledger = open_ledger(self.dataframe, run_facts().out / "verl" / "checkpoints")
 
     def __getitem__(self, item: int) -> dict[str, Any]:
-        """Return the next problem's row, or the held-out row asked for."""
+        """Return the next drawn row, or this held-out row."""
         row: dict[str, Any] = super().__getitem__(item if self._ledger is None else self._ledger.draw())
         return row
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without this process's ledger."""
+        """Return the state without the ledger."""
         return {**super().__getstate__(), "_ledger": None}
 
 
 class CurriculumCheckpoint(CheckpointCallback):
-    """Writes the ledger's state into new checkpoints; one without it counts as none."""
+    """Writes the ledger's state into new checkpoints."""
 
     def on_save(
         self, trainer: Any, global_step: int, checkpoint_dir: str, async_save: bool = False, **kwargs: Any

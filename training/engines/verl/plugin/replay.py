@@ -47,16 +47,16 @@ class _OurGroups(ReplayBuffer):
         if keys:
             data = tq.kv_batch_get(keys=keys, partition_id=partition_id, select_fields=["extra_fields", "extra_info"])
             for key, fields, row in zip(keys, list(data["extra_fields"]), list(data["extra_info"]), strict=True):
-                told = _plain(fields)
+                values = _plain(fields)
                 tag = self.partitions[partition_id][key]
                 oldest, newest = tag.get("min_global_steps") or 0, tag.get("max_global_steps") or 0
-                groups[_group(key)][key] = JudgedRollout.of(told["reward_extra_info"], oldest, newest)
+                groups[_group(key)][key] = JudgedRollout.of(values["reward_extra_info"], oldest, newest)
                 problems[_group(key)] = str(_plain(row)["id"])
         for name, rollouts in groups.items():
             decision = ledger.decide(name, problems[name], list(rollouts.values()), self._now)
             reasons = zip(rollouts, decision.exclusion_reasons, strict=True)
             self._excluded[name] = {key for key, reason in reasons if reason is not None}
-            totals = [one.reward.total for one in rollouts.values() if not one.reward.excluded]
+            totals = [rollout.reward.total for rollout in rollouts.values() if not rollout.reward.excluded]
             self._means[name] = sum(totals) / len(totals) if totals else 0.0
             if decision.drop_reason is not None or len(self._excluded[name]) == len(rollouts):
                 self._dropped.add(name)
@@ -81,10 +81,10 @@ class AsyncGroupBuffer(_OurGroups, ReplayBufferAsync):
 
 
 def _group(key: str) -> str:
-    """Return the group of a rollout's key: {group}_{rollout}_{part}."""
+    """Return the group in a key: {group}_{rollout}_{part}."""
     return key.split("_")[0]
 
 
 def _plain(value: Any) -> Mapping[str, Any]:
-    told: Mapping[str, Any] = getattr(value, "data", value)
-    return told
+    plain: Mapping[str, Any] = getattr(value, "data", value)
+    return plain
