@@ -128,7 +128,12 @@ class ServerProcesses:
     def _watch(self, replica: Replica) -> None:
         while replica.starts < MAX_STARTS:
             replica.starts += 1
-            replica.process = self._start(replica)
+            try:
+                replica.process = self._start(replica)
+            except OSError as error:  # a full disk, or no more processes
+                replica.deaths += 1
+                print(f"model {self._model}: server {replica.number} cannot be started ({error}).", file=sys.stderr)
+                return
             self._follow(replica, replica.process)
             _end(replica.process)
             if self._ending.is_set():
