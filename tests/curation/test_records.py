@@ -5,10 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from curation.records import (
-    normalise_text,
-    problem_id,
-)
+from curation.records import normalise_text, problem_id
 from tests.curation.tables import check_table
 
 

@@ -8,13 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from curation.difficulty.item_response import (
-    DIFFICULTIES,
-    ItemResponseModel,
-    difficulty_posteriors,
-    fit,
-    observations,
-)
+from curation.difficulty.item_response import DIFFICULTIES, ItemResponseModel, difficulty_posteriors, fit, observations
 from curation.records import GoldilocksError
 from tests.curation.difficulty.simulated import counts_of, simulated
 

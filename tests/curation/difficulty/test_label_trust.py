@@ -9,13 +9,7 @@ import pytest
 
 from curation.difficulty import label_trust
 from curation.difficulty.item_response import fit
-from curation.difficulty.label_trust import (
-    LABEL_TRUST,
-    LabelModel,
-    fit_labels,
-    label_posteriors,
-    suspect_labels,
-)
+from curation.difficulty.label_trust import LABEL_TRUST, LabelModel, fit_labels, label_posteriors, suspect_labels
 from curation.difficulty.label_votes import VOTES, label_votes, source_votes, vote_patterns
 from curation.records import DECISION, VERDICT, GoldilocksError
 from tests.benchmarks.labelled_attempts import plant, simulated, votes_of
@@ -97,11 +91,7 @@ def test_classes_of_two_stages_are_one_where_they_share_an_answer() -> None:
         ("p", "weak", 1, 2),
         ("p", "strong", 2, 1),
     ]
-    assert answers.rows() == [
-        ("p", 0, "5", "weak 1"),
-        ("p", 1, "7", "strong 1, weak 2"),
-        ("p", 2, "9", "strong 1"),
-    ]
+    assert answers.rows() == [("p", 0, "5", "weak 1"), ("p", 1, "7", "strong 1, weak 2"), ("p", 2, "9", "strong 1")]
     copies = pl.DataFrame({"problem": ["p", "p"], "source": ["x", "y"], "answer": ["9", "11"]})
     assert source_votes(copies, answers).rows() == [("p", "source:x", 2, 1), ("p", "source:y", 4, 1)]
 

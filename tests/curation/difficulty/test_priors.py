@@ -12,21 +12,8 @@ import pytest
 from curation.config import Band
 from curation.config.sources import PriorAttempts
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
-from curation.difficulty.item_response import (
-    difficulty_posteriors,
-    fit,
-    observations,
-    prior_counts,
-    rollout_counts,
-)
-from curation.difficulty.priors import (
-    LearntPriors,
-    as_priors,
-    beta_sides,
-    learn_priors,
-    problem_priors,
-    replay,
-)
+from curation.difficulty.item_response import difficulty_posteriors, fit, observations, prior_counts, rollout_counts
+from curation.difficulty.priors import LearntPriors, as_priors, beta_sides, learn_priors, problem_priors, replay
 from curation.records import GoldilocksError, Outcome
 from tests.curation.difficulty.simulated import COUNTS, simulated, simulated_rates
 from tests.curation.difficulty.test_item_response import beta_binomial

@@ -16,16 +16,7 @@ from curation.config.policies import AttemptColumns
 from curation.policies.endpoint import Endpoint
 from curation.policies.recorded import Recorded
 from curation.policies.seeds import seed_of
-from curation.records import (
-    Completion,
-    Domain,
-    Outcome,
-    Policy,
-    PolicyError,
-    PromptRequest,
-    RequestRefused,
-    problem_id,
-)
+from curation.records import Completion, Domain, Outcome, Policy, PolicyError, PromptRequest, RequestRefused, problem_id
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from tests.curation.policies.conftest import asked
 from tests.patience import patient
@@ -234,8 +225,7 @@ def test_all_servers_dead_names_each(start: Start, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("plan", "kind"),
-    [("400", "400"), ("500", "500"), ("garbage", "unusable"), ("drop", "no_answer")],
+    ("plan", "kind"), [("400", "400"), ("500", "500"), ("garbage", "unusable"), ("drop", "no_answer")]
 )
 def test_what_living_servers_do_not_answer_is_refused(
     start: Start, monkeypatch: pytest.MonkeyPatch, plan: str, kind: str

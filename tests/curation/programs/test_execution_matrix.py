@@ -134,9 +134,7 @@ def test_expected_outputs_that_are_hints_to_the_checker_are_left_alone(runner: R
     assert tests_agreement.decide_tests(made.runs)["decision"].to_list() == ["keep"] * 3
 
 
-def test_a_checker_that_fails_says_nothing_but_that_an_answer_it_cannot_read_is_none(
-    runner: Runner,
-) -> None:
+def test_a_checker_that_fails_says_nothing_but_that_an_answer_it_cannot_read_is_none(runner: Runner) -> None:
     programs = candidates((FIRST, True), (LAST, True), (ANY, True))
     failing = _asked_of("raise SystemExit(3)", ("1 2 3\n", "x\n"))
     made = run_execution_matrix(runner, "p", failing, programs, time_given=True)

@@ -2,14 +2,7 @@
 
 import pytest
 
-from curation.programs.mutation import (
-    StatedBound,
-    keeps_counts,
-    mutate_input,
-    read_lines,
-    shape_of,
-    stated_bounds,
-)
+from curation.programs.mutation import StatedBound, keeps_counts, mutate_input, read_lines, shape_of, stated_bounds
 
 LIST = ["3\n5 1 4\n", "5\n2 2 9 7 1\n", "1\n6\n"]
 TABLE = ["2 3\nabc\nxyz\n", "3 2\nab\nba\nbb\n"]

@@ -41,8 +41,7 @@ def problem(name: str, answer: str, row: int = 0, **more: Any) -> dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["{", '{"problem": "a", "verdict": "maybe"}', '{"problem": "a", "verdict": "reject", "answer": "4"}'],
+    "line", ["{", '{"problem": "a", "verdict": "maybe"}', '{"problem": "a", "verdict": "reject", "answer": "4"}']
 )
 def test_a_line_that_is_no_verdict_is_named(line: str, tmp_path: Path) -> None:
     (tmp_path / FILE).write_text('{"problem": "a", "verdict": "reject", "answer": null}\n' + line + "\n")
@@ -107,8 +106,7 @@ def test_accepted_rows_go_on_with_their_reference_and_rejected_ones_leave() -> N
 
 def test_a_near_duplicate_in_conflict_names_the_row_that_stays() -> None:
     rows = frame(
-        DROPPED,
-        problem("a", "1", 4) | {"reason": DropReason.CONFLICTING_ANSWERS, "evidence": "0.9 like row 2 of t"},
+        DROPPED, problem("a", "1", 4) | {"reason": DropReason.CONFLICTING_ANSWERS, "evidence": "0.9 like row 2 of t"}
     )
     members = frame(
         MEMBER,

@@ -96,11 +96,7 @@ def test_given_tests_leave_and_come_back_and_what_is_ours_stays() -> None:
     )
     own = published.rename({"problem": "id"}).with_columns(source=pl.lit("s"), row=pl.lit(3, pl.Int64))
     left, noted = withhold_texts("tests", own, own["origin"] != "mutation", program_texts(tests=given))
-    assert left.select("index", "input", "output").rows() == [
-        (0, None, None),
-        (1, None, "10\n"),
-        (2, "9 9\n", "18\n"),
-    ]
+    assert left.select("index", "input", "output").rows() == [(0, None, None), (1, None, "10\n"), (2, "9 9\n", "18\n")]
     assert "1 2" not in noted.write_ndjson()
     public = left.drop("source", "row")
     restored, missing = restore_texts("tests", public, noted, program_texts(tests=given))

@@ -100,11 +100,7 @@ def test_apps_and_taco_pack_json_into_text():
 @pytest.mark.parametrize(
     ("columns", "row", "words"),
     [
-        (
-            APPS,
-            {"input_output": "not json", "solutions": ""},
-            "text, but neither JSON nor packed JSON",
-        ),
+        (APPS, {"input_output": "not json", "solutions": ""}, "text, but neither JSON nor packed JSON"),
         (APPS, {"input_output": {"inputs": ["1"], "outputs": []}}, "as many `inputs` as `outputs`"),
         (APPS, {"input_output": "", "solutions": 7}, "`solutions` does not hold programs"),
         (TACO, {"input_output": "", "solutions": "", "time_limit": "soon"}, "is not a number with a unit"),
@@ -146,10 +142,7 @@ def test_asserts_of_mbpp_become_calls_if_json_can_hold_them():
     assert judged(found, "def f(x, k): return x") is CodeVerdict.WA
 
 
-@pytest.mark.parametrize(
-    "test",
-    ["assert f((1, 2)) == (1, 2)", "assert math.isclose(f(0.5), 0.5)"],
-)
+@pytest.mark.parametrize("test", ["assert f((1, 2)) == (1, 2)", "assert math.isclose(f(0.5), 0.5)"])
 def test_other_asserts_of_mbpp_become_a_test_program(test):
     row = {"code": "def f(x): return x", "test_setup_code": "import math", "test_list": [test]}
     found = tables(MBPP, row)

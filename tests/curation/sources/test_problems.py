@@ -27,7 +27,7 @@ GSM8K = [
 
 def source(kind: str, path: str, columns: Mapping[str, Any] | None = None, **more: Any) -> Source:
     return Source.model_validate(
-        to_plain({"name": "sheet", "kind": kind, "path": path, "columns": columns or {}, **more}),
+        to_plain({"name": "sheet", "kind": kind, "path": path, "columns": columns or {}, **more})
     )
 
 

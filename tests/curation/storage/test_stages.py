@@ -15,14 +15,7 @@ import pytest
 
 from curation.records import StoreError
 from curation.storage.locks import lock_folder
-from curation.storage.stages import (
-    Shard,
-    StageFolder,
-    file_digest,
-    finished_shards,
-    read_shard,
-    read_table,
-)
+from curation.storage.stages import Shard, StageFolder, file_digest, finished_shards, read_shard, read_table
 
 INPUTS = {"sources": "aa", "references": "bb"}
 

@@ -7,13 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from curation.config import DecontaminationSettings, Source
-from curation.filters.decontamination.overlap import (
-    HIT,
-    OVERLAP,
-    TEMPLATE,
-    count_templates,
-    drop_contaminated,
-)
+from curation.filters.decontamination.overlap import HIT, OVERLAP, TEMPLATE, count_templates, drop_contaminated
 from curation.records import DROPPED, PROBLEM, DropReason
 
 

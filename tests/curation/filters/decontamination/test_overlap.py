@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 
 from curation.filters.decontamination import overlap
 from curation.filters.decontamination.files import contamination_file
-from curation.filters.decontamination.overlap import (
-    HIT,
-    OVERLAP,
-    TEMPLATE,
-    BenchmarkIndex,
-    OverlapSettings,
-)
+from curation.filters.decontamination.overlap import HIT, OVERLAP, TEMPLATE, BenchmarkIndex, OverlapSettings
 from curation.records import SourceError
 
 SPRINTS = (

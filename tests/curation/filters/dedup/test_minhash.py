@@ -10,11 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curation.filters.dedup.sketches import (
-    ShingledRows,
-    jaccard,
-    shingle,
-)
+from curation.filters.dedup.sketches import ShingledRows, jaccard, shingle
 from curation.filters.dedup.tokens import shared_passages, tokenize, without_passages
 from tests.curation.tables import check_table
 
