@@ -100,9 +100,8 @@ def test_pass_rates_that_came_with_the_rows_are_attempts_of_a_named_policy() -> 
         ("e", "counted", {"pass_rate_passed": 3, "pass_rate_total": 5}),
         ("f", "other", {"llama8b_solve_rate": 0.5}),
     ]
-    problems = pl.DataFrame(
-        [(name, source, json.dumps(meta)) for name, source, meta in rows], ["id", "source", "meta"], orient="row"
-    )
+    written = [(name, source, json.dumps(meta)) for name, source, meta in rows]
+    problems = pl.DataFrame(written, ["id", "source", "meta"], orient="row")
     stated = {
         "big": (PriorAttempts(policy="llama", rate="llama8b_solve_rate", attempts=64),),
         "open": (PriorAttempts(policy="qwen", rate="pass_rate_72b_tir", attempts=32),),

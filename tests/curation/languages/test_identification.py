@@ -1,4 +1,4 @@
-"""Stripping and identification: what is left of a text, and which language that is."""
+"""The language of a text, and of a problem with its thoughts and answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from curation.languages.identification import identify
+from curation.languages.identification import consistent, identify
 from curation.languages.stripping import strip
 from tests.curation.tables import check_table
 from tests.places import SHARED_DATA
@@ -57,3 +57,21 @@ def test_the_shared_sentences() -> None:
 def test_one_word_is_enough_where_it_is_a_word_of_tasks_and_what_has_no_language_is_undetermined() -> None:
     check_table("identified", lambda text: identify(text).lang)
     check_table("identified", lambda text: identify(text, SEVEN).lang)
+
+
+FRENCH = "Combien de pommes Marie a-t-elle après en avoir acheté trois de plus au marché ?"
+FRENCH_THOUGHTS = "Elle en avait deux, puis elle en achète trois, donc cela fait cinq pommes en tout."
+ENGLISH_THOUGHTS = "She had two, then she buys three more at the market, so that makes five apples in total."
+
+
+def test_the_bonus_needs_one_language() -> None:
+    assert consistent(FRENCH, FRENCH_THOUGHTS, "La réponse est cinq pommes.", strict=False)
+    assert not consistent(FRENCH, ENGLISH_THOUGHTS, "La réponse est cinq pommes.", strict=False)
+    assert not consistent(FRENCH, FRENCH_THOUGHTS, "The answer is five apples.", strict=False)
+
+
+@pytest.mark.parametrize("answer", [r"$\boxed{5}$", "5", "", r"\[ x = 5 \]"])
+def test_an_answer_without_words_is_passed_over_or_refused(answer: str) -> None:
+    assert consistent(FRENCH, FRENCH_THOUGHTS, answer, strict=False)
+    assert not consistent(FRENCH, ENGLISH_THOUGHTS, answer, strict=False)
+    assert not consistent(FRENCH, FRENCH_THOUGHTS, answer, strict=True)
