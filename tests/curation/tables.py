@@ -3,8 +3,6 @@
 A row there has the name of its table, what is `given` (the arguments in order), and what is `expected`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """Planted defects: each row carries one, the originals of copies come along, and the same seed plants the same."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from curation.planting import FIRST, KINDS, plant_rows

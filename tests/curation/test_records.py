@@ -1,7 +1,5 @@
 """The nouns: a problem's id, the schemas that hang together, the error tree."""
 
-from __future__ import annotations
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 

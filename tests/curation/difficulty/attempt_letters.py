@@ -1,7 +1,5 @@
 """Attempts as letters and counts, for tests of what is decided on them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

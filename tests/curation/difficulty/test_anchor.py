@@ -1,7 +1,5 @@
 """The anchor of a refresh: how much stronger a policy is, and how expected pass rates are corrected by it."""
 
-from __future__ import annotations
-
 from math import lgamma
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Early stopping: the same decisions with fewer attempts, proved over all sequences; forecasts; unbiased pass rates."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from functools import cache

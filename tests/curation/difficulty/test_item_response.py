@@ -1,7 +1,5 @@
 """The item response model: its likelihood against sums by hand, and what it learns of simulated policies."""
 
-from __future__ import annotations
-
 from math import comb, exp, gamma, log
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The probability that a reference is wrong, by hand and by planted references; who decides: it or votes."""
 
-from __future__ import annotations
-
 from math import log
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pass rates by hand, every rule with its boundary, and what failed verdicts leave undecided."""
 
-from __future__ import annotations
-
 import math
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Priors from the item response model on simulated policies: they stay below the error rate, or refuse themselves."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What a refresh judges again: by posterior, by what training saw, and by turns."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 

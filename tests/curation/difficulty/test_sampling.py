@@ -1,7 +1,5 @@
 """Sampling: the same decisions as with all attempts, nothing asked twice, an alarm at responses of no use."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random
@@ -225,31 +223,24 @@ def test_a_mute_model_is_told_after_some_dozens_of_attempts(tmp_path: Path) -> N
     assert sentence.endswith(': "I do not know how to do this"')
 
 
-def test_nothing_is_said_where_less_than_half_is_useless(tmp_path: Path) -> None:
+def test_a_small_stage_is_told_at_its_end_and_less_than_half_is_no_alarm(tmp_path: Path) -> None:
+    ((judged, attempts, _),) = alarms(Rambling(), tmp_path / "small", count=2)
+    assert attempts == judged == 32
     policy = Rambling()
     policy.useless = 0.4
-    assert alarms(policy, tmp_path) == []
+    assert alarms(policy, tmp_path / "half") == []
 
 
-def test_a_small_stage_is_told_at_its_end(tmp_path: Path) -> None:
-    ((judged, attempts, _),) = alarms(Rambling(), tmp_path, count=2)
-    assert attempts == judged == 32
-
-
-@pytest.mark.parametrize(
-    ("useless", "judged", "alarming"), [(24, 32, False), (25, 32, True), (60, 100, False), (66, 100, True)]
-)
-def test_the_limit_narrows_with_the_number_of_responses(useless: int, judged: int, alarming: bool) -> None:
+def tally_of(useless: int, judged: int) -> ResponseTally:
     tally = ResponseTally()
     for number in range(judged):
         tally.add(f"p{number}", 0, has_answer=number >= useless, is_cut_off=False)
-    assert tally.is_alarming is alarming
+    return tally
 
 
-def test_a_majority_of_useless_responses_is_likely_after_a_tenth() -> None:
-    """FIELD.md R4: 56 % without an answer were reported when sampling had ended."""
-    tally = ResponseTally()
-    for number in range(100):
-        tally.add(f"p{number}", 0, has_answer=number % 25 >= 14, is_cut_off=False)
+def test_the_limit_narrows_with_the_number_of_responses_and_a_majority_is_likely_after_a_tenth() -> None:
+    for useless, judged, alarming in ((24, 32, False), (25, 32, True), (60, 100, False), (66, 100, True)):
+        assert tally_of(useless, judged).is_alarming is alarming, (useless, judged)
+    tally = tally_of(56, 100)
     assert not tally.is_alarming
     assert [tally.is_likely(expected) for expected in (None, 1001.0, 1000.0)] == [False, False, True]

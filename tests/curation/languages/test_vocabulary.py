@@ -1,7 +1,5 @@
 """The languages' files: whole, typed, and all that a new language needs."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

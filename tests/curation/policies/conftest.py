@@ -1,7 +1,5 @@
 """Two real tiny models of one shape, and one engine for all tests that ask it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine, Iterator
 from pathlib import Path

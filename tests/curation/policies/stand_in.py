@@ -9,8 +9,6 @@ the first whose words all stand in the prompt is said. An object in the place of
 in the place of the text is a status, which refuses; HANG never answers; FILTERED ends by a content filter.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """The endpoint policy against real server processes that refuse, hang, break connections and die."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter

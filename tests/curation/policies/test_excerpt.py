@@ -1,7 +1,5 @@
 """A response in a message: short, on one line, and without a character that a terminal would obey."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

@@ -1,7 +1,5 @@
 """Recorded attempts: every shape of file, matched by the problem's id, nothing handed out that was not asked for."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 Servers that die are played by stand-ins, in `test_endpoint`.
 """
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

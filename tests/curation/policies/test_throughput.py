@@ -1,7 +1,5 @@
 """How much of a flaky server's capacity the client uses: the whole client, by a clock that jumps to the next event."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import selectors

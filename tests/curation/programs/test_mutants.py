@@ -1,7 +1,5 @@
 """Mutants: one mistake each, in programs of both languages."""
 
-from __future__ import annotations
-
 import ast
 
 from curation.programs.mutants import mutants_of

@@ -1,7 +1,5 @@
 """Inputs chosen by what a trusted program prints for them, and the made tests that are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import polars as pl

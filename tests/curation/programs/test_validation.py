@@ -1,7 +1,5 @@
 """Whose word is taken for it that an input is allowed."""
 
-from __future__ import annotations
-
 import pytest
 
 from curation.programs.validation import GivenInput, Vouching, cut_inputs, spoiled_inputs, tidy_text, vouch

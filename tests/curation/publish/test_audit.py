@@ -1,7 +1,5 @@
 """Audits of labels: who is drawn, and that the interval holds the truth."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

@@ -1,7 +1,5 @@
 """The curated set: its columns, and quotas that neither shards nor the order of rows can move."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Sets for other trainers: each format is read back through `datasets`, and says what the curated set says."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Receipts as values: what they hold, their bytes, and where two differ."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The queue of disputed labels, and what people's verdicts do to rows."""
 
-from __future__ import annotations
-
 import resource
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two versions of a curated set: every problem stands in one class, and the changelog adds up."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

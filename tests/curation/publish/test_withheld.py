@@ -1,7 +1,5 @@
 """Withheld texts: nothing of the source is written down, and what is restored is the text."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Debates before scripted judges: who is believed, what a swap does, and what hostile words are."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

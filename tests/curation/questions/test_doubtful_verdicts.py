@@ -1,7 +1,5 @@
 """The last tier of the verifier: what is asked, and what can change."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path

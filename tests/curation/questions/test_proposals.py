@@ -1,7 +1,5 @@
 """Proposals: accepted or refused and tried again with the reason; rewritings and test programs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Votes: read, counted, decided, and rows dropped by them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import polars as pl

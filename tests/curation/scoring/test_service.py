@@ -1,7 +1,5 @@
 """The reward service: verdicts by id and by record, one error per broken item, keys, and connections that hang."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -3,8 +3,6 @@
 It speaks what `datasets` and `huggingface_hub` ask when a set is loaded: its description, its tree, its files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

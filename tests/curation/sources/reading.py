@@ -1,7 +1,5 @@
 """Sources of files in a test's folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

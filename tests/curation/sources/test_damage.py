@@ -1,7 +1,5 @@
 """Every fault of a row or a file, in every format: read rightly, or set aside for one reason; its neighbours stay."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

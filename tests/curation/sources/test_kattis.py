@@ -1,7 +1,5 @@
 """Problem packages are read as they are, and what cannot be used is named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

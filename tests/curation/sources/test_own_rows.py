@@ -1,7 +1,5 @@
 """Rows that the user's own functions yield or make: streamed, the same bytes again, and errors that name them."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sources: every format and column map into Problems; whatever is wrong is one error that lists what was there."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

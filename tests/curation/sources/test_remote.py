@@ -1,7 +1,5 @@
 """Sources at URLs: fetched once, read as files are, and refused in one sentence."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Raw rows of files: every format, every way of being broken, values by dotted path."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which rows of a source are taken: where, quota, join and limit, in this order, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping

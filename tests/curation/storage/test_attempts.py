@@ -1,7 +1,5 @@
 """The attempt store: append-only, each attempt once, read back whole and in order however it was written."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import tempfile

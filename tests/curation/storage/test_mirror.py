@@ -1,7 +1,5 @@
 """Copies at a mirror: whole or not marked, completed by whoever goes on, and never another run's."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stage folders: whole or not there, known by what made them, every row accounted for, one run at a time."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

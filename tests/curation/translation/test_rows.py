@@ -1,7 +1,5 @@
 """Translations as rows: none that the set has already, with the pass rates of the originals."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import polars as pl

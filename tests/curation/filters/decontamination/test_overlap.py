@@ -1,7 +1,5 @@
 """Overlap with benchmarks: what is found, what is not, and that each hit has its place."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

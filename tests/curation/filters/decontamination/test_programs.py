@@ -1,7 +1,5 @@
 """What programs say in words: names and docstrings, without code and examples; prose as it stands."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from curation.filters.decontamination.programs import program_text, program_texts

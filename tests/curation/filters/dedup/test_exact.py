@@ -1,7 +1,5 @@
 """Duplicates: the first in source order stays, references that conflict take all copies with them."""
 
-from __future__ import annotations
-
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Near duplicates: the same words and the same numbers; templates, signs and translations stay apart."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from pathlib import Path

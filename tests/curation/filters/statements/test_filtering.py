@@ -1,21 +1,17 @@
 """The format filter: nothing lost, rules with their reasons, figures as code, clutter taken out, language tags."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from curation.config import StatementSettings
 from curation.filters.statements.cleaning import clean_text, has_debris
 from curation.filters.statements.filtering import classify, filter_statements
-from curation.filters.statements.rules import RULES, another_language
+from curation.filters.statements.rules import RULES
 from curation.records import DROPPED, PROBLEM, DropReason
 from tests.curation.tables import check_table, frame
-from tests.places import SHARED_DATA
 
 
 def problems(*rows: dict[str, object]) -> pl.DataFrame:
@@ -97,27 +93,20 @@ def drawn_rows(count: int) -> list[dict[str, object]]:
     ]
 
 
-ROWS = Path(__file__).parent / "rows.jsonl"
-"""`about`, `lang`, `statement`, `answer`, and the `reason` for which the row is dropped; null: it is kept."""
-
-
 def test_each_row_leaves_for_its_reason_or_stays() -> None:
-    names = ("about", "lang", "statement", "answer", "reason")
-    rows = pl.read_ndjson(ROWS, schema=dict.fromkeys(names, pl.String))
+    names = ("about", "lang", "statement", "answer", "reason")  # without a reason a row is kept
+    rows = pl.read_ndjson(Path(__file__).with_name("rows.jsonl"), schema=dict.fromkeys(names, pl.String))
     found = classify(rows.select("lang", "statement", "answer"))["reason"]
     assert rows.with_columns(found=found).filter(pl.col("found").ne_missing(pl.col("reason"))).to_dicts() == []
 
 
-def test_every_rule_has_a_name_of_its_own_and_can_be_switched_off() -> None:
+def test_every_rule_has_a_name_of_its_own_and_rules_and_languages_can_be_switched_off() -> None:
     names = [rule.name for rule in RULES]
     assert len(names) == len(set(names))
     row = pl.DataFrame({"statement": ["Prove that 2 is prime."], "answer": ["4"]})
     settings = StatementSettings(disabled=("proof", "missing_answer"))
     assert classify(row)["rule"].to_list() == ["proof"]
     assert classify(row, settings)["rule"].to_list() == [None]
-
-
-def test_languages_that_the_recipe_does_not_take() -> None:
     row = pl.DataFrame({"statement": ["Combien font $2 + 2$ ?"] * 2, "answer": ["4"] * 2, "lang": ["fr", None]})
     reasons = classify(row, StatementSettings(languages=("en", "zh")))["reason"].to_list()
     assert reasons == [DropReason.WRONG_LANGUAGE, None]
@@ -195,12 +184,9 @@ def clean(text: str) -> str:
     return str(clean_text(frame, "text")["text"].item()) if frame.select(has_debris("text")).item() else text
 
 
-def test_clutter_goes_and_what_belongs_to_the_problem_stays() -> None:
+def test_clutter_goes_and_what_belongs_to_the_problem_or_the_label_of_an_answer_stays() -> None:
     check_table("clutter", clean)
     check_table("no clutter", clean)
-
-
-def test_an_answer_keeps_its_label() -> None:
     row = {"statement": "What is $3 + 5$? (1) 6 (2) 8 (3) 9", "answer": "(2) 8"}
     assert classify(pl.DataFrame([row]))["answer"].to_list() == ["8"]
     answers = pl.DataFrame({"answer": ["1. 5", "(3) 7"]})
@@ -216,7 +202,6 @@ def test_cleaning_twice_is_cleaning_once() -> None:
     assert clean_text(once, "text").equals(once)
 
 
-DATA = SHARED_DATA / "math"
 LATIN = ("en", "fr", "es", "it", "de")
 
 TEXTS = {
@@ -251,18 +236,3 @@ def test_too_few_words_are_no_evidence_and_other_tags_are_left_alone() -> None:
     assert verdict("Calcule $2^{10}$.", "de")[0] != DropReason.WRONG_LANGUAGE
     assert verdict(TEXTS["fr"], None)[0] is None
     assert verdict(TEXTS["fr"], "nl")[0] is None
-
-
-def shared(name: str) -> pl.DataFrame:
-    path = DATA / f"{name}.jsonl"
-    if not path.exists():
-        pytest.skip(f"no labelled data at {path}; set GOLDILOCKS_DATA to the folder that holds math/")
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    frame = pl.DataFrame({"statement": [row["problem"] for row in rows], "lang": [row["lang"] for row in rows]})
-    return frame.filter(pl.col("lang").is_in([*LATIN, "zh", "ru"]))
-
-
-@pytest.mark.parametrize("name", ["mgsm", "polymath"])
-def test_true_tags_of_the_shared_sets_stay(name: str) -> None:
-    rows = shared(name)
-    assert rows.filter(another_language().is_not_null()).height <= 0.002 * rows.height

@@ -1,7 +1,5 @@
 """The data card on small real sets: header, arithmetic, plots, loading, the same bytes again."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
