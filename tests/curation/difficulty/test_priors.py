@@ -16,7 +16,7 @@ from curation.records import GoldilocksError, Outcome
 from tests.curation.difficulty.simulated import COUNTS, simulated, simulated_rates
 from tests.curation.difficulty.test_item_response import beta_binomial
 
-BAND, EXACT = Band(attempts=16), StoppingRule(Band(attempts=16))
+EXACT = StoppingRule(Band(attempts=16))
 
 
 def attempts_at(rates: Sequence[float], seed: int) -> dict[str, list[AttemptOutcome]]:
