@@ -7,10 +7,8 @@ from curation.records import DROPPED, JUDGING, PROBLEM, SOLUTION, TEST
 from tests.curation.tables import check_table, frame
 
 PLAIN = "Given a list of whole numbers, print their sum on one line. The first line holds how many there are."
-ABOUT = dict.fromkeys(("interactive", "files", "figures"), False) | dict.fromkeys(
-    ("no_function", "checker", "not_usable")
-)
-ABOUT |= {"solutions": 2, "tests": 3}
+NOTHING = dict.fromkeys(("interactive", "files", "figures", "no_function", "checker", "not_usable"))
+ABOUT = {**NOTHING, "solutions": 2, "tests": 3}
 
 
 def test_each_rule() -> None:

@@ -29,10 +29,11 @@ TESTS = [{"input": "1\n", "output": "1\n"}, {"input": "é\n", "output": "é\n"}]
 
 def curated(folder: Path, *rows: dict[str, Any]) -> Path:
     """A published set in two files, with the tests of c1."""
+    grouped = [{"group": row["id"], **row} for row in rows]
     numbered = ({"index": 1 - at, **test} for at, test in enumerate(reversed(TESTS)))
     tables = {
-        "data/train-00000-of-00002": frame(CURATED, *rows[:1]),
-        "data/train-00001-of-00002": frame(CURATED, *rows[1:]),
+        "data/train-00000-of-00002": frame(CURATED, *grouped[:1]),
+        "data/train-00001-of-00002": frame(CURATED, *grouped[1:]),
         "tests/00000": frame(TEST, *numbered, problem="c1", origin="public"),
         "judging/00000": frame(JUDGING, {"problem": "c1"}),
     }

@@ -59,18 +59,8 @@ def test_changelog_adds_up() -> None:
     assert "- and 4 more\n" in changelog(1, "2026-01-31", "m@2", counts(table), table)
 
 
-ROW = pl.Schema(
-    {
-        **{
-            "id": pl.String(),
-            "source": pl.String(),
-            "row": pl.Int64(),
-            "statement": pl.String(),
-            "answer": pl.String(),
-        },
-        **{"raw_statement": pl.String(), "policy": pl.String(), "judged": pl.Int32(), "pass_rate": pl.Float64()},
-    }
-)
+TEXTS = dict.fromkeys(("id", "source", "statement", "answer", "raw_statement", "policy"), pl.String())
+ROW = pl.Schema({**TEXTS, "row": pl.Int64(), "judged": pl.Int32(), "pass_rate": pl.Float64()})
 
 
 def published(

@@ -61,7 +61,7 @@ def test_only_doubtful_refusals_are_asked_about_the_most_frequent_first() -> Non
     assert requests[0].id != requests[1].id
 
 
-DRAWN = map(st.sampled_from, ("pq", "abc", Outcome, ["number", DOUBT]))
+DRAWN = [st.sampled_from(values) for values in ("pq", "abc", list(Outcome), ["number", DOUBT])]
 
 
 @settings(max_examples=20, deadline=None)
