@@ -1,7 +1,5 @@
 """One runner with two slots for all that runs programs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -5,8 +5,6 @@
 samples 40 problems into FOLDER/attempts, and notes every request in FOLDER/asked.txt.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import sys

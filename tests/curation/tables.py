@@ -1,15 +1,26 @@
-"""Tables of inputs and what comes out of them: `tables.jsonl` has the rows of several modules.
+"""Frames of a schema, files of rows, and tables of inputs and what comes out of them, which are in `tables.jsonl`.
 
-A row has the name of its table, what is `given` (the arguments in order), and what is `expected`.
+A row there has the name of its table, what is `given` (the arguments in order), and what is `expected`.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import polars as pl
+
+
+def frame(schema: pl.Schema, *rows: Mapping[str, Any], **every: Any) -> pl.DataFrame:
+    """Return rows of a schema with the values that all of them have; what is not named is missing."""
+    return pl.DataFrame([{**dict.fromkeys(schema), **every, **row} for row in rows], schema=schema)
+
+
+def write_lines(path: Path, rows: Iterable[Any]) -> Path:
+    """Write a file of JSON lines."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
 
 
 @cache

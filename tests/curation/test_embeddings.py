@@ -1,7 +1,5 @@
 """all-MiniLM-L6-v2 in NumPy, and vectors on disk."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path

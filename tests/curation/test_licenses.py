@@ -1,7 +1,5 @@
 """Licences: SPDX expressions, the nearest to a mistaken one, and what they forbid under another."""
 
-from __future__ import annotations
-
 import pytest
 
 from curation.licenses import checked_license, conflict, nearest_license

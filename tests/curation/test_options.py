@@ -1,7 +1,5 @@
 """Options found inside statements, in the styles they are written in; and answers resolved to one of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from curation.filters.multiple_choice import ParsedChoice, open_question, parse_choice, resolve_option

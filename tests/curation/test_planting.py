@@ -1,11 +1,10 @@
 """Planted defects: each row carries one, the originals of copies come along, and the same seed plants the same."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from curation.planting import FIRST, KINDS, plant_rows
 from curation.records import PROBLEM, problem_id
+from tests.curation.tables import frame
 
 LONG = (
     "A gardener plants {} rows of 16 tulips in spring, but a hail storm destroys 27 of them. "
@@ -15,13 +14,11 @@ LONG = (
 
 def problems(count: int) -> pl.DataFrame:
     texts = [LONG.format(number) for number in range(20, 20 + count)]
-    blank = dict.fromkeys(PROBLEM.names())
-    rows = [
-        {**blank, "id": problem_id(text), "group": problem_id(text), "domain": "math", "statement": text,
-         "answer": str(row), "lang": "en", "source": "own", "row": row, "license": "MIT", "weight": 1.0}
+    rows = (
+        {"id": problem_id(text), "group": problem_id(text), "statement": text, "answer": str(row), "row": row}
         for row, text in enumerate(texts)
-    ]  # fmt: skip
-    return pl.DataFrame(rows, schema=PROBLEM)
+    )
+    return frame(PROBLEM, *rows, domain="math", lang="en", source="own", license="MIT", weight=1.0)
 
 
 BENCH = [f"What is {number} plus {number} divided by 7, rounded to the nearest integer?" for number in range(10)]

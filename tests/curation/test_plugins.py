@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -30,12 +28,6 @@ def test_what_cannot_be_loaded_names_file_and_line(tmp_path: Path) -> None:
     (folder / "syntax.py").write_text("x = 1\nx = (\n")
     (folder / "raises.py").write_text("def f():\n    pass\ny = 1 / 0\n")
     check_refused("plugins refused", lambda name: load_plugin(name, folder), ConfigError)
-
-
-def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
-    folder = tmp_path / "recipes"
-    folder.mkdir()
-    (tmp_path / "outside.py").write_text("x = 1\n")
     (folder / "link.py").symlink_to(tmp_path / "outside.py")
     with pytest.raises(ConfigError, match="outside"):
-        load_plugin("link.py:x", folder)
+        load_plugin("link.py:x", folder)  # a link out of the folder

@@ -1,7 +1,5 @@
 """URLs without their secrets: what goes, what stays, and texts that hold some."""
 
-from __future__ import annotations
-
 import pytest
 
 from curation.config import EndpointModel, Source

@@ -1,14 +1,9 @@
 """The nouns: a problem's id, the schemas that hang together, the error tree."""
 
-from __future__ import annotations
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from curation.records import (
-    normalise_text,
-    problem_id,
-)
+from curation.records import normalise_text, problem_id
 from tests.curation.tables import check_table
 
 

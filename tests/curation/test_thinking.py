@@ -1,7 +1,5 @@
 """Thinking tags: settings, what of a prompt is the response's, one form for all texts, thoughts apart from answers."""
 
-from __future__ import annotations
-
 from dataclasses import astuple
 
 import pytest
@@ -18,7 +16,7 @@ from tests.curation.tables import check_refused, check_table
 MISTRAL = ThinkingTags.of("[THINK]")
 
 
-def test_settings() -> None:
+def test_settings_and_what_is_no_tag() -> None:
     def tags(setting: str | list[str]) -> tuple[str, str]:
         wanted = tuple(setting) if isinstance(setting, list) else setting
         found = ThinkingTags.of(wanted)
@@ -28,19 +26,14 @@ def test_settings() -> None:
 
     check_table("thinking tags", tags)
 
-
-def test_what_is_no_tag_is_refused() -> None:
     def model(setting: str | list[str]) -> TorchModel:
         return TorchModel(model="m", thinking=tuple(setting) if isinstance(setting, list) else setting)
 
     check_refused("no tags", model, ValidationError)
 
 
-def test_the_end_of_a_prompt_that_is_the_responses() -> None:
+def test_the_end_of_a_prompt_that_is_the_responses_and_the_form_of_the_house() -> None:
     check_table("end of a prompt", THINK.end_of)
-
-
-def test_the_form_of_the_house() -> None:
     check_table("house form", MISTRAL.house_form)
 
 
@@ -52,11 +45,8 @@ def test_nothing_is_lost_or_taken_for_a_tag(text: str) -> None:
     assert MISTRAL.house_form(house) == text
 
 
-def test_thoughts_and_answer() -> None:
+def test_thoughts_and_answer_and_a_closing_tag_alone_whose_opening_tag_is_the_templates() -> None:
     check_table("thoughts and answer", lambda text: astuple(split_response(text)))
-
-
-def test_a_closing_tag_alone_says_that_the_template_opened_it() -> None:
     assert THINK.without_prompt("a</think>b") == "<think>a</think>b"
     for text in ("<think>a</think>b", "<think>a", "b"):
         assert THINK.without_prompt(text) == text
@@ -77,11 +67,8 @@ THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "2 +"}, {"t
 ANSWER = {"type": "text", "text": "4", "thinking": None}  # tables give every part every key
 
 
-def test_all_forms_of_a_reply_are_one_text() -> None:
+def test_all_forms_of_a_reply_are_one_text_and_one_that_cannot_be_read_is_refused_and_not_judged() -> None:
     check_table("replies", lambda message: response_text(message, THINK, "here"))
-
-
-def test_a_reply_that_cannot_be_read_is_refused_and_not_judged() -> None:
     check_refused("replies refused", lambda message: response_text(message, THINK, "here"), RequestRefused)
     with pytest.raises(RequestRefused) as refused:
         response_text(None, THINK, "here")

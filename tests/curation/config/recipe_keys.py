@@ -1,7 +1,5 @@
 """Every key of a recipe, by its JSON schema: another way than the code under test goes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

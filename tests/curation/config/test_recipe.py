@@ -1,7 +1,5 @@
 """Settings: described, strict, immutable, the vetted defaults, and one digest everywhere."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -41,10 +39,9 @@ def test_an_impossible_band_is_refused() -> None:
     check_refused("impossible bands", lambda given: Band(**given), ValidationError)
 
 
-@pytest.mark.parametrize(("attempts", "least"), [(2, 1), (8, 1), (16, 1), (31, 1), (32, 2), (64, 4)])
-def test_one_attempt_in_sixteen_must_be_correct_where_a_band_names_no_number(attempts: int, least: int) -> None:
-    assert Band(attempts=attempts).min_correct == least
-    assert Band(attempts=attempts, min_correct=0).min_correct == 0
+def test_one_attempt_in_sixteen_must_be_correct_where_a_band_names_no_number() -> None:
+    assert [Band(attempts=attempts).min_correct for attempts in (2, 8, 16, 31, 32, 64)] == [1, 1, 1, 1, 2, 4]
+    assert Band(attempts=64, min_correct=0).min_correct == 0
 
 
 def test_the_paper_s_recipes_count_as_the_paper_counts() -> None:

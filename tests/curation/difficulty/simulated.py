@@ -1,7 +1,5 @@
 """Attempts of simulated policies, whose abilities and differences are known."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np

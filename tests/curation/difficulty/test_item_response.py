@@ -1,7 +1,5 @@
 """The item response model: its likelihood against sums by hand, and what it learns of simulated policies."""
 
-from __future__ import annotations
-
 from math import comb, exp, gamma, log
 
 import numpy as np
@@ -14,9 +12,10 @@ from curation.difficulty.item_response import (
     difficulty_posteriors,
     fit,
     observations,
+    with_domains,
 )
 from curation.records import GoldilocksError
-from tests.curation.difficulty.simulated import counts_of, simulated
+from tests.curation.difficulty.simulated import COUNTS, counts_of, simulated
 
 
 def beta_binomial(correct: int, judged: int, a: float, b: float) -> float:
@@ -63,10 +62,45 @@ def test_abilities_and_how_alike_policies_are_come_out_of_simulated_attempts() -
 
 
 def test_refusals() -> None:
-    with pytest.raises(GoldilocksError, match="none was judged"):
-        fit(counts_of([("p", "x", 0, 0)]))
-    with pytest.raises(GoldilocksError, match="3 of 2 attempts of x at p are correct"):
-        fit(counts_of([("p", "x", 3, 2)]))
+    for counts, said in (((0, 0), "none was judged"), ((3, 2), "3 of 2 attempts of x at p are correct")):
+        with pytest.raises(GoldilocksError, match=said):
+            fit(counts_of([("p", "x", *counts)]))
     model = fit(counts_of([("p", "x", 1, 2)]))
     with pytest.raises(GoldilocksError, match="has seen no attempt of y; it knows x"):
         model.means("y")
+
+
+SHIFTS = {"algebra": 1.2, "geometry": -1.2}
+"""By how much `new` is better in a domain than it is in general; `old` is the same everywhere."""
+
+
+def attempts(problems: int, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Counts of `old` at all problems and of `new` at every eighth, and domains."""
+    rng = np.random.default_rng(seed)
+    rows, domains = [], []
+    for number in range(problems):
+        name, domain = f"p{number:04}", ("algebra", "geometry")[number % 2]
+        difficulty = rng.normal(0.8 * (domain == "geometry"), 2.0)
+        rows.append((name, "old", int(rng.binomial(8, 1 / (1 + np.exp(difficulty)))), 8))
+        if number // 2 % 8 == 0:
+            rate = 1 / (1 + np.exp(difficulty - 0.5 - SHIFTS[domain]))
+            rows.append((name, "new", int(rng.binomial(16, rate)), 16))
+        domains.append((name, domain))
+    counts = pl.DataFrame(rows, schema=COUNTS, orient="row")
+    return counts, pl.DataFrame(domains, schema={"problem": pl.String, "domain": pl.String}, orient="row")
+
+
+def test_planted_abilities_of_domains_are_found() -> None:
+    model = fit(with_domains(*attempts(1200, seed=3)))
+    for domain, shift in SHIFTS.items():
+        assert model.in_domain(domain).abilities["new"] == pytest.approx(0.5 + shift, abs=0.4)
+        assert model.in_domain(domain).abilities["old"] == 0.0
+    assert model.in_domain("unheard of") is model
+
+
+def test_one_domain_changes_nothing() -> None:
+    counts, domains = attempts(120, seed=5)
+    assert with_domains(counts, domains.with_columns(domain=pl.lit("all"))).equals(counts)
+    alone = fit(counts.with_columns(domain=pl.lit("all")))
+    assert alone.domains == {}
+    assert alone.abilities == fit(counts).abilities

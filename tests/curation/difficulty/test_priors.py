@@ -1,7 +1,5 @@
 """Priors from the item response model on simulated policies: they stay below the error rate, or refuse themselves."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 
@@ -12,26 +10,13 @@ import pytest
 from curation.config import Band
 from curation.config.sources import PriorAttempts
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
-from curation.difficulty.item_response import (
-    difficulty_posteriors,
-    fit,
-    observations,
-    prior_counts,
-    rollout_counts,
-)
-from curation.difficulty.priors import (
-    LearntPriors,
-    as_priors,
-    beta_sides,
-    learn_priors,
-    problem_priors,
-    replay,
-)
+from curation.difficulty.item_response import difficulty_posteriors, fit, observations, prior_counts, rollout_counts
+from curation.difficulty.priors import LearntPriors, as_priors, beta_sides, learn_priors, problem_priors, replay
 from curation.records import GoldilocksError, Outcome
 from tests.curation.difficulty.simulated import COUNTS, simulated, simulated_rates
 from tests.curation.difficulty.test_item_response import beta_binomial
 
-BAND, EXACT = Band(attempts=16), StoppingRule(Band(attempts=16))
+EXACT = StoppingRule(Band(attempts=16))
 
 
 def attempts_at(rates: Sequence[float], seed: int) -> dict[str, list[AttemptOutcome]]:
@@ -113,9 +98,8 @@ def test_pass_rates_that_came_with_the_rows_are_attempts_of_a_named_policy() -> 
         ("e", "counted", {"pass_rate_passed": 3, "pass_rate_total": 5}),
         ("f", "other", {"llama8b_solve_rate": 0.5}),
     ]
-    problems = pl.DataFrame(
-        [(name, source, json.dumps(meta)) for name, source, meta in rows], ["id", "source", "meta"], orient="row"
-    )
+    written = [(name, source, json.dumps(meta)) for name, source, meta in rows]
+    problems = pl.DataFrame(written, ["id", "source", "meta"], orient="row")
     stated = {
         "big": (PriorAttempts(policy="llama", rate="llama8b_solve_rate", attempts=64),),
         "open": (PriorAttempts(policy="qwen", rate="pass_rate_72b_tir", attempts=32),),

@@ -1,7 +1,5 @@
 """What a refresh judges again: by posterior, by what training saw, and by turns."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 
@@ -16,6 +14,7 @@ from curation.difficulty.refresh import (
     uncertain_of_part,
 )
 from curation.records import DECISION
+from tests.curation.tables import frame
 
 BAND = Band(attempts=16)
 THRESHOLD = RefreshSettings().change_probability
@@ -23,22 +22,9 @@ THRESHOLD = RefreshSettings().change_probability
 
 def decisions(*rows: tuple[str, str | None, int, int], policy: str = "old@1") -> pl.DataFrame:
     """(problem, reason, correct, judged) as `DECISION` rows."""
-    made = [
-        {
-            "problem": name,
-            "keep": reason is None,
-            "reason": reason,
-            "correct": correct,
-            "judged": judged,
-            "policy": policy,
-        }
-        for name, reason, correct, judged in rows
-    ]
-    return pl.DataFrame([{**dict.fromkeys(DECISION), **row} for row in made], schema=DECISION)
-
-
-def trained(*rows: tuple[str, int, int, int]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=ROLLOUT_COUNTS, orient="row")
+    names = ("problem", "reason", "correct", "judged")
+    made = ({"keep": row[1] is None, **dict(zip(names, row, strict=True))} for row in rows)
+    return frame(DECISION, *made, policy=policy)
 
 
 @pytest.fixture(autouse=True)
@@ -47,8 +33,12 @@ def _without_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refresh, "RETRY_SHARE", 0.0)
 
 
-def chosen(table: pl.DataFrame, seen: pl.DataFrame, version: int = 2) -> dict[str, str]:
-    return dict(uncertain_of_part(table, trained_counts(seen), BAND, THRESHOLD, version, "new@1").iter_rows())
+def trained(*rows: tuple[str, int, int, int]) -> dict[str, tuple[float, float]]:
+    return trained_counts(pl.DataFrame(rows, schema=ROLLOUT_COUNTS, orient="row"))
+
+
+def chosen(table: pl.DataFrame, *seen: tuple[str, int, int, int], version: int = 2) -> dict[str, str]:
+    return dict(uncertain_of_part(table, trained(*seen), BAND, THRESHOLD, version, "new@1").iter_rows())
 
 
 def test_the_change_probability_is_the_sum_that_the_formula_says() -> None:
@@ -67,24 +57,21 @@ def test_problems_near_an_edge_are_chosen_and_clear_ones_are_not() -> None:
         ("all", "too_easy", 16, 16),
         ("none", "never_solved", 0, 16),
     )
-    assert chosen(table, trained()) == {"one of 16": "edge", "twelve of 16": "edge", "thirteen of 16": "edge"}
+    assert chosen(table) == {"one of 16": "edge", "twelve of 16": "edge", "thirteen of 16": "edge"}
 
 
 def test_what_training_saw_counts_more_than_the_old_rate() -> None:
     table = decisions(("rose", None, 8, 16), ("stayed", None, 1, 16), ("little seen", None, 8, 16))
-    seen = trained(("rose", 90, 16, 16), ("stayed", 90, 8, 16), ("little seen", 90, 4, 4))
-    assert chosen(table, seen) == {"rose": "moved"}
-
-
-def test_older_attempts_count_less() -> None:
-    seen = trained(("a", 0, 0, 16), ("a", 100, 16, 16), ("b", 100, 1, 2))
-    assert trained_counts(seen) == {"a": (16.0, 24.0), "b": (1.0, 2.0)}
+    seen = (("rose", 90, 16, 16), ("stayed", 90, 8, 16), ("little seen", 90, 4, 4))
+    assert chosen(table, *seen) == {"rose": "moved"}
+    older_counts_less = trained(("a", 0, 0, 16), ("a", 100, 16, 16), ("b", 100, 1, 2))
+    assert older_counts_less == {"a": (16.0, 24.0), "b": (1.0, 2.0)}
 
 
 def test_what_was_never_settled_is_chosen_and_what_this_policy_judged_is_not() -> None:
     table = decisions(("open", "too_few_attempts", 1, 2), ("failed", "verifier_failed", 0, 10))
-    assert chosen(table, trained()) == {"open": "unsettled", "failed": "unsettled"}
-    assert chosen(decisions(("edge", None, 1, 16), policy="new@1"), trained()) == {}
+    assert chosen(table) == {"open": "unsettled", "failed": "unsettled"}
+    assert chosen(decisions(("edge", None, 1, 16), policy="new@1")) == {}
 
 
 def test_each_refresh_takes_another_share_until_all_had_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +83,7 @@ def test_each_refresh_takes_another_share_until_all_had_their_turn(monkeypatch: 
     )
     seen: list[str] = []
     for version in range(2, 6):
-        part = chosen(table, trained(), version=version)
+        part = chosen(table, version=version)
         assert 400 < len(part) < 600
         assert set(part.values()) == {"probe", "retry"}
         seen += part
@@ -124,11 +111,7 @@ def test_the_anchor_is_spread_evenly_over_old_pass_rates_and_moves_on() -> None:
     assert anchor_of_parts([table.reverse()], 2, "new@1").equals(anchor)
     assert not anchor_of_parts([table], 3, "new@1").equals(anchor)
     assert anchor_of_parts([table], 2, "old@1").height == 0  # it has judged all of them already
-
-
-@pytest.mark.parametrize(("size", "expected"), [(100, 50), (99, 0)])
-def test_there_are_enough_of_them_or_none(size: int, expected: int) -> None:
-    assert anchor_of_parts([many(size)], 2, "new@1").height == expected
+    assert [anchor_of_parts([many(size)], 2, "new@1").height for size in (100, 99)] == [50, 0]
 
 
 def test_what_the_policys_strength_says_goes_before_old_pass_rates() -> None:
@@ -153,6 +136,6 @@ def test_what_the_policys_strength_says_goes_before_old_pass_rates() -> None:
     ]
     sides = pl.DataFrame(expected, schema=SIDES, orient="row")
     seen = trained(("trained", 5, 8, 16))
-    made = dict(uncertain_of_part(table, trained_counts(seen), BAND, THRESHOLD, 2, "new@1", sides).iter_rows())
+    made = dict(uncertain_of_part(table, seen, BAND, THRESHOLD, 2, "new@1", sides).iter_rows())
     shifted = dict.fromkeys(("hard", "label", "edge", "trained"), "shifted")  # rollouts have their part in the model
     assert made == shifted | {"open": "unsettled", "unknown": "edge"}

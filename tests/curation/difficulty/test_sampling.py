@@ -1,9 +1,8 @@
-"""Sampling: the same decisions as with all attempts, requests always in flight, nothing asked twice."""
-
-from __future__ import annotations
+"""Sampling: the same decisions as with all attempts, nothing asked twice, an alarm at responses of no use."""
 
 import asyncio
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,14 @@ import pytest
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest
+from curation.difficulty.sampling import (
+    MIN_RESPONSES,
+    ResponseTally,
+    SampledProblem,
+    Sampler,
+    SamplingRequest,
+    stored_answers,
+)
 from curation.policies.failure_budget import FailureBudget
 from curation.records import Completion, PolicyError, PromptRequest, RequestRefused
 from curation.storage.attempts import AttemptStore
@@ -27,18 +33,13 @@ def judge() -> Iterator[MathJudge]:
 
 def test_requests_stay_in_flight_and_memory_is_bounded(judge: MathJudge, tmp_path: Path) -> None:
     policy, read = Drawn(0.002, in_flight=16), []
-
-    def feed() -> list[PromptRequest]:
-        return problems(40)
-
     store = AttemptStore(tmp_path, KEY)
     sampler = Sampler(policy, store, judge, StoppingRule(Band(attempts=16)))
     sampler._max_open = 4
 
     async def run() -> int:
-        most = 0
-        lazily = (read.append(one.id) or SamplingRequest(one, "7") for one in feed())
-        done = 0
+        most = done = 0
+        lazily = (read.append(one.id) or SamplingRequest(one, "7") for one in problems(40))
         async for _ in sampler.run(lazily):
             done += 1
             most = max(most, len(read) - done)
@@ -145,11 +146,8 @@ def test_refused_problems_end_alike_however_quick_their_attempts_are(judge: Math
     rule, budget = StoppingRule(Band()), FailureBudget(1.0, 40, "max_failed")
     whole, _ = sample(Drawn(), tmp_path / "whole", rule, problems(), judge=judge)
     found = []
-    for name, policy in [
-        ("slow", Refusing(0.002, in_flight=4)),
-        ("quick", Refusing(0.001, in_flight=64)),
-        ("instant", Refusing(0.0)),
-    ]:
+    policies = {"slow": Refusing(0.002, in_flight=4), "quick": Refusing(0.001, in_flight=64), "instant": Refusing(0.0)}
+    for name, policy in policies.items():
         policy.instant = name == "instant"
         sampled, sampler = sample(policy, tmp_path / name, rule, problems(), budget=budget, judge=judge)
         found.append([(one.problem, one.verdicts, one.is_decided, str(one.refused)) for one in sampled])
@@ -175,3 +173,74 @@ def test_without_a_budget_a_refusal_ends_sampling_and_loses_nothing(judge: MathJ
     assert store.height > 0
     assert (store.folder / "refused.jsonl").exists()
     store.close()
+
+
+RAMBLE = "I do not know\x07 how to do this"
+
+
+class Rambling(Drawn):
+    """Says nothing that can be read in a share of its responses; every other one of these is cut off."""
+
+    useless = 1.0
+
+    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
+        whole = await super().answer(problem, index)
+        assert whole is not None
+        if random.Random(f"{problem.id} {index} useless").random() >= self.useless:
+            return whole
+        return Completion(RAMBLE, "length" if index % 2 else "stop", 16)
+
+
+def alarms(policy: Drawn, folder: Path, count: int = 40) -> list[tuple[int, int, str]]:
+    """Sample, and return of each alarm the responses judged, the attempts made, and the sentence."""
+    store = AttemptStore(folder, KEY)
+    said: list[tuple[int, int, str]] = []
+    asked = problems(count)
+    with MathJudge(1) as judge:
+        held = stored_answers(store, [one.id for one in asked], 16, judge)
+
+        def hear(responses: ResponseTally, example: str | None) -> None:
+            assert sum(responses.useless.values()) == responses.judged
+            said.append((responses.judged, sampler.progress.attempts, responses.sentence("raise max_tokens", example)))
+
+        sampler = Sampler(policy, store, judge, StoppingRule(Band(attempts=16)), alarm=hear)
+
+        async def run() -> None:
+            async for _ in sampler.run(SamplingRequest(one, "7", stored_answers=held.get(one.id, {})) for one in asked):
+                pass
+
+        asyncio.run(run())
+    store.compact()
+    store.close()
+    return said
+
+
+def test_a_mute_model_is_told_after_some_dozens_of_attempts(tmp_path: Path) -> None:
+    ((judged, attempts, sentence),) = alarms(Rambling(), tmp_path)
+    assert MIN_RESPONSES <= judged <= attempts < 5 * MIN_RESPONSES
+    assert f"{judged} of the first {judged} responses (100 %) are of no use (cut off " in sentence
+    assert "raise max_tokens. One of them, problem p" in sentence
+    assert sentence.endswith(': "I do not know how to do this"')
+
+
+def test_a_small_stage_is_told_at_its_end_and_less_than_half_is_no_alarm(tmp_path: Path) -> None:
+    ((judged, attempts, _),) = alarms(Rambling(), tmp_path / "small", count=2)
+    assert attempts == judged == 32
+    policy = Rambling()
+    policy.useless = 0.4
+    assert alarms(policy, tmp_path / "half") == []
+
+
+def tally_of(useless: int, judged: int) -> ResponseTally:
+    tally = ResponseTally()
+    for number in range(judged):
+        tally.add(f"p{number}", 0, has_answer=number >= useless, is_cut_off=False)
+    return tally
+
+
+def test_the_limit_narrows_with_the_number_of_responses_and_a_majority_is_likely_after_a_tenth() -> None:
+    for useless, judged, alarming in ((24, 32, False), (25, 32, True), (60, 100, False), (66, 100, True)):
+        assert tally_of(useless, judged).is_alarming is alarming, (useless, judged)
+    tally = tally_of(56, 100)
+    assert not tally.is_alarming
+    assert [tally.is_likely(expected) for expected in (None, 1001.0, 1000.0)] == [False, False, True]

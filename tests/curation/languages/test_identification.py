@@ -1,26 +1,20 @@
-"""Stripping and identification: what is left of a text, and which language that is."""
-
-from __future__ import annotations
+"""The language of a text, and of a problem with its thoughts and answer."""
 
 import json
 from collections import Counter
 
 import pytest
 
-from curation.languages.identification import identify
+from curation.languages.identification import consistent, identify
 from curation.languages.stripping import strip
 from tests.curation.tables import check_table
 from tests.places import SHARED_DATA
 
-DATA = SHARED_DATA
 SEVEN = ("en", "fr", "es", "it", "de", "zh", "ru")
 
 
-def test_what_every_language_shares_is_taken_away() -> None:
+def test_what_every_language_shares_is_taken_away_and_words_inside_formulas_are_kept_on_request() -> None:
     check_table("stripped", strip)
-
-
-def test_words_inside_formulas_are_kept_only_on_request() -> None:
     text = r"$f(x)=\text{wenn gerade}$"
     assert strip(text) == ""
     assert strip(text, inside_formulas=True) == "wenn gerade"
@@ -37,12 +31,8 @@ def test_candidates_restrict_and_the_open_answer_is_there_too() -> None:
     assert identify("Знайдіть усі дійсні корені рівняння", SEVEN).lang is None
 
 
-def test_problems_of_mostly_latex() -> None:
-    check_table("heavy latex", lambda text: identify(text).lang)
-
-
 def test_the_shared_sentences() -> None:
-    path = DATA / "languages" / "sentences.jsonl"
+    path = SHARED_DATA / "languages" / "sentences.jsonl"
     if not path.is_file():
         pytest.skip(f"no {path}; set GOLDILOCKS_DATA to the folder that holds languages/")
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -57,3 +47,22 @@ def test_the_shared_sentences() -> None:
 def test_one_word_is_enough_where_it_is_a_word_of_tasks_and_what_has_no_language_is_undetermined() -> None:
     check_table("identified", lambda text: identify(text).lang)
     check_table("identified", lambda text: identify(text, SEVEN).lang)
+    check_table("heavy latex", lambda text: identify(text).lang)
+
+
+FRENCH = "Combien de pommes Marie a-t-elle après en avoir acheté trois de plus au marché ?"
+FRENCH_THOUGHTS = "Elle en avait deux, puis elle en achète trois, donc cela fait cinq pommes en tout."
+ENGLISH_THOUGHTS = "She had two, then she buys three more at the market, so that makes five apples in total."
+
+
+def test_the_bonus_needs_one_language() -> None:
+    assert consistent(FRENCH, FRENCH_THOUGHTS, "La réponse est cinq pommes.", strict=False)
+    assert not consistent(FRENCH, ENGLISH_THOUGHTS, "La réponse est cinq pommes.", strict=False)
+    assert not consistent(FRENCH, FRENCH_THOUGHTS, "The answer is five apples.", strict=False)
+
+
+@pytest.mark.parametrize("answer", [r"$\boxed{5}$", "5", "", r"\[ x = 5 \]"])
+def test_an_answer_without_words_is_passed_over_or_refused(answer: str) -> None:
+    assert consistent(FRENCH, FRENCH_THOUGHTS, answer, strict=False)
+    assert not consistent(FRENCH, ENGLISH_THOUGHTS, answer, strict=False)
+    assert not consistent(FRENCH, FRENCH_THOUGHTS, answer, strict=True)

@@ -1,14 +1,9 @@
-"""The languages' files: whole, typed, the only place of their words, and all that a new language needs."""
+"""The languages' files: whole, typed, and all that a new language needs."""
 
-from __future__ import annotations
-
-import ast
 import json
-import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,26 +16,12 @@ from curation.records import ConfigError
 from tests.places import ROOT
 
 CODES = {path.stem for path in FOLDER.glob("*.toml")}
-WORD = re.compile(
-    "[\u0400-\u04ff]{2,}|[\u3400-\u9fff]{2,}|(?=[A-Za-z\u00c0-\u024f]*[\u00c0-\u024f])[A-Za-z\u00c0-\u024f]{3,}"
-)
-"""A word that no English one looks like: two letters in Cyrillic, two Chinese characters, an accent among three."""
-NO_WORDS = {
-    "curation/languages/stripping.py": "single letters that are words",
-    "curation/filters/statements/rules.py": "remains of wrong encodings",
-    "curation/translation/formulas.py": "letters that look like Latin ones",
-    "curation/languages/names.py": "English names of languages",
-}
-"""Modules with runs of such letters that are no words of a language, and what they are."""
 
 
 def test_every_language_has_a_file_with_every_field() -> None:
     assert {known.code for known in languages()} == CODES >= set(LANGUAGES)
     assert [known.position for known in languages()] == list(range(1, len(CODES) + 1))
     assert {known.code for known in neighbours()} == {path.stem for path in (FOLDER / "neighbours").glob("*.toml")}
-
-
-def test_every_field_has_its_type() -> None:
     for known in (*languages(), *neighbours()):
         assert TypeAdapter(type(known)).validate_json(json.dumps(asdict(known)), strict=True) == known
 
@@ -60,47 +41,6 @@ def test_a_file_with_another_field_is_refused(tmp_path: Path, before: str, after
     broken.write_text(text.replace(before, after))
     with pytest.raises(ConfigError, match=complaint):
         read(broken, Language)
-
-
-def modules_with(pattern: re.Pattern[str], times: int) -> Iterator[tuple[str, ast.Module]]:
-    """Name and syntax tree of each module of curation whose text has the pattern so often."""
-    for path in sorted((ROOT / "curation").rglob("*.py")):
-        text = path.read_text()
-        if len(pattern.findall(text)) >= times:
-            yield path.relative_to(ROOT).as_posix(), ast.parse(text)
-
-
-def strings(tree: ast.Module) -> Iterator[ast.Constant]:
-    """Every string of a module that is no docstring."""
-    shown = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in shown:
-            yield node
-
-
-def is_code(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value in CODES
-
-
-def test_no_code_holds_a_table_by_language() -> None:
-    tables = [
-        f"{name}:{node.lineno}"
-        for name, tree in modules_with(re.compile(f"[\"'](?:{'|'.join(CODES)})[\"']"), 3)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Dict) and sum(map(is_code, node.keys)) >= 3
-    ]
-    assert not tables, "what differs between languages belongs into curation/languages/data"
-
-
-def test_no_code_holds_words_of_other_languages() -> None:
-    words = [
-        (name, node.lineno, found.group())
-        for name, tree in modules_with(WORD, 1)
-        for node in strings(tree)
-        for found in WORD.finditer(str(node.value))
-    ]
-    assert [word for word in words if word[0] not in NO_WORDS] == []
-    assert {name for name, _, _ in words} == set(NO_WORDS), "a module that needs no exception any more"
 
 
 def test_words_are_read_only_where_they_are_needed() -> None:

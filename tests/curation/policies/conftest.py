@@ -1,7 +1,5 @@
 """Two real tiny models of one shape, and one engine for all tests that ask it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine, Iterator
 from pathlib import Path
@@ -40,17 +38,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tiny_settings(model: str, **changes: Any) -> VllmModel:
     """Settings with which the engine starts quickly and computes in fp32."""
-    values: dict[str, Any] = {
-        "kind": "vllm",
-        "model": model,
-        "prompt": "plain",
-        "dtype": "float32",
-        "max_model_len": 1024,
-        "in_flight": 32,
-        "kv_cache_mb": 64,
-        "decoding": Decoding(temperature=0.7, top_p=0.9, max_tokens=48),
-    }
-    return VllmModel(**{**values, **changes})
+    sizes = {"dtype": "float32", "max_model_len": 1024, "in_flight": 32, "kv_cache_mb": 64}
+    decoding = Decoding(temperature=0.7, top_p=0.9, max_tokens=48)
+    return VllmModel(**{"kind": "vllm", "model": model, "prompt": "plain", **sizes, "decoding": decoding, **changes})
 
 
 @pytest.fixture(scope="session")

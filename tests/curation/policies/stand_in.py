@@ -2,14 +2,11 @@
 
     python stand_in.py JOURNAL MODEL[:CONTEXT] PLAN KEY [SAYS]
 
-The plan is a list of words, one a request, then `ok` for ever: `ok`, `slow`, a status such as `429` or `500`, `hang`,
-`drop` (the connection breaks), `die`, `long` (the prompt is too long), `garbage`. Each event is a line of the journal.
-What it answers is the prompt behind the seed, or what the file SAYS holds now: a JSON list of lists, words and a text;
-the first whose words all stand in the prompt is said. An object in the place of the text is the whole message. A number
-in the place of the text is a status, which refuses; HANG never answers; FILTERED ends by a content filter.
+The plan is a list of words, one a request, then `ok`: `ok`, `slow`, a status such as `429`, `hang`, `drop` (the
+connection breaks), `die`, `long` (the prompt is too long), `garbage`. Each event is a line of the journal. The answer
+is the seed and the prompt, or the text of the first list in the JSON file SAYS whose words are all in the prompt.
+Instead of a text: an object, the whole message; a number, a status; HANG, no answer; FILTERED, a content filter.
 """
-
-from __future__ import annotations
 
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Chat templates of the kinds that real models have: which token ends a turn, and prompts that they refuse."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -61,7 +59,6 @@ def test_the_token_that_ends_a_turn(template: str | None, ends: int | None) -> N
 
 
 def test_a_template_that_ends_turns_otherwise_than_the_settings_adds_its_token() -> None:
-    """A base model's settings name <|endoftext|> alone, and its template ends turns with <|im_end|>."""
     asked = tokenizer(TURN)
     stops = stop_tokens(asked, [EOS])
     assert stops == StopTokens((EOS, IM_END), IM_END, added=True)
@@ -69,9 +66,6 @@ def test_a_template_that_ends_turns_otherwise_than_the_settings_adds_its_token()
     assert stop_tokens(asked, [EOS, IM_END]) == StopTokens((EOS, IM_END), IM_END, added=False)
     assert stop_tokens(tokenizer(TURN, eos="<|im_end|>"), []) == StopTokens((IM_END,), IM_END, added=False)
     assert stop_tokens(tokenizer(LETTERS), [7]).ids == (7, EOS)
-
-
-def test_a_model_without_any_end_token_is_refused() -> None:
     with pytest.raises(PolicyError, match="names an end token"):
         stop_tokens(tokenizer(LETTERS, eos=None), [])
 

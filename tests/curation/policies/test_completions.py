@@ -1,7 +1,5 @@
 """Tokens written as text, in the tags of the model that made them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from curation.policies.completions import ResponseReader

@@ -1,7 +1,5 @@
 """One way to open any policy, and the names of folders with weights."""
 
-from __future__ import annotations
-
 import shutil
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How many problems may be refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from curation.policies.failure_budget import IN_A_ROW, FailureBudget
@@ -33,9 +31,5 @@ def test_refusals_in_a_row_end_a_run_whatever_the_share() -> None:
         budget.count_refusal(str(number), REFUSED)
     with pytest.raises(PolicyError, match="20 of them one after the other with no answer between them"):
         budget.count_refusal("last", REFUSED)
-
-
-def test_what_was_refused_before_counts() -> None:
-    budget = FailureBudget(0.5, 10, "max_failed", before=5)
     with pytest.raises(PolicyError, match="6 of 10"):
-        budget.count_refusal("p", REFUSED)
+        FailureBudget(0.5, 10, "max_failed", before=5).count_refusal("p", REFUSED)  # what was refused before counts

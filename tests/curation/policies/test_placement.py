@@ -1,7 +1,5 @@
 """Which GPUs a model's copies and servers get, and how many copies there are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,9 +1,6 @@
 """Recorded attempts: every shape of file, matched by the problem's id, nothing handed out that was not asked for."""
 
-from __future__ import annotations
-
 import asyncio
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,18 +20,18 @@ from curation.records import (
     SourceError,
     problem_id,
 )
+from tests.curation.tables import write_lines
 
+FILE = "attempts.jsonl"
 SUM, PRODUCT = "What is 2 + 3?", "What is 2 * 3?"
+RUNS = [
+    {"by": "big", "response": "So \\boxed{5}", "ok": True},
+    {"by": "small", "response": "\\boxed{6}", "ok": False},
+    {"by": "big", "response": None, "ok": 0},
+    {"by": "big", "response": "five", "ok": None},
+]
 NESTED = [
-    {
-        "question": SUM,
-        "runs": [
-            {"by": "big", "response": "So \\boxed{5}", "ok": True},
-            {"by": "small", "response": "\\boxed{6}", "ok": False},
-            {"by": "big", "response": None, "ok": 0},
-            {"by": "big", "response": "five", "ok": None},
-        ],
-    },
+    {"question": SUM, "runs": RUNS},
     {"question": PRODUCT, "runs": [{"by": "small", "response": "6", "ok": 1}]},
     {"question": "Nobody tried.", "runs": []},
     {"question": "Nobody tried either.", "runs": None},
@@ -44,17 +41,13 @@ FLAT = [{"question": row["question"], "run": run} for row in NESTED for run in r
 FLAT_MAP = {"problem": "question", "text": "run.response", "label": "run.ok"}
 
 
-def policy(folder: Path, columns: Mapping[str, Any], path: str = "attempts.jsonl", **more: Any) -> Recorded:
-    table = {"kind": "recorded", "name": "weak@1", "path": path, "columns": columns, **more}
+def policy(folder: Path, columns: Mapping[str, Any], **more: Any) -> Recorded:
+    table = {"kind": "recorded", "name": "weak@1", "path": FILE, "columns": columns, **more}
     return Recorded(RecordedModel.model_validate(to_plain(table)), folder)
 
 
-def lines(folder: Path, rows: Sequence[Any], name: str = "attempts.jsonl") -> None:
-    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
-def prompted(text: str, name: str | None = None) -> PromptRequest:
-    return PromptRequest(name or problem_id(text), text, Domain.MATH, "en")
+def prompted(text: str) -> PromptRequest:
+    return PromptRequest(problem_id(text), text, Domain.MATH, "en")
 
 
 def answers(one: Recorded, problem: PromptRequest, indices: Sequence[int]) -> list[tuple[int, Completion]]:
@@ -89,7 +82,7 @@ EVERYTHING = [
 def test_nested_and_flat_files_are_the_same(
     tmp_path: Path, rows: list[dict[str, Any]], columns: dict[str, str]
 ) -> None:
-    lines(tmp_path, rows)
+    write_lines(tmp_path / FILE, rows)
     one = policy(tmp_path, columns)
     one.check()
     assert handed(one, (SUM, range(4)), (PRODUCT, range(4)), ("Nobody tried.", range(4))) == EVERYTHING
@@ -102,71 +95,71 @@ def test_the_problem_is_matched_by_its_id(tmp_path: Path) -> None:
         {"question": "what is 2 + 3?", "response": "another problem"},
         {"question": "What is 2 + 3?", "response": "again"},
     ]
-    lines(tmp_path, rows)
+    write_lines(tmp_path / FILE, rows)
     one = policy(tmp_path, {"problem": "question", "text": "response"})
     assert handed(one, (SUM, range(9))) == [(SUM, 0, "5", None), (SUM, 1, "again", None)]
 
 
 def test_recorded_answers_beside_or_instead_of_texts(tmp_path: Path) -> None:
     rows = [{"p": SUM, "final": 5}, {"p": SUM, "final": 5.5}, {"p": SUM, "final": "5"}, {"p": SUM, "final": None}]
-    lines(tmp_path, rows)
-    made = [
-        answered
-        for _, answered in answers(policy(tmp_path, {"problem": "p", "answer": "final"}), prompted(SUM), range(4))
-    ]
-    assert [answered.answer for answered in made] == ["5", "5.5", "5", None]
-    assert [answered.text for answered in made] == [None] * 4
-    lines(tmp_path, [{"p": SUM, "final": str(2**70), "out": "text"}])
+    write_lines(tmp_path / FILE, rows)
+    made = answers(policy(tmp_path, {"problem": "p", "answer": "final"}), prompted(SUM), range(4))
+    assert [(one.text, one.answer) for _, one in made] == [(None, "5"), (None, "5.5"), (None, "5"), (None, None)]
+    write_lines(tmp_path / FILE, [{"p": SUM, "final": str(2**70), "out": "text"}])
     both = policy(tmp_path, {"problem": "p", "answer": "final", "text": "out"})
-    assert [(answered.text, answered.answer) for _, answered in answers(both, prompted(SUM), [0])] == [
-        ("text", str(2**70))
-    ]
+    ((_, answered),) = answers(both, prompted(SUM), [0])
+    assert (answered.text, answered.answer) == ("text", str(2**70))
 
 
-@pytest.mark.parametrize("value", ["true", 2, [True]])
-def test_another_label_is_refused(tmp_path: Path, value: Any) -> None:
-    lines(tmp_path, [{"p": SUM, "out": "5", "ok": True}, {"p": SUM, "out": "5", "ok": value}])
-    with pytest.raises(PolicyError, match=r"row 1: `ok` should be true or false, but is ") as caught:
-        handed(policy(tmp_path, {"problem": "p", "text": "out", "label": "ok"}), (SUM, [0]))
-    assert str(value)[:4].strip("[{") in str(caught.value)
+TEXT = {"problem": "question", "text": "response"}
+NO_TEXT = {**NESTED_MAP, "text": "output"}
 
 
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"problem": "prompt", "attempts": "runs", "text": "response"}, "no row has `prompt`; there are: question"),
-        ({"problem": "question", "attempts": "tries", "text": "response"}, "no row has `tries`; there are: question, "),
-        ({**NESTED_MAP, "text": "output"}, "inside `runs`: no row has `output`; there are: by, response, ok."),
+        ({**TEXT, "problem": "prompt", "attempts": "runs"}, "no row has `prompt`; there are: question"),
+        ({**TEXT, "attempts": "tries"}, "no row has `tries`; there are: question, "),
+        (NO_TEXT, "inside `runs`: no row has `output`; there are: by, response, ok."),
     ],
 )
 def test_a_missing_column_lists_what_is_there(tmp_path: Path, columns: dict[str, str], said: str) -> None:
-    lines(tmp_path, NESTED)
+    write_lines(tmp_path / FILE, NESTED)
     one = policy(tmp_path, columns)
     for ask in (one.check, lambda: handed(one, (SUM, [0]))):
         with pytest.raises(SourceError) as caught:
             ask()
-        assert str(caught.value).startswith(f"recorded attempts {tmp_path / 'attempts.jsonl'}")
+        assert str(caught.value).startswith(f"recorded attempts {tmp_path / FILE}")
         assert said in str(caught.value)
 
 
 @pytest.mark.parametrize("runs", ["5", [["5"]], 7])
 def test_attempts_of_another_shape_are_refused(tmp_path: Path, runs: Any) -> None:
-    lines(tmp_path, [{"question": SUM, "runs": runs}])
-    one = policy(tmp_path, {"problem": "question", "attempts": "runs", "text": "response"})
+    write_lines(tmp_path / FILE, [{"question": SUM, "runs": runs}])
+    one = policy(tmp_path, {**TEXT, "attempts": "runs"})
     for ask in (one.check, lambda: handed(one, (SUM, [0]))):
         with pytest.raises(GoldilocksError, match="runs"):
             ask()
 
 
-def test_a_value_of_a_wrong_type_is_named_by_its_row(tmp_path: Path) -> None:
-    lines(tmp_path, [{"p": SUM, "out": "5"}, {"p": 5, "out": "x"}])
-    with pytest.raises(PolicyError, match="row 1: `p` is not text: 5"):
-        handed(policy(tmp_path, {"problem": "p", "text": "out"}), (SUM, [0]))
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"p": 5}, "row 1: `p` is not text: 5"),
+        ({"p": SUM, "ok": "true"}, r"row 1: `ok` should be true or false, but is .*true"),
+        ({"p": SUM, "ok": 2}, r"row 1: `ok` should be true or false, but is .*2"),
+        ({"p": SUM, "ok": [True]}, r"row 1: `ok` should be true or false, but is .*True"),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_named_by_its_row(tmp_path: Path, row: dict[str, Any], said: str) -> None:
+    write_lines(tmp_path / FILE, [{"p": SUM, "out": "5", "ok": True}, {**row, "out": "x"}])
+    with pytest.raises(PolicyError, match=said):
+        handed(policy(tmp_path, {"problem": "p", "text": "out", "label": "ok"}), (SUM, [0]))
 
 
 def test_a_text_that_cannot_be_read_is_refused_by_its_row_and_the_others_are_handed_out(tmp_path: Path) -> None:
     image = [{"type": "image_url", "image_url": "x"}]
-    lines(tmp_path, [{"p": SUM, "out": [{"type": "text", "text": "5"}]}, {"p": SUM, "out": image}])
+    write_lines(tmp_path / FILE, [{"p": SUM, "out": [{"type": "text", "text": "5"}]}, {"p": SUM, "out": image}])
     one = policy(tmp_path, {"problem": "p", "text": "out"})
     assert handed(one, (SUM, [0])) == [(SUM, 0, "5", None)]
     with pytest.raises(RequestRefused, match=r"attempts.jsonl, row 1, `out`: .* unknown type") as refused:
@@ -175,7 +168,7 @@ def test_a_text_that_cannot_be_read_is_refused_by_its_row_and_the_others_are_han
 
 
 def test_the_key_follows_the_content_and_the_settings(tmp_path: Path) -> None:
-    lines(tmp_path, NESTED)
+    write_lines(tmp_path / FILE, NESTED)
     columns = {"problem": "question", "attempts": "runs", "text": "response"}
     first = policy(tmp_path, columns).key
     assert (first.policy, first.prompt) == ("weak@1", "recorded")
@@ -183,14 +176,14 @@ def test_the_key_follows_the_content_and_the_settings(tmp_path: Path) -> None:
     assert policy(tmp_path, columns).key == first
     assert policy(tmp_path, {**columns, "label": "ok"}).key != first
     (tmp_path / "moved").mkdir()
-    lines(tmp_path / "moved", NESTED)
+    write_lines(tmp_path / "moved" / FILE, NESTED)
     assert policy(tmp_path / "moved", columns).key == first
-    lines(tmp_path, NESTED[:1])
+    write_lines(tmp_path / FILE, NESTED[:1])
     assert policy(tmp_path, columns).key != first
 
 
 def test_attempts_in_other_tags_are_handed_out_in_the_form_of_the_house(tmp_path: Path) -> None:
-    lines(tmp_path, [{"question": SUM, "run": "[THINK]2 + 3[/THINK]\\boxed{5}"}])
+    write_lines(tmp_path / FILE, [{"question": SUM, "run": "[THINK]2 + 3[/THINK]\\boxed{5}"}])
     columns = {"problem": "question", "text": "run"}
     as_written, read = policy(tmp_path, columns), policy(tmp_path, columns, thinking="[THINK]")
     assert handed(as_written, (SUM, [0]))[0][2] == "[THINK]2 + 3[/THINK]\\boxed{5}"

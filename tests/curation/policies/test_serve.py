@@ -3,10 +3,9 @@
 Servers that die are played by stand-ins, in `test_endpoint`.
 """
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,15 +19,9 @@ pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 
 def test_a_real_server_answers_each_attempt(vllm_servers: VllmServers) -> None:
-    settings = EndpointModel(
-        kind="endpoint",
-        model="tiny",
-        revision="1",
-        urls=(vllm_servers.one().url,),
-        prompt="plain",
-        in_flight=8,
-        decoding=Decoding(temperature=0.7, top_p=0.9, max_tokens=200),
-    )
+    decoding = Decoding(temperature=0.7, top_p=0.9, max_tokens=200)
+    about: Any = {"kind": "endpoint", "model": "tiny", "revision": "1", "prompt": "plain", "in_flight": 8}
+    settings = EndpointModel(**about, urls=(vllm_servers.one().url,), decoding=decoding)
 
     async def run() -> tuple[list[Completion], Completion]:
         async with Endpoint(settings, Path()) as policy:

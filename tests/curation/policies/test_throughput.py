@@ -1,7 +1,5 @@
 """How much of a flaky server's capacity the client uses: the whole client, by a clock that jumps to the next event."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import selectors
@@ -114,22 +112,16 @@ def asked(
 def test_refusals_by_chance_do_not_take_the_throughput_away(
     loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch, in_flight: int, *, queues: bool
 ) -> None:
-    """FIELD.md M2: 5 % of 429 and 3.5 % of 5xx at random left a tenth of what was possible."""
     server = asked(loop, monkeypatch, in_flight, (0.05, 0.035), queues=queues)
     assert server.answered >= 0.5 * POSSIBLE
 
 
-def test_an_overloaded_server_is_asked_for_about_what_it_bears(
+def test_an_overloaded_server_is_asked_for_about_what_it_bears_and_gets_the_pause_that_it_asks_for(
     loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = asked(loop, monkeypatch, 256, (0.0, 0.0))
     assert server.answered >= 0.7 * POSSIBLE
     assert server.refused < 0.5 * server.answered
-
-
-def test_an_overloaded_server_that_asks_for_a_pause_gets_it(
-    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
-) -> None:
     assert asked(loop, monkeypatch, 256, (1.0, 0.0), "15").refused < 256
 
 
@@ -141,8 +133,7 @@ async def _probe(_: str) -> None:
 
 
 def eight() -> Servers:
-    urls = [f"http://127.0.0.1:{8000 + number}" for number in range(8)]
-    return Servers(urls, SEATS, 1.0, _probe)
+    return Servers([f"http://127.0.0.1:{8000 + number}" for number in range(8)], SEATS, 1.0, _probe)
 
 
 def test_a_request_waits_for_room_in_its_turn_and_a_dead_server_gets_none() -> None:

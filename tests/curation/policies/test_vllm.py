@@ -1,7 +1,5 @@
 """The vLLM policy, with the real engine and a tiny model; transformers is the judge of its numbers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -58,16 +56,12 @@ def expected_logprobs(model: Path, prompt: list[int], made: TokenCompletion, dec
 
 
 def test_logprobs_are_those_of_the_distribution_drawn_from(engine: Vllm, run: Running, models: Path) -> None:
+    assert engine._tokenizer.decode(engine._tokens(asked())) == "<|user|>\nWhat is 2 + 2?\n<|assistant|>\n"
     for index in range(3):
         made = run(drawn_tokens(engine, index=index))
         expected = expected_logprobs(models / "first", list(made.prompt_ids), made, engine.settings.decoding)
         assert made.logprobs == pytest.approx(expected, abs=1e-3)
         assert answer(engine, run, index=index).tokens == len(made.token_ids)
-
-
-def test_the_prompt_follows_the_chat_template(engine: Vllm) -> None:
-    tokenizer = engine._tokenizer
-    assert tokenizer.decode(engine._tokens(asked())) == "<|user|>\nWhat is 2 + 2?\n<|assistant|>\n"
 
 
 def test_cancelling_aborts_in_the_engine(engine: Vllm, run: Running) -> None:

@@ -1,7 +1,5 @@
 """A real Llama of a few thousand parameters with random weights and a byte-level tokenizer, made on the spot."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 CHAT = (

@@ -9,6 +9,7 @@ from curation.programs.execution_matrix import MEASURED
 from curation.programs.language_variants import LANGUAGE, languages_of, make_variants
 from curation.prompts.solving import FENCE
 from curation.records import DROPPED, PROBLEM, problem_id
+from tests.curation.tables import frame
 
 WANTED = pl.DataFrame(
     {"problem": ["p", "p"], "test": [0, 1], "output": ["x", "y"]}, schema_overrides={"test": pl.Int32}
@@ -19,10 +20,11 @@ LIMITS = pl.DataFrame({"problem": ["p"], "time_limit_s": [1.0]})
 
 def runs(*solutions: tuple[str, str, float]) -> pl.DataFrame:
     """(language, output on test 1, slowest time) per solution; test 0 is always right."""
-    rows = []
-    for index, (lang, output, cpu_s) in enumerate(solutions):
-        for test, given in ((0, "x"), (1, output)):
-            rows.append(("p", index, True, test, True, given, given == "xy"[test], lang, cpu_s, "ok", None))
+    rows = [
+        ("p", index, True, test, True, given, given == "xy"[test], lang, cpu_s, "ok", None)
+        for index, (lang, output, cpu_s) in enumerate(solutions)
+        for test, given in ((0, "x"), (1, output))
+    ]
     return pl.DataFrame(rows, schema=MEASURED, orient="row")
 
 
@@ -41,17 +43,15 @@ def test_a_language_is_asked_for_if_a_solution_passes_in_time_or_none_is_known_a
 
 
 def test_twins_share_their_group_and_name_their_language() -> None:
-    row = dict.fromkeys(PROBLEM.names()) | {"id": "p", "group": "p", "domain": "code", "statement": "Add.", "row": 0}
-    frame = pl.DataFrame([row, row | {"id": "q", "group": "q"}], schema=PROBLEM)
-    kept, dropped = make_variants(frame, languages_of(runs(("cpp", "y", 0.1)), WANTED, LIMITS, BOTH))
-    assert kept.schema == PROBLEM
+    rows = frame(PROBLEM, {"id": "p", "group": "p"}, {"id": "q", "group": "q"}, domain="code", statement="Add.", row=0)
+    kept, dropped = make_variants(rows, languages_of(runs(("cpp", "y", 0.1)), WANTED, LIMITS, BOTH))
+    assert (kept.schema, dropped.schema) == (PROBLEM, DROPPED)
     assert kept["group"].to_list() == ["p", "p"]
     assert kept["statement"][1] == "Add.\n\nWrite the program in C++20."
     assert kept["raw_statement"].to_list() == ["Add.", "Add."]
     assert kept["id"].to_list() == [problem_id(text, None, "code") for text in kept["statement"]]
     assert [json.loads(meta)[LANGUAGE] for meta in kept["meta"]] == ["python", "cpp"]
     assert LANGUAGE == FENCE
-    assert dropped.schema == DROPPED
     assert dropped.select("id", "reason").rows() == [("q", "no_solution")]
     only_cpp = languages_of(runs(("cpp", "y", 0.1)), WANTED, LIMITS, ["cpp"])
-    assert [table["id"].to_list() for table in make_variants(frame, only_cpp, {"p"})] == [[], ["p", "q"]]
+    assert [table["id"].to_list() for table in make_variants(rows, only_cpp, {"p"})] == [[], ["p", "q"]]

@@ -1,7 +1,5 @@
 """Mutants: one mistake each, in programs of both languages."""
 
-from __future__ import annotations
-
 import ast
 
 from curation.programs.mutants import mutants_of
@@ -45,16 +43,8 @@ def test_few_mutants_are_of_many_kinds_and_the_same_for_the_same_seed() -> None:
 
 def test_mutants_of_a_cpp_program_change_one_place_and_no_template() -> None:
     codes = {mutant.code for mutant in mutants_of(CPP, "cpp", 200, "seed")}
-    for old, new in (
-        ("i < 3", "i <= 3"),
-        ("<= 7", "< 7"),
-        ("&&", "||"),
-        ("!=", "=="),
-        ("long long", "int"),
-        ("i = 0", "i = 1"),
-        ("break", ""),
-        ("(a[i] <= 7 && i != 2)", "(false)"),
-    ):
+    changes = {"i < 3": "i <= 3", "<= 7": "< 7", "&&": "||", "!=": "==", "long long": "int", "i = 0": "i = 1"}
+    for old, new in (changes | {"break": "", "(a[i] <= 7 && i != 2)": "(false)"}).items():
         assert CPP.replace(old, new, 1) in codes, new
     assert all("// 1 < 2" in code and "#include <vector>" in code for code in codes)
     assert not any("vector<=" in code for code in codes)

@@ -1,43 +1,23 @@
 """Changed inputs: limits read, numbers that count found, and inputs changed within both."""
 
-import pytest
+from dataclasses import astuple
 
-from curation.programs.mutation import (
-    StatedBound,
-    keeps_counts,
-    mutate_input,
-    read_lines,
-    shape_of,
-    stated_bounds,
-)
+from curation.programs.mutation import StatedBound, keeps_counts, mutate_input, read_lines, shape_of, stated_bounds
+from tests.curation.tables import check_table
 
 LIST = ["3\n5 1 4\n", "5\n2 2 9 7 1\n", "1\n6\n"]
 TABLE = ["2 3\nabc\nxyz\n", "3 2\nab\nba\nbb\n"]
 EDGES = ["4 2\n1 2\n3 4\n", "3 3\n1 2\n2 3\n1 3\n", "2 1\n1 2\n"]
 
 
-@pytest.mark.parametrize(
-    ("text", "bounds"),
-    [
-        (r"$1 \le n \le 10^5$", [StatedBound(1, 100_000)]),
-        (r"$1 \leq a_i, b_i \leq 2 \cdot 10^{9}$", [StatedBound(1, 2_000_000_000)]),
-        ("1 ≤ N ≤ 200,000 and 0 < x < 10", [StatedBound(1, 9), StatedBound(1, 200_000)]),
-        ("-1000 <= v <= 1000", [StatedBound(-1000, 1000)]),
-        ("$|x|, |y| \\leq 10^9$", [StatedBound(-(10**9), 10**9)]),
-        ("$(1 \\leq n \\leq 1000, 0 \\leq p \\leq 1)$", [StatedBound(0, 1), StatedBound(1, 1000)]),
-        ("$1 \\le n \\le 200{,}000$ and $1 \\le m \\le 30\\,000$", [StatedBound(1, 30_000), StatedBound(1, 200_000)]),
-        ("no limits, only 3 words", []),
-    ],
-)
-def test_limits_of_a_statement(text: str, bounds: list[StatedBound]) -> None:
-    assert list(stated_bounds(text)) == bounds
+def test_limits_of_a_statement() -> None:
+    check_table("bounds stated", lambda text: [astuple(bound) for bound in stated_bounds(text)])
 
 
 def test_numbers_that_count_are_found() -> None:
-    read = [lines for text in LIST if (lines := read_lines(text)) is not None]
-    assert [(count.place, count.kind, count.of) for count in shape_of(read).counts] == [((0, 0), "tokens", 1)]
-    edges = [lines for text in EDGES if (lines := read_lines(text)) is not None]
-    assert [(count.place, count.kind, count.of) for count in shape_of(edges).counts] == [((0, 1), "lines", 1)]
+    for texts, count in ((LIST, ((0, 0), "tokens", 1)), (EDGES, ((0, 1), "lines", 1))):
+        read = [lines for text in texts if (lines := read_lines(text)) is not None]
+        assert [(one.place, one.kind, one.of) for one in shape_of(read).counts] == [count]
 
 
 def test_changed_inputs_keep_the_form_and_the_limits() -> None:
@@ -54,13 +34,10 @@ def test_changed_inputs_keep_the_form_and_the_limits() -> None:
     assert len(sizes) > 3
 
 
-def test_lines_that_are_counted_are_counted_again() -> None:
+def test_lines_that_are_counted_are_counted_again_and_words_keep_their_letters() -> None:
     for text in mutate_input(EDGES, [], 30, "seed"):
         head, *rest = text.splitlines()
         assert int(head.split()[1]) == len(rest)
-
-
-def test_words_keep_their_letters_and_their_length() -> None:
     for text in mutate_input(TABLE, [], 20, "seed"):
         assert set(text) <= set("0123456789 \nabcxyz")
 

@@ -1,7 +1,5 @@
 """Inputs chosen by what a trusted program prints for them, and the made tests that are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import polars as pl
@@ -21,10 +19,10 @@ def test_kinds_of_outputs_name_words_and_small_numbers_and_sizes_of_others() -> 
 def test_rare_answers_are_chosen_first_and_kept_to_be_changed() -> None:
     classes = OutputClasses(most_rare=2)
     inputs = [str(number) for number in range(16)]
-    outputs: list[str | None] = [*["NO\n"] * 14, "YES\n", None]
-    assert classes.choose(inputs, [None if one is None else output_kind(one) for one in outputs], 3) == [14, 0, 1]
+    kinds = [*[output_kind("NO\n")] * 14, output_kind("YES\n"), None]
+    assert classes.choose(inputs, kinds, 3) == [14, 0, 1]
     assert classes.rare[0] == "14"
-    assert classes.choose(inputs, [None if one is None else output_kind(one) for one in outputs], 1) == [14]
+    assert classes.choose(inputs, kinds, 1) == [14]
     assert classes.choose(inputs, [None] * 16, 3) == []
     assert len(classes.rare) <= 2
 
@@ -33,19 +31,17 @@ def selected(
     failing: Mapping[int, Sequence[int]],
     room: int,
     fill: int,
-    caught: Mapping[int, int] | None = None,
-    shapes: Mapping[int, str] | None = None,
-    answers: Mapping[int, bytes] | None = None,
+    caught: Mapping[int, int] = {},
+    shapes: Mapping[int, str] = {},
+    answers: Mapping[int, bytes] = {},
 ) -> list[int]:
     """The kept ones of these tests: which solutions fail on them, with their shapes and answers."""
-    sound = [
-        SoundTest(
-            at, b"", (answers or {}).get(at, b"same"), "", (shapes or {}).get(at, "any"), 1, frozenset(fails),
-            frozenset(), pl.DataFrame()
-        )
-        for at, fails in failing.items()
-    ]  # fmt: skip
-    return [test.index for test in select_tests(sound, caught or {}, room, fill)]
+
+    def sound(at: int, fails: Sequence[int]) -> SoundTest:
+        shape, answer = shapes.get(at, "any"), answers.get(at, b"same")
+        return SoundTest(at, b"", answer, "", shape, 1, frozenset(fails), frozenset(), pl.DataFrame())
+
+    return [test.index for test in select_tests([sound(*one) for one in failing.items()], caught, room, fill)]
 
 
 def test_tests_that_catch_something_new_come_first_and_others_fill_up() -> None:

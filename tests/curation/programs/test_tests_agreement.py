@@ -3,7 +3,6 @@
 import random
 
 import polars as pl
-import pytest
 
 from curation.config import CodeSettings
 from curation.programs.tests_agreement import (
@@ -14,6 +13,7 @@ from curation.programs.tests_agreement import (
     deviating_solutions,
     majority_outputs,
 )
+from tests.curation.tables import check_table
 
 SETTINGS = CodeSettings(min_tests=1)
 
@@ -34,26 +34,9 @@ def why(runs):
     return [f"{d}/{w}" for d, w in decide_tests(runs).select("decision", "why").iter_rows()]
 
 
-@pytest.mark.parametrize(
-    ("column", "said"),
-    [
-        (["e", "e", "e"], "keep/agrees"),
-        (["e"], "keep/agrees"),
-        (["x"], "discard/too_few_votes"),
-        ([None, None], "discard/no_votes"),
-        (["x", "x", "x"], "correct/corrected"),
-        (["x", "x"], "discard/disputed"),  # two agree, but three are wanted for a correction
-        (["x", "x", "x", "y"], "correct/corrected"),
-        (["x", "x", "y", "y"], "discard/no_agreement"),
-        (["e", "e", "e", "y"], "keep/agrees"),
-        (["x", "x", "x", "e"], "discard/disputed"),
-        (["e", "x"], "discard/no_agreement"),
-        (["e", None, "e"], "keep/agrees"),
-    ],
-)
-def test_each_rule_on_one_test(column, said):
-    # every other test is sound, so that nobody is set aside for this one
-    assert why(matrix([[output, "e", "e", "e"] for output in column]))[0] == said
+def test_each_rule_on_one_test():
+    # every other test is sound, so that no solution is set aside for this one
+    check_table("agreement on a test", lambda column: why(matrix([[one, "e", "e", "e"] for one in column]))[0])
 
 
 def test_a_tie_goes_to_the_expected_output_whatever_the_order():
@@ -72,18 +55,14 @@ def test_a_test_whose_runs_all_broke_is_discarded_and_not_lost():
 
 def test_refused_inputs_are_dropped_with_their_evidence_and_unproven_ones_are_not_corrected():
     runs = matrix([["e", "x", "x", "e", "e"]] * 3)
-    inputs = pl.DataFrame(
-        [("p", 0, False, "43: n is too large"), ("p", 1, None, None), ("p", 2, True, None), ("p", 3, None, None)],
-        schema=INPUT,
-        orient="row",
-    )
+    said = [("p", 0, False, "43: n is too large"), ("p", 1, None, None), ("p", 2, True, None), ("p", 3, None, None)]
+    inputs = pl.DataFrame(said, schema=INPUT, orient="row")
     decided = decide_tests(runs, None, inputs)
     assert decided.select("decision", "why", "evidence").rows() == [
         ("discard", "refused_input", "43: n is too large"),
         ("discard", "unproven_input", None),
         ("correct", "corrected", None),
-        ("keep", "agrees", None),
-        ("keep", "agrees", None),
+        *[("keep", "agrees", None)] * 2,
     ]
 
 
@@ -113,7 +92,6 @@ def test_several_outputs_drop_the_problem_unless_it_has_a_checker():
 
 
 def test_tests_that_were_made_do_not_hide_several_outputs():
-    """They were kept because the solutions agree on them, as those that shuffle one card do."""
     runs = matrix([["a", "b", *["e"] * 30], ["b", "c", *["e"] * 30], ["c", "d", *["e"] * 30]])
     tests = decide_tests(runs)
     made = pl.DataFrame({"problem": "p", "test": range(2, 32)}, schema={"problem": pl.String, "test": pl.Int32})
@@ -129,25 +107,17 @@ def test_problem_rules_and_their_numbers():
     short = matrix([["e"] * 2] * 3, problem="short")
     runs = pl.concat([sound, alone, short])
     decided = decide_problems(runs, decide_tests(runs), settings)
-    assert decided.select("problem", "reason").rows() == [
-        ("alone", "no_solution"),
-        ("short", "too_few_tests"),
-        ("sound", None),
-    ]
+    reasons = [("alone", "no_solution"), ("short", "too_few_tests"), ("sound", None)]
+    assert decided.select("problem", "reason").rows() == reasons
     assert decided["evidence"].to_list()[1] == "2 of 2 tests stay, 3 wanted"
 
 
-def test_a_known_wrong_solution_that_passes_everything_makes_the_problem_weakly_tested():
-    labels = [True, True, False, False]
-    runs = matrix([["e", "e"], ["e", "e"], ["e", "x"], ["e", "e"]], labels)
-    decided = decide_problems(runs, decide_tests(runs), SETTINGS).row(0, named=True)
-    assert (decided["wrong_solutions"], decided["wrong_caught"], decided["weakly_tested"]) == (2, 1, True)
-
-
-def test_a_wrong_solution_is_not_caught_by_a_discarded_test():
-    runs = matrix([["e", "a"], ["e", "b"], ["e", "c"]], [True, True, False])
-    decided = decide_problems(runs, decide_tests(runs), SETTINGS).row(0, named=True)
-    assert decided["wrong_caught"] == 0
+def test_a_wrong_solution_that_passes_everything_makes_a_weakly_tested_problem_and_a_discarded_test_catches_none():
+    missed = matrix([["e", "e"], ["e", "e"], ["e", "x"], ["e", "e"]], [True, True, False, False])
+    discarded = matrix([["e", "a"], ["e", "b"], ["e", "c"]], [True, True, False])
+    for runs, expected in ((missed, (2, 1, True)), (discarded, (1, 0, True))):
+        decided = decide_problems(runs, decide_tests(runs), SETTINGS)
+        assert decided.select("wrong_solutions", "wrong_caught", "weakly_tested").row(0) == expected
 
 
 def test_every_test_gets_one_decision_whatever_the_matrix_its_order_and_the_other_problems():

@@ -1,7 +1,5 @@
 """Whose word is taken for it that an input is allowed."""
 
-from __future__ import annotations
-
 import pytest
 
 from curation.programs.validation import GivenInput, Vouching, cut_inputs, spoiled_inputs, tidy_text, vouch
@@ -81,12 +79,9 @@ def test_a_model_s_validator_is_proved_on_examples_and_on_spoiled_inputs(runner:
 def test_an_input_on_which_a_validator_fails_is_neither_refused_nor_proved(runner: Runner) -> None:
     code = f"{MODEL}if lines[0] == '4': print('x' * (1 << 28))\n"
     texts = [*GIVEN, *[f"2\n{i} {i}\n" for i in range(20)]]
-    loud = Validator(ValidatorLang.PYTHON, {"v.py": code}, ("v.py",), accepts=0)
     given = [GivenInput(index, text, example=False) for index, text in enumerate(texts)]
-    found = vouch(runner, [loud], [], given)
-    assert found.by == "package"
-    assert found.unsaid == {3}
-    assert found.refused == {}
+    found = vouch(runner, [model(code)], [], given)
+    assert (found.by, found.unsaid, dict(found.refused)) == ("package", {3}, {})
 
 
 def test_spoiled_inputs_are_near_the_given_ones_and_never_one_of_them() -> None:
@@ -98,10 +93,8 @@ def test_spoiled_inputs_are_near_the_given_ones_and_never_one_of_them() -> None:
 def test_what_ends_with_the_file_may_be_allowed_without_its_last_line(runner: Runner) -> None:
     pairs = ["10 12\n71293 72784\n5 123456\n", "8 9\n"]
     assert not {"10 12\n71293 72784\n", "10 12\n71293 7\n"} & set(spoiled_inputs(pairs))
-    to_the_end = (
-        "import sys\nfor line in sys.stdin:\n    a, b = line.split(' ')\n    assert 0 < int(a) < 10**9 > int(b)\n"
-    )
-    assert asked(runner, [], [model(f"{to_the_end}assert a\n")], pairs).by == "model"
+    loop = "for line in sys.stdin:\n    a, b = line.split(' ')\n    assert 0 < int(a) < 10**9 > int(b)\n"
+    assert asked(runner, [], [model(f"import sys\n{loop}assert a\n")], pairs).by == "model"
     assert "2\n1 2\n" in spoiled_inputs(["2\n1 2\n3 4\n"]), "a number counts its lines"
 
 

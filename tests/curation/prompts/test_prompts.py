@@ -1,7 +1,5 @@
 """The prompts for solving: the paper's ingredients in their order, and the form of the final answer."""
 
-from __future__ import annotations
-
 import pytest
 
 from curation.config import LiveModel

@@ -1,7 +1,5 @@
 """Audits of labels: who is drawn, and that the interval holds the truth."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest
@@ -19,12 +17,6 @@ def planted(problems: int, seed: int, tilt: float) -> tuple[pl.DataFrame, set[st
 
 
 def draw_audit(labels: pl.DataFrame, size: int, seed: int) -> tuple[AuditStratum, ...]:
-    """Draw ``size`` problems, or all where there are fewer.
-
-    Args:
-        labels: problem, wrong_label: the probability that its reference is wrong.
-        seed: of the draw.
-    """
     ordered = labels.sort("problem")
     names, strata = ordered["problem"], draw_places(ordered["wrong_label"].to_numpy(), size, seed)
     return tuple(AuditStratum(count, tuple(names[places])) for count, places in strata)

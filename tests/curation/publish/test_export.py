@@ -1,17 +1,24 @@
 """The curated set: its columns, and quotas that neither shards nor the order of rows can move."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Mapping
 
 import polars as pl
 
 from curation.config import Band
 from curation.difficulty.pass_rates import decide
-from curation.publish.export import CURATED, curate, over_quota, quotas, with_accepted
-from curation.records import DECISION, PASS_RATE, PROBLEM
-from tests.curation.tables import check_table
+from curation.filters.dedup.near import MEMBER
+from curation.publish.export import (
+    COPIES,
+    CURATED,
+    curate,
+    merged_copies,
+    over_quota,
+    quotas,
+    with_accepted,
+    with_copies,
+)
+from curation.records import DECISION, DROPPED, PASS_RATE, PROBLEM
+from tests.curation.tables import check_table, frame
 
 
 def test_quotas_by_hand() -> None:
@@ -22,15 +29,10 @@ def leaving_rows(rows: pl.DataFrame, size: int | None, seed: int) -> dict[str, s
     return dict(over_quota(rows, size, seed).iter_rows())
 
 
-def index(*rows: tuple[str, str, str], weights: Mapping[str, float] | None = None) -> pl.DataFrame:
+def index(*rows: tuple[str, str, str]) -> pl.DataFrame:
     """Kept problems as (id, group, source)."""
-    return pl.DataFrame(
-        [
-            {"id": name, "group": group, "source": source, "weight": (weights or {}).get(source, 1.0)}
-            for name, group, source in rows
-        ],
-        schema={"id": pl.String, "group": pl.String, "source": pl.String, "weight": pl.Float64},
-    )
+    schema = {"id": pl.String, "group": pl.String, "source": pl.String}
+    return pl.DataFrame(rows, schema, orient="row").with_columns(weight=pl.lit(1.0))
 
 
 SINGLES = index(*[(f"{source}{i}", f"{source}{i}", source) for source in "ab" for i in range(10)])
@@ -62,32 +64,18 @@ def test_a_group_of_two_sources_leaves_together_and_in_any_order_the_same() -> N
     assert leaving_rows(twins.reverse(), size, 0) == leaving
 
 
-def problem(name: str, **more: object) -> dict[str, object]:
-    return {**dict.fromkeys(PROBLEM), "id": name, "group": name, "source": "a", "row": 0, **more}
-
-
 def decisions(*rows: tuple[str, int, int], policy: str = "weak@1") -> pl.DataFrame:
     """Decisions on (problem, correct, judged)."""
-    rates = [
-        {
-            **dict.fromkeys(PASS_RATE, 0),
-            "problem": name,
-            "policy": policy,
-            "attempts": judged,
-            "judged": judged,
-            "correct": correct,
-            "pass_rate": correct / judged,
-            "low": 0.125,
-            "high": 0.875,
-            "top_wrong_answer": None,
-        }
+    rates = (
+        {"problem": name, "attempts": judged, "judged": judged, "correct": correct, "pass_rate": correct / judged}
         for name, correct, judged in rows
-    ]
-    return decide(pl.DataFrame(rates, schema=PASS_RATE), Band(attempts=16), "stage")
+    )
+    every = {**dict.fromkeys(PASS_RATE, 0), "top_wrong_answer": None, "policy": policy, "low": 0.125, "high": 0.875}
+    return decide(frame(PASS_RATE, *rates, **every), Band(attempts=16), "stage")
 
 
 def test_the_published_columns() -> None:
-    kept = pl.DataFrame([problem("b", choices=["1"], statement="Find b."), problem("a")], schema=PROBLEM)
+    kept = frame(PROBLEM, {"id": "b", "choices": ["1"], "statement": "Find b."}, {"id": "a"}, source="a", row=0)
     last = decisions(("a", 2, 16), ("c", 9, 16), ("b", 4, 16), policy="strong@1")
     assert last.schema == DECISION
     alone = curate(kept, last, None)
@@ -107,7 +95,7 @@ def test_the_published_columns() -> None:
 
 
 def test_a_row_says_how_its_attempts_decided() -> None:
-    kept = pl.DataFrame([problem(name) for name in "abcde"], schema=PROBLEM)
+    kept = frame(PROBLEM, *({"id": name} for name in "abcde"), source="a", row=0)
     evidence = [
         "9 of 16 correct",
         "9 of 9 correct",
@@ -139,3 +127,28 @@ def test_answers_that_votes_took_for_the_present_reference_travel_with_the_row()
     found = with_accepted(problems, votes)
     assert found["accepted"].to_list() == [["15 cupcakes", "15 more cupcakes"], []]
     assert found["id"].to_list() == ["a", "b"]
+
+
+def dropped(*rows: tuple[str, str, int, str, str]) -> pl.DataFrame:
+    names = ("id", "source", "row", "license", "reason")
+    return frame(DROPPED, *(dict(zip(names, row, strict=True)) for row in rows))
+
+
+KEPT = pl.DataFrame({"id": ["p", "q", "r"], "source": ["a", "b", "b"], "row": [0, 0, 7]})
+
+
+def test_a_copy_of_a_copy_is_a_copy_of_the_row_that_stays() -> None:
+    exact = dropped(("q", "c", 5, "MIT", "duplicate"), ("p", "a", 9, "MIT", "duplicate"))
+    near = dropped(("q", "b", 0, "unknown", "near_duplicate"))
+    member = frame(MEMBER, {"source": "b", "row": 0, "kept_source": "a", "kept_row": 0})
+    found = (("a", 9, "MIT"), ("b", 0, "unknown"), ("c", 5, "MIT"))
+    copies = [dict(zip(("source", "row", "license"), one, strict=True)) for one in found]
+    assert merged_copies(KEPT, exact, near, member).rows() == [("a", 0, copies)]
+
+
+def test_rows_without_copies_have_an_empty_list_and_stay_in_order() -> None:
+    copies = merged_copies(KEPT, dropped(("r", "c", 1, "MIT", "duplicate")), pl.DataFrame(), pl.DataFrame())
+    rows = with_copies(KEPT, copies)
+    assert rows["id"].to_list() == ["p", "q", "r"]
+    assert rows.schema["also_from"] == COPIES
+    assert rows["also_from"].list.len().to_list() == [0, 0, 1]

@@ -1,7 +1,5 @@
 """Sets for other trainers: each format is read back through `datasets`, and says what the curated set says."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -16,47 +14,32 @@ from curation.publish.export import CURATED
 from curation.publish.export_formats import FORMATS, ExportResult, export_set, writing
 from curation.records import JUDGING, TEST, Domain, PromptRequest, SourceError
 from curation.verify.programs.files import problem_of_row, read_problems
+from tests.curation.tables import frame
 from tests.curation.verify.programs.corpus import PROBLEMS, write_set
 from tests.flows.conftest import goldilocks
 
-MATH = {
-    "id": "m1",
-    "group": "m1",
-    "domain": "math",
-    "statement": "Combien font $\\frac12 + \\frac12$ ? « Un »",
-    "answer": "\\frac{2}{2}",
-    "lang": "fr",
-    "source": "school",
-    "pass_rate": 0.25,
-    "correct": 4,
-    "judged": 16,
-}
-OTHER = {**MATH, "id": "m2", "group": "m2", "statement": "What is 2 + 2?", "answer": "4", "lang": "en"}
-PROGRAM = {
-    **OTHER,
-    "id": "c1",
-    "group": "c1",
-    "domain": "code",
-    "statement": "Print the number you read.",
-    "answer": None,
-    "meta": '{"language": "python"}',
-}
+COMMON = {"domain": "math", "source": "school", "pass_rate": 0.25, "correct": 4, "judged": 16}
+FRENCH = "Combien font $\\frac12 + \\frac12$ ? « Un »"
+MATH = {**COMMON, "id": "m1", "statement": FRENCH, "answer": "\\frac{2}{2}", "lang": "fr"}
+OTHER = {**COMMON, "id": "m2", "statement": "What is 2 + 2?", "answer": "4", "lang": "en"}
+PYTHON = {"domain": "code", "answer": None, "meta": '{"language": "python"}'}
+PROGRAM = {**OTHER, **PYTHON, "id": "c1", "statement": "Print the number you read."}
 TESTS = [{"input": "1\n", "output": "1\n"}, {"input": "é\n", "output": "é\n"}]
 
 
-def curated(folder: Path, *rows: dict[str, Any], tests: bool = True, function: str | None = None) -> Path:
+def curated(folder: Path, *rows: dict[str, Any]) -> Path:
     """A published set in two files, with the tests of c1."""
-    frame = pl.DataFrame([{name: row.get(name) for name in CURATED} for row in rows], schema=CURATED)
-    (folder / "data").mkdir(parents=True)
-    frame[:1].write_parquet(folder / "data" / "train-00000-of-00002.parquet")
-    frame[1:].write_parquet(folder / "data" / "train-00001-of-00002.parquet")
-    if tests:
-        (folder / "tests").mkdir()
-        made = [{"problem": "c1", "index": 1 - n, **test, "origin": "public"} for n, test in enumerate(reversed(TESTS))]
-        pl.DataFrame(made, schema=TEST).write_parquet(folder / "tests" / "00000.parquet")
-        (folder / "judging").mkdir()
-        judging = [{**dict.fromkeys(JUDGING), "problem": "c1", "function": function}]
-        pl.DataFrame(judging, schema=JUDGING).write_parquet(folder / "judging" / "00000.parquet")
+    grouped = [{"group": row["id"], **row} for row in rows]
+    numbered = ({"index": 1 - at, **test} for at, test in enumerate(reversed(TESTS)))
+    tables = {
+        "data/train-00000-of-00002": frame(CURATED, *grouped[:1]),
+        "data/train-00001-of-00002": frame(CURATED, *grouped[1:]),
+        "tests/00000": frame(TEST, *numbered, problem="c1", origin="public"),
+        "judging/00000": frame(JUDGING, {"problem": "c1"}),
+    }
+    for name, table in tables.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        table.write_parquet(folder / f"{name}.parquet")
     return folder
 
 
@@ -66,10 +49,9 @@ def loaded(exported: ExportResult) -> list[dict[str, Any]]:
 
     if exported.file.is_dir():
         found = datasets.load_from_disk(str(exported.file))
-        assert found.num_rows == exported.rows
-        return list(found)
-    kind = "json" if exported.file.suffix == ".jsonl" else "parquet"
-    found = datasets.load_dataset(kind, data_files=str(exported.file), split="train")
+    else:
+        kind = "json" if exported.file.suffix == ".jsonl" else "parquet"
+        found = datasets.load_dataset(kind, data_files=str(exported.file), split="train")
     assert found.num_rows == exported.rows
     return list(found)
 
@@ -103,13 +85,6 @@ def test_each_trainers_own_columns(mixed: Path, tmp_path: Path) -> None:
 POLICY = {"kind": "endpoint", "model": "m", "revision": "1", "urls": ("http://localhost:1/v1",), "thinking": "[THINK]"}
 
 
-def asked(folder: Path, **settings: Any) -> Path:
-    """A set that says how it was asked."""
-    policy = EndpointModel.model_validate({**POLICY, **settings})
-    (folder / "asked.json").write_text(asked_by(policy, "boxed"))
-    return folder
-
-
 INSIDE = {"verl": "extra_info", "verifiers": "info", "slime": "metadata", "skyrl": "extra_info"}
 """Where rows of a format say what they are about, if not in columns."""
 
@@ -118,11 +93,12 @@ INSIDE = {"verl": "extra_info", "verifiers": "info", "slime": "metadata", "skyrl
 def test_rows_of_each_format_ask_and_say_what_the_set_does_and_its_readme_names_what_is_beside_them(
     form: str, mixed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "out"
-    asked(mixed, prompt={"file": "p.txt", "text": "Solve it, in [THINK] and [/THINK]."})
+    out, system = tmp_path / "out", "Solve it, in [THINK] and [/THINK]."
+    policy = EndpointModel.model_validate({**POLICY, "prompt": {"file": "p.txt", "text": system}})
+    (mixed / "asked.json").write_text(asked_by(policy, "boxed"))
     exported = export_set(mixed, form, out)
     rows, readme = loaded(exported), (out / "README.md").read_text()
-    row, system = rows[0], "Solve it, in [THINK] and [/THINK]."
+    row = rows[0]
     if form == "nemo-rl":
         assert exported.system_prompt is not None
         assert exported.system_prompt.read_text() == system

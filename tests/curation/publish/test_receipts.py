@@ -1,7 +1,5 @@
 """Receipts as values: what they hold, their bytes, and where two differ."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -24,19 +22,10 @@ from curation.publish.receipts import (
 from curation.records import SourceError
 
 PROOFS = share_figure("planted.proof", "Proofs", 9, 10, "planted", Needs.RUN, {"proof": 8, "unusable": 1, "stayed": 1})
-ABSENT = Figure(
-    "worth.x",
-    "What | it was worth",
-    None,
-    None,
-    None,
-    "nobody asked",
-    Needs.TRAINING,
-    "goldilocks publish DIR --receipt",
-)
-RECEIPT = Receipt(
-    "a-set", 2, "2026-11-23", "0.1.0", "answers@4", 7, (ABSENT, PROOFS), {"README.md": "00"}, {"id": "11"}
-)
+MEASURE = "goldilocks publish DIR --receipt"
+ABSENT = Figure("worth.x", "What | it was worth", None, None, None, "nobody asked", Needs.TRAINING, MEASURE)
+FIGURES = (ABSENT, PROOFS)
+RECEIPT = Receipt("a-set", 2, "2026-11-23", "0.1.0", "answers@4", 7, FIGURES, {"README.md": "00"}, {"id": "11"})
 
 
 def test_a_receipt_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -73,23 +62,19 @@ def test_differences_are_sentences() -> None:
 
 def test_columns_have_digests_whatever_files_they_lie_in(tmp_path: Path) -> None:
     rows = pl.DataFrame({"id": ["a", "b", "c"], "answer": ["1", None, ""]})
-    rows.write_parquet(tmp_path / "whole.parquet")
-    rows[:1].write_parquet(tmp_path / "one.parquet")
-    rows[1:].write_parquet(tmp_path / "two.parquet")
-    whole = column_digests([tmp_path / "whole.parquet"])
-    assert whole == column_digests([tmp_path / "one.parquet", tmp_path / "two.parquet"])
     changed = rows.with_columns(answer=pl.Series(["1", "", ""]))
-    changed.write_parquet(tmp_path / "changed.parquet")
-    _, digests = column_digests([tmp_path / "changed.parquet"])
+    parts = {"whole": rows, "one": rows[:1], "two": rows[1:], "changed": changed}
+    paths = {name: tmp_path / f"{name}.parquet" for name in parts}
+    for name, part in parts.items():
+        part.write_parquet(paths[name])
+    whole = column_digests([paths["whole"]])
+    assert whole == column_digests([paths["one"], paths["two"]])
+    _, digests = column_digests([paths["changed"]])
     assert (digests["id"], digests["answer"] != whole[1]["answer"]) == (whole[1]["id"], True)
 
 
 def test_the_tests_of_a_set_are_counted_by_hand() -> None:
-    """Two right solutions, one of which fails a test, and four wrong ones.
-
-    2 fails the given test 0; 3 and 4 fail the made test 1; 4 alone fails the made test 2; 5 fails nothing, and its run
-    on test 1 was given up before.
-    """
+    # test 0 is given; solutions 0 and 1 are right; 5 fails nothing, and its run on test 1 was given up
     fails = {0: set[int](), 1: {2}, 2: {0}, 3: {1}, 4: {1, 2}, 5: set[int]()}
     rows = [
         ("p", solution, solution < 2, test, True, "other" if test in wrong else "same", "ok")
@@ -99,17 +84,12 @@ def test_the_tests_of_a_set_are_counted_by_hand() -> None:
     rows[-2] = ("p", 5, False, 1, False, None, "skipped")
     columns = ["problem", "solution", "right", "test", "valid", "output", "ended"]
     runs = pl.DataFrame(rows, schema=columns, orient="row")
-    decisions = pl.DataFrame(
-        {"problem": "p", "test": [0, 1, 2], "decision": ["keep", "correct", "keep"], "output": "same"}
-    )
+    decided = {"problem": "p", "test": [0, 1, 2], "decision": ["keep", "correct", "keep"], "output": "same"}
+    decisions = pl.DataFrame(decided)
     made = pl.DataFrame({"problem": "p", "test": [1, 2]})
     figures = {figure.name: (figure.value, figure.n) for figure in power_of_tests(runs, decisions, made)}
-    assert figures == {
-        "tests.tpr": (0.5, 2),
-        "tests.tnr": (0.75, 4),
-        "tests.tnr.left_out": (0.75, 4),
-        "tests.tnr.given": (0.25, 4),
-    }
+    missed = {"tests.tnr": (0.75, 4), "tests.tnr.left_out": (0.75, 4), "tests.tnr.given": (0.25, 4)}
+    assert figures == {"tests.tpr": (0.5, 2), **missed}
     alone = runs.filter(~pl.col("solution").is_in([4]))
     left_out = {figure.name: figure.value for figure in power_of_tests(alone, decisions, made)}
     assert (left_out["tests.tnr"], left_out["tests.tnr.left_out"]) == (0.6667, 0.3333)

@@ -1,13 +1,10 @@
 """The queue of disputed labels, and what people's verdicts do to rows."""
 
-from __future__ import annotations
-
 import resource
 import signal
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from curation.filters.dedup.near import MEMBER
@@ -23,26 +20,16 @@ from curation.publish.review import (
     undo_verdict,
 )
 from curation.records import DECISION, DROPPED, PROBLEM, VERDICT, DropReason, StoreError
-
-
-def frame(schema: pl.Schema, *rows: dict[str, Any]) -> pl.DataFrame:
-    return pl.DataFrame([dict.fromkeys(schema) | row for row in rows], schema=schema)
+from tests.curation.tables import frame
 
 
 def problem(name: str, answer: str, row: int = 0, **more: Any) -> dict[str, Any]:
-    return {
-        "id": name,
-        "statement": f"What is {name}?",
-        "answer": answer,
-        "source": "s",
-        "row": row,
-        "lang": "en",
-    } | more
+    about = {"id": name, "statement": f"What is {name}?", "answer": answer}
+    return about | {"source": "s", "row": row, "lang": "en"} | more
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["{", '{"problem": "a", "verdict": "maybe"}', '{"problem": "a", "verdict": "reject", "answer": "4"}'],
+    "line", ["{", '{"problem": "a", "verdict": "maybe"}', '{"problem": "a", "verdict": "reject", "answer": "4"}']
 )
 def test_a_line_that_is_no_verdict_is_named(line: str, tmp_path: Path) -> None:
     (tmp_path / FILE).write_text('{"problem": "a", "verdict": "reject", "answer": null}\n' + line + "\n")
@@ -81,21 +68,11 @@ def test_a_label_on_a_full_disk_is_refused_and_leaves_no_half_line(tmp_path: Pat
 
 
 def test_accepted_rows_go_on_with_their_reference_and_rejected_ones_leave() -> None:
-    rows = frame(
-        PROBLEM,
-        problem("a", "1"),
-        problem("b", "2", 1),
-        problem("c", "3", 2, raw_answer="C"),
-        problem("d", "4", 3),
-        problem("e", "5", 4),
-    )
-    said = {
-        v.problem: v
-        for v in (ReviewVerdict("a", "7"), ReviewVerdict("b", None), ReviewVerdict("c", "9"), ReviewVerdict("d", "4"))
-    }
+    answers = zip("abcde", "12345", strict=True)
+    rows = frame(PROBLEM, *(problem(name, answer, raw_answer="C" if name == "c" else None) for name, answer in answers))
+    said = {name: ReviewVerdict(name, answer) for name, answer in {"a": "7", "b": None, "c": "9", "d": "4"}.items()}
     kept, dropped = apply_verdicts(rows, said)
-    assert kept.schema == PROBLEM
-    assert dropped.schema == DROPPED
+    assert (kept.schema, dropped.schema) == (PROBLEM, DROPPED)
     assert kept.select("id", "answer", "raw_answer").rows() == [
         ("a", "7", "before review: 1"),
         ("c", "9", "before review: C"),
@@ -106,15 +83,9 @@ def test_accepted_rows_go_on_with_their_reference_and_rejected_ones_leave() -> N
 
 
 def test_a_near_duplicate_in_conflict_names_the_row_that_stays() -> None:
-    rows = frame(
-        DROPPED,
-        problem("a", "1", 4) | {"reason": DropReason.CONFLICTING_ANSWERS, "evidence": "0.9 like row 2 of t"},
-    )
-    members = frame(
-        MEMBER,
-        {"source": "s", "row": 4, "kept_id": "k", "kept_source": "t", "kept_row": 2, "kept_answer": "8"},
-        {"source": "s", "row": 5, "kept_id": "k", "kept_source": "t", "kept_row": 2, "kept_answer": "1"},
-    )
+    conflict = {"reason": DropReason.CONFLICTING_ANSWERS, "evidence": "0.9 like row 2 of t"}
+    rows, kept = frame(DROPPED, problem("a", "1", 4), **conflict), ({"row": 4, "kept_answer": "8"}, {"row": 5})
+    members = frame(MEMBER, *kept, source="s", kept_id="k", kept_source="t", kept_row=2)
     (row,) = near_conflicts(rows, members).iter_rows(named=True)
     assert (row["id"], row["references"], row["rows"]) == ("a", ["1", "8"], ["s:4", "t:2"])
     assert row["evidence"].endswith("the row that stays is problem k")
@@ -131,16 +102,11 @@ def test_answers_with_doubtful_verdicts_are_offered_and_counted() -> None:
 
 def test_nobody_suspects_a_label_that_a_person_accepted() -> None:
     suspected = {"keep": False, "reason": DropReason.SUSPECTED_WRONG_LABEL, "evidence": "9 of 12"}
-    decisions = frame(
-        DECISION, {"problem": "a"} | suspected, {"problem": "b"} | suspected, {"problem": "c", "keep": True}
-    )
-    open_minded = frame(
-        DECISION,
-        {"problem": "a", "keep": True, "evidence": "3 of 12"},
-        {"problem": "b", "keep": True},
-        {"problem": "c", "keep": False},
-    )
-    said = {v.problem: v for v in (ReviewVerdict("a", "1"), ReviewVerdict("c", "1"))}
+    names = [{"problem": name} for name in "abc"]
+    decisions = frame(DECISION, names[0] | suspected, names[1] | suspected, names[2] | {"keep": True})
+    kept = {"keep": True, "evidence": "3 of 12"}
+    open_minded = frame(DECISION, names[0] | kept, names[1] | {"keep": True}, names[2] | {"keep": False})
+    said = {name: ReviewVerdict(name, "1") for name in "ac"}
     found = keep_accepted_labels(decisions, open_minded, said)
     assert found.select("problem", "keep", "evidence").rows() == [
         ("a", True, "3 of 12"),

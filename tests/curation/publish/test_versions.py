@@ -1,7 +1,5 @@
 """Two versions of a curated set: every problem stands in one class, and the changelog adds up."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl
@@ -19,38 +17,20 @@ from curation.publish.versions import (
     rate_shift,
 )
 from curation.records import DECISION
+from tests.curation.tables import frame
 
 
 def version(policy: str, **reasons: str | None) -> pl.DataFrame:
     """DECISION rows: problem = reason, None for kept."""
-    rows = [
-        {
-            "problem": problem,
-            "stage": "stage2",
-            "keep": reason is None,
-            "reason": reason,
-            "evidence": "",
-            "policy": policy,
-            "judged": 16,
-            "pass_rate": 0.25,
-        }
-        for problem, reason in reasons.items()
-    ]
-    return pl.DataFrame([{**dict.fromkeys(DECISION), **row} for row in rows], schema=DECISION).with_row_index("at")
+    rows = ({"problem": name, "keep": reason is None, "reason": reason} for name, reason in reasons.items())
+    measured = frame(DECISION, *rows, stage="stage2", evidence="", policy=policy, judged=16, pass_rate=0.25)
+    return measured.with_row_index("at")
 
 
 OLD = version("m@1", a=None, b=None, c="never_solved", d=None, e="too_easy", f=None, g=None, i="never_solved")
+SUSPECTED = "suspected_wrong_label"
 NEW = version(
-    "m@2",
-    h=None,
-    a=None,
-    b="too_easy",
-    c=None,
-    d="suspected_wrong_label",
-    e="too_easy",
-    f="never_solved",
-    i="suspected_wrong_label",
-    j="too_easy",
+    "m@2", h=None, a=None, b="too_easy", c=None, d=SUSPECTED, e="too_easy", f="never_solved", i=SUSPECTED, j="too_easy"
 )
 
 
@@ -79,45 +59,27 @@ def test_changelog_adds_up() -> None:
     assert "- and 4 more\n" in changelog(1, "2026-01-31", "m@2", counts(table), table)
 
 
-ROW = {
-    **{"id": pl.String(), "source": pl.String(), "row": pl.Int64(), "statement": pl.String(), "answer": pl.String()},
-    **{"raw_statement": pl.String(), "policy": pl.String(), "judged": pl.Int32(), "pass_rate": pl.Float64()},
-}
+TEXTS = dict.fromkeys(("id", "source", "statement", "answer", "raw_statement", "policy"), pl.String())
+ROW = pl.Schema({**TEXTS, "row": pl.Int64(), "judged": pl.Int32(), "pass_rate": pl.Float64()})
 
 
 def published(
     *rows: dict[str, Any], dropped: dict[str, str] | None = None, tests: dict[str, int] | None = None
 ) -> PublishedTables:
-    defaults = {"source": "s", "policy": "m@1", "judged": 16, "pass_rate": 0.5, "answer": "1"}
-    filled = [
-        {**dict.fromkeys(ROW), **defaults, "row": ord(row["id"][0]), "statement": row["id"], **row} for row in rows
-    ]
-    left = pl.DataFrame(
-        {"id": list(dropped or {}), "reason": list((dropped or {}).values())},
-        schema_overrides={"id": pl.String, "reason": pl.String},
-    )
-    digests = pl.DataFrame(
-        {"problem": list(tests or {}), "digest": list((tests or {}).values())},
-        schema={"problem": pl.String, "digest": pl.UInt64},
-    )
-    return PublishedTables(pl.DataFrame(filled, schema=ROW), left, {"tests": digests})
-
-
-def change_of(table: pl.DataFrame) -> dict[str, str]:
-    return dict(table.select("problem", "change").iter_rows())
+    named = ({"row": ord(row["id"]), "statement": row["id"], "policy": "m@1", "pass_rate": 0.5, **row} for row in rows)
+    filled = frame(ROW, *({"source": "s", "judged": 16, "answer": "1", **row} for row in named))
+    left = pl.DataFrame([*(dropped or {}).items()], {"id": pl.String, "reason": pl.String}, orient="row")
+    digests = pl.DataFrame([*(tests or {}).items()], {"problem": pl.String, "digest": pl.UInt64}, orient="row")
+    return PublishedTables(filled, left, {"tests": digests})
 
 
 def test_each_problem_stands_in_one_class() -> None:
     old = published({"id": "a"}, {"id": "b"}, {"id": "c"}, {"id": "g"}, dropped={"d": "never_solved", "e": "proof"})
-    new = published(
-        {"id": "a"},
-        {"id": "d"},
-        {"id": "h"},
-        dropped={"b": "too_easy", "c": "near_duplicate", "e": "proof", "a": "duplicate"},
-    )
+    dropped = {"b": "too_easy", "c": "near_duplicate", "e": "proof", "a": "duplicate"}
+    new = published({"id": "a"}, {"id": "d"}, {"id": "h"}, dropped=dropped)
     table = compare(old, new)
     assert table.schema == DIFFERENCE
-    assert change_of(table) == {
+    assert dict(table.select("problem", "change").iter_rows()) == {
         **{"a": "kept", "d": "promoted", "h": "added"},
         **{"b": "retired", "c": "dropped", "e": "left_out", "g": "removed"},
     }
@@ -126,10 +88,8 @@ def test_each_problem_stands_in_one_class() -> None:
 
 def test_contents_differ_and_measurements_do_not_count_as_contents() -> None:
     old = published({"id": "a"}, {"id": "b"}, {"id": "c", "pass_rate": 0.25}, tests={"a": 1, "b": 2})
-    new = published(
-        {"id": "a", "answer": "2"}, {"id": "b"}, {"id": "c", "policy": "m@2"}, tests={"a": 1, "b": 3, "c": 4}
-    )
-    table = compare(old, new)
+    rows = ({"id": "a", "answer": "2"}, {"id": "b"}, {"id": "c", "policy": "m@2"})
+    table = compare(old, published(*rows, tests={"a": 1, "b": 3, "c": 4}))
     assert dict(table.select("problem", "differs").iter_rows()) == {"a": ["answer"], "b": ["tests"], "c": ["tests"]}
     assert count_differing(table) == {"tests": 2, "answer": 1}
     assert rate_shift(table) == (3, pytest.approx(0.25 / 3))

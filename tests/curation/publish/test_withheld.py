@@ -1,7 +1,5 @@
 """Withheld texts: nothing of the source is written down, and what is restored is the text."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -10,28 +8,17 @@ import polars as pl
 from curation.config import StatementSettings
 from curation.publish.withheld import is_withheld, restore_texts, source_texts, withhold_texts
 from curation.records import JUDGING, PROBLEM, TEST
+from tests.curation.tables import frame
 
 TEXT = "What is the sum of all positive integers that divide 12?"
-SOURCE = {
-    "statement": f"7. {TEXT}",
-    "answer": "28 apples",
-    "meta": '{"level": 5}',
-    "solution": "1 + 2 + 3 + 4 + 6 + 12",
-}
+WORKED = "1 + 2 + 3 + 4 + 6 + 12"
+SOURCE = {"statement": f"7. {TEXT}", "answer": "28 apples", "meta": '{"level": 5}', "solution": WORKED}
 KEPT = {"row": 4, "id": "q", "license": "MIT"}
 
 
 def rows(*overrides: dict[str, object]) -> pl.DataFrame:
-    plain = {
-        **dict.fromkeys(PROBLEM),
-        "source": "web",
-        "row": 3,
-        "id": "p",
-        "license": "unknown",
-        "lang": "en",
-        **SOURCE,
-    }
-    return pl.DataFrame([{**plain, **changed} for changed in overrides], schema=PROBLEM)
+    about = {"source": "web", "row": 3, "id": "p", "license": "unknown", "lang": "en"}
+    return frame(PROBLEM, *({**about, **SOURCE, **changed} for changed in overrides))
 
 
 def texts(*overrides: dict[str, object]) -> pl.DataFrame:
@@ -39,14 +26,11 @@ def texts(*overrides: dict[str, object]) -> pl.DataFrame:
 
 
 def test_a_text_is_withheld_by_its_own_licence_and_by_that_of_a_copy() -> None:
-    frame = pl.DataFrame(
-        {
-            "license": ["MIT", None, "cc-by-nc-4.0", "MIT"],
-            "also_from": [[], [], [], [{"license": "MIT"}, {"license": "CC-BY-NC-4.0"}]],
-        }
-    )
-    assert is_withheld(frame, ["CC-BY-NC-4.0"]).to_list() == [False, False, True, True]
-    assert is_withheld(frame.drop("also_from"), ["unknown"]).to_list() == [False, True, False, False]
+    copies = [{"license": "MIT"}, {"license": "CC-BY-NC-4.0"}]
+    licences = {"license": ["MIT", None, "cc-by-nc-4.0", "MIT"], "also_from": [[], [], [], copies]}
+    table = pl.DataFrame(licences)
+    assert is_withheld(table, ["CC-BY-NC-4.0"]).to_list() == [False, False, True, True]
+    assert is_withheld(table.drop("also_from"), ["unknown"]).to_list() == [False, True, False, False]
 
 
 def test_a_cleaned_text_comes_back_and_a_changed_source_is_named() -> None:
@@ -96,11 +80,7 @@ def test_given_tests_leave_and_come_back_and_what_is_ours_stays() -> None:
     )
     own = published.rename({"problem": "id"}).with_columns(source=pl.lit("s"), row=pl.lit(3, pl.Int64))
     left, noted = withhold_texts("tests", own, own["origin"] != "mutation", program_texts(tests=given))
-    assert left.select("index", "input", "output").rows() == [
-        (0, None, None),
-        (1, None, "10\n"),
-        (2, "9 9\n", "18\n"),
-    ]
+    assert left.select("index", "input", "output").rows() == [(0, None, None), (1, None, "10\n"), (2, "9 9\n", "18\n")]
     assert "1 2" not in noted.write_ndjson()
     public = left.drop("source", "row")
     restored, missing = restore_texts("tests", public, noted, program_texts(tests=given))
@@ -112,11 +92,9 @@ def test_given_tests_leave_and_come_back_and_what_is_ours_stays() -> None:
 
 
 def test_a_checker_of_the_source_leaves_and_one_that_is_ours_stays() -> None:
-    empty = dict.fromkeys(JUDGING)
-    given = pl.DataFrame([{**empty, "problem": "orig", "checker": "int main() {}"}], schema=JUDGING)
-    line = {**empty, "problem": "py", "checker": "int main() {}", "validator": "made here", "time_limit_s": 2.0}
-    judging = pl.DataFrame([line], schema=JUDGING).rename({"problem": "id"})
-    own = judging.with_columns(source=pl.lit("s"), row=pl.lit(3, pl.Int64))
+    given = frame(JUDGING, {"problem": "orig", "checker": "int main() {}"})
+    line = {"problem": "py", "checker": "int main() {}", "validator": "made here", "time_limit_s": 2.0}
+    own = frame(JUDGING, line).rename({"problem": "id"}).with_columns(source=pl.lit("s"), row=pl.lit(3, pl.Int64))
     left, noted = withhold_texts("judging", own, pl.Series([True]), program_texts(judging=given))
     assert left.select("checker", "validator").rows() == [(None, "made here")]
     restored, missing = restore_texts("judging", left, noted, program_texts(judging=given))

@@ -1,7 +1,5 @@
 """The last tier of the verifier: what is asked, and what can change."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,39 +13,35 @@ from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.sampling import Sampler, SamplingRequest
 from curation.questions.doubtful_verdicts import DOUBTFUL_VERDICTS, doubtful_pairs
-from curation.records import ATTEMPT, VERDICT, Completion, Outcome, PromptRequest
+from curation.records import VERDICT, Completion, Outcome, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge
 from tests.curation.drawn import KEY, Drawn, problems
+from tests.curation.questions.test_votes import attempts
+from tests.curation.tables import frame
 
 PROBLEMS = pl.DataFrame({"id": ["p", "q"], "statement": ["What is 1/3?", "What is 1/7?"], "lang": ["en", "en"]})
 DOUBT = "number (doubtful)"
 
 
 def verdicts(*rows: tuple[str, str, Outcome, str]) -> pl.DataFrame:
-    named = [
-        {"problem": problem, "index": index, "reference": "r", "answer": answer, "outcome": outcome.value}
-        | {"method": method, "answer_class": 1 if outcome is Outcome.WRONG else 0}
+    named = (
+        {"problem": problem, "index": index, "answer": answer, "outcome": outcome.value, "method": method}
+        | {"answer_class": int(outcome is Outcome.WRONG)}
         for index, (problem, answer, outcome, method) in enumerate(rows)
-    ]
-    return pl.DataFrame(named, schema=VERDICT)
+    )
+    return frame(VERDICT, *named, reference="r")
 
 
-def decided(before: pl.DataFrame, said: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the verdicts after the same votes on every pair, and the votes."""
+def decided(before: pl.DataFrame, said: str) -> pl.DataFrame:
+    """Return the verdicts after the same votes on every pair."""
 
     def ask(requests: Sequence[PromptRequest], wanted: int) -> pl.DataFrame:
-        rows = [
-            {"problem": request.id, "index": index, "text": f"VERDICT: {word}"}
-            for request in requests
-            for index, word in enumerate(said.split()[:wanted])
-        ]
-        return pl.DataFrame(rows, schema=ATTEMPT)
+        return attempts({request.id: said.split()[:wanted] for request in requests})
 
     vote = DOUBTFUL_VERDICTS
-    rows, requests = doubtful_pairs(PROBLEMS, before, before)
-    votes = vote.answers(rows, requests, ask)
-    return vote.apply(vote, PROBLEMS, votes, before, before)["verdicts"], votes
+    votes = vote.answers(*doubtful_pairs(PROBLEMS, before, before), ask)
+    return vote.apply(vote, PROBLEMS, votes, before, before)["verdicts"]
 
 
 ASKED = verdicts(
@@ -67,18 +61,14 @@ def test_only_doubtful_refusals_are_asked_about_the_most_frequent_first() -> Non
     assert requests[0].id != requests[1].id
 
 
+DRAWN = [st.sampled_from(values) for values in ("pq", "abc", list(Outcome), ["number", DOUBT])]
+
+
 @settings(max_examples=20, deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from("pq"), st.sampled_from("abc"), st.sampled_from(Outcome), st.sampled_from(["number", DOUBT])
-        )
-    ),
-    st.sampled_from(["SAME SAME", "DIFFERENT DIFFERENT", "SAME DIFFERENT"]),
-)
+@given(st.lists(st.tuples(*DRAWN)), st.sampled_from(["SAME SAME", "DIFFERENT DIFFERENT", "SAME DIFFERENT"]))
 def test_only_doubtful_refusals_ever_change(rows: list[tuple[str, str, Outcome, str]], said: str) -> None:
     before = verdicts(*rows)
-    after, _ = decided(before, said)
+    after = decided(before, said)
     assert after.schema == before.schema
     for old, new in zip(before.iter_rows(named=True), after.iter_rows(named=True), strict=True):
         is_doubtful = old["outcome"] == Outcome.WRONG and old["method"] == DOUBT

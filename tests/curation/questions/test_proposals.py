@@ -1,6 +1,4 @@
-"""Proposals: accepted or refused, and tried again with the reason."""
-
-from __future__ import annotations
+"""Proposals: accepted or refused and tried again with the reason; rewritings and test programs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,12 +7,16 @@ import polars as pl
 
 from curation.prompts import Prompt
 from curation.questions.proposals import Proposal, refusal_text
+from curation.questions.rewriting import ProposedRewriting, accept, read_rewriting, refusal
+from curation.questions.test_programs import TestPrograms, programs_in, validators_in
 from curation.records import ATTEMPT, Domain, PromptRequest
+from curation.verify.math_judge import MathJudge
+from tests.curation.tables import check_refused, check_table, frame
 
 PROMPT = Prompt("double@1", "Double it.", lambda request: request.statement + refusal_text(request))
 
 
-def accept(row: Mapping[str, Any], proposed: int, tool: int) -> dict[str, Any] | str:
+def accept_double(row: Mapping[str, Any], proposed: int, tool: int) -> dict[str, Any] | str:
     wanted = row["number"] * tool
     return {"doubled": proposed} if proposed == wanted else f"wrong: {proposed} is not {wanted}"
 
@@ -24,7 +26,7 @@ def read(text: str | None) -> int | None:
 
 
 def question(**changed: Any) -> Proposal[int]:
-    of: dict[str, Any] = {"name": "double", "title": "Double", "prompt": PROMPT, "read": read, "accept": accept}
+    of: dict[str, Any] = {"name": "double", "title": "Double", "prompt": PROMPT, "read": read, "accept": accept_double}
     of |= {"result": pl.Schema({"doubled": pl.Int64()}), "select": lambda *_: None, "apply": lambda *_: {}}
     return Proposal(**{**of, **changed})
 
@@ -41,11 +43,9 @@ class Model:
             message = PROMPT.messages(request)[-1]["content"]
             self.messages.append(message)
             last = message.splitlines()[-1].split(": ")[-1]
-            rows += [
-                {"problem": request.id, "index": index, "text": text}
-                for index, text in enumerate(self.said.get(last.replace(" ", "_"), ())[:wanted])
-            ]
-        return pl.DataFrame(rows, schema=ATTEMPT)
+            texts = self.said.get(last.replace(" ", "_"), ())[:wanted]
+            rows += [{"problem": request.id, "index": index, "text": text} for index, text in enumerate(texts)]
+        return frame(ATTEMPT, *rows)
 
 
 ROWS = pl.DataFrame({"id": ["two", "three", "four"], "number": [2, 3, 4]})
@@ -82,3 +82,42 @@ def test_what_is_accepted_is_reviewed_together_and_may_be_refused() -> None:
     assert seen == [[4, 6], [6]]
     assert made["accepted"].to_list() == [True, True, False]
     assert made["tries"].to_list()[:2] == [1, 2]
+
+
+QUESTION = "Which of the following numbers is divisible by 7?"
+OPTIONS = ("45", "56", "65", "75")
+LISTED = "Which one of the numbers 45, 56, 65 and 75 is divisible by 7?"
+
+
+def test_what_was_lost_changed_or_given_away_is_refused() -> None:
+    def refused(statement: str) -> None:
+        raise ValueError(refusal(QUESTION, OPTIONS, 1, statement) or "")
+
+    check_refused("rewritings refused", refused, ValueError)
+    assert refusal(QUESTION, OPTIONS, 1, LISTED) is None
+
+
+def test_the_writers_own_answer_must_be_the_right_option() -> None:
+    row = {"id": "p", "choice": QUESTION, "options": list(OPTIONS), "right": 1, "lang": "en"}
+    with MathJudge(1) as judge:
+        assert accept(row, ProposedRewriting(LISTED, r"\boxed{56}"), judge) == {"statement": LISTED, "answer": "56"}
+        assert accept(row, ProposedRewriting(LISTED, r"\boxed{65}"), judge) == (
+            "the model's answer to its rewriting is not the right option"
+        )
+
+
+def test_a_rewriting_is_read_behind_the_thoughts() -> None:
+    text = f"<think><problem>no</problem></think><problem>\n{LISTED}\n</problem>\n7 * 8 = 56, so \\boxed{{56}}."
+    assert read_rewriting(text) == ProposedRewriting(LISTED, "7 * 8 = 56, so \\boxed{56}.")
+    check_table("no rewriting", read_rewriting)
+
+
+def test_programs_of_a_response() -> None:
+    said = "<think>```python\nno\n```</think>\n```python\nprint(1)\n```\nand\n```py\nassert input()\n```\n"
+    assert programs_in(said) == TestPrograms("print(1)\n", "assert input()\n")
+    assert programs_in("```python\nprint(1)\n```") == TestPrograms("print(1)\n", None)
+    assert programs_in("no code") is None
+    (validator,) = validators_in([said, said, "no code"])
+    assert (validator.sources, validator.accepts) == ({"validator1.py": "assert input()\n"}, 0)
+    assert programs_in("<think>```python\nprint(1)\n```") is None  # a draft
+    assert programs_in("- One:\n  ```python\n  print(1)\n  ```") == TestPrograms("print(1)\n", None)

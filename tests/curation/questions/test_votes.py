@@ -1,7 +1,5 @@
 """Votes: read, counted, decided, and rows dropped by them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import polars as pl
@@ -12,7 +10,7 @@ from curation.questions.overlaps import OVERLAPS
 from curation.questions.premises import PREMISES
 from curation.questions.votes import every_row
 from curation.records import ATTEMPT, DROPPED, PROBLEM, PromptRequest
-from tests.curation.tables import check_table
+from tests.curation.tables import check_table, frame
 
 
 def test_the_last_verdict_after_the_thoughts_is_the_vote() -> None:
@@ -20,12 +18,12 @@ def test_the_last_verdict_after_the_thoughts_is_the_vote() -> None:
 
 
 def attempts(votes: Mapping[str, Sequence[str]]) -> pl.DataFrame:
-    rows = [
-        dict.fromkeys(ATTEMPT) | {"problem": name, "index": index, "text": f"VERDICT: {word}"}
+    rows = (
+        {"problem": name, "index": index, "text": f"VERDICT: {word}"}
         for name, words in votes.items()
         for index, word in enumerate(words)
-    ]
-    return pl.DataFrame(rows, schema=ATTEMPT)
+    )
+    return frame(ATTEMPT, *rows)
 
 
 VOTES = {
@@ -68,8 +66,8 @@ def test_one_word_alone_must_reach_the_threshold() -> None:
 
 
 def problems(*names: str) -> pl.DataFrame:
-    rows = [{"id": name, "statement": f"What is {name}?", "domain": "math", "lang": "en"} for name in names]
-    return pl.DataFrame(rows, schema=PROBLEM)
+    rows = ({"id": name, "statement": f"What is {name}?"} for name in names)
+    return frame(PROBLEM, *rows, domain="math", lang="en")
 
 
 def ask(requests: Sequence[PromptRequest], wanted: int) -> pl.DataFrame:
@@ -77,11 +75,11 @@ def ask(requests: Sequence[PromptRequest], wanted: int) -> pl.DataFrame:
 
 
 def test_rows_leave_by_a_decision_and_what_is_uncertain_or_not_asked_stays() -> None:
-    frame = problems("bad", "good", "mute", "bad", "new")
-    rows, requests = every_row(frame)
+    asked_about = problems("bad", "good", "mute", "bad", "new")
+    rows, requests = every_row(asked_about)
     requests[3] = "not today"
     votes = PREMISES.answers(rows, requests, ask)
-    made = PREMISES.apply(PREMISES, frame, votes)
+    made = PREMISES.apply(PREMISES, asked_about, votes)
     assert made["kept"].schema == PROBLEM
     assert made["kept"]["id"].to_list() == ["good", "mute", "bad", "new"]
     assert made["dropped"].schema == DROPPED
@@ -94,13 +92,12 @@ def test_rows_leave_by_a_decision_and_what_is_uncertain_or_not_asked_stays() -> 
 
 
 def test_a_row_that_is_asked_about_twice_leaves_by_its_first_fault() -> None:
-    frame, about = problems("p"), ["row 1 of exam", "row 2 of exam", "row 3 of exam"]
+    about = ["row 1 of exam", "row 2 of exam", "row 3 of exam"]
     rows = pl.DataFrame({"at": [0, 0, 0], "id": ["p"] * 3, "about": about}, schema_overrides={"at": pl.UInt32})
     words = {"a": ["DIFFERENT"] * 3, "b": ["SAME", "SAME", "DIFFERENT"], "c": ["SAME"] * 3}
     decided = OVERLAPS.decide(pl.Series(list(words)), attempts(words), 0.6, 2)
     votes = pl.concat([rows, decided], how="horizontal")
-    made = OVERLAPS.apply(OVERLAPS, frame, votes)
+    made = OVERLAPS.apply(OVERLAPS, problems("p"), votes)
     assert made["kept"].is_empty()
-    assert made["dropped"].select("reason", "evidence").rows() == [
-        ("contaminated", "2 of 3 votes: same, row 2 of exam")
-    ]
+    evidence = [("contaminated", "2 of 3 votes: same, row 2 of exam")]
+    assert made["dropped"].select("reason", "evidence").rows() == evidence

@@ -1,7 +1,5 @@
 """Exported rows, judged by the reward function of their trainer: the verdicts of the set, whoever asks."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

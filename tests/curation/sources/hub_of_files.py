@@ -3,8 +3,6 @@
 It speaks what `datasets` and `huggingface_hub` ask when a set is loaded: its description, its tree, its files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -58,9 +56,7 @@ class HubOfFiles(LocalServer):
             return _refuse(request, 403, "GatedRepo")
         if work == "paths-info":
             asked = parse_qs(body.decode()).get("paths") or json.loads(body or b"{}").get("paths", [])
-            return _reply(
-                request, [entry for path in asked for entry in _entries(files, path) if entry["path"] == path]
-            )
+            return _reply(request, [one for path in asked for one in _entries(files, path) if one["path"] == path])
         if work == "tree":
             return _reply(request, [one for one in _entries(files, inside) if one["path"] != inside])
         if inside not in files:
@@ -72,15 +68,11 @@ class HubOfFiles(LocalServer):
 def _entries(files: dict[str, bytes], inside: str) -> list[dict[str, Any]]:
     """Return the files and folders at and below a path, as the hub's API lists them."""
     folders = {"/".join(path.split("/")[:depth]) for path in files for depth in range(1, path.count("/") + 1)}
-    below = [
-        path for path in [*sorted(folders), *files] if not inside or path == inside or path.startswith(f"{inside}/")
-    ]
-    return [
-        {"type": "directory", "path": path, "oid": "0" * 40, "size": 0}
-        if path in folders
-        else {"type": "file", "path": path, "oid": hashlib.sha1(files[path]).hexdigest(), "size": len(files[path])}
-        for path in below
-    ]
+    listed = [{"type": "directory", "path": path, "oid": "0" * 40, "size": 0} for path in sorted(folders)]
+    for path, content in files.items():
+        oid = hashlib.sha1(content).hexdigest()
+        listed.append({"type": "file", "path": path, "oid": oid, "size": len(content)})
+    return [one for one in listed if not inside or f"{one['path']}/".startswith(f"{inside}/")]
 
 
 def _reply(request: BaseHTTPRequestHandler, told: Any) -> None:

@@ -1,7 +1,5 @@
 """Every fault of a row or a file, in every format: read rightly, or set aside for one reason; its neighbours stay."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -15,19 +13,18 @@ import pyarrow.parquet
 import pytest
 import zstandard
 
-from curation.config import ProblemColumns, Source
+from curation.config import Source
 from curation.records import DROPPED, SourceError
 from curation.sources.problems import problem_rows
 from curation.sources.reading import MAX_KEPT, QUARANTINE, Part, read_parts, read_source
 from curation.sources.rows import Row
+from tests.curation.sources.reading import source
 
 FIRST, LAST = ("What is 1 + 1?", "2"), ("What is 2 + 2?", "4")
 
 
 def sources(path: str, kind: str, **changes: Any) -> Source:
-    columns = ProblemColumns(statement="problem", answer="answer")
-    table = {"name": "s", "kind": kind, "path": path, "columns": columns, "bad_rows": 100}
-    return Source.model_validate({**table, **changes})
+    return source(path, kind, **{"columns": {"answer": "answer"}, "bad_rows": 100, **changes})
 
 
 def set_aside(wanted: Source, folder: Path, batch_rows: int = 1000) -> tuple[list[tuple[str, str]], pl.DataFrame]:
@@ -70,6 +67,7 @@ def json_line(problem: Any, answer: Any) -> bytes:
     return json.dumps({"problem": problem, "answer": answer}).encode() + b"\n"
 
 
+LONG = b'{"problem": "q", "n": 12345678901234567890, "extra": '
 DEEP = b"[" * 100_000 + b"]" * 100_000
 JSON_FAULTS: dict[str, tuple[bytes, str | None, tuple[str, str] | None]] = {
     "NUL byte": (b'{"problem": "q\x00", "answer": "1"}\n', "not JSON", None),
@@ -79,11 +77,7 @@ JSON_FAULTS: dict[str, tuple[bytes, str | None, tuple[str, str] | None]] = {
     "a list": (json_line("q", ["1"]), "`answer` should be text, but is a list", None),
     "5,000 digits": (b'{"problem": "q", "answer": ' + b"1" * 5000 + b"}\n", "number is infinity", None),
     "100,000 brackets": (b'{"problem": "q", "answer": ' + DEEP + b"}\n", "depth limit", None),
-    "1,000 brackets and a long integer": (
-        b'{"problem": "q", "n": 12345678901234567890, "extra": ' + DEEP[99_000:101_000] + b"}\n",
-        "nested more than 300",
-        None,
-    ),
+    "1,000 brackets and a long integer": (LONG + DEEP[99_000:101_000] + b"}\n", "nested more than 300", None),
     "no object": (b'"text"\n', "a JSON object is wanted", None),
     "a mark": (b"\xef\xbb\xbf" + json_line("q", "1"), "not JSON", None),
     "CRLF": (json_line("q", "1").replace(b"\n", b"\r\n"), None, ("q", "1")),

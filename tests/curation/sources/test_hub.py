@@ -1,7 +1,5 @@
 """Data sets of the hub, by a double of its API: one commit, fetched once; gone, gated and script sets are sentences."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

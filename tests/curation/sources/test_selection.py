@@ -1,22 +1,19 @@
 """Which rows of a source are taken: where, quota, join and limit, in this order, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import datasets
-import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from curation.config import Source, to_plain
 from curation.records import SourceError
-from curation.sources.reading import read_parts, read_source, selected_rows
-from tests.curation.tables import check_refused
+from curation.sources.reading import read_parts, selected_rows
+from tests.curation.sources.reading import read, source
+from tests.curation.tables import check_refused, write_lines
 
 ROWS = [
     {"problem": f"What is {n} + 1?", "answer": str(n + 1), "valid": "Yes" if n % 2 else "No", "level": n,
@@ -25,22 +22,8 @@ ROWS = [
 ]  # fmt: skip
 
 
-def source(**settings: Any) -> Source:
-    table = {"name": "s", "kind": "jsonl", "path": "x.jsonl", "columns": {"answer": "answer"}}
-    return Source.model_validate(to_plain({**table, **settings}))
-
-
-def lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-def read(wanted: Source, folder: Path, batch_rows: int = 7) -> pl.DataFrame:
-    return pl.concat(read_source(wanted, folder, batch_rows))
-
-
 def positions(folder: Path, **settings: Any) -> list[int]:
-    lines(folder / "x.jsonl", ROWS)
+    write_lines(folder / "x.jsonl", ROWS)
     return read(source(**settings), folder)["row"].to_list()
 
 
@@ -50,11 +33,8 @@ def test_rows_of_a_where_keep_their_positions_in_the_source(tmp_path: Path) -> N
     assert positions(tmp_path, where="license = 'MIT'") == [0, 1, 2, 3, 4]
 
 
-def test_a_where_that_cannot_be_meant(tmp_path: Path) -> None:
+def test_a_where_that_cannot_be_meant_or_is_of_no_row_is_refused(tmp_path: Path) -> None:
     check_refused("where refused", lambda where: positions(tmp_path, where=where), SourceError)
-
-
-def test_a_where_of_no_row(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"source s: x.jsonl holds no rows that pass its `where`"):
         positions(tmp_path, where="level > 100")
 
@@ -69,7 +49,7 @@ def test_a_quota_draws_the_same_rows_again_and_more_of_the_same(tmp_path: Path) 
 
 
 def test_bad_rows_pass_a_where_and_are_set_aside_with_their_place(tmp_path: Path) -> None:
-    lines(tmp_path / "x.jsonl", ROWS[:4])
+    write_lines(tmp_path / "x.jsonl", ROWS[:4])
     with (tmp_path / "x.jsonl").open("a") as handle:
         handle.write("{broken\n" + json.dumps(ROWS[5]) + "\n")
     wanted = source(where="valid = 'Yes'", bad_rows=100)
@@ -79,46 +59,41 @@ def test_bad_rows_pass_a_where_and_are_set_aside_with_their_place(tmp_path: Path
 
 
 PROGRAMS = [
-    {"problem_id": "1/A", "code": "print(1)", "lang": "python", "verdict": "OK", "size": 3},
-    {"problem_id": "1/A", "code": "print(2)", "lang": "python", "verdict": "WRONG_ANSWER", "size": 4},
-    {"problem_id": "1/B", "code": "int main(){}", "lang": "cpp", "verdict": "OK", "size": 5},
-    {"problem_id": None, "code": "", "lang": "cpp", "verdict": "OK", "size": 6},
+    {"problem_id": "1/A", "code": "print(1)", "lang": "python", "size": 3},
+    {"problem_id": "1/A", "code": "print(2)", "lang": "python", "size": 4},
+    {"problem_id": "1/B", "code": "int main(){}", "lang": "cpp", "size": 5},
+    {"problem_id": None, "code": "", "lang": "cpp", "size": 6},
 ]
 STATEMENTS = [{"problem": f"Task {name}", "id": f"1/{name}", "answer": "0"} for name in "ABC"]
 
 
 def joined(folder: Path, join: Mapping[str, Any], **settings: Any) -> list[dict[str, Any]]:
-    lines(folder / "x.jsonl", STATEMENTS)
-    lines(folder / "programs.jsonl", PROGRAMS)
+    write_lines(folder / "x.jsonl", STATEMENTS)
+    write_lines(folder / "programs.jsonl", PROGRAMS)
     table = {"path": "programs.jsonl", "on": "id", "key": "problem_id", "into": "solutions", **join}
     return [dict(raw.row or {}) for raw in selected_rows(source(join=table, **settings), folder, 2, Counter())]
 
 
 def test_matching_rows_become_a_list(tmp_path: Path) -> None:
-    found = joined(tmp_path, {"into": "solutions", "columns": ["code", "lang", "verdict"]})
-    assert [[one["code"] for one in row["solutions"]] for row in found] == [
-        ["print(1)", "print(2)"],
-        ["int main(){}"],
-        [],
-    ]
-    assert set(found[0]["solutions"][0]) == {"code", "lang", "verdict"}
+    found = joined(tmp_path, {"into": "solutions", "columns": ["code", "lang"]})
+    codes = [[one["code"] for one in row["solutions"]] for row in found]
+    assert codes == [["print(1)", "print(2)"], ["int main(){}"], []]
+    assert set(found[0]["solutions"][0]) == {"code", "lang"}
     found = joined(tmp_path, {"into": "solutions", "most": 1})
     assert [(row["id"], len(row["solutions"])) for row in found][:2] == [("1/A", 1), ("1/B", 1)]
     assert found[0]["solutions"][0]["size"] == 3  # all columns where none are named
 
 
 def test_joins_that_cannot_be_made(tmp_path: Path) -> None:
-    with pytest.raises(
-        SourceError, match=r"source s: join with programs.jsonl: no row has `uid`; there are: problem_id"
-    ):
-        joined(tmp_path, {"key": "uid"})
-    with pytest.raises(SourceError, match=r"source s: `join.on`: no row has `uid`; there are: problem, id, answer"):
-        joined(tmp_path, {"on": "uid"})
-    with pytest.raises(SourceError, match="no file at"):
-        joined(tmp_path, {"path": "gone.jsonl"})
     (tmp_path / "torn.jsonl").write_text('{"problem_id": 1}\n{"problem_id"\n')
-    with pytest.raises(SourceError, match=r"join with torn.jsonl: .*torn.jsonl, line 2: not JSON"):
-        joined(tmp_path, {"path": "torn.jsonl"})
+    for join, said in (
+        ({"key": "uid"}, r"source s: join with programs.jsonl: no row has `uid`; there are: problem_id"),
+        ({"on": "uid"}, r"source s: `join.on`: no row has `uid`; there are: problem, id, answer"),
+        ({"path": "gone.jsonl"}, "no file at"),
+        ({"path": "torn.jsonl"}, r"join with torn.jsonl: .*torn.jsonl, line 2: not JSON"),
+    ):
+        with pytest.raises(SourceError, match=said):
+            joined(tmp_path, join)
 
 
 def test_several_configurations_and_splits_are_read_one_after_another(tmp_path: Path) -> None:

@@ -1,11 +1,10 @@
 """The attempt store: append-only, each attempt once, read back whole and in order however it was written."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import tempfile
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -15,34 +14,22 @@ from hypothesis import strategies as st
 
 from curation.records import ATTEMPT, AttemptKey, Completion, StoreError
 from curation.storage.attempts import AttemptStore
+from tests.curation.tables import frame
 
 KEY = AttemptKey("weak@1", "think-1", "5f0c2ab19e7d")
 
 
 def attempts(*names: tuple[str, int], key: AttemptKey = KEY) -> pl.DataFrame:
     """Attempts named by (problem, index); the text names it."""
-    return pl.DataFrame(
-        [
-            {
-                "problem": problem,
-                "policy": key.policy,
-                "prompt": key.prompt,
-                "sampling": key.sampling,
-                "index": index,
-                "text": f"{key.policy} on {problem}, attempt {index}",
-                "answer": None,
-                "finish": "stop",
-                "tokens": index,
-                "label": None,
-            }
-            for problem, index in names
-        ],
-        schema=ATTEMPT,
+    rows = (
+        {"problem": problem, "index": index, "text": f"{key.policy} on {problem}, attempt {index}", "tokens": index}
+        for problem, index in names
     )
+    return frame(ATTEMPT, *rows, policy=key.policy, prompt=key.prompt, sampling=key.sampling, finish="stop")
 
 
-def names(frame: pl.DataFrame) -> list[tuple[str, int]]:
-    return list(frame.select("problem", "index").iter_rows())
+def names(rows: pl.DataFrame) -> list[tuple[str, int]]:
+    return list(rows.select("problem", "index").iter_rows())
 
 
 def parts(store: AttemptStore) -> list[str]:
@@ -110,12 +97,7 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
 
 
 def test_two_keys_do_not_mix(tmp_path: Path) -> None:
-    keys = [
-        KEY,
-        AttemptKey("weak@2", KEY.prompt, KEY.sampling),
-        AttemptKey(KEY.policy, "think-2", KEY.sampling),
-        AttemptKey(KEY.policy, KEY.prompt, "000000000000"),
-    ]
+    keys = [KEY, replace(KEY, policy="weak@2"), replace(KEY, prompt="think-2"), replace(KEY, sampling="000000000000")]
     stores = [AttemptStore(tmp_path, key) for key in keys]
     assert len({store.folder for store in stores}) == 4
     for number, store in enumerate(stores):

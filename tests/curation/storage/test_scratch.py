@@ -1,7 +1,5 @@
 """Temporary folders: removed by their maker, kept while it lives, swept once it was killed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Stage folders: whole or not there, known by what made them, every row accounted for, one run at a time."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -14,6 +12,7 @@ import polars as pl
 import pytest
 
 from curation.records import StoreError
+from curation.storage import sorted_parts
 from curation.storage.locks import lock_folder
 from curation.storage.stages import (
     Shard,
@@ -22,6 +21,7 @@ from curation.storage.stages import (
     finished_shards,
     read_shard,
     read_table,
+    write_parquet,
 )
 
 INPUTS = {"sources": "aa", "references": "bb"}
@@ -101,8 +101,7 @@ def test_another_fingerprint_discards_what_is_there(tmp_path: Path, other: dict[
 
 
 def test_a_shorter_stage_shows_no_shards_of_the_longer_one_before_it(tmp_path: Path) -> None:
-    # A kill while the old content is being removed can leave shards without the file that says whose they are.
-    made(tmp_path)
+    made(tmp_path)  # a kill while the old content is being removed can leave shards without stage.json
     (tmp_path / "stage.json").unlink()
     shorter = stage(tmp_path, version="v2")
     shorter.prepare()
@@ -154,14 +153,9 @@ def test_two_processes_write_the_same_bytes(tmp_path: Path) -> None:
     hashes = []
     for threads in ("1", "2"):
         path = tmp_path / threads / "frame.parquet"
-        done = subprocess.run(
-            [sys.executable, "-c", WRITER, str(path)],
-            env={**os.environ, "POLARS_MAX_THREADS": threads, "PYTHONHASHSEED": threads},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        hashes.append(done.stdout.strip())
+        environment = {**os.environ, "POLARS_MAX_THREADS": threads, "PYTHONHASHSEED": threads}
+        command = [sys.executable, "-c", WRITER, str(path)]
+        hashes.append(subprocess.check_output(command, env=environment, text=True).strip())
         assert file_digest(path) == hashes[-1]
     assert hashes[0] == hashes[1]
 
@@ -210,3 +204,40 @@ def test_a_second_run_is_refused_until_the_first_is_dead(tmp_path: Path) -> None
     assert holder.returncode == -signal.SIGKILL
     with lock_folder(folder):
         pass
+
+
+def rows(count: int) -> pl.DataFrame:
+    made = [(f"{7 * at % count:05x}", None if at % 3 else f"why {at}", at / count) for at in range(count)]
+    return pl.DataFrame(made, ("problem", "reason", "rate"), orient="row")
+
+
+def in_files(table: pl.DataFrame, folder: Path, size: int) -> pl.LazyFrame:
+    folder.mkdir()
+    for number, part in enumerate(table.iter_slices(size)):
+        part.write_parquet(folder / f"{number:05}.parquet")
+    return sorted_parts.scan_table(folder.parent, folder.name)
+
+
+def test_a_table_is_written_as_the_same_bytes_however_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = rows(100)
+    write_parquet(tmp_path / "whole.parquet", table)
+    sorted_parts.write_scanned(tmp_path / "few.parquet", in_files(table, tmp_path / "few", 13))
+    assert (tmp_path / "few.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    monkeypatch.setattr(sorted_parts, "ROWS_AT_ONCE", 30)
+    written = []
+    for number, lies in enumerate((in_files(table, tmp_path / "many", 7), table.lazy())):
+        path = tmp_path / f"{number}.parquet"
+        sorted_parts.write_scanned(path, lies)
+        assert pl.read_parquet(path).equals(table)
+        written.append(path.read_bytes())
+    assert written[0] == written[1]
+
+
+def test_what_cannot_be_written_leaves_the_file_before(tmp_path: Path) -> None:
+    path = tmp_path / "kept.parquet"
+    sorted_parts.write_scanned(path, rows(5).lazy())
+    before = path.read_bytes()
+    with pytest.raises(pl.exceptions.ColumnNotFoundError):
+        sorted_parts.write_scanned(path, rows(5).lazy().select("absent"))
+    assert path.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir()] == ["kept.parquet"]

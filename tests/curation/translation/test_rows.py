@@ -1,7 +1,5 @@
 """Translations as rows: none that the set has already, with the pass rates of the originals."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import polars as pl
@@ -11,32 +9,17 @@ from curation.questions.proposals import refused_rows
 from curation.records import PROBLEM, DropReason, problem_id
 from curation.translation.questions import RESULT
 from curation.translation.rows import chosen, translated_rows, with_decisions, without_repeated
+from tests.curation.tables import frame
 
-ORIGINALS = pl.DataFrame(
-    [
-        {
-            "id": name,
-            "group": name,
-            "domain": "math",
-            "statement": text,
-            "answer": "3",
-            "lang": "en",
-            "meta": '{"a": 1}',
-        }
-        for name, text in (("p", "What is 1 + 2?"), ("q", "Work out 1 + 2."), ("r", "Add 1 and 2."))
-    ],
-    schema=PROBLEM,
-)
+ENGLISH = ("What is 1 + 2?", "Work out 1 + 2.", "Add 1 and 2.")
 GERMAN = ("Was ist 1 + 2?", "Was ist 1 + 2?", "Addiere 1 und 2.")
-PROPOSALS = pl.DataFrame(
-    [
-        {"at": at, "id": name, "target": "de", "tries": 1, "accepted": True, "why": None, "new_statement": text,
-         "new_answer": "3", "new_choices": None}
-        for at, (name, text) in enumerate(zip("pqr", GERMAN, strict=True))
-    ],
-    schema={"at": pl.UInt32, "id": pl.String, "target": pl.String, "tries": pl.Int32, "accepted": pl.Boolean,
-            "why": pl.String, **RESULT},
-)  # fmt: skip
+NAMED = [{"id": name, "group": name, "statement": text} for name, text in zip("pqr", ENGLISH, strict=True)]
+ORIGINALS = frame(PROBLEM, *NAMED, domain="math", answer="3", lang="en", meta='{"a": 1}')
+TRANSLATED = [{"at": at, "id": "pqr"[at], "new_statement": text} for at, text in enumerate(GERMAN)]
+PROPOSAL = pl.Schema(
+    {"at": pl.UInt32, "id": pl.String, "target": pl.String, "tries": pl.Int32, "accepted": pl.Boolean, "why": pl.String}
+)
+PROPOSALS = frame(pl.Schema({**PROPOSAL, **RESULT}), *TRANSLATED, target="de", tries=1, accepted=True, new_answer="3")
 
 
 def test_a_text_that_the_set_has_is_not_added_twice() -> None:
@@ -44,9 +27,8 @@ def test_a_text_that_the_set_has_is_not_added_twice() -> None:
     assert rows["translation_of"].to_list() == ["p", "r"]
     assert rows["id"].to_list() == [problem_id(GERMAN[0]), problem_id(GERMAN[2])]
     dropped = refused_rows(ORIGINALS, proposals, "translation", DropReason.UNTRANSLATED)
-    assert dropped.select("id", "reason", "evidence").rows() == [
-        ("q", "untranslated", "repeated: the set has this text already")
-    ]
+    evidence = [("q", "untranslated", "repeated: the set has this text already")]
+    assert dropped.select("id", "reason", "evidence").rows() == evidence
     rows, _ = without_repeated(rows, proposals, {problem_id(GERMAN[2])})
     assert rows["translation_of"].to_list() == ["p"]
 

@@ -1,12 +1,14 @@
 """Near duplicates: the same words and the same numbers; templates, signs and translations stay apart."""
 
-from __future__ import annotations
-
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from curation.filters.dedup import sketches
 from curation.filters.dedup.near import (
@@ -18,8 +20,10 @@ from curation.filters.dedup.near import (
     similar_pairs,
     source_ranks,
 )
+from curation.filters.dedup.sketches import ShingledRows, jaccard, shingle
+from curation.filters.dedup.tokens import shared_passages, tokenize, without_passages
 from curation.records import DROPPED, PROBLEM, DropReason
-from tests.curation.tables import check_table
+from tests.curation.tables import check_table, frame
 
 EGGS = (
     "Janet's ducks lay 16 eggs per day. She eats three for breakfast every morning and bakes muffins for her friends "
@@ -31,18 +35,8 @@ ROBE = "A robe takes 2 bolts of blue fiber and half that much white fiber. How m
 
 def problems(*rows: tuple[str, int, str | None, str | None]) -> pl.DataFrame:
     """Problems as (source, row, statement, answer)."""
-    lines = [
-        {
-            **dict.fromkeys(PROBLEM),
-            "id": f"{source}{row}",
-            "source": source,
-            "row": row,
-            "statement": text,
-            "answer": answer,
-        }
-        for source, row, text, answer in rows
-    ]
-    return pl.DataFrame(lines, schema=PROBLEM)
+    names = ("source", "row", "statement", "answer")
+    return frame(PROBLEM, *({"id": f"{row[0]}{row[1]}", **dict(zip(names, row, strict=True))} for row in rows))
 
 
 def near(one: str, other: str) -> bool:
@@ -96,18 +90,11 @@ def test_other_references_are_disputed() -> None:
     assert dropped["evidence"][2].endswith("like row 7 of b; references: 18 | 20")
 
 
-def disputed(rows: pl.DataFrame, members: pl.DataFrame) -> list[str]:
-    _, dropped = drop_near_duplicates(rows, members, {})
-    return dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS)["id"].to_list()
-
-
-def test_a_pair_nobody_settled_is_disputed_and_a_missing_reference_is_not() -> None:
-    assert disputed(ROWS, near_duplicates(ROWS, ["b", "a"])) == ["b8", "a3"]
+def test_a_pair_without_a_verdict_is_disputed_and_a_missing_reference_is_not() -> None:
     blank = ROWS.with_columns(answer=pl.lit(None, pl.String))
-    assert disputed(blank, near_duplicates(blank, ["b"])) == []
-
-
-SHUFFLED = [5, 2, 7, 0, 3, 6, 1, 4]
+    for rows, disputed in ((ROWS, ["b8", "a3"]), (blank, [])):
+        _, dropped = drop_near_duplicates(rows, near_duplicates(rows, ["b", "a"]), {})
+        assert dropped.filter(reason=DropReason.CONFLICTING_ANSWERS)["id"].to_list() == disputed
 
 
 class Shards:
@@ -129,9 +116,8 @@ class Shards:
 
 
 def test_shards_on_disk_are_one_frame(tmp_path: Path) -> None:
-    rows = ROWS[SHUFFLED]
-    parts = list(rows.iter_slices(3))
-    shards = Shards([rows.clear(), *parts, rows.clear()])  # a shard of which nothing was kept is a shard too
+    rows = ROWS[[5, 2, 7, 0, 3, 6, 1, 4]]
+    shards = Shards([rows.clear(), *rows.iter_slices(3), rows.clear()])  # nothing was kept of the first and the last
     ranks = source_ranks(shards, ["b", "a"], ["z0"])
     pairs = similar_pairs(shards, ranks, tmp_path, 0.5)
     for threshold in (0.5, 0.95):
@@ -168,3 +154,41 @@ def test_keys_that_are_sorted_range_after_range_propose_the_same_pairs(
 
 def test_typography_and_a_word_make_no_other_problem_and_a_number_or_a_telling_word_does() -> None:
     check_table("near duplicates", near)
+
+
+def shingled(texts: list[str]) -> ShingledRows:
+    return shingle(tokenize(pl.Series(texts)), len(texts))
+
+
+def tokens(text: str) -> list[str]:
+    return tokenize(pl.Series([text]))["token"].to_list()
+
+
+TEXTS = st.lists(st.lists(st.sampled_from("ab12+ "), max_size=12).map(" ".join), min_size=1, max_size=8)
+
+
+@given(TEXTS)
+@settings(max_examples=12, deadline=None)
+def test_jaccard_is_that_of_the_sets(texts: list[str]) -> None:
+    rows = shingled(texts)
+    sets = [set(itertools.pairwise(["", *tokens(text), ""])) if tokens(text) else set() for text in texts]
+    one, other = np.triu_indices(len(texts), 0)
+    expected = [len(sets[i] & sets[j]) / max(1, len(sets[i] | sets[j])) for i, j in zip(one, other, strict=True)]
+    assert jaccard(rows, one, other).tolist() == pytest.approx(expected)
+
+
+def test_what_most_rows_of_a_source_share_is_taken_out_and_a_row_that_is_little_else_keeps_it() -> None:
+    wrapper = "Think about the task step by step and put the result in a box at the end: "
+    problems = ["how many sides has a cube?", "which number of legs do five dogs have?", "yes?", "what colour is snow?"]
+    lines = tokenize(pl.Series([wrapper + text for text in problems]))
+    left = without_passages(lines, shared_passages(lines, pl.Series(["a"] * 4)))
+    texts = [" ".join(left.filter(pl.col("row") == row)["token"]) for row in range(4)]
+    assert texts[:2] == ["how many sides has a cube", "which number of legs do 5 dogs have"]
+    assert texts[2].startswith("think about")
+    apart = shared_passages(lines, pl.Series(["a", "b", "c", "d"]))
+    assert without_passages(lines, apart).equals(lines)
+
+
+def test_tokens_without_a_numbering_in_front() -> None:
+    check_table("tokens", lambda text: " ".join(tokens(text)))
+    check_table("same tokens", lambda one, other: tokens(one) == tokens(other))

@@ -1,7 +1,5 @@
 """The data card on small real sets: header, arithmetic, plots, loading, the same bytes again."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -11,10 +9,11 @@ import pytest
 import yaml
 
 from curation.config import Band
-from curation.publish.cards.card import render, write_card
+from curation.publish.cards.card import attribution, render, write_card
 from curation.publish.cards.facts import CardFacts, FunnelRow, StageFacts, compare_stages, count_rates
 from curation.publish.export import CURATED
 from curation.records import PASS_RATE
+from tests.curation.tables import frame
 
 STATEMENTS = (
     ("What is 12 + 30?", "42", "en"),
@@ -25,29 +24,18 @@ STATEMENTS = (
 
 
 def problems(count: int) -> pl.DataFrame:
-    rows = []
-    for number in range(count):
-        statement, answer, lang = STATEMENTS[number % len(STATEMENTS)]
-        row = {
-            "id": f"{number:020x}",
-            "statement": statement,
-            "answer": answer,
-            "lang": lang,
-            "source": "sheet",
-            "row": number,
-        }
-        rows.append({**row, "group": row["id"], "domain": "math", "license": "MIT", "weight": 1.0})
-    return pl.DataFrame([{**dict.fromkeys(CURATED.names()), **row} for row in rows], schema=CURATED)
+    texts = (zip(("statement", "answer", "lang"), STATEMENTS[at % len(STATEMENTS)], strict=True) for at in range(count))
+    rows = ({"id": f"{at:020x}", "group": f"{at:020x}", "row": at, **dict(text)} for at, text in enumerate(texts))
+    return frame(CURATED, *rows, source="sheet", domain="math", license="MIT", weight=1.0)
 
 
 def measured(corrects: list[int], attempts: int, policy: str) -> pl.DataFrame:
-    rows = []
-    for number, correct in enumerate(corrects):
-        row: dict[str, Any] = dict.fromkeys(PASS_RATE.names(), 0)
-        row |= {"problem": f"{number:020x}", "policy": policy, "top_wrong_answer": None, "correct": correct}
-        row |= {"attempts": attempts, "judged": attempts, "wrong": attempts - correct, "pass_rate": correct / attempts}
-        rows.append(row)
-    return pl.DataFrame(rows, schema=PASS_RATE)
+    rows = (
+        {"problem": f"{at:020x}", "correct": correct, "wrong": attempts - correct, "pass_rate": correct / attempts}
+        for at, correct in enumerate(corrects)
+    )
+    every = {"policy": policy, "top_wrong_answer": None, "attempts": attempts, "judged": attempts}
+    return frame(PASS_RATE, *rows, **{**dict.fromkeys(PASS_RATE, 0), **every})
 
 
 def with_rates(curated: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
@@ -174,3 +162,25 @@ def test_examples_show_the_statement_letter_by_letter() -> None:
     text = render(facts(2))
     assert "> Simplify \\$\\\\sqrt{8}\\$ \\*fully\\*.  \n> \\# now \\| \\`x\\_1\\`" in text
     assert "Answer: `2\\sqrt{2}`." in text
+
+
+def test_every_source_is_named_with_the_licences_of_its_rows() -> None:
+    def copy(source: str, row: int, licence: str) -> list[dict[str, Any]]:
+        return [{"source": source, "row": row, "license": licence}]
+
+    curated = frame(
+        CURATED,
+        {"source": "a", "license": "MIT", "also_from": copy("c", 3, "CC-BY-SA-4.0")},
+        {"source": "a", "license": "MIT", "also_from": copy("a", 9, "MIT"), "raw_answer": "B"},
+        {"source": "a", "license": "CC-BY-NC-4.0", "raw_statement": "Old"},
+        {"source": "b", "license": "CC-BY-4.0"},
+    )
+    origins = [("a", "https://a.test/x|y", "0123abc"), *((name, f"{name}.jsonl", None) for name in "bcd")]
+    lines = attribution("Sums", "apache-2.0", curated.lazy(), origins).splitlines()
+    assert [line for line in lines if line.startswith("| ")][1:] == [
+        "| a | https://a.test/x\\|y | 0123abc | MIT | 2 | 1 | 1 |",
+        "| a | https://a.test/x\\|y | 0123abc | CC-BY-NC-4.0 (allows non-commercial use only) | 1 | 1 | 0 |",
+        "| b | b.jsonl | not pinned | CC-BY-4.0 | 1 | 0 | 0 |",
+        "| c | c.jsonl | not pinned | CC-BY-SA-4.0 (must be shared alike) | 0 | 0 | 1 |",
+        "| d | d.jsonl | not pinned | – | 0 | 0 | 0 |",
+    ]
