@@ -17,8 +17,7 @@ from curation.verify.programs.tools import Runner
 from curation.verify.sandbox.doctor import diagnose, working_rungs
 from tests.curation.verify.programs.differential import Bare, Seen, differences, load
 from tests.curation.verify.programs.foreign_styles import Style, of_data_sets, of_packages
-from tests.curation.verify.programs.test_differential import RUNGS
-from tests.gates.base import Limit, Measured, SkippedError, gate, middle, shared, tests_pass, wilson
+from tests.gates.base import Limit, Measured, SkippedError, counted, gate, middle, shared
 from tests.gates.program_speed import OURS, PEER, peer_runner, timed, ways_of_judging
 
 ROUNDS, MINUTES = 25, 4.0
@@ -74,8 +73,7 @@ def _judged_otherwise(every: int, loads: Sequence[int]) -> Measured:
         return Measured(len(truth), len(truth), note="no rung works on this machine")
     verdicts = {verdict: sum(seen[0] == verdict for _, seen in truth.values()) for verdict in ("AC", "RTE")}
     summary = f"{verdicts['AC']} end well outside, {verdicts['RTE']} fail; on {', '.join(rungs)}; {packages}"
-    interval = wilson(len(differ), len(truth), scale=len(truth))
-    return Measured(len(differ), len(truth), interval, "; ".join([summary, *notes[:5]]))
+    return counted(len(differ), len(truth), "; ".join([summary, *notes[:5]]))
 
 
 @gate("foreign-programs", Limit("<=", 0))
@@ -94,18 +92,6 @@ def foreign_busy() -> Measured:
 def foreign_all() -> Measured:
     """Compare every program, without other load."""
     return _judged_otherwise(1, [0])
-
-
-@gate("attacks-with-user", Limit("==", 1, "test"), tier="room")
-def attacks_with_user() -> Measured:
-    """Return whether all attacks fail under Landlock where each slot has a user id of its own (CI: without)."""
-    return tests_pass("tests/curation/verify/sandbox/test_landlock_with_user.py")
-
-
-@gate("styles", Limit("==", len(RUNGS)), tier="room")
-def styles() -> Measured:
-    """Return on how many rungs every style of ours ends and prints as outside."""
-    return tests_pass("tests/curation/verify/programs/test_differential.py", "-k", "test_no_style")
 
 
 @gate("speed", Limit(">=", 1.2, "times LiveCodeBench"), tier="room")
