@@ -19,7 +19,7 @@ from tests.curation.verify.sandbox.rungs import ISOLATING, STRONGEST, USER, Runn
 
 QUICK = Limits(cpu_s=2.0, wall_s=10.0)
 REFUSED = [json.loads(line) for line in Path(__file__).with_name("refused.jsonl").read_text("utf-8").splitlines()]
-"""A row has acts, what is imported before them, whether the program ``forks``, and the machine of its call numbers."""
+"""A row has acts, what comes before them, whether the program ``forks``, and the machine of its calls and ``names``."""
 
 
 @on(*ISOLATING)
