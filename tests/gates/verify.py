@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
-from tests.gates import prose_answers
+from curation.records import Outcome
+from curation.verify import answers
+from curation.verify.extraction import extract_answer
 from tests.gates.answer_pairs import Pair, Verifier, drawn_pairs, labelled_pairs, ours
-from tests.gates.base import Limit, Measured, counted, gate, middle, share
+from tests.gates.base import Limit, Measured, counted, gate, middle, share, shared_rows
 
 CHUNK = 20
 """Pairs that one verifier judges before the other judges them."""
@@ -80,11 +83,92 @@ def rewritings() -> Measured:
     return counted(len(refused), len(drawn_pairs()[1]), _listed(refused))
 
 
+FRAMES = (
+    "Working through it step by step gives the result.\n\nSo the final count comes to **{}**.",
+    "Hence {} is the number we were looking for.",
+    "In conclusion, they end up with exactly \\({}\\) of them.",
+    "That leaves us with a grand total of ${}$, as required.",
+    "Checking: everything adds up, and the value is {}, which answers the question.",
+)
+_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+_CALCULATION = re.compile(r"<<[^>]*>>")
+
+
+@dataclass(frozen=True, slots=True)
+class ProseAnswer:
+    """A right response in prose to a problem whose reference is a number; ``changed`` states another number."""
+
+    kind: str
+    id: str
+    statement: str
+    reference: str
+    text: str
+
+    @property
+    def changed(self) -> str:
+        right = _value(self.reference)
+        other = f"{right + 1:g}" if right < 100_000 else str(int(right) + 1)
+        return _NUMBER.sub(lambda match: other if _value(match[0]) == right else match[0], self.text)
+
+
+def is_accepted(one: ProseAnswer, text: str) -> bool:
+    """Return whether a response is judged correct, as an attempt is."""
+    found = extract_answer(text)
+    if found is None:
+        return False
+    return answers.compare(one.reference, found.answer, statement=one.statement).outcome is Outcome.CORRECT
+
+
+@cache
+def prose_answers() -> tuple[ProseAnswer, ...]:
+    """Return right answers in prose, by the rows of the shared data.
+
+        attempts    correct attempts of four models at GSM8K without their line "A: 26": what is left ends in a sentence
+        solutions   every fourth solution of GSM8K's training part without its line "#### 26", written by people
+        reworded    the answers of SVAMP in `FRAMES`, which were written after the rules
+
+    The rules of `curation.verify.prose` and `asked.without_words` were made with GSM8K's solutions, so rows of
+    `solutions` may have been seen; attempts and frames were not.
+    """
+    return (*_without_their_line(), *_solutions(), *_reworded())
+
+
+def _without_their_line() -> Iterator[ProseAnswer]:
+    for row in shared_rows("attempts", "gsm8k_openai_models.jsonl"):
+        for sample in row["samples"]:
+            text, _, line = _CALCULATION.sub("", sample["text"] or "").strip().rpartition("\n")
+            if sample["correct"] and line.startswith("A:") and _states(text, row["gold"]):
+                yield ProseAnswer("attempts", f"{row['id']} {sample['model']}", row["problem"], row["gold"], text)
+
+
+def _solutions() -> Iterator[ProseAnswer]:
+    for number, row in enumerate(row for row in shared_rows("math", "gsm8k.jsonl") if row["split"] == "train"):
+        text = _CALCULATION.sub("", row["solution"].partition("####")[0]).strip()
+        if number % 4 == 0 and _states(text, row["answer"]):
+            yield ProseAnswer("solutions", row["id"], row["problem"], row["answer"], text)
+
+
+def _reworded() -> Iterator[ProseAnswer]:
+    for number, row in enumerate(shared_rows("math", "svamp.jsonl")):
+        reference = row["answer"].removesuffix(".0")
+        text = FRAMES[number % len(FRAMES)].format(reference)
+        yield ProseAnswer("reworded", row["id"], row["problem"], reference, text)
+
+
+def _states(text: str, reference: str) -> bool:
+    """Return whether the last line of a text has the number."""
+    return any(_value(match[0]) == _value(reference) for match in _NUMBER.finditer(text.rpartition("\n")[2]))
+
+
+def _value(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
 @gate("prose-not-accepted", Limit("<=", 3, "%"))
 def prose_not_accepted() -> Measured:
     """Return the share of right answers in prose that are not judged correct; a wrong or doubtful verdict counts."""
-    judged = [(one, prose_answers.accepted(one, one.text)) for one in prose_answers.all_answers()]
-    refused = Counter(one.kind for one, is_accepted in judged if not is_accepted)
+    judged = [(one, is_accepted(one, one.text)) for one in prose_answers()]
+    refused = Counter(one.kind for one, right in judged if not right)
     counts = Counter(one.kind for one, _ in judged)
     note = "; ".join(f"{kind}: {refused[kind]} of {count:,}" for kind, count in counts.items())
     return share(refused.total(), len(judged), note)
@@ -93,8 +177,8 @@ def prose_not_accepted() -> Measured:
 @gate("prose-changed-accepted", Limit("<=", 0))
 def prose_changed() -> Measured:
     """Return how many of these answers are accepted after their number was changed."""
-    judged = [one for one in prose_answers.all_answers() if prose_answers.accepted(one, one.changed)]
-    return counted(len(judged), len(prose_answers.all_answers()), "; ".join(one.id for one in judged[:5]))
+    judged = [one for one in prose_answers() if is_accepted(one, one.changed)]
+    return counted(len(judged), len(prose_answers()), "; ".join(one.id for one in judged[:5]))
 
 
 def _speed(pairs: Sequence[Pair]) -> tuple[Measured, Verdicts]:
