@@ -7,33 +7,21 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Self
+from typing import NamedTuple, Self
 
 from curation.records import Outcome
 from curation.verify import answers
-from tests.curation.verify.answers.corpus import real_references
-from tests.curation.verify.answers.mutations import mutations
-from tests.curation.verify.answers.rewritings import rewritings
-from tests.gates.base import shared
+from tests.curation.verify.answers.corpus import table
+from tests.gates.base import shared_rows
 from tests.places import ROOT
 
-TRUSTED = frozenset({"unit_test", "hardverify", "scoring_example", "github_issue"})
-"""Kinds of `equivalence.jsonl` whose labels are not a model's."""
 
-NEAR_MISS = "near miss"
-DRAWN = 300
-"""Near misses and rewritings, each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """A reference, an answer, and whether they are the same."""
 
     reference: str
@@ -45,40 +33,21 @@ class Pair:
 @cache
 def labelled_pairs() -> tuple[Pair, ...]:
     """Return all pairs of the shared data, trusted or not."""
-    text = shared("answers", "equivalence.jsonl").read_text(encoding="utf-8")
-    rows = [json.loads(line) for line in text.split("\n") if line]
+    rows = shared_rows("answers", "equivalence.jsonl")
     return tuple(Pair(row["gold"], row.get("pred") or "", row["equal"], row.get("kind", "")) for row in rows)
 
 
-def trusted_pairs() -> list[Pair]:
-    """Return the pairs whose labels are not a model's."""
-    return [pair for pair in labelled_pairs() if pair.kind in TRUSTED]
-
-
 @cache
-def drawn_pairs() -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
-    """Return near misses and equivalent rewritings of real English references, `DRAWN` of each."""
-    shared("answers", "equivalence.jsonl")
-    shared("math")
-    english = [text for text, lang in real_references() if lang == "en"]
-    near = [Pair(text, one.changed, False, NEAR_MISS) for text in english for one in mutations(text, seed=7)]
-    equal = [Pair(text, other, True, "rewriting") for text in english for other in rewritings(text).values()]
-    dice = random.Random(7)
-    return tuple(dice.sample(near, DRAWN)), tuple(dice.sample(equal, DRAWN))
+def drawn_pairs() -> tuple[list[Pair], list[Pair]]:
+    """Return near misses, a few of which are the same answer after all, and rewritings of real references."""
+    pairs = [Pair(row["gold"], row["pred"], row["equal"], row["kind"]) for row in table("drawn")]
+    near, equal = ([pair for pair in pairs if pair.kind == kind] for kind in ("near miss", "rewriting"))
+    return near, equal
 
 
 def ours(reference: str, answer: str) -> bool:
     """Return the verdict of the product."""
     return answers.compare_texts(reference, answer).outcome is Outcome.CORRECT
-
-
-def is_right(pair: Pair, verdict: bool) -> bool:
-    """Return whether a verdict is the pair's label; an accepted near miss may be an identity that the oracle knows."""
-    if pair.kind != NEAR_MISS or not verdict:
-        return verdict == pair.equal
-    from tests.curation.verify.answers.oracle import is_same_answer
-
-    return is_same_answer(pair.reference, pair.answer) is not None
 
 
 def theirs(reference: str, answer: str) -> bool:
@@ -100,13 +69,10 @@ class Verifier:
     """A verifier in a process of its own."""
 
     def __init__(self, name: str) -> None:
+        command = [sys.executable, "-m", "tests.gates.answer_pairs", name]
+        pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.gates.answer_pairs", name],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
+            command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
         )
 
     def judge(self, pairs: Sequence[Pair]) -> tuple[list[bool], list[float]]:

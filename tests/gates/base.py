@@ -9,9 +9,11 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -91,19 +93,25 @@ GATES: dict[str, Gate] = {}
 
 
 def gate(
-    name: str, limit: Limit, *, tier: Tier = "quick", until: str = ""
+    name: str, limit: Limit, *, tier: Tier = "quick", until: str = "", room: str = ""
 ) -> Callable[[Callable[[], Measured]], Callable[[], Measured]]:
-    """Register a function as the gate `ROOM/NAME`; the room is the function's module."""
+    """Register a function as the gate `ROOM/NAME`; the room is the function's module if none is given."""
 
     def register(measure: Callable[[], Measured]) -> Callable[[], Measured]:
-        room = measure.__module__.rpartition(".")[2]
-        full = f"{room}/{name}"
+        place = room or measure.__module__.rpartition(".")[2]
+        full = f"{place}/{name}"
         if full in GATES:
             raise ValueError(f"two gates are named {full}")
-        GATES[full] = Gate(full, room, tier, limit, measure, until)
+        GATES[full] = Gate(full, place, tier, limit, measure, until)
         return measure
 
     return register
+
+
+def register_tests(room: str) -> None:
+    """Register the gates of a room in `tests.toml`, which count tests that pass."""
+    for name, row in tomllib.loads(Path(__file__).with_name("tests.toml").read_text("utf-8")).get(room, {}).items():
+        gate(name, Limit("==", row["count"], row["unit"]), tier="room", room=room)(partial(tests_pass, *row["tests"]))
 
 
 def run(chosen: Gate) -> Row:
@@ -129,8 +137,7 @@ def run(chosen: Gate) -> Row:
             status, note = "expected", f"until {chosen.until}. {note}".strip()
         elif chosen.until:
             status, note = "fails", f"it holds: remove its mark (until {chosen.until}). {note}".strip()
-    row = Row(chosen.name, chosen.room, value, interval, str(chosen.limit), status, note, time.monotonic() - started)
-    return row
+    return Row(chosen.name, chosen.room, value, interval, str(chosen.limit), status, note, time.monotonic() - started)
 
 
 def number(value: float) -> str:
@@ -151,6 +158,16 @@ def wilson(hits: int, count: int, *, scale: float = 1.0) -> tuple[float, float]:
     middle = (hits + z * z / 2) / (count + z * z)
     half = z * (hits * (count - hits) / count + z * z / 4) ** 0.5 / (count + z * z)
     return max(0.0, middle - half) * scale, min(1.0, middle + half) * scale
+
+
+def share(hits: int, count: int, note: str = "") -> Measured:
+    """Return a share in percent with its interval."""
+    return Measured(100 * hits / count, interval=wilson(hits, count, scale=100), note=note)
+
+
+def counted(hits: int, count: int, note: str = "") -> Measured:
+    """Return a count with its interval."""
+    return Measured(hits, count, wilson(hits, count, scale=count), note)
 
 
 def middle(values: Sequence[float]) -> tuple[float, tuple[float, float]]:
@@ -206,7 +223,7 @@ def tests_pass(*arguments: str) -> Measured:
         raise SkippedError("; ".join(dict.fromkeys(skips)))
     passed = ran - counts["failures"] - counts["errors"]
     failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, flags=re.MULTILINE)
-    notes = [*(f"failed: {name}" for name in failed)]
+    notes = [f"failed: {name}" for name in failed]
     if skips:
         notes.append(f"{len(skips)} skipped: {'; '.join(dict.fromkeys(skips))}")
     return Measured(passed, ran, note="; ".join(notes))

@@ -13,12 +13,12 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from statistics import median
 
 from tests.benchmarks.labelled_attempts import Answers, plant, recorded, simulated
 from tests.gates import decisions
-from tests.gates.base import Limit, Measured, gate, shared, wilson
+from tests.gates.base import Limit, Measured, Tier, gate, share, shared
 from tests.gates.decisions import CONCENTRATIONS, SHIFTS, Refreshed, Saved, Stopped
 
 PROBLEMS = 2000
@@ -55,10 +55,10 @@ def refresh_wrong() -> Measured:
     """Measure the share of decisions that a refresh takes otherwise than a full judgement, in the worst of 18 cells."""
     found = refreshes()
     worst = max(found, key=lambda key: found[key].differ)
-    share = found[worst].differ
+    wrong = round(found[worst].differ * PROBLEMS)
     mean = 100 * sum(one.differ for one in found.values()) / len(found)
     note = f"{cell(worst)}; mean of {len(found)} cells {mean:.2f} %"
-    return Measured(100 * share, interval=wilson(round(share * PROBLEMS), PROBLEMS, scale=100), note=note)
+    return share(wrong, PROBLEMS, note)
 
 
 @gate("refresh-attempts", Limit("<=", 61.4, "%"))
@@ -138,7 +138,7 @@ def stopping_wrong_model() -> Measured:
     ]
     wrong, _, problems = max(pooled)
     note = f"{100 * max(other / every for _, other, every in pooled):.1f} % at most are not those of all 32 attempts"
-    return Measured(100 * wrong / problems, interval=wilson(wrong, problems, scale=100), note=note)
+    return share(wrong, problems, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,24 +150,20 @@ class Accused:
     accused: int
     hits: int
 
-    @property
     def recall(self) -> Measured:
         """Return the share of planted wrong labels that is found."""
-        interval = wilson(self.hits, self.wrong, scale=100)
-        return Measured(100 * self.hits / self.wrong, interval=interval, note=f"{self.hits} of {self.wrong}")
+        return share(self.hits, self.wrong, f"{self.hits} of {self.wrong}")
 
-    @property
     def precision(self) -> Measured:
         """Return the share of accused labels that is wrong."""
-        interval = wilson(self.hits, self.accused, scale=100)
-        return Measured(100 * self.hits / self.accused, interval=interval, note=f"{self.hits} of {self.accused}")
+        return share(self.hits, self.accused, f"{self.hits} of {self.accused}")
 
 
-def decided(answers: Answers, draws: int, share: float = PLANTED) -> Accused:
+def decided(answers: Answers, draws: int, rate: float = PLANTED) -> Accused:
     """Plant wrong labels `draws` times and count what a run decides."""
     sound = wrong = accused = hits = 0
     for seed in range(draws):
-        planted = plant(answers, share, seed)
+        planted = plant(answers, rate, seed)
         found = decisions.accused(answers, planted)
         wrong += len(planted.wrong)
         sound += len(answers) - len(planted.wrong)
@@ -182,62 +178,35 @@ def labels_weak_policy() -> Measured:
     sound = accused = 0
     for ability, repeats in WEAK.values():
         answers = simulated(1000, {"weak": ability}, 10, seed=3, repeats=repeats)
-        for share in (0.0, PLANTED):
-            found = decided(answers, 1, share)
+        for rate in (0.0, PLANTED):
+            found = decided(answers, 1, rate)
             sound, accused = sound + found.sound, accused + found.accused - found.hits
-    interval = wilson(accused, sound, scale=100)
-    return Measured(100 * accused / sound, interval=interval, note=f"{accused} of {sound:,}; {', '.join(WEAK)}")
+    return share(accused, sound, f"{accused} of {sound:,}; {', '.join(WEAK)}")
 
 
 @cache
-def two_policies() -> Accused:
-    """Return what a 7B model and a grader find, 16 attempts each."""
-    return decided(simulated(1000, {"7b": 1.0, "grader": 2.5}, 16, seed=1), draws=1)
+def accused_by(policies: str) -> Accused:
+    """Return what policies find: a 7B model and a grader, 16 attempts each; four strong ones, 8 each; 18 recorded ones.
 
-
-@gate("labels-found", Limit(">=", 86.4, "%"))
-def labels_found() -> Measured:
-    """Measure the share of planted wrong labels that a 7B model and a grader find."""
-    return two_policies().recall
-
-
-@gate("labels-found-rightly", Limit(">=", 83.1, "%"))
-def labels_found_rightly() -> Measured:
-    """Measure the share of labels that a 7B model and a grader accuse which is wrong."""
-    return two_policies().precision
-
-
-@cache
-def strong_policies() -> Accused:
-    """Return what four strong policies find, 8 attempts each."""
-    return decided(simulated(1000, {"a": 2.0, "b": 2.5, "c": 3.0, "d": 3.5}, 8, seed=1), draws=2)
-
-
-@gate("labels-found-strong", Limit(">=", 88.2, "%"), tier="room")
-def labels_found_strong() -> Measured:
-    """Measure the share of planted wrong labels that four strong policies find."""
-    return strong_policies().recall
-
-
-@gate("labels-found-rightly-strong", Limit(">=", 87.3, "%"), tier="room")
-def labels_found_rightly_strong() -> Measured:
-    """Measure the share of labels that four strong policies accuse which is wrong."""
-    return strong_policies().precision
-
-
-@cache
-def recorded_policies() -> Accused:
-    """Return what 18 recorded models find, one attempt each at the problems of Odyssey."""
+    The recorded ones have one attempt each at the problems of Odyssey; labels that were wrong before count as sound.
+    """
+    if policies == "two":
+        return decided(simulated(1000, {"7b": 1.0, "grader": 2.5}, 16, seed=1), draws=1)
+    if policies == "strong":
+        return decided(simulated(1000, {"a": 2.0, "b": 2.5, "c": 3.0, "d": 3.5}, 8, seed=1), draws=2)
     return decided(dict(sorted(recorded(shared("attempts", "odyssey_models.jsonl")).items())), draws=3)
 
 
-@gate("labels-found-recorded", Limit(">=", 41.0, "%"), tier="room")
-def labels_found_recorded() -> Measured:
-    """Measure the share of planted wrong labels that 18 recorded models find."""
-    return recorded_policies().recall
+LABELS: tuple[tuple[str, Tier, str, float, float], ...] = (
+    ("two", "quick", "", 86.4, 83.1),
+    ("strong", "room", "-strong", 88.2, 87.3),
+    ("recorded", "room", "-recorded", 41.0, 39.0),
+)
+"""Policies, the tier and the ending of the names of their gates, and the limits of recall and precision."""
 
-
-@gate("labels-found-rightly-recorded", Limit(">=", 39.0, "%"), tier="room")
-def labels_found_rightly_recorded() -> Measured:
-    """Measure the share of labels that 18 recorded models accuse which is wrong; what was wrong before is sound."""
-    return recorded_policies().precision
+for _policies, _tier, _end, _recall, _precision in LABELS:
+    _found = partial(accused_by, _policies)
+    gate(f"labels-found{_end}", Limit(">=", _recall, "%"), tier=_tier)(lambda found=_found: found().recall())
+    gate(f"labels-found-rightly{_end}", Limit(">=", _precision, "%"), tier=_tier)(
+        lambda found=_found: found().precision()
+    )

@@ -8,7 +8,6 @@ model decides is among the verdicts.
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import subprocess
 import tempfile
@@ -29,7 +28,7 @@ from curation.scoring.scorer import Scorer, ScoringSettings
 from curation.verify.math_judge import JudgeTask, MathJudge, Response, Verdict
 from tests.consumers.environments import TRAINERS, missing, rewards_inside
 from tests.curation.verify.programs.corpus import responses, write_set
-from tests.gates.base import Limit, Measured, SkippedError, gate, shared, wilson
+from tests.gates.base import Limit, Measured, SkippedError, gate, share, shared_rows
 from tests.gates.trainer_calls import CALLS, EMULATED, Rewards, row_id
 from tests.places import ROOT
 
@@ -53,12 +52,11 @@ class Sampled:
 @cache
 def attempts(source: str, count: int) -> tuple[Sampled, ...]:
     """Return recorded attempts with the verdicts of a run's judge; those it failed on are left out."""
-    rows = []
-    for line in shared("attempts", FILES[source]).read_text(encoding="utf-8").split("\n"):
-        if line:
-            row = json.loads(line)
-            texts = [one["text"] or f"\\boxed{{{one['answer']}}}" for one in row["samples"]]
-            rows += [(str(row["problem"]), str(row["gold"]), text) for text in texts]
+    rows = [
+        (str(row["problem"]), str(row["gold"]), one["text"] or f"\\boxed{{{one['answer']}}}")
+        for row in shared_rows("attempts", FILES[source])
+        for one in row["samples"]
+    ]
     drawn = random.Random(0).sample(rows, min(count, len(rows)))
     tasks = [
         JudgeTask(problem_id(statement), gold, "en", (Response(text, None),), statement=statement)
@@ -128,7 +126,7 @@ def _measured(equal: Mapping[str, tuple[int, int]], note: str) -> Measured:
     right, count = (sum(each) for each in zip(*equal.values(), strict=True))
     unequal = [f"{name} {hits} of {all_}" for name, (hits, all_) in equal.items() if hits < all_]
     note = "; ".join([f"{count:,} verdicts of {len(equal)} formats", note, *unequal])
-    return Measured(100 * right / count, interval=wilson(right, count, scale=100), note=note)
+    return share(right, count, note)
 
 
 def _equal(rewards: Rewards, asked: Sequence[Sampled]) -> tuple[int, int]:

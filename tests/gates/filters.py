@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import resource
+import tomllib
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import polars as pl
 
@@ -22,7 +24,7 @@ from curation.records import PROBLEM, PromptRequest
 from tests.benchmarks import bench_filters
 from tests.benchmarks.made_rows import MadeRows
 from tests.benchmarks.rephrased_rows import RowSet, problem_sets, program_sets
-from tests.gates.base import Limit, Measured, SkippedError, gate, shared, shared_rows, wilson
+from tests.gates.base import Limit, Measured, SkippedError, gate, share, shared, shared_rows, wilson
 from tests.gates.stored import Asked, answers_to, prompts, rendered
 
 # The format filter
@@ -63,7 +65,7 @@ def math_train_kept() -> Measured:
     empty = [pl.lit(None, kind).alias(name) for name, kind in PROBLEM.items() if name not in known.columns]
     frame = known.with_columns(empty).select(PROBLEM.names()).cast({"row": PROBLEM["row"]})
     kept = apply_rules(frame)["reason"].null_count()
-    return Measured(100 * kept / len(rows), interval=wilson(kept, len(rows), scale=100), note=f"{len(rows):,} rows")
+    return share(kept, len(rows), f"{len(rows):,} rows")
 
 
 # The question about uncertain rows
@@ -105,16 +107,14 @@ def uncertain_dropped() -> pl.DataFrame:
 def uncertain_rows_found() -> Measured:
     """Labelled rows that cannot be used, which no rule drops and the question does."""
     bad = uncertain_dropped().filter("bad")["dropped"]
-    note = f"{bad.sum()} of {len(bad)}, one answer each"
-    return Measured(100 * bad.mean(), interval=wilson(bad.sum(), len(bad), scale=100), note=note)
+    return share(bad.sum(), len(bad), f"{bad.sum()} of {len(bad)}, one answer each")
 
 
 @gate("uncertain-rows-lost", Limit("<=", 10, "%"), tier="room")
 def uncertain_rows_lost() -> Measured:
     """Usable labelled rows with a sign of trouble that the question drops."""
     good = uncertain_dropped().filter(~pl.col("bad"))["dropped"]
-    note = f"{good.sum()} of {len(good)}, one answer each"
-    return Measured(100 * good.mean(), interval=wilson(good.sum(), len(good), scale=100), note=note)
+    return share(good.sum(), len(good), f"{good.sum()} of {len(good)}, one answer each")
 
 
 # Near duplicates
@@ -135,7 +135,7 @@ def near_copies(rows: int, shard_rows: int) -> tuple[int, int, float]:
 def near_copies_small() -> Measured:
     """Planted near copies that are found among 70,000 short rows."""
     planted, found, _ = near_copies(70_000, 10_000)
-    return Measured(100 * found / planted, interval=wilson(found, planted, scale=100))
+    return share(found, planted)
 
 
 @cache
@@ -159,45 +159,8 @@ def near_copies_memory() -> Measured:
 
 # Overlap with benchmarks: the same problem under another dress (FIELD.md, D1 to D5)
 
-PREFIXES = ("10.3. ", "Example 5 ", "B1. ", "6.131 ", "(20th All-Russian MO, 1994) ", "## Task 2 - 120712\n\n",
-            "Problem 7: ", "**4.** ", "[AIME 2021] ")  # fmt: skip
-SUFFIXES = (" Answer with a number between 0 and 999.", "\n\nGive your final answer as an integer.")
-WRAPPER = (
-    "Solve the following math problem step by step. The last line of your response should be of the form Answer: "
-    "$ANSWER (without quotes) where $ANSWER is the answer to the problem.\n\n",
-    '\n\nRemember to put your answer on its own line after "Answer:".',
-)
-INSTRUCTIONS = """\
-Answer the following question.
-Think step by step before you answer.
-Write your reasoning between the tags.
-Give the final answer as a single number.
-Do not use a calculator or any code.
-
-"""
-WRAPPERS = (
-    ("Homework 4, Q3(b), due Friday 12:00. ", ""), ("[Source: NYCIML F08B14, 2008] ", ""), ("Ex. 7.2.15* ", ""),
-    ("ID=883201 | level 5 | algebra\n", ""), ("Задание №17. ", ""), ('<problem id="42">\n', "\n</problem>"),
-    ("User: ", "\nAssistant:"), ("VII.3) ", ""), ("问题12：", ""), ("# 12 #\n", ""), ("", " [5 marks]"),
-    ("You are a careful mathematician who has won 3 gold medals. ", " Think for at most 2000 tokens."),
-    ("", "\n\n(A) 1 (B) 2 (C) 3 (D) 4 (E) none of these"), ("", " Round to 2 decimal places if needed."),
-    ("", "\n\nLet's think step by step and output the final answer within \\boxed{}."),
-    ("", "\nHint: consider n = 1, 2, 3 first."), ("2019 BMO Round 1, Problem 2 (time allowed: 3.5 hours)\n\n", ""),
-    ("Given the following problem, reason and give a final answer to the problem.\nProblem: ",
-     '\nYour response should end with "The final answer is [answer]" where [answer] is the response to the problem.'),
-    ("Warm-up 0: compute $1+1$. Then: ", ""), ("\\textbf{Problem 3.14 (IMO 1988/6).} ", ""),
-)  # fmt: skip
-"""Texts around a problem that no rule was made with."""
-NOTATIONS = (
-    (r"Compute $\binom{8}{4}$.", r"Compute $\dbinom{8}{4}$."),
-    (r"Compute $\binom{8}{4}$.", r"Compute ${8 \choose 4}$."),
-    (r"Given that $\log_2(x^4y^3z^2) = 7$ and $x = 2$, find $\log_2(yz)$ in terms of $y$.",
-     "Given that log₂(x⁴y³z²) = 7 and x = 2, find log₂(yz) in terms of y."),
-    (r"What is the value of $\frac{3}{4} + \frac{5}{8}$?", r"What is the value of $\dfrac{3}{4} + \tfrac{5}{8}$?"),
-    (r"Find the smallest positive integer $n$ with $n^2 \geq 200$ and $n \leq 30$.",
-     r"Find the smallest positive integer $n$ with $n^2 \ge 200$ and $n \le 30$."),
-)  # fmt: skip
-"""A benchmark's text, and the same in another notation."""
+TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("disguises.toml").read_text("utf-8"))
+"""Texts around a problem, and problems in another notation."""
 
 
 def kinds_of(benchmark: Sequence[str], rows: Sequence[str]) -> list[str]:
@@ -233,8 +196,8 @@ def copies_under_numbers_missed() -> Measured:
     """A benchmark's problems word for word with a numbering in front or an instruction after them."""
     field = r"Let $a$ be a positive real number such that all the roots of $x^3 + ax^2 + ax + 1 = 0$ are real. "
     items = [field + "Find the smallest possible value of $a$.", *benchmark_items()]
-    rows = [f"{prefix}{text}" for text in items for prefix in PREFIXES]
-    return missed(items, [*rows, *(f"{text}{suffix}" for text in items for suffix in SUFFIXES)])
+    rows = [f"{prefix}{text}" for text in items for prefix in TEXTS["prefixes"]]
+    return missed(items, [*rows, *(f"{text}{suffix}" for text in items for suffix in TEXTS["suffixes"])])
 
 
 @gate("copies-in-wrappers-missed", Limit("==", 0))
@@ -245,7 +208,7 @@ def copies_in_wrappers_missed() -> Measured:
         items = list(dict.fromkeys(row["problem"] for row in shared_rows("math", f"{name}.jsonl") if row["problem"]))[
             :60
         ]
-        rows = [f"{before}{text}{after}" for before, after in WRAPPERS for text in items]
+        rows = [f"{before}{text}{after}" for before, after in TEXTS["wrappers"] for text in items]
         wrong, count = wrong + int(missed(items, rows).value), count + len(rows)
     return Measured(wrong, count)
 
@@ -253,7 +216,7 @@ def copies_in_wrappers_missed() -> Measured:
 @gate("copies-in-other-notation-missed", Limit("==", 0))
 def copies_in_other_notation_missed() -> Measured:
     """A benchmark's problems in another notation."""
-    return missed([first for first, _ in NOTATIONS], [second for _, second in NOTATIONS])
+    return missed([first for first, _ in TEXTS["notations"]], [second for _, second in TEXTS["notations"]])
 
 
 @gate("copies-in-instructions-missed", Limit("==", 0))
@@ -263,7 +226,7 @@ def copies_in_instructions_missed() -> Measured:
     short = [text for text in problems if "$" in text and len(text.split()) <= 12]
     items = [r"Compute $\binom{8}{4}$.", *dict.fromkeys(short)]
     others = [row["problem"] for row in shared_rows("math", "gsm8k.jsonl")[:400]]
-    kinds = kinds_of(items, [*(INSTRUCTIONS + text for text in items), *others])[: len(items)]
+    kinds = kinds_of(items, [*(TEXTS["instructions"] + text for text in items), *others])[: len(items)]
     return Measured(sum(kind != OVERLAP for kind in kinds), len(items))
 
 
@@ -278,7 +241,7 @@ def near_members(statements: Sequence[str]) -> int:
 def copies_under_numbers_kept() -> Measured:
     """Of 2 problems under 20 numberings each, the rows that near dedup keeps."""
     words = [row["problem"] for row in shared_rows("math", "gsm8k.jsonl")[:1]]
-    numbers = [*PREFIXES, *(f"{at}. " for at in range(11, 22))]
+    numbers = [*TEXTS["prefixes"], *(f"{at}. " for at in range(11, 22))]
     rows = [f"{number}{text}" for text in [*words, benchmark_items()[0]] for number in numbers]
     return Measured(len(rows) - near_members(rows), len(rows))
 
@@ -288,7 +251,7 @@ def strangers_in_instructions_dropped() -> Measured:
     """Different short problems inside the same instructions, of which near dedup drops one."""
     short = ["How many edges does a regular tetrahedron have?", "How many faces does a cube have?",
              "What is the sum of the angles of a triangle?", "How many diagonals does a hexagon have?"]  # fmt: skip
-    rows = [WRAPPER[0] + text + WRAPPER[1] for text in short]
+    rows = [TEXTS["wrapper"][0] + text + TEXTS["wrapper"][1] for text in short]
     return Measured(near_members(rows), len(rows))
 
 
@@ -340,21 +303,16 @@ def overlapping(name: str) -> tuple[int, int]:
     return len(set(hits["row"]) | set(same)), rows.count or len(rows.rows)
 
 
-def _share(name: str) -> Measured:
-    found, count = overlapping(name)
-    return Measured(100 * found / count, interval=wilson(found, count, scale=100))
-
-
 @gate("humaneval-rephrased", Limit(">=", 98.1, "%"), tier="room")
 def humaneval_rephrased() -> Measured:
     """Rephrased rows of HumanEval that are found, of the held-out half."""
-    return _share(REPHRASED[0])
+    return share(*overlapping(REPHRASED[0]))
 
 
 @gate("gsm8k-rephrased", Limit(">=", 98.4, "%"), tier="room")
 def gsm8k_rephrased() -> Measured:
     """Rephrased rows of GSM8K that are found."""
-    return _share(REPHRASED[1])
+    return share(*overlapping(REPHRASED[1]))
 
 
 @gate("templates-gain", Limit("<=", 0.5, "%"), tier="room")
@@ -373,8 +331,7 @@ def templates_gain() -> Measured:
         texts = list(dict.fromkeys(row["problem"] for row in shared_rows("math", f"{name}.jsonl") if row["problem"]))
         kinds = kinds_of(texts[:200], texts[200:])
         taken.append(f"{name} {kinds.count(TEMPLATE)} of {len(kinds):,}")
-    count = len(rows.rows)
-    return Measured(100 * len(found) / count, interval=wilson(len(found), count, scale=100), note="; ".join(taken))
+    return share(len(found), len(rows.rows), "; ".join(taken))
 
 
 @gate("innocents", Limit("<=", 0.5, "%"), tier="room")
@@ -382,6 +339,4 @@ def innocents() -> Measured:
     """Rows of disjoint sets, and rephrased rows without their original in the benchmark: the worst set."""
     found = {name: overlapping(name) for name in INNOCENT}
     worst = max(found, key=lambda name: found[name][0] / found[name][1])
-    hits, count = found[worst]
-    note = "; ".join(f"{name} {some} of {all_}" for name, (some, all_) in found.items())
-    return Measured(100 * hits / count, interval=wilson(hits, count, scale=100), note=note)
+    return share(*found[worst], "; ".join(f"{name} {some} of {all_}" for name, (some, all_) in found.items()))

@@ -22,7 +22,7 @@ from tests.benchmarks.bench_crash import PARTS, Sweep, sweeps
 from tests.benchmarks.bench_service_kills import KINDS, Service, bench, victims
 from tests.flows import miniature
 from tests.flows.conftest import goldilocks
-from tests.gates.base import Limit, Measured, gate, tests_pass
+from tests.gates.base import Limit, Measured, gate
 from tests.waiting import wait_until
 
 ALL = sorted(miniature.RECIPES.glob("*.toml"))
@@ -59,19 +59,6 @@ def recipes_planned() -> Measured:
     return passed(ALL, lambda path, _: ("plan", path, "--stated"))
 
 
-@gate("recipes-rehearsed", Limit("==", 2, "recipes"), tier="room")
-def recipes_rehearsed() -> Measured:
-    """Count recipes of the paper whose rehearsal on a slice of miniatures makes a set and a card."""
-    name = "test_a_rehearsal_walks_the_whole_recipe_and_says_what_would_fail"
-    return tests_pass(f"tests/flows/test_recipe_schemas.py::{name}")
-
-
-@gate("verl-loop", Limit("==", 1, "test"), tier="room")
-def verl_loop() -> Measured:
-    """Return whether a grader trained by verl itself is killed and resumed, and its set trained on and refreshed."""
-    return tests_pass("tests/flows/pipelines/test_verl_loop.py")
-
-
 @cache
 def crashes() -> dict[str, Sweep]:
     """Return what became of a run with a grader, and of a refresh, that were killed in each phase."""
@@ -97,12 +84,6 @@ def crash_run() -> Measured:
 def crash_refresh() -> Measured:
     """Count phases of a refresh in which a kill changes no byte."""
     return phases("refresh")
-
-
-@gate("crash-moments", Limit("==", 4, "tests"), tier="room")
-def crash_moments() -> Measured:
-    """Count tests that kill a run while it reads, samples, judges, decides or publishes."""
-    return tests_pass(*(f"tests/flows/{name}.py" for name in ("test_crash", "test_sampling_crash")))
 
 
 @gate("crash-serve", Limit("==", 6, "kinds"), tier="room")

@@ -22,7 +22,7 @@ from curation.sources.kattis import Package
 from curation.verify.programs.tools import Runner
 from flows.stages.tests import unit_request
 from tests.gates import planted_faults
-from tests.gates.base import Limit, Measured, SkippedError, gate, wilson
+from tests.gates.base import Limit, Measured, SkippedError, counted, gate, share
 from tests.gates.packaged_tests import (
     MAX_S,
     Scored,
@@ -83,25 +83,19 @@ def all_scored() -> list[Scored]:
     return found
 
 
-def caught(found: Sequence[Scored]) -> tuple[int, int]:
-    """Return how many wrong programs fail a sample or a made test, and of how many."""
-    fates = [how for one in found for _, how in one.wrong]
-    return sum(how != "none" for how in fates), len(fates)
-
-
 @gate("inputs-valid", Limit("==", 100, "%"), tier="all")
 def inputs_valid() -> Measured:
     """Inputs of made tests that the packages' own validators accept."""
     valid, made = (sum(getattr(one, name) for one in all_scored()) for name in ("valid", "made"))
-    return Measured(100 * valid / made, interval=wilson(valid, made, scale=100), note=f"{valid:,} of {made:,}")
+    return share(valid, made, f"{valid:,} of {made:,}")
 
 
 @gate("wrong-programs-caught", Limit(">=", 93.75, "%"), tier="all")
 def wrong_programs_caught() -> Measured:
     """Wrong programs that the samples and the made tests catch."""
-    hits, count = caught(all_scored())
-    note = f"{hits} of {count}, {len(all_scored())} packages"
-    return Measured(100 * hits / count, interval=wilson(hits, count, scale=100), note=note)
+    fates = [how for one in all_scored() for _, how in one.wrong]
+    hits = sum(how != "none" for how in fates)
+    return share(hits, len(fates), f"{hits} of {len(fates)}, {len(all_scored())} packages")
 
 
 @cache
@@ -118,13 +112,11 @@ def corrupted_corrected() -> Measured:
     """Corrupted tests that are corrected to a right output."""
     bad = faults().filter("corrupted")
     fixed = bad.filter((pl.col("decision") == "correct") & pl.col("right")).height
-    note = f"{fixed} of {bad.height}"
-    return Measured(100 * fixed / bad.height, interval=wilson(fixed, bad.height, scale=100), note=note)
+    return share(fixed, bad.height, f"{fixed} of {bad.height}")
 
 
 @gate("sound-hurt", Limit("==", 0), tier="all")
 def sound_hurt() -> Measured:
     """Sound tests that are discarded or changed."""
     sound = faults().filter(~pl.col("corrupted"))
-    hurt = sound.filter(pl.col("decision") != "keep").height
-    return Measured(hurt, sound.height, wilson(hurt, sound.height, scale=sound.height))
+    return counted(sound.filter(pl.col("decision") != "keep").height, sound.height)

@@ -10,8 +10,8 @@ strong chat model where there are some; then the beginning of the first answer t
 prompt, at temperature 0 for a folder.
 
 Known answers: labels that a person or the rows' source gave (`doubtful_rows`: tests/benchmarks/filter_labels.tsv;
-`premises`: UMWP and MiP; `overlaps`: rephrased rows with their own and with other originals), and for
-`doubtful_verdicts` references rewritten, or changed so that they are wrong.
+`premises`: UMWP and MiP; `overlaps`: rephrased rows with their own and with other originals; `doubtful_verdicts`: the
+verifier's tables of pairs).
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ from flows.run.policy_session import ModelSession, keep_open, model_session
 from flows.stages.question import registered
 from tests.benchmarks import bench_filters
 from tests.benchmarks.labelled_rows import KEEP
-from tests.curation.verify.answers.mutations import mutations
-from tests.curation.verify.answers.rewritings import rewritings
+from tests.curation.verify.answers.corpus import table
 from tests.gates.base import SkippedError, shared, shared_rows
 from tests.gates.stored import answers, prompt_hash, rendered
 
@@ -81,15 +80,11 @@ def overlaps(vote: Vote) -> Iterator[Known]:
 
 
 def doubtful_verdicts(_vote: Vote) -> Iterator[Known]:
-    """Yield references of real problems with a rewriting that is the same, or with a change that is wrong."""
-    for name in ("odyssey_math", "hardmath_mini", "olymmath"):
-        for row in shared_rows("math", f"{name}.jsonl"):
-            if row["lang"] == "en" and row["answer"] and row["kind"] == "open":
-                reference = str(row["answer"])
-                texts = [(text, "same") for text in rewritings(reference).values()]
-                texts += [(one.changed, "different") for one in mutations(reference, seed=7)]
-                for text, word in texts:
-                    yield comparison_request(row["problem"], "en", reference, text), frozenset({word})
+    """Yield final answers of the verifier's tables that have a statement and a certain verdict."""
+    for row in (*table("pairs"), *table("field")):
+        if row.get("statement") and row.get("read") != "response" and row["verdict"] != "doubtful":
+            request = comparison_request(row["statement"], row.get("lang", "en"), row["gold"], row["pred"])
+            yield request, frozenset({"same" if row["verdict"] == "correct" else "different"})
 
 
 KNOWN: dict[str, Callable[[Vote], Iterator[Known]]] = {

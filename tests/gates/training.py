@@ -151,68 +151,11 @@ def packed_is_unpacked() -> Measured:
     return Measured(worst)
 
 
-@gate("packed-families", Limit("==", 6, "families"), tier="room")
-def packed_families() -> Measured:
-    """Count families of models whose packed log-probabilities are those of sequences alone, far below the tolerance."""
-    return tests_pass(
-        "tests/training/checks/test_logprobs.py::test_what_is_packed_rightly_passes_far_below_the_tolerance"
-    )
-
-
-@gate("resume-to-the-bit", Limit("==", 4, "tests"), tier="room")
-def resume_to_the_bit() -> Measured:
-    """Count tests that kill a training run: it ends with the weights of an undisturbed one, bit by bit.
-
-    Synchronous training, training on stored attempts, and learned values; an asynchronous run, which is never the same
-    twice, trains on no attempt twice and loses none.
-    """
-    resume = "tests/training/engines/embedded/test_resume.py"
-    return tests_pass(
-        f"{resume}::test_a_killed_synchronous_run_ends_as_an_undisturbed_one",
-        f"{resume}::test_a_killed_asynchronous_run_trains_on_no_attempt_twice",
-        "tests/training/stored/test_stored_runs.py::test_the_same_seed_gives_the_same_model_and_a_resumed_run_too",
-        "tests/training/objectives/test_soft.py"
-        "::test_learned_values_are_in_the_checkpoint_and_a_resumed_run_is_the_undisturbed_one",
-    )
-
-
-@gate("two-ranks", Limit("==", 7, "tests"), tier="room")
-def two_ranks() -> Measured:
-    """Count tests whose two processes find gradients, steps, weights or a whole run of one process."""
-    return tests_pass(
-        "tests/training/optimisation/test_sharding_ranks.py::test_two_ranks_take_the_steps_of_one",
-        "tests/training/optimisation/test_families_ranks.py",
-        "tests/training/objectives/test_objective_seam.py::test_two_ranks_have_the_gradient_and_the_statistics_of_one",
-        "tests/training/objectives/test_soft.py::test_two_ranks_take_the_step_of_one",
-        "tests/training/engines/embedded/test_resume.py"
-        "::test_two_processes_have_the_loss_curve_of_one_and_can_hand_over_to_it",
-    )
-
-
-@gate("families", Limit("==", 73, "tests"), tier="room")
-def families() -> Measured:
-    """Count tests of a family of models: packed as unpacked, sampled, trained, saved and loaded again."""
-    return tests_pass("tests/training/optimisation/test_families.py")
-
-
 @gate("in-vllm", Limit("==", 100, "%"), tier="all")
 def in_vllm() -> Measured:
     """Return the share of families that vLLM loads and gives new weights; three more need torchvision."""
     found = tests_pass("tests/training/generation/test_vllm_families.py")
     return Measured(100 * found.value / (found.of or 1), note=f"of {found.of} tests; {found.note}")
-
-
-@gate("vllm-copies", Limit("==", 1, "test"), tier="room")
-def vllm_copies() -> Measured:
-    """Return whether two copies of a model answer as one does, and end with a run that is killed."""
-    name = "test_two_copies_answer_as_one_does_and_end_with_a_run_that_is_killed"
-    return tests_pass(f"tests/curation/policies/test_vllm.py::{name}")
-
-
-@gate("real-model", Limit("==", 1, "test"), tier="room")
-def real_model() -> Measured:
-    """Return whether SmolLM2-135M goes through the loop: sampled by vLLM, curated, trained, loaded and asked again."""
-    return tests_pass("tests/real_model/test_loop.py::test_the_whole_loop")
 
 
 @contextlib.contextmanager

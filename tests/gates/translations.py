@@ -2,7 +2,7 @@
 
 Three sets, all of problems in the shared data, named by row:
 
-    planted    translations of MGSM and PolyMath, broken by rule (`DRAWN` of each kind and language)
+    planted    translations of MGSM and PolyMath, broken by rule (`planted.jsonl`, 5 of each kind and language)
     careless   problems of GSM8K that a model translated with one natural mistake each
     true       problems of GSM8K that a model translated as the product asks it to
 
@@ -14,26 +14,21 @@ Each pair is put before the reader once, without any word of what the invariants
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-from curation.languages.names import LANGUAGES as PAPER
 from curation.languages.names import NAMES
 from curation.prompts import Prompt
 from curation.records import Domain, PromptRequest, problem_id
 from curation.translation.invariants import ProblemText, broken
 from curation.translation.questions import READING, READING_VOTE, TRANSLATE, read_both, read_translation
 from curation.verify.math_judge import MathJudge
-from tests.gates.base import Limit, Measured, gate, shared, shared_rows, wilson
-from tests.gates.corruptions import CORRUPTIONS, Pair
+from tests.gates.base import Limit, Measured, counted, gate, share, shared_rows
 from tests.gates.stored import Asked, answers_to, prompts, rendered
 
 LANGUAGES = ("de", "es", "fr", "ru", "zh")
-DRAWN = 5
 CARELESS, TRUE = 24, 60
 """Problems per language."""
 CARELESS_SYSTEM = """\
@@ -52,17 +47,20 @@ CARELESS_PROMPT = Prompt(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Pair(NamedTuple):
+    """A problem and its translation."""
+
+    original: str
+    translated: str
+    target: str
+    answer: str | None
+
+
+class Case(NamedTuple):
     """A pair, and how its translation was made."""
 
     kind: str
     pair: Pair
-
-    @property
-    def texts(self) -> tuple[ProblemText, ProblemText]:
-        """Return the original and the translation."""
-        return ProblemText(self.pair.original, self.pair.answer), ProblemText(self.pair.translated, self.pair.answer)
 
     @property
     def request(self) -> PromptRequest:
@@ -70,33 +68,18 @@ class Case:
         return read_both(ProblemText(self.pair.original), ProblemText(self.pair.translated), self.pair.target)
 
 
-def parallel_problems(path: Path) -> list[Pair]:
-    """Return the parallel problems of a file whose ids are set/lang_level/number or set/lang/number."""
-    by_place: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        _, part, number = row["id"].split("/")
-        by_place.setdefault((part.partition("_")[2], number), {})[row["lang"]] = row
-    pairs: list[Pair] = []
-    for rows in (rows for rows in by_place.values() if "en" in rows):
-        texts = {lang: row["problem"] for lang, row in rows.items()}
-        there = (lang for lang in PAPER[1:] if lang in rows)
-        pairs += [Pair(rows[lang]["id"], texts["en"], texts[lang], lang, rows["en"]["answer"], texts) for lang in there]
-    return pairs
-
-
 @cache
 def planted() -> list[Case]:
-    """Return broken translations: `DRAWN` of each kind and language, in an order by hash."""
-    pairs = [pair for name in ("mgsm", "polymath") for pair in parallel_problems(shared("math", f"{name}.jsonl"))]
+    """Return broken translations: `planted.jsonl` has which problem, and the part that is changed."""
+    problems = {row["id"]: row for name in ("mgsm", "polymath") for row in shared_rows("math", f"{name}.jsonl")}
     cases = []
-    for kind, corrupted in CORRUPTIONS.items():
-        chance, made = random.Random(f"{kind} gates"), Counter[str]()
-        for pair in sorted(pairs, key=lambda pair: problem_id(f"{kind} {pair.id}")):
-            bad = corrupted(pair, chance) if made[pair.target] < DRAWN else None
-            if bad is not None and bad != pair.translated:
-                made[pair.target] += 1
-                cases.append(Case(kind, pair._replace(translated=bad)))
+    for line in Path(__file__).with_name("planted.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        problem, (name, part, number) = problems[row["id"]], row["id"].split("/")
+        english = problems[f"{name}/{part.replace(problem['lang'], 'en', 1)}/{number}"]
+        text = problem["problem"]
+        changed = text[: row["start"]] + row["text"] + text[row["end"] :]
+        cases.append(Case(row["kind"], Pair(english["problem"], changed, problem["lang"], english["answer"])))
     return cases
 
 
@@ -132,8 +115,7 @@ def written() -> list[Case]:
             reply = read_translation(texts[0])
             translated = reply.statement if reply is not None else ""
             target = request.details["target"]
-            pair = Pair(f"{kind}/{request.id}", request.statement, translated, target, None, {})
-            cases.append(Case(kind, pair))
+            cases.append(Case(kind, Pair(request.statement, translated, target, None)))
     return cases
 
 
@@ -143,10 +125,15 @@ def read_prompts() -> Asked:
     return [(READING, case.request) for case in [*planted(), *written()]]
 
 
+def cases_of(which: str) -> list[Case]:
+    """Return the cases of a set."""
+    return planted() if which == "planted" else [case for case in written() if case.kind == which]
+
+
 @cache
 def refused_by_reader(which: str) -> list[tuple[Case, bool]]:
     """Return cases with whether the reader calls both texts different; a vote that cannot be read refuses."""
-    cases = planted() if which == "planted" else [case for case in written() if case.kind == which]
+    cases = cases_of(which)
     texts = [rendered(READING, case.request) for case in cases]
     votes = [READING_VOTE.read(some[0]) for some in answers_to("translations-read", texts)]
     return [(case, vote != "same") for case, vote in zip(cases, votes, strict=True)]
@@ -155,9 +142,12 @@ def refused_by_reader(which: str) -> list[tuple[Case, bool]]:
 @cache
 def refused_by_invariants(which: str) -> list[tuple[Case, bool]]:
     """Return cases with whether the translation breaks an invariant."""
-    cases = planted() if which == "planted" else [case for case in written() if case.kind == which]
+    found = []
     with MathJudge(workers=1) as judge:
-        return [(case, bool(broken(*case.texts, case.pair.target, judge))) for case in cases]
+        for case in cases_of(which):
+            texts = (ProblemText(text, case.pair.answer) for text in (case.pair.original, case.pair.translated))
+            found.append((case, bool(broken(*texts, case.pair.target, judge))))
+    return found
 
 
 def refused(which: str) -> list[tuple[Case, bool]]:
@@ -166,15 +156,11 @@ def refused(which: str) -> list[tuple[Case, bool]]:
     return [(case, read or is_broken) for (case, read), (_, is_broken) in both]
 
 
-def _count(found: Sequence[tuple[Case, bool]], note: str = "") -> Measured:
-    hits = sum(is_refused for _, is_refused in found)
-    return Measured(hits, len(found), wilson(hits, len(found), scale=len(found)), note)
-
-
 @gate("mistakes-refused", Limit(">=", 118))
 def mistakes_refused() -> Measured:
     """Careless translations that the reader or an invariant refuses."""
-    return _count(refused("careless"))
+    found = refused("careless")
+    return counted(sum(is_refused for _, is_refused in found), len(found))
 
 
 @gate("true-accepted", Limit(">=", 97, "%"))
@@ -186,16 +172,14 @@ def true_accepted() -> Measured:
         count[case.pair.target] += 1
     worst = min(count, key=lambda lang: kept[lang] / count[lang])
     note = ", ".join(f"{lang} {kept[lang]} of {count[lang]}" for lang in sorted(count))
-    interval = wilson(kept[worst], count[worst], scale=100)
-    return Measured(100 * kept[worst] / count[worst], interval=interval, note=note)
+    return share(kept[worst], count[worst], note)
 
 
 @gate("planted-refused", Limit(">=", 93, "%"))
 def planted_refused() -> Measured:
     """Planted mistakes that the reader or an invariant refuses."""
     found = refused("planted")
-    hits = sum(is_refused for _, is_refused in found)
-    return Measured(100 * hits / len(found), interval=wilson(hits, len(found), scale=100))
+    return share(sum(is_refused for _, is_refused in found), len(found))
 
 
 def main() -> None:

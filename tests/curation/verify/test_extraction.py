@@ -17,6 +17,9 @@ from curation.verify.extraction import clean_recorded_answer, extract_answer, re
 
 ROWS = [json.loads(line) for line in Path(__file__).with_name("responses.jsonl").read_text("utf-8").splitlines()]
 
+RECORDED = [json.loads(line) for line in Path(__file__).with_name("recorded.jsonl").read_text("utf-8").splitlines()]
+"""Recorded answers with what is ``clean`` or ``read`` of them, and responses whose answer is ``doubtful``."""
+
 
 def found_in(response: str, form: str = ANY, finish: str | None = None) -> str | None:
     found = extract_answer(response, form, finish)
@@ -35,25 +38,12 @@ def test_final_answers() -> None:
             assert found_in(row["response"], ANY, "length") is None, row
 
 
-@pytest.mark.parametrize(
-    ("recorded", "clean"),
-    [
-        ('"answer": "40"\n}', "40"),
-        ('"answer": 34\n}', "34"),
-        ("24,", "24"),
-        ('2025",', "2025"),
-        ("No answer provided.", None),
-        ("null", None),
-        ("None", None),
-        ("{", None),
-        (None, None),
-        (r"\{1, 2\}", r"\{1, 2\}"),
-        ("n = 11", "n = 11"),
-        ('"answer": "a = 17, b = 1"\n}', "a = 17, b = 1"),
-    ],
-)
-def test_recorded_answers_lose_their_debris(recorded: str | None, clean: str | None) -> None:
-    assert clean_recorded_answer(recorded) == clean
+def test_recorded_answers_are_read_as_they_are_and_lose_their_debris() -> None:
+    for row in RECORDED:
+        if "clean" in row:
+            assert clean_recorded_answer(row["recorded"]) == row["clean"], row
+        elif "read" in row:
+            assert read_answer(row["recorded"]) == row["read"], row
 
 
 def test_thoughts_that_never_close_hold_no_answer_in_any_format() -> None:
@@ -63,23 +53,9 @@ def test_thoughts_that_never_close_hold_no_answer_in_any_format() -> None:
     assert all(extract_answer(thoughts, form) is None for form in (ANY, LOOSE, BOXED))
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "#### 3 fifths of the whole cake",
-        "#### 5 or 6, depending on the room",
-        "#### 18 is wrong, so it is another number",
-        "#### 5 dozen eggs in all the baskets",
-        "The answer is 5 plus what the others have.",
-        "The answer is not 18 as one could have thought.",
-        "The answer is that Tom has 7 apples and Ann has 9.",
-        "The answer is at least 18 days for them all.",
-        "<answer>Yes, 18 days are enough for them all</answer>",
-        "The answer is Yes, $y = 18$ is a solution of it.",
-    ],
-)
-def test_what_may_change_the_value_is_not_cut_off_and_never_refused_with_confidence(said: str) -> None:
-    found = extract_answer("We think about it.\n" + said)
+@pytest.mark.parametrize("text", [row["doubtful"] for row in RECORDED if "doubtful" in row])
+def test_what_may_change_the_value_is_not_cut_off_and_never_refused_with_confidence(text: str) -> None:
+    found = extract_answer("We think about it.\n" + text)
     assert found is not None
     assert found.answer not in ("3", "5", "7", "9", "18")
     verdict = answers.compare("18", found.answer)
@@ -106,23 +82,6 @@ def test_a_stated_format_is_read_and_no_other(form: str) -> None:
     for other, (text, _) in FORMATS.items():
         if other != form:
             assert extract_answer(text, form) is None, (form, text)
-
-
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("xy+yz+zx+3", "xy+yz+zx+3"),
-        ("x + yz + zx + 3", "x + yz + zx + 3"),
-        ("May 5", "May 5"),
-        ("5 km", "5 km"),
-        ("The sum of the series is 2.", "2"),
-        ("Yes, $y=0$ is a singular solution.", "Yes, $y=0$ is a singular solution."),
-        ("No answer provided.", None),
-        ("<think>so 5</think>The answer is 6.", "6"),
-    ],
-)
-def test_a_recorded_answer_is_read_as_it_is(text: str, answer: str | None) -> None:
-    assert read_answer(text) == answer
 
 
 def test_loose_reading_adds_to_the_other_and_changes_nothing() -> None:

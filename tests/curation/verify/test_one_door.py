@@ -20,39 +20,12 @@ from training.config import RewardSettings
 from training.rollouts.tasks import TrainingTask
 from training.rollouts.verifiers import Verifiers
 
-C, W, N = Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER
-RESPONSES = [
-    ("144", "Therefore, it will cost #### 144 to paint the room", C),
-    ("145", "Therefore, it will cost #### 144 to paint the room", W),
-    ("18", "We add.\n<answer>18</answer>", C),
-    ("18", "【答案】18", C),
-    ("18", "We add.\n\n**Final Answer**\n\n18", C),
-    ("C", "Solution: Choice_C", C),
-    ("B", "Solution: Choice_C", W),
-    ("18", "The answer is 18. This answer is correct.", C),
-    ("19", "The answer is 18. This answer is correct.", W),
-    ("6", "\\boxed{6}\n\n\\boxed{6}", C),
-    ("6, 6", "\\boxed{6}\n\n\\boxed{6}", W),
-    ("3", "xy+yz+zx+3", W),
-    ("xy+yz+zx+3", "3", W),
-    ("xy+yz+zx+3", "zx+yz+xy+3", C),
-    (r"\frac{1}{2}", r"<think>\boxed{3}</think>so \boxed{0.5}", C),
-    ("18", "<think> \\boxed{18}", N),
-    ("18", "There are many things to say about the eighteen, and they are said here.", N),
-    ("18", "<answer>18", N),
-    ("7", "The answer is that Tom has 7 apples and Ann has 9.", W),
-    ("x^2-1", r"\boxed{(x-1)(x+1)}", C),
-]
-"""Reference, response, and what every route says of it."""
+ROWS = [json.loads(line) for line in Path(__file__).with_name("routes.jsonl").read_text("utf-8").splitlines()]
+RESPONSES = [(row["gold"], row["response"], Outcome(row["verdict"])) for row in ROWS if "response" in row]
+"""Reference, response, and the verdict of every route."""
 
-PAIRS = [
-    *((gold, pred, outcome) for gold, pred, outcome in RESPONSES if outcome is not N),
-    ("x+1", "So we get $1+x$.", C),
-    ("24", "The number of bricks that can fit into the box is 24 pieces.", C),
-    ("3", "We think that 4 are left, in the end.", W),
-    ("May 5", "May 5", C),
-    ("18", None, N),
-]
+PAIRS = [one for one in RESPONSES if one[2] is not Outcome.NO_ANSWER]
+PAIRS += [(row["gold"], row["pred"], Outcome(row["verdict"])) for row in ROWS if "pred" in row]
 """The same for pairs, either side of which may be an answer or a response."""
 
 
@@ -107,8 +80,9 @@ def test_pairs_of_people(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert [row["verdict"] for row in rows] == [outcome for _, _, outcome in PAIRS]
+    right = Outcome.CORRECT
     for gold, pred, outcome in PAIRS:
-        assert (answers.compare_texts(gold, pred or "").outcome is C) == (outcome is C)
+        assert (answers.compare_texts(gold, pred or "").outcome is right) == (outcome is right)
 
 
 def test_a_list_of_admissible_golds_is_right_by_any_of_them(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from curation.records import Outcome
 from curation.verify import answers
+from curation.verify.answers.words import parse_boolean, parse_choice
 from curation.verify.extraction import extract_answer
-from tests.curation.verify.answers.corpus import table
+from tests.curation.verify.answers.corpus import own_references, table
 
 MAX_FIELD_CPU_S = 1
 """CPU seconds of one comparison of the field's pairs."""
@@ -55,6 +56,22 @@ def test_what_was_judged_wrongly_in_the_field_is_judged_rightly_and_quickly(row:
     found = compare(row, row["gold"], row["pred"])
     assert is_as_stated(row, found), found
     assert time.process_time() - start < MAX_FIELD_CPU_S
+
+
+def test_a_reference_in_dollars_is_itself() -> None:
+    for reference in own_references()[::6]:
+        assert answers.compare(reference, f" $ {reference} $ ").outcome is Outcome.CORRECT, reference
+
+
+@pytest.mark.parametrize(
+    "tail", [r" \text{ for } q > 7", r" \text{, unless } 7 \text{ blargs}", r" \text{ zumbles } q^2"]
+)
+def test_nothing_foreign_after_an_answer_is_dropped(tail: str) -> None:
+    for reference in own_references()[::2]:
+        if parse_choice(reference) or parse_boolean(reference):
+            continue  # a letter may precede any text, yes and no a remark
+        answer = f"{reference.strip().strip('$')}{tail}"
+        assert answers.compare(reference, answer).outcome is Outcome.WRONG, reference
 
 
 def test_a_reference_is_usable_or_refused_with_a_reason() -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-import curation.verify.sandbox.box as sandbox_box
 from curation.verify.sandbox import Ending, Limits, Sandbox
 from curation.verify.sandbox import slot as slots
 from curation.verify.sandbox.inside import folder
@@ -23,28 +22,9 @@ from tests.waiting import wait_until
 
 
 @on(*ISOLATING)
-def test_host_files_and_devices_cannot_be_read(python: Runner, tmp_path: Path) -> None:
-    (tmp_path / "id_rsa").write_text("secret")
-    paths = ["/etc/passwd", "/etc/shadow", "/etc/hostname", "/proc/1/environ", "/proc/1/mem", "../../../../etc/passwd"]
-    paths += [str(tmp_path / "id_rsa"), sandbox_box.__file__]
-    paths += ["/dev/mem", "/dev/kmsg", "/dev/vda", "/dev/tty", "/dev/ptmx", "/dev/fuse"]
-    acts = [f"open({path!r}, 'rb').read(100)" for path in paths]
-    acts.append("(os.symlink('/etc/passwd', 'l'), open('l').read(9))")
-    assert_refused(python(attempts(acts)), len(acts))
-
-
-@on(*ISOLATING)
 def test_the_home_cannot_be_listed(python: Runner) -> None:
     ran = python(f"{TRY}\nattempt('listdir', lambda: os.listdir({str(Path.cwd())!r}))")
     assert b"curation" not in ran.stdout, ran
-
-
-@on(*ISOLATING)
-def test_nothing_can_be_written_outside(python: Runner) -> None:
-    places = ["/usr", "/usr/lib", "/etc", "/", "/dev", "/lib", os.path.dirname(os.__file__)]
-    targets = [f"{place}/goldilocks-attack" for place in places]
-    assert_refused(python(attempts(f"open({target!r}, 'w')" for target in targets)), len(targets))
-    assert not any(map(os.path.exists, targets))
 
 
 @on(*ISOLATING)
@@ -240,11 +220,6 @@ def test_no_descriptor_is_inherited(python: Runner, tmp_path: Path) -> None:
         os.set_inheritable(held.fileno(), True)
         source = "import os\nfor fd in range(3, 4096):\n    try: os.fstat(fd); print(fd)\n    except OSError: pass"
         assert python(source).stdout == b""
-
-
-@on(*ISOLATING)
-def test_standard_input_cannot_be_changed(python: Runner) -> None:
-    assert_refused(python(attempts(["os.write(0, b'x')", "os.ftruncate(0, 0)"]), b"1"), 2)
 
 
 @on(*ISOLATING)

@@ -56,18 +56,14 @@ def test_what_cannot_be_made_or_loaded_is_reported(cache: Path, monkeypatch: pyt
         Sandbox(workers=1)
 
 
-def test_many_tests_of_a_python_program_keep_their_order(strongest: Sandbox) -> None:
+def test_many_tests_of_a_program_keep_their_order(strongest: Sandbox) -> None:
     inputs = [b"%d" % code for code in CODES]
     runs = list(strongest.run_python("import sys\nexit(int(input()) + 100 * len(sys.argv) - 100)", inputs, Limits()))
     assert [ran.exit_code for ran in runs] == CODES
     runs = list(strongest.run_python("import sys\nprint(sys.argv[1:])", [b""] * 3, Limits(), args=("", "a b")))
     assert [ran.stdout for ran in runs] == [b"['', 'a b']\n"] * 3
-
-
-def test_many_tests_of_a_binary_keep_their_order(strongest: Sandbox) -> None:
     compiled = strongest.compile({"m.cpp": EXITS.encode()}, ["g++", "m.cpp"])
     assert compiled.artifact is not None, compiled.log
-    inputs = [b"%d" % code for code in CODES]
     assert [ran.exit_code for ran in strongest.run_binary(compiled.artifact, inputs, Limits())] == CODES
     (ran,) = strongest.run_binary(compiled.artifact, [b"1"], Limits(), args=("x",))
     assert ran.exit_code == 101

@@ -2,8 +2,8 @@
 
 Ways that harm nobody outside are among the styles of `tests/curation/verify/programs`, where a bare interpreter decides
 what is right; ``provocations.jsonl`` has those that would, and that end by a limit. A row has the ``lang``, the
-``name``, the endings that it ``may`` have, and the ``code``: a program, or what `main` does in C++. After each the same
-slot serves the next program.
+``name``, the endings that it ``may`` have, and the ``code``: a program, or what `main` does in C++; and ``limits`` of
+its own where rungs differ in what enforces them. After each the same slot serves the next program.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
-from tests.curation.verify.sandbox.rungs import ISOLATING, STRONGEST, Runner, on
+from tests.curation.verify.sandbox.rungs import ISOLATING, STRONGEST, USUAL, Runner, on
 
 RUNGS = (STRONGEST,)
 """What ends these programs is the same on every rung."""
@@ -30,7 +31,7 @@ WORDS = {
     Ending.BROKEN: "broken",
 }
 ROWS = [json.loads(line) for line in Path(__file__).with_name("provocations.jsonl").read_text("utf-8").splitlines()]
-PYTHON, CPP = ([row for row in ROWS if row["lang"] == lang] for lang in ("python", "cpp"))
+CPP = [row for row in ROWS if row["lang"] == "cpp"]
 
 HEADERS = (
     "atomic cstdio cstdlib cstring functional thread vector fcntl.h signal.h unistd.h sys/eventfd.h sys/inotify.h "
@@ -47,19 +48,40 @@ def ending(ran: RunResult) -> str:
     return WORDS.get(ran.ending) or ("well" if ran.exit_code == 0 else "badly")
 
 
-@pytest.mark.parametrize("row", PYTHON, ids=lambda row: row["name"])
-def test_what_a_python_program_does_is_its_own_end(python: Runner, row: dict[str, str]) -> None:
-    ran = python(row["code"], b"abc\n", LIMITS)
+def check(row: dict[str, Any], ran: RunResult) -> None:
+    limits = Limits(**row.get("limits", {"output_bytes": LIMITS.output_bytes}))
     assert ending(ran) in row["may"].split(), ran
+    assert len(ran.stdout) <= limits.output_bytes
+    assert len(ran.stderr) <= 65536
+
+
+def rows(lang: str, *, limited: bool) -> list[Any]:
+    return [pytest.param(row, id=row["name"]) for row in ROWS if row["lang"] == lang and ("limits" in row) == limited]
+
+
+@pytest.mark.parametrize("row", rows("python", limited=False))
+def test_what_a_python_program_does_is_its_own_end(python: Runner, row: dict[str, Any]) -> None:
+    check(row, python(row["code"], b"abc\n", LIMITS))
+
+
+@on(*USUAL)
+@pytest.mark.parametrize("row", rows("python", limited=True))
+def test_what_a_rung_limits_in_a_python_program(python: Runner, row: dict[str, Any]) -> None:
+    check(row, python(row["code"], limits=Limits(**row["limits"])))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", CPP, ids=lambda row: row["name"])
-def test_what_a_binary_does_is_its_own_end(box: Sandbox, cpp: Callable[..., RunResult], row: dict[str, str]) -> None:
-    ran = cpp(SOURCE, b"%d" % CPP.index(row), LIMITS)
-    assert ending(ran) in row["may"].split(), ran
+@pytest.mark.parametrize("row", rows("cpp", limited=False))
+def test_what_a_binary_does_is_its_own_end(box: Sandbox, cpp: Callable[..., RunResult], row: dict[str, Any]) -> None:
+    check(row, cpp(SOURCE, b"%d" % CPP.index(row), LIMITS))
     (after,) = box.run_python("import os; print(os.listdir('.'))", [b""], LIMITS)
     assert after.stdout == b"[]\n"
+
+
+@on(*USUAL)
+@pytest.mark.parametrize("row", rows("cpp", limited=True))
+def test_what_a_rung_limits_in_a_binary(cpp: Callable[..., RunResult], row: dict[str, Any]) -> None:
+    check(row, cpp(SOURCE, b"%d" % CPP.index(row), Limits(**row["limits"])))
 
 
 ORPHANS = {
