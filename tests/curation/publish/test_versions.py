@@ -82,6 +82,7 @@ def test_changelog_adds_up() -> None:
 ROW = {
     **{"id": pl.String(), "source": pl.String(), "row": pl.Int64(), "statement": pl.String(), "answer": pl.String()},
     **{"raw_statement": pl.String(), "policy": pl.String(), "judged": pl.Int32(), "pass_rate": pl.Float64()},
+    "informed_by": pl.String(),
 }
 
 
@@ -127,7 +128,10 @@ def test_each_problem_stands_in_one_class() -> None:
 def test_contents_differ_and_measurements_do_not_count_as_contents() -> None:
     old = published({"id": "a"}, {"id": "b"}, {"id": "c", "pass_rate": 0.25}, tests={"a": 1, "b": 2})
     new = published(
-        {"id": "a", "answer": "2"}, {"id": "b"}, {"id": "c", "policy": "m@2"}, tests={"a": 1, "b": 3, "c": 4}
+        {"id": "a", "answer": "2"},
+        {"id": "b"},
+        {"id": "c", "policy": "m@2", "informed_by": "m@2 9"},
+        tests={"a": 1, "b": 3, "c": 4},
     )
     table = compare(old, new)
     assert dict(table.select("problem", "differs").iter_rows()) == {"a": ["answer"], "b": ["tests"], "c": ["tests"]}
