@@ -105,7 +105,7 @@ def test_pairs_come_back_judged_in_their_order(tmp_path: Path) -> None:
 
 BAD_PAIRS = {
     '{"gold": "7"': "line 3: not JSON",
-    "[1, 2]": "line 3: a JSON object is wanted",
+    "[1, 2]": "line 3: expected a JSON object",
     '{"gold": 7, "pred": "7"}': 'line 3: "gold" must be a string',
     '{"gold": "7", "pred": 7}': 'line 3: "pred" must be a string or null',
 }
