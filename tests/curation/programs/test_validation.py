@@ -85,7 +85,7 @@ def test_an_input_on_which_a_validator_fails_is_neither_refused_nor_proved(runne
     given = [GivenInput(index, text, example=False) for index, text in enumerate(texts)]
     found = vouch(runner, [loud], [], given)
     assert found.by == "package"
-    assert found.unsaid == {3}
+    assert found.undecided == {3}
     assert found.refused == {}
 
 
