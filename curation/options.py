@@ -141,10 +141,11 @@ def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
     following.reverse()
     best: list[tuple[str, int, int]] = []
     for first, (label, _, _) in enumerate(marks):
-        chain, at = list[tuple[str, int, int]](), first if label == alphabet[0] else None
-        while at is not None:
-            chain.append(marks[at])
-            at = following[at]
+        chain = list[tuple[str, int, int]]()
+        link = first if label == alphabet[0] else None
+        while link is not None:
+            chain.append(marks[link])
+            link = following[link]
         if len(chain) >= max(2, len(best)):
             best = chain
     if len(best) < 2:

@@ -35,9 +35,9 @@ def test_limits_of_a_statement(text: str, bounds: list[StatedBound]) -> None:
 
 def test_numbers_that_count_are_found() -> None:
     read = [lines for text in LIST if (lines := read_lines(text)) is not None]
-    assert [(count.place, count.kind, count.of) for count in shape_of(read).counts] == [((0, 0), "tokens", 1)]
+    assert [(count.position, count.kind, count.of) for count in shape_of(read).counts] == [((0, 0), "tokens", 1)]
     edges = [lines for text in EDGES if (lines := read_lines(text)) is not None]
-    assert [(count.place, count.kind, count.of) for count in shape_of(edges).counts] == [((0, 1), "lines", 1)]
+    assert [(count.position, count.kind, count.of) for count in shape_of(edges).counts] == [((0, 1), "lines", 1)]
 
 
 def test_changed_inputs_keep_the_form_and_the_limits() -> None:

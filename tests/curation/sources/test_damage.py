@@ -84,7 +84,7 @@ JSON_FAULTS: dict[str, tuple[bytes, str | None, tuple[str, str] | None]] = {
         "nested more than 300",
         None,
     ),
-    "no object": (b'"text"\n', "a JSON object is wanted", None),
+    "no object": (b'"text"\n', "expected a JSON object", None),
     "a mark": (b"\xef\xbb\xbf" + json_line("q", "1"), "not JSON", None),
     "CRLF": (json_line("q", "1").replace(b"\n", b"\r\n"), None, ("q", "1")),
     "cut": (json_line("q", "1")[:-8] + b"\n", "not JSON", None),
