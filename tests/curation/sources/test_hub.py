@@ -96,7 +96,7 @@ def test_what_cannot_be_had_is_one_sentence(tmp_path: Path) -> None:
     refused = (
         ({"path": "owner/gone"}, "the hub has no such data set, or it is private"),
         ({"path": "owner/gated"}, "is gated: its owners grant access on request. Log in at https://"),
-        ({"path": "owner/gated", "revision": NEW}, "ask there, then run `hf auth login`"),
+        ({"path": "owner/gated", "revision": NEW}, "request access, then run `hf auth login`"),
         ({"path": "owner/name", "revision": "v9"}, "it has no revision `v9`"),
         ({"path": "owner/name", "split": "dev"}, "has no split `dev`; it has: "),
         ({"path": "owner/script"}, "it is a script, which `datasets` does not run any more; read the hub's"),
