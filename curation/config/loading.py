@@ -21,7 +21,6 @@ def load_settings(model: type[SettingsT], path: Path, overrides: Sequence[str] =
     """Read and check a recipe.
 
     Args:
-        model: `Recipe`, `TrainRecipe`, or any other settings.
         overrides: ``key=value`` with a dotted key (``sources.0.limit=100``) and a TOML value, or else text.
 
     Raises:

@@ -105,7 +105,7 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
 
     Args:
         counts: problem, policy, correct, judged; repeated rows are summed.
-        problems: ids to include, by default all with attempts.
+        problems: by default all with attempts.
 
     Raises:
         GoldilocksError: more are correct than judged.

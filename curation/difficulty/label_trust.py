@@ -150,7 +150,7 @@ def fit_labels(
     """Return the model learnt from `VOTES` on up to `MOST_PROBLEMS` problems.
 
     Args:
-        start: a similar model, which saves rounds.
+        start: a similar model, to save rounds.
 
     Raises:
         GoldilocksError: there are no votes.

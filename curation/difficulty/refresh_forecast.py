@@ -1,4 +1,4 @@
-"""Forecasts a refresh's decisions, and finds the largest threshold that loses no more of them than allowed.
+"""Forecasts a refresh's decisions, and finds the largest threshold that loses few enough.
 
 The anchor's attempts correct all priors and check the threshold. Pure functions over frames.
 """
@@ -199,7 +199,7 @@ class RefreshForecast:
     """A refresh's threshold and expected outcome.
 
     Args:
-        tables: each chunk's `PRIOR` and `SIDES` columns, in the order of its problems.
+        tables: each chunk's `PRIOR` and `SIDES` columns, in order.
         lost: share of decisions that a full judgement would change.
         share: share of its attempts, including the anchor's.
     """

@@ -258,7 +258,7 @@ class Neighbour:
 
 @cache
 def languages() -> tuple[Language, ...]:
-    """Return every language with a file, by position."""
+    """Return every language, by position."""
     return tuple(sorted((read(path, Language) for path in FOLDER.glob("*.toml")), key=lambda lang: lang.position))
 
 

@@ -222,7 +222,7 @@ def run_execution_matrix(
 
     Args:
         problem: ``cpu_s`` is a fall-back unless ``time_given``.
-        indices: numbers of the tests, else their positions.
+        indices: of the tests, else their positions.
         known: whether each test has an expected output.
         give_up: as `GIVE_UP`.
     """

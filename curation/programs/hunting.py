@@ -93,7 +93,7 @@ class Hunt:
         return all(self._killed[mutant.index] >= _ENOUGH for mutant in self._mutants or ())
 
     def _find_mutants(self, made: Sequence[tuple[str, str]] = ()) -> list[Candidate]:
-        """Return mutants that pass the given tests and ``made``, at first also a model's programs."""
+        """Return mutants, at first also a model's programs, that pass all tests."""
         changed = self._voters[self._renewals % len(self._voters)].submission
         count = MUTANTS * _DRAWN if changed.lang is CodeLang.PYTHON else MUTANTS
         mutants = mutants_of(

@@ -205,7 +205,7 @@ def decide_problems(
     """Return one `PROBLEM_DECISION` row per problem of the `RUN` rows.
 
     Args:
-        checked: problems with a checker, allowed several right outputs.
+        checked: problems with a checker.
         made: (problem, test) of generated tests, ignored in the agreement.
     """
     given = tests if made is None else tests.join(made, on=["problem", "test"], how="anti")

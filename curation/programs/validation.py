@@ -1,6 +1,6 @@
 """Decides which given inputs are refused, by validators that are tested first.
 
-A believed validator refuses few given and enough spoiled inputs. Without one, only cut-off inputs are refused.
+A trusted validator refuses few given and enough spoiled inputs. Without one, only cut-off inputs are refused.
 """
 
 from __future__ import annotations

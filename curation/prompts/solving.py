@@ -1,7 +1,7 @@
 """The prompts for solving problems, also used by the trainer.
 
-`SOLVE` is the paper's system prompt (figure 2) in our words, `DIRECT` is for models that do not think aloud, and
-`PLAIN` is the statement alone.
+`SOLVE` is the paper's system prompt (figure 2) in our words, `DIRECT` is for models without thoughts, `PLAIN` is the
+statement alone.
 """
 
 from __future__ import annotations

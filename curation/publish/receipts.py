@@ -77,7 +77,7 @@ class Figure:
 
     @property
     def numbers(self) -> str:
-        """Return value, interval, number and components as printed."""
+        """Return all numbers as printed."""
         of, counts = "" if self.n is None else f" of {self.n:,}", f" [{self.counted}]" if self.counts else ""
         return f"{self.text}{of}{counts}"
 

@@ -150,7 +150,7 @@ class PublishedTables:
 
 
 def compare(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
-    """Return a `DIFFERENCE` row per problem of either set, in the order of the new one, then those that are gone."""
+    """Return a `DIFFERENCE` row per problem, in the new set's order, then removed ones."""
     table = changes(_outcomes(old), _outcomes(new))
     compared = table.join(_differing(old, new), on="problem", how="left", maintain_order="left")
     return compared.with_columns(pl.col("differs").fill_null([])).select(DIFFERENCE.names()).cast(DIFFERENCE)

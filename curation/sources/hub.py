@@ -35,7 +35,7 @@ def dataset_state(source: Source, folder: Path) -> TableState:
 
 
 def load_dataset(source: Source, folder: Path) -> Any:
-    """Return the `datasets.Dataset` of a folder relative to ``folder``, or else of the hub.
+    """Return the `datasets.Dataset` of a folder, or else of the hub.
 
     Raises:
         MissingSourceError: it is unavailable.

@@ -302,7 +302,7 @@ Key = tuple[str, ...]
 def _joined(
     source: Source, folder: Path, batch_rows: int, rows: Iterable[RawRow], counts: Counter[str]
 ) -> Iterator[RawRow]:
-    """Yield the rows with their matches in the second table, which is read into memory by key."""
+    """Yield the rows with their matches in the second table."""
     join, second = source.join, source.joined
     if join is None or second is None:
         yield from rows

@@ -61,7 +61,7 @@ class RawRow:
 
     @property
     def sentence(self) -> str:
-        """Return where the row is, why it is bad, and how it begins if it cannot be read."""
+        """Return the row's location, fault, and beginning if unreadable."""
         shown = (self.raw or b"")[:60].decode("utf-8", "replace") if self.row is None else ""
         return f"{self.path}, line {self.line}: {self.reason.rstrip('.')}{f': {shown!r}' if shown else ''}"
 

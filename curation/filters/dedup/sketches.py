@@ -167,7 +167,7 @@ class Sketches:
         """Yield blocks of (lower rank, higher rank, similarity), by higher rank and falling similarity.
 
         Args:
-            ranks: in the order of the shards.
+            ranks: in the shards' order.
         """
         candidates = _CandidateFiles(self.folder, self.rows)
         has_tokens = np.concatenate([np.zeros(0, dtype=bool), *(np.diff(starts) > 0 for starts in self._starts)])

@@ -113,7 +113,7 @@ def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequen
 
     Args:
         license: the card's; conflicting licences are marked.
-        origins: name, place and revision of all sources, also those without rows.
+        origins: name, address and revision of all sources.
     """
     return render_template(
         Path(__file__).with_name("attribution.md.jinja"),
