@@ -25,7 +25,7 @@ def yaml_header(entries: Mapping[str, Any]) -> str:
 
 
 def render_template(path: Path, **values: object) -> str:
-    """Return a Jinja template of Markdown with these values; foreign texts need the filter `cell`, `code` or `md`."""
+    """Render a Jinja template of Markdown; foreign texts need the filter `cell`, `code` or `md`."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
