@@ -1,4 +1,4 @@
-"""Functions for notebooks and scripts; only names in `curation.__all__` are stable."""
+"""Functions for notebooks and scripts; names in `curation.__all__` are stable."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def read_set(folder: str | Path) -> pl.DataFrame:
 
     from curation.records import SourceError
 
-    for place in (Path(folder), Path(folder) / "curated"):
-        if files := sorted(place.glob("data/*.parquet")):
+    for base in (Path(folder), Path(folder) / "curated"):
+        if files := sorted(base.glob("data/*.parquet")):
             return pl.concat([pl.read_parquet(file, glob=False) for file in files])
     raise SourceError(f"{folder} holds no curated set: there is no data/*.parquet in it or in its folder `curated`.")
 
@@ -51,7 +51,7 @@ def judge_answers(
     Args:
         statement: may ask for a unit or form.
         response_format: as `verify.response_format`.
-        judges: your own, as `path/to/chem.py:FORMULA`.
+        judges: the user's, as `path/to/chem.py:FORMULA`.
 
     Raises:
         ConfigError: a judge cannot be loaded.
@@ -90,7 +90,7 @@ def judge_program(
     from curation.verify.programs.problem import CodeLang, CodeProblem, CodeTest, Submission
     from curation.verify.programs.tools import Runner
 
-    cases = tuple(CodeTest(given.encode(), wanted.encode()) for given, wanted in tests)
+    cases = tuple(CodeTest(text.encode(), expected.encode()) for text, expected in tests)
     problem = CodeProblem("program", cases, cpu_s, memory_mb)
     with Runner(1) as runner:
         (result,) = judge_programs(runner, [(problem, Submission(CodeLang(language), code))], every=every)
@@ -137,8 +137,8 @@ def export(folder: str | Path, form: str, out: str | Path) -> ExportResult:
     """
     from curation.publish.export_formats import export_set
 
-    place = Path(folder)
-    return export_set(place / "curated" if (place / "curated").is_dir() else place, form, Path(out))
+    base = Path(folder)
+    return export_set(base / "curated" if (base / "curated").is_dir() else base, form, Path(out))
 
 
 def _open_policy(model: Mapping[str, Any]) -> Policy:

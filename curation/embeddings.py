@@ -1,4 +1,4 @@
-"""Sentence embeddings of English texts by all-MiniLM-L6-v2 on the CPU, without torch or a network.
+"""Sentence embeddings by all-MiniLM-L6-v2 on the CPU, without torch or a network.
 
 Invariants: a vector depends only on the text and the embedder's `name`, up to a float's last bits, and its length is 1;
 the weights' SHA-256 is checked; only a text's first 256 tokens count.

@@ -81,6 +81,7 @@ def listen(host: str, port: int) -> socket.socket:
     Raises:
         GoldilocksError: the address cannot be used.
     """
+    listening: socket.socket | None = None
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.socket(family, socket.SOCK_STREAM)
@@ -88,6 +89,8 @@ def listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
         listening.listen(128)
     except OSError as error:
+        if listening is not None:
+            listening.close()
         raise GoldilocksError(
             f"{host}:{port} cannot be listened on ({error.strerror}); give another --port."
         ) from error

@@ -8,8 +8,8 @@ import re
 UNKNOWN, OTHER = "unknown", "other"
 
 _COPYLEFT = re.compile(r"(?:A|L)?GPL|ODBL|MPL|EPL|EUPL|CDLA-SHARING")
-_NONE_STATED = frozenset({"", UNKNOWN, OTHER, "educational", "permission"})
-"""No permission; the last two are of problem packages."""
+_WITHOUT_PERMISSION = frozenset({"", UNKNOWN, OTHER, "educational", "permission"})
+"""Licences that allow nothing; the last two are of problem packages."""
 
 
 def checked_license(text: str) -> str:
@@ -57,16 +57,16 @@ def nearest_license(text: str) -> str | None:
 def conflict(row: str, card: str) -> str | None:
     """Return why rows of one licence may not be in a card's, or None.
 
-    One alternative (`OR`) must allow it, and all joint licences (`AND`).
+    One alternative (`OR`) and all its joint licences (`AND`) must allow it.
 
     Example: ``conflict("CC-BY-NC-4.0", "Apache-2.0") == "allows non-commercial use only"``
     """
     if card.lower() in (UNKNOWN, OTHER):
         return None
     reasons = []
-    for choice in re.split(r"\s+OR\s+", row.strip("() "), flags=re.IGNORECASE):
-        parts = [part.strip("() ") for part in re.split(r"\s+AND\s+", choice, flags=re.IGNORECASE)]
-        against = next((why for part in parts if (why := _forbidden(part, card)) is not None), None)
+    for alternative in re.split(r"\s+OR\s+", row.strip("() "), flags=re.IGNORECASE):
+        licenses = [license.strip("() ") for license in re.split(r"\s+AND\s+", alternative, flags=re.IGNORECASE)]
+        against = next((why for license in licenses if (why := _forbidden(license, card)) is not None), None)
         if against is None:
             return None
         reasons.append(against)
@@ -74,7 +74,7 @@ def conflict(row: str, card: str) -> str | None:
 
 
 def _forbidden(row: str, card: str) -> str | None:
-    if row.lower() in _NONE_STATED:
+    if row.lower() in _WITHOUT_PERMISSION:
         return "is not known to allow anything"
     if _name(row) == _name(card):
         return None

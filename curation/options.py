@@ -132,14 +132,20 @@ def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
     """Split at the longest run of labels of a style."""
     alphabet = _ALPHABETS[kind]
     marks = [(match.group(1), match.start(), match.end()) for match in style.finditer(text)]
+    following: list[int | None] = []  # the next label's mark, from the last mark to the first
+    latest: dict[str, int] = {}
+    for at in reversed(range(len(marks))):
+        label = marks[at][0]
+        following.append(latest.get(alphabet[alphabet.index(label) + 1 :][:1]))
+        latest[label] = at
+    following.reverse()
     best: list[tuple[str, int, int]] = []
-    for first in range(len(marks)):
-        if marks[first][0] != alphabet[0]:
-            continue
-        chain = [marks[first]]
-        for mark in marks[first + 1 :]:
-            if len(chain) < len(alphabet) and mark[0] == alphabet[len(chain)]:
-                chain.append(mark)
+    for first, (label, _, _) in enumerate(marks):
+        chain = list[tuple[str, int, int]]()
+        link = first if label == alphabet[0] else None
+        while link is not None:
+            chain.append(marks[link])
+            link = following[link]
         if len(chain) >= max(2, len(best)):
             best = chain
     if len(best) < 2:

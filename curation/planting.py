@@ -20,7 +20,6 @@ from curation.languages.vocabulary import languages
 from curation.records import PROBLEM, DropReason, problem_id
 
 VERSION = "planting@3"
-"""Changed when equal rows may give other planted ones."""
 
 Forms = Mapping[str, list[str]]
 
@@ -36,11 +35,11 @@ FIRST = 1_000_000_000
 PLANTED = pl.Schema({"source": pl.String(), "row": pl.Int64(), "kind": pl.String()})
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
-_LEAST_LETTERS = 6
+_MIN_LETTERS = 6
 
 Row = dict[str, Any]
 Spoiler = Callable[[Row, int, random.Random, Sequence[str]], Row]
-"""Returns a row's changed columns, given its number among those of its kind, a draw and words of its language."""
+"""From a row, its number within its kind, a draw and words of its language to the changed columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +69,11 @@ def plant_rows(
     free = rows.sort("id").to_dicts()
     draw.shuffle(free)
     model, words = free[:1], _words_of(free[:2000])
-    each = max(1, min(most, len(free) // len(own)))
+    per_kind = max(1, min(most, len(free) // len(own)))
     made: list[tuple[str, Row, str | None]] = []
     kept = list[Row]()
     for name, kind in own.items():
-        taken = list(islice(filter(kind.fits, free), each))
+        taken = list(islice(filter(kind.fits, free), per_kind))
         names = {row["id"] for row in taken}
         free = [row for row in free if row["id"] not in names]
         for number, row in enumerate(taken):
@@ -82,10 +81,10 @@ def plant_rows(
             made.append((name, {**row, **spoilt}, row["id"]))
         kept += taken if kind.with_original else []
     every = sorted(set[str]().union(*words.values())) or ["another"]
-    theirs = draw.sample(list(benchmarks), len(benchmarks)) if model else []
+    statements = draw.sample(list(benchmarks), len(benchmarks)) if model else []
     of_benchmark = [name for name in kinds if name not in own]
     for number, name in enumerate(of_benchmark):
-        for text in theirs[number :: len(of_benchmark)][:most]:
+        for text in statements[number :: len(of_benchmark)][:most]:
             row = {**model[0], "statement": text, "answer": str(draw.randrange(2, 500)), "choices": None, "meta": None}
             made.append((name, {**row, **kinds[name].spoil(row, 0, draw, every)}, None))
     table, planted, copies = [*kept, *free[:sound]], [], {}
@@ -112,16 +111,16 @@ def changed(text: str, recipe: str, draw: random.Random, words: Sequence[str]) -
             return text + " 17"
         number = draw.choice(numbers)
         return _replaced(text, number, str(int(number[0]) + 1))
-    parts = text.split(" ")
-    plain = exchangeable(parts)
-    for place in draw.sample(plain, min(max(1, len(parts) // 30), len(plain))):
-        parts[place] = draw.choice(words)
-    return " ".join(parts)
+    tokens = text.split(" ")
+    plain = exchangeable(tokens)
+    for index in draw.sample(plain, min(max(1, len(tokens) // 30), len(plain))):
+        tokens[index] = draw.choice(words)
+    return " ".join(tokens)
 
 
-def exchangeable(parts: Sequence[str]) -> list[int]:
+def exchangeable(tokens: Sequence[str]) -> list[int]:
     """Return the positions of long words."""
-    return [place for place, part in enumerate(parts) if part.isalpha() and len(part) >= _LEAST_LETTERS]
+    return [index for index, token in enumerate(tokens) if token.isalpha() and len(token) >= _MIN_LETTERS]
 
 
 def _replaced(text: str, match: re.Match[str], new: str) -> str:
@@ -131,9 +130,9 @@ def _replaced(text: str, match: re.Match[str], new: str) -> str:
 def _words_of(rows: Sequence[Row]) -> dict[str, list[str]]:
     words: dict[str, set[str]] = {}
     for row in rows:
-        parts = row["statement"].split(" ")
-        words.setdefault(row["lang"], set()).update(parts[place] for place in exchangeable(parts))
-    return {lang: sorted(found) for lang, found in words.items()}
+        tokens = row["statement"].split(" ")
+        words.setdefault(row["lang"], set()).update(tokens[index] for index in exchangeable(tokens))
+    return {lang: sorted(own) for lang, own in words.items()}
 
 
 def _is_worded(row: Row) -> bool:
@@ -145,8 +144,8 @@ def _is_long(row: Row) -> bool:
 
 
 def _can_exchange(row: Row) -> bool:
-    parts = row["statement"].split(" ")
-    return len(parts) >= 20 and bool(exchangeable(parts))
+    tokens = row["statement"].split(" ")
+    return len(tokens) >= 20 and bool(exchangeable(tokens))
 
 
 def _worded(table: str, column: str = "statement") -> Spoiler:
@@ -165,15 +164,15 @@ def _figure(row: Row, number: int, draw: random.Random, _words: Sequence[str]) -
 
 def _cut(row: Row, _number: int, draw: random.Random, _words: Sequence[str]) -> Row:
     text, share = row["statement"], draw.uniform(0.4, 0.7)
-    parts = text.split(" ")
-    cut = " ".join(parts[: int(share * len(parts))]) if len(parts) >= 8 else text[: int(share * len(text))]
+    tokens = text.split(" ")
+    cut = " ".join(tokens[: int(share * len(tokens))]) if len(tokens) >= 8 else text[: int(share * len(text))]
     return {"statement": cut}
 
 
-def _parts(row: Row, number: int, draw: random.Random, words: Sequence[str]) -> Row:
-    other = changed(row["statement"], "number", draw, words)
+def _two_problems(row: Row, number: int, draw: random.Random, words: Sequence[str]) -> Row:
+    second = changed(row["statement"], "number", draw, words)
     form = ("(a) {} (b) {}", "1. {}\n2. {}")[number % 2]
-    return {"statement": form.replace("{}", row["statement"], 1).replace("{}", other, 1)}
+    return {"statement": form.replace("{}", row["statement"], 1).replace("{}", second, 1)}
 
 
 def _other_answer(row: Row, _number: int, draw: random.Random, words: Sequence[str]) -> Row:
@@ -184,7 +183,7 @@ def _other_answer(row: Row, _number: int, draw: random.Random, words: Sequence[s
 def _copy(recipe: str) -> Spoiler:
     def spoil(row: Row, _number: int, draw: random.Random, words: Sequence[str]) -> Row:
         text = row["statement"]
-        copies = (changed(text, recipe, draw, words) for _ in range(20))  # a word may be put in its own place
+        copies = (changed(text, recipe, draw, words) for _ in range(20))  # a word may replace itself
         return {"statement": next((copy for copy in copies if copy != text), f"{text} .")}
 
     return spoil
@@ -206,7 +205,7 @@ class Kind:
 _PLANTED_BY: Mapping[str, tuple[Spoiler, Callable[[Row], bool]]] = {
     "missing_figure": (_figure, lambda row: _is_worded(row) and bool(_NUMBER.search(row["statement"]))),
     "proof": (_worded("proofs"), _is_worded),
-    "multi_part": (_parts, _is_worded),
+    "multi_part": (_two_problems, _is_worded),
     "refers_elsewhere": (_worded("elsewhere"), _is_worded),
     "answer_in_statement": (_worded("answers"), _is_worded),
     "remark": (_worded("remarks", "answer"), _is_worded),

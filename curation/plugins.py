@@ -56,10 +56,10 @@ class PluginRef:
 
 
 @cache
-def _loaded(named: PluginRef) -> Plugin:
-    plugin = load_plugin(named.name, Path(named.folder))
-    if plugin.digest != named.digest:
-        raise ConfigError(f"the file of {named.name} has changed since this run started; start again.")
+def _loaded(ref: PluginRef) -> Plugin:
+    plugin = load_plugin(ref.name, Path(ref.folder))
+    if plugin.digest != ref.digest:
+        raise ConfigError(f"the file of {ref.name} has changed since this run started; start again.")
     return plugin
 
 
@@ -67,14 +67,14 @@ def load_plugin(name: str, folder: Path) -> Plugin:
     """Return the object that a recipe in this folder names.
 
     Raises:
-        ConfigError: the name is malformed or undefined, or its file is missing, outside of the folder, or fails.
+        ConfigError: it cannot be loaded.
     """
-    place, _, attribute = name.rpartition(":")
-    if not place or not attribute.isidentifier():
+    origin, _, attribute = name.rpartition(":")
+    if not origin or not attribute.isidentifier():
         raise ConfigError(f"{name!r} is not a plug-in; write my_file.py:name or package.module:name")
-    module, path = _from_file(name, place, folder) if place.endswith(".py") else _from_module(name, place)
+    module, path = _from_file(name, origin, folder) if origin.endswith(".py") else _from_module(name, origin)
     if not hasattr(module, attribute):
-        near = get_close_matches(attribute, [one for one in vars(module) if not one.startswith("_")], 1)
+        near = get_close_matches(attribute, [known for known in vars(module) if not known.startswith("_")], 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise ConfigError(f"{name}: {path} does not define {attribute}{hint}")
     return Plugin(getattr(module, attribute), hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest(), path)
@@ -97,34 +97,34 @@ def find_plugin(name: str, folder: Path, setting: str, protocol: type, needed: s
     return PluginRef(name, str(folder.resolve()), plugin.digest)
 
 
-def _from_file(name: str, place: str, folder: Path) -> tuple[ModuleType, Path]:
-    path = (folder / place).resolve()
+def _from_file(name: str, origin: str, folder: Path) -> tuple[ModuleType, Path]:
+    path = (folder / origin).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise ConfigError(f"{name}: {path} is outside of the recipe's folder; move it there")
     if not path.is_file():
         raise ConfigError(f"{name}: there is no file {path}")
-    known_as = f"goldilocks_plugin_{hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()}"
-    spec = importlib.util.spec_from_file_location(known_as, path)
+    module_name = f"goldilocks_plugin_{hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[known_as] = module  # dataclasses and pickle look it up there
+    sys.modules[module_name] = module  # dataclasses and pickle look it up there
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        del sys.modules[known_as]
+        del sys.modules[module_name]
         raise ConfigError(f"{name}: {_location(error, path)}: {type(error).__name__}: {error}") from error
     return module, path
 
 
-def _from_module(name: str, place: str) -> tuple[ModuleType, Path]:
+def _from_module(name: str, origin: str) -> tuple[ModuleType, Path]:
     try:
-        module = importlib.import_module(place)
+        module = importlib.import_module(origin)
     except Exception as error:
         raise ConfigError(f"{name}: {_location(error, None)}: {type(error).__name__}: {error}") from error
     file = getattr(module, "__file__", None)
     if file is None:
-        raise ConfigError(f"{name}: {place} has no file, so its content cannot be part of a fingerprint")
+        raise ConfigError(f"{name}: {origin} has no file, so its content cannot be part of a fingerprint")
     return module, Path(file)
 
 

@@ -6,7 +6,7 @@ import re
 from urllib.parse import unquote_plus
 
 _URL = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]{0,19}://[^\s"'`<>|]*""")
-_PART = re.compile(
+_CHAIN_PART = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://"
     r"(?P<user>[^/?#]*@|[^/?#:@\[]*:(?!:|\d*(?:[/?#]|$)).*@)?"  # a password may have an unquoted slash
     r"(?P<host>\[[0-9A-Fa-f:.]*\])?"
@@ -14,7 +14,7 @@ _PART = re.compile(
     re.DOTALL,
 )
 _NAMED_BEFORE_HOST = frozenset({"abfs", "abfss", "wasb", "wasbs", "git", "github"})
-"""Schemes with a container or repository instead of a user."""
+"""Schemes whose user is a container or repository."""
 
 _PUBLIC = frozenset(
     (
@@ -36,7 +36,7 @@ def public_url(url: str) -> str:
     >>> public_url("zip://a.jsonl::https://host/a.zip?sig=9f"), public_url("s3://bucket/rows-?.jsonl")
     ('zip://a.jsonl::https://host/a.zip', 's3://bucket/rows-?.jsonl')
     """
-    return _PART.sub(_public_part, url)
+    return _CHAIN_PART.sub(_public_part, url)
 
 
 def public_text(text: str) -> str:
@@ -60,11 +60,11 @@ def _public_part(match: re.Match[str]) -> str:
     is_web = scheme.lower() in ("http", "https")
     if is_web:
         rest = rest.partition("#")[0]
-    place, mark, query = rest.partition("?")
+    path, mark, query = rest.partition("?")
     if not is_web and "=" not in query:  # a sign of a glob
         return f"{scheme}://{user}{host}{rest}"
     kept = "&".join(pair for pair in re.split("[&;]", query) if _is_public(pair))
-    return f"{scheme}://{user}{host}{place}{mark if kept else ''}{kept}"
+    return f"{scheme}://{user}{host}{path}{mark if kept else ''}{kept}"
 
 
 def _is_public(pair: str) -> bool:

@@ -46,7 +46,7 @@ class Outcome(StrEnum):
 
 
 COUNTED_OUTCOMES = (Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER)
-"""Outcomes in pass rates; others are the verifier's failures."""
+"""Outcomes that pass rates count."""
 
 
 class DropReason(StrEnum):
@@ -141,8 +141,8 @@ SOLUTION = pl.Schema(
         "index": pl.Int32(),  # position among the problem's solutions
         "lang": pl.String(),  # python or cpp; other languages are not run
         "code": pl.String(),
-        "right": pl.Boolean(),  # the source's label: accepted, rejected, or null where it says nothing
-        "label": pl.String(),  # the source's own word: accepted, wrong_answer, …
+        "right": pl.Boolean(),  # accepted by the source; null if it has no label
+        "label": pl.String(),  # the source's label: accepted, wrong_answer, …
     }
 )
 
@@ -177,7 +177,7 @@ ATTEMPT = pl.Schema(
         "answer": pl.String(),  # a recorded final answer; null: read it from text
         "finish": pl.String(),  # stop, length, or null
         "tokens": pl.Int32(),
-        "label": pl.Boolean(),  # correctness by the file it came from; compared, never used
+        "label": pl.Boolean(),  # correctness in the file it came from; compared, never used
         "token_ids": pl.List(pl.Int32()),  # the sampled tokens
         "logprobs": pl.List(pl.Float32()),  # their natural log-probabilities; both null unless requested
         "purpose": pl.String(),  # training or evaluation; this and the next four of training runs only
@@ -239,7 +239,7 @@ DECISION = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class PromptRequest:
-    """A problem for a policy; ``details`` fill further blanks of the prompt."""
+    """A problem for a policy; ``details`` fill blanks of the prompt."""
 
     id: str
     statement: str
@@ -250,7 +250,7 @@ class PromptRequest:
 
 @dataclass(frozen=True, slots=True)
 class AttemptKey:
-    """What a set of attempts has in common.
+    """What attempts have in common.
 
     Example: ``AttemptKey("qwen3-8b@9c925d6", "think-1", "5f0c2ab19e7d")``
     """
@@ -291,8 +291,8 @@ class Completion:
 class Policy(Protocol):
     """Answers problems; an asynchronous context manager.
 
-    Best called by ``in_flight`` callers at once; cancelling ``answer`` aborts its generation. Equal (problem, index)
-    have equal seeds.
+    Meant for ``in_flight`` concurrent calls; cancelling ``answer`` aborts its generation. Equal (problem, index) have
+    equal seeds.
 
     Raises:
         PolicyError: it cannot answer.
@@ -330,5 +330,5 @@ def normalise_text(text: str) -> str:
 
 def problem_id(statement: str, choices: Sequence[str] | None = None, domain: str = Domain.MATH) -> str:
     """Return 20 hexadecimal digits of BLAKE2b over the normalised problem without its reference."""
-    parts = [domain, normalise_text(statement), *(normalise_text(choice) for choice in choices or ())]
-    return hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+    fields = [domain, normalise_text(statement), *(normalise_text(choice) for choice in choices or ())]
+    return hashlib.blake2b("\x1f".join(fields).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()

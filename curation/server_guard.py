@@ -55,9 +55,9 @@ def host_name(host: str) -> str:
         return ""
 
 
-def is_same(given: str, wanted: str) -> bool:
+def is_same(secret: str, expected: str) -> bool:
     """Compare two secrets in constant time."""
-    return hmac.compare_digest(given.encode(), wanted.encode())
+    return hmac.compare_digest(secret.encode(), expected.encode())
 
 
 def given_key(authorization: str) -> str:

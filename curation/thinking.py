@@ -15,11 +15,10 @@ from curation.records import RequestRefused
 OPEN, CLOSE = "<think>", "</think>"
 
 NONE = "none"
-"""The setting for a model without thoughts."""
 
 _SETTING = re.compile(r"([<\[])([^<>\[\]/\s]+)([>\]])")
-_MESSAGE = frozenset({"role", "content", "reasoning", "reasoning_content", "refusal", "tool_calls"})
-"""Keys of messages but not of their parts."""
+_MESSAGE_KEYS = frozenset({"role", "content", "reasoning", "reasoning_content", "refusal", "tool_calls"})
+"""Keys of messages, not of their parts."""
 
 _SPACE_CHARS = 64
 
@@ -109,7 +108,7 @@ def split_response(text: str) -> ResponseParts:
     return ResponseParts(unfinished, None) if opening else ResponseParts("", text)
 
 
-def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
+def response_text(message: Any, tags: ThinkingTags, where: str) -> str:
     """Return a response with `THINK` tags.
 
     Args:
@@ -118,18 +117,18 @@ def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
     Raises:
         RequestRefused: a part's type is unknown, or the message only calls tools.
     """
-    content, apart = message, ""
-    if isinstance(message, Mapping) and _MESSAGE & message.keys():
+    content, reasoning = message, ""
+    if isinstance(message, Mapping) and _MESSAGE_KEYS & message.keys():
         content = message.get("content") or message.get("refusal") or ""
-        apart = message.get("reasoning") or message.get("reasoning_content") or ""  # newer servers send both, alike
+        reasoning = message.get("reasoning") or message.get("reasoning_content") or ""  # newer servers send both, alike
         if not content and (message.get("tool_calls") or message.get("function_call")):
             raise RequestRefused(
-                "unusable", f"{place}: the reply calls tools and has no text; serve without a tool parser."
+                "unusable", f"{where}: the reply calls tools and has no text; serve without a tool parser."
             )
-    if isinstance(content, str) and not apart:  # nearly all replies
+    if isinstance(content, str) and not reasoning:  # nearly all replies
         return tags.house_form(tags.without_prompt(content))
-    parts = list(_parts(content, place))
-    thoughts = "".join(text for _, text in _parts(apart, place))
+    parts = list(_parts(content, where))
+    thoughts = "".join(text for _, text in _parts(reasoning, where))
     thoughts = thoughts or "".join(text for is_thought, text in parts if is_thought)
     answer = "".join(text for is_thought, text in parts if not is_thought)
     if not thoughts:
@@ -137,7 +136,7 @@ def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
     return f"{OPEN}\n{thoughts}\n{CLOSE}\n{answer}" if answer else f"{OPEN}\n{thoughts}"
 
 
-def _parts(content: Any, place: str) -> Iterator[tuple[bool, str]]:
+def _parts(content: Any, where: str) -> Iterator[tuple[bool, str]]:
     """Yield (is a thought, text) per part."""
     if isinstance(content, str):
         yield False, content
@@ -145,8 +144,8 @@ def _parts(content: Any, place: str) -> Iterator[tuple[bool, str]]:
     for part in content if isinstance(content, list | tuple) else [content]:
         kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
         if kind == "thinking":
-            yield True, "".join(text for _, text in _parts(part.get("thinking") or "", place))
+            yield True, "".join(text for _, text in _parts(part.get("thinking") or "", where))
         elif kind in ("text", "refusal") and isinstance(part.get(kind), str):
             yield False, part[kind]
         else:
-            raise RequestRefused("unusable", f"{place}: the reply has a part of unknown type {kind!r}: {part!r:.80}.")
+            raise RequestRefused("unusable", f"{where}: the reply has a part of unknown type {kind!r}: {part!r:.80}.")

@@ -1,7 +1,6 @@
 """A recipe and its stages, one pydantic model each, with fields' units and sources.
 
-A recipe is a TOML file; an unknown key, a wrong type or an impossible band is refused before anything runs. "Paper" in
-a description is Magistral's report.
+A recipe is a TOML file, checked before anything runs. "Paper" in a description is Magistral's report.
 
 Invariant: nothing else of Goldilocks is imported here; import settings from this package.
 """

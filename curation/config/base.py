@@ -29,21 +29,21 @@ def names(value: Names | None) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value or ())
 
 
-def require_distinct(given: Iterable[str], what: str) -> None:
-    """Raise `ValueError` if a name is given twice."""
-    if twice := sorted(name for name, count in Counter(given).items() if count > 1):
-        raise ValueError(f"two {what} are named {', '.join(twice)}; names must differ")
+def require_distinct(labels: Iterable[str], plural: str) -> None:
+    """Raise `ValueError` for a repeated name."""
+    if repeated := sorted(name for name, count in Counter(labels).items() if count > 1):
+        raise ValueError(f"two {plural} are named {', '.join(repeated)}; names must differ")
 
 
 class Settings(BaseModel):
-    """What all recipe tables share: no unknown keys, no silent casts, immutable."""
+    """A recipe's table: immutable, without unknown keys and silent casts."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
 
     undigested: ClassVar[frozenset[str]] = frozenset()
-    """Settings that change nothing of what is made under a digest."""
+    """Settings that the digest omits, as they change no result."""
 
     def digest(self) -> str:
         """Return a short hash of the settings, the same in every process."""
@@ -54,13 +54,13 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ByKind:
-    """A table whose `kind` chooses its model in a registry, like pydantic's unions of a fixed list.
+    """A table whose `kind` chooses its model in a registry.
 
     Example: ``Annotated[ObjectiveSettings, ByKind(objectives, "grpo", own_settings), SerializeAsAny()]``
 
     Args:
         models: by kind; called when a table is checked, so that imports need none.
-        default: the kind of a table that names none.
+        default: the kind if a table has none.
         own: makes the model of a user's own kind (`my_file.py:name`), by the recipe's folder.
     """
 
@@ -93,7 +93,7 @@ class ByKind:
 
 
 def to_plain(value: Any, sequence: Callable[[Iterable[Any]], Any] = tuple) -> Any:
-    """Return a copy of TOML values whose lists and tuples are of one kind: tuples for pydantic's strict mode."""
+    """Return a copy of TOML values whose lists are tuples, for pydantic's strict mode, or of another type."""
     if isinstance(value, Mapping):
         return {key: to_plain(item, sequence) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -16,18 +16,18 @@ from curation.config.sources import Source
 
 
 class BenchWindow(Settings):
-    """The rows of a stretch of time, by a column with dates: problems newer than a model's training data."""
+    """Rows of a period by their date: problems newer than a model's training data."""
 
     column: str
     """Path of the date, one of `columns.meta`; it begins as 2025-01-31."""
     since: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
     """First day, as 2024-08-01; empty: no bound."""
     until: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
-    """First day that is out; empty: no bound."""
+    """First day after it; empty: no bound."""
 
 
 class BenchChoices(Settings):
-    """Multiple choice with its options in columns: they are shuffled by the seed, and the answer is a letter."""
+    """Multiple choice with options in columns, which are shuffled by the seed; the answer is a letter."""
 
     right: str
     """Path of the right option, one of `columns.meta`."""
@@ -57,11 +57,11 @@ class Bench(NamedModels):
     code: CodeSettings = CodeSettings()
     """Limits of programs."""
     language: Literal["python", "cpp"] = "python"
-    """What programs are asked for in."""
+    """Language of the programs."""
     window: BenchWindow | None = None
-    """Only the rows of a stretch of time."""
+    """Only the rows of a period."""
     choices: BenchChoices | None = None
-    """Options in columns of their own."""
+    """Columns of the options."""
     consistency: bool = True
     """Report the share of attempts with problem, thoughts and answer in one language."""
     model: ModelName | None = None
@@ -97,7 +97,7 @@ class Bench(NamedModels):
         for source in self.sources:
             missing = [path for path in paths if path not in source.columns.meta]
             if missing:
-                raise ValueError(f"source {source.name}: {missing[0]!r} is not kept; name it in `columns.meta` too")
+                raise ValueError(f"source {source.name}: {missing[0]!r} is not kept; add it to `columns.meta`")
             on_hub = source.kind == "dataset" and not source.path.startswith((".", "/", "~"))
             if on_hub and source.revision is None:  # it could change
                 raise ValueError(

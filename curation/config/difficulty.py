@@ -10,8 +10,7 @@ from curation.config.base import Settings
 from curation.config.policies import ModelName
 
 ATTEMPTS = 32
-"""Attempts of a band that names no number."""
-
+"""Default attempts of a band."""
 
 CHANGES_PER_ERROR = 4
 """Without an anchor, no share of errors can be forecast: a problem is judged again if another decision is this many
@@ -44,7 +43,7 @@ class Band(Settings):
     Paper: a majority."""
 
     @property
-    def least_judged(self) -> int:
+    def required_judged(self) -> int:
         """Return `min_judged`, or its default."""
         return self.min_judged if self.min_judged is not None else (self.attempts + 1) // 2
 
@@ -52,13 +51,14 @@ class Band(Settings):
     def _possible(self) -> Self:
         if "min_correct" not in self.model_fields_set:  # set despite the frozen model: it stays a default
             self.__dict__["min_correct"] = max(1, self.attempts // 16)
-        most = int(self.max_pass_rate * self.attempts + 1e-9)
-        if self.min_correct > most:
+        max_correct = int(self.max_pass_rate * self.attempts + 1e-9)
+        if self.min_correct > max_correct:
             raise ValueError(
                 f"impossible band: min_correct = {self.min_correct}, but max_pass_rate = {self.max_pass_rate} of "
-                f"attempts = {self.attempts} allows at most {most} correct; lower min_correct or raise max_pass_rate"
+                f"attempts = {self.attempts} allows at most {max_correct} correct; lower min_correct or "
+                "raise max_pass_rate"
             )
-        if self.least_judged > self.attempts:
+        if self.required_judged > self.attempts:
             raise ValueError(f"impossible band: min_judged = {self.min_judged} is more than attempts = {self.attempts}")
         return self
 
@@ -98,8 +98,8 @@ class GraderSettings(Settings):
 class LabelSettings(Settings):
     """When a reference is not believed: by votes of a stage, or by the probability that it is wrong.
 
-    That probability comes from the answers of all models, with reliabilities that are learnt
-    (`curation.difficulty.label_trust`). Programs have tests and no reference; votes decide there.
+    That probability is learnt from the answers of all models (`curation.difficulty.label_trust`). Programs have tests
+    and no reference; votes decide there.
     """
 
     undigested: ClassVar[frozenset[str]] = frozenset({"reviewers"})

@@ -21,12 +21,10 @@ def load_settings(model: type[SettingsT], path: Path, overrides: Sequence[str] =
     """Read and check a recipe.
 
     Args:
-        model: `Recipe`, `TrainRecipe`, or any other settings.
-        overrides: ``key=value`` with a dotted key (``stage1.band.attempts=8``, ``sources.0.limit=100``) and a TOML
-            value, or else text.
+        overrides: ``key=value`` with a dotted key (``sources.0.limit=100``) and a TOML value, or else text.
 
     Raises:
-        ConfigError: the file is missing or not TOML, or a setting is wrong.
+        ConfigError: the file or a setting is wrong.
     """
     subject = f"recipe {path}"
     table = read_toml(path, subject)

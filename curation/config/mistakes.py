@@ -46,7 +46,7 @@ def sentences(model: type[BaseModel], table: Any, error: ValidationError) -> lis
     faults = [_fault(model, table, detail) for detail in error.errors(include_url=False)]
     inner = {fault.keys[:depth] for fault in faults for depth in range(len(fault.keys))}
     unknown = [fault for fault in faults if fault.kind == "extra_forbidden"]
-    meant = {(*one.keys[:-1], name) for one in unknown for name in nearest(str(one.keys[-1]), one.allowed)[:1]}
+    meant = {(*fault.keys[:-1], name) for fault in unknown for name in nearest(str(fault.keys[-1]), fault.allowed)[:1]}
     same: dict[tuple[int | str, ...], list[Fault]] = {}
     for fault in faults:
         is_consequence = fault.keys in meant if fault.kind == "missing" else fault.keys in inner
@@ -62,13 +62,13 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return the question after an unknown name, if one is similar."""
-    near = " or ".join(f"`{one}`" for one in nearest(name, names))
+    near = " or ".join(f"`{known}`" for known in nearest(name, names))
     return f"; did you mean {near}?" if near else ""
 
 
 def tables_in(annotation: Any, metadata: Sequence[Any] = ()) -> list[type[BaseModel]]:
     """Return the models that a type allows, also inside lists and mappings."""
-    registry = next((one for one in metadata if isinstance(one, ByKind)), None)
+    registry = next((entry for entry in metadata if isinstance(entry, ByKind)), None)
     if registry is not None:
         return list(registry.models().values())
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -76,7 +76,7 @@ def tables_in(annotation: Any, metadata: Sequence[Any] = ()) -> list[type[BaseMo
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
         return tables_in(arguments[0], arguments[1:])
-    return [one for argument in arguments if origin is not typing.Literal for one in tables_in(argument)]
+    return [table for argument in arguments if origin is not typing.Literal for table in tables_in(argument)]
 
 
 def kinds_of(table: type[BaseModel]) -> tuple[str, ...]:
@@ -87,30 +87,28 @@ def kinds_of(table: type[BaseModel]) -> tuple[str, ...]:
 
 def _fault(model: type[BaseModel], table: Any, detail: Mapping[str, Any]) -> Fault:
     """Return an error at its key, without pydantic's kinds and union branches."""
-    kind, place, value = detail["type"], detail["loc"], table
+    kind, path, value = detail["type"], detail["loc"], table
     keys: list[int | str] = []
-    holders: Sequence[type[BaseModel]] = ()
+    owners: Sequence[type[BaseModel]] = ()
     models: Sequence[type[BaseModel]] = [model]
-    for number, step in enumerate(place):
-        is_held = (
-            step in value if isinstance(value, Mapping) else isinstance(value, tuple) and step in range(len(value))
-        )
-        of_kind = [one for one in models if step in kinds_of(one)] if len(models) > 1 else []
-        if of_kind and not (is_held and value.get("kind") != step):
+    for number, step in enumerate(path):
+        exists = step in value if isinstance(value, Mapping) else isinstance(value, tuple) and step in range(len(value))
+        of_kind = [candidate for candidate in models if step in kinds_of(candidate)] if len(models) > 1 else []
+        if of_kind and not (exists and value.get("kind") != step):
             models = of_kind
-        elif is_held or (kind == "missing" and number == len(place) - 1):
+        elif exists or (kind == "missing" and number == len(path) - 1):
             keys.append(step)
-            fields = [one.model_fields[step] for one in models if step in one.model_fields]
-            holders, value = models, value[step] if is_held else None
-            models = [one for field in fields for one in tables_in(field.annotation, field.metadata)] or models
+            fields = [known.model_fields[step] for known in models if step in known.model_fields]
+            owners, value = models, value[step] if exists else None
+            models = [inner for field in fields for inner in tables_in(field.annotation, field.metadata)] or models
     value, message, context = detail["input"], detail["msg"], detail.get("ctx", {})
     allowed = re.findall("'([^']*)'", context.get("expected_tags") or context.get("expected") or "")
     if kind == "extra_forbidden":
-        allowed = sorted({name for one in holders for name in one.model_fields})
+        allowed = sorted({name for owner in owners for name in owner.model_fields})
     elif kind == "union_tag_not_found":
         if isinstance(value, Mapping) and (typo := next((key for key in value if nearest(str(key), ["kind"])), None)):
             return Fault("extra_forbidden", (*keys, typo), value[typo], "", ["kind"])
-        allowed = [one for table in models for one in kinds_of(table)]
+        allowed = [choice for known in models for choice in kinds_of(known)]
         kind, message = ("missing", "") if isinstance(value, Mapping) else (kind, TABLE)
         keys += ["kind"] if kind == "missing" else []
     elif kind == "union_tag_invalid":
@@ -125,7 +123,7 @@ def _fault(model: type[BaseModel], table: Any, detail: Mapping[str, Any]) -> Fau
 
 def _sentence(faults: Sequence[Fault]) -> str:
     """Return the sentence on a key's faults, one per union branch."""
-    fault = next((one for one in faults if not one.is_of_type), faults[0])
+    fault = next((fault for fault in faults if not fault.is_of_type), faults[0])
     key, message = ".".join(map(str, fault.keys)), fault.message
     if fault.kind == "extra_forbidden":
         near = did_you_mean(str(fault.keys[-1]), fault.allowed)
@@ -136,7 +134,7 @@ def _sentence(faults: Sequence[Fault]) -> str:
     if fault.kind == "value_error":
         return f"{key}: {message}." if key else f"{message}."
     if fault.is_of_type:
-        expected = dict.fromkeys(one.message.removeprefix("input should be ") for one in faults)
+        expected = dict.fromkeys(fault.message.removeprefix("input should be ") for fault in faults)
         message = f"input should be {' or '.join(expected)}"
     if message == LIST and isinstance(fault.value, str | int):
         message += f", as in [{_as_text(fault.value)}]"

@@ -43,7 +43,7 @@ class PromptFile(Settings):
     file: str = Field(min_length=1)
     """Its file, relative to the recipe's folder."""
     text: SkipJsonSchema[str] = Field(min_length=1)
-    """What it holds; read with the recipe."""
+    """Its content, read with the recipe."""
 
     @model_validator(mode="before")
     @classmethod
@@ -62,7 +62,7 @@ SolvingPrompt = Annotated[Literal["solve", "plain"] | PromptFile, Field(union_mo
 
 
 class WorkedExample(Settings):
-    """A problem and the response that one would like to see."""
+    """A problem and an exemplary response."""
 
     statement: str = Field(min_length=1)
     """The problem."""
@@ -71,7 +71,7 @@ class WorkedExample(Settings):
 
 
 class AttemptColumns(Settings):
-    """Which column of a file of recorded attempts is what."""
+    """The columns of a file of recorded attempts."""
 
     problem: str = "problem"
     """Path of the problem's text."""
@@ -134,7 +134,7 @@ class Decoding(Settings):
 
 
 class LiveModel(Settings):
-    """What policies that generate have in common."""
+    """Settings of every policy that generates."""
 
     loads_folder: ClassVar[bool] = False
     """Whether ``model`` may be a folder with weights, relative to the recipe's."""
@@ -153,7 +153,7 @@ class LiveModel(Settings):
 
     @property
     def name(self) -> str:
-        """Return the model's name, for people; attempts of a folder's model are filed with the weights' hash."""
+        """Return the displayed name; attempts of a folder's model are filed by the weights' hash."""
         return f"{self.model}@{getattr(self, 'revision', None) or 'folder'}"
 
 
@@ -249,7 +249,7 @@ ModelName = Annotated[str, Field(min_length=1)]
 
 
 class NamedModels(Settings):
-    """A file that names its models: tables `[models.NAME]`, and settings elsewhere that name one of them."""
+    """A file with tables `[models.NAME]`, and settings that name one of them."""
 
     models: dict[str, ModelSettings] = Field({})
     """Models, which other settings name."""

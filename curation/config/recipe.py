@@ -37,7 +37,7 @@ GRADER = "grader"
 
 
 class QuestionSettings(Settings):
-    """A question to a model: who answers it, what decides, and when to stop."""
+    """A question to a model: who answers, what decides, and when to stop."""
 
     undigested: ClassVar[frozenset[str]] = frozenset({"model"})
 
@@ -53,7 +53,7 @@ class QuestionSettings(Settings):
 
 
 class TranslationSettings(Settings):
-    """A share of the problems, translated by a model and read by one; without this table nothing is translated."""
+    """A share of the problems, translated and checked by models; none without this table."""
 
     undigested: ClassVar[frozenset[str]] = frozenset({"model", "reader"})
 
@@ -184,14 +184,18 @@ class Recipe(NamedModels):
         if not isinstance(first, Mapping):
             return table
         inherited: dict[str, Any] = {}
-        for part, names in (("stage2", ("band", "sampling")), ("grader", ("band",))):
-            if isinstance(second := table.get(part), Mapping):
-                inherited[part] = dict(second)
+        for table_name, names in (("stage2", ("band", "sampling")), ("grader", ("band",))):
+            if isinstance(second := table.get(table_name), Mapping):
+                inherited[table_name] = dict(second)
                 for name in names:
                     own, earlier = second.get(name, {}), first.get(name, {})
                     if isinstance(own, Mapping):
                         default = {"max_pass_rate": SECOND_MAX_PASS_RATE} if name == "band" else {}
-                        inherited[part][name] = {**default, **(earlier if _is_valid(name, earlier) else {}), **own}
+                        inherited[table_name][name] = {
+                            **default,
+                            **(earlier if _is_valid(name, earlier) else {}),
+                            **own,
+                        }
         return {**table, **inherited}
 
     @model_validator(mode="after")

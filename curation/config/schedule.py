@@ -34,14 +34,14 @@ class ScheduleSettings(Settings):
 
 
 class StorageSettings(Settings):
-    """Copies elsewhere of what a run publishes and logs. The run folder itself stays on this machine."""
+    """Copies of what a run publishes and logs; the run folder stays on this machine."""
 
     mirror: Url | None = None
     """Folder or URL (`s3://bucket/runs/small`) for copies of published sets, checkpoints and logs."""
 
 
 class MonitorSettings(Settings):
-    """Where a run's numbers are shown other than in its folder (and TensorBoard, of a training run)."""
+    """Where a run's figures are shown besides its folder, and besides TensorBoard in training."""
 
     wandb: str | None = Field(None, min_length=1)
     """Project of Weights & Biases; install its package yourself."""
@@ -62,7 +62,7 @@ class StatedCosts(Settings):
     """Mean tokens of an attempt."""
 
     def of_stage(self, name: str, number: int, subject: str, stages: int | None = None) -> float:
-        """Return a stage's value of a figure with one value, or one per stage.
+        """Return a stage's value of a figure.
 
         Args:
             subject: begins the error, as in ``recipe a.toml``.

@@ -18,11 +18,11 @@ License = Annotated[str, AfterValidator(checked_license)]
 """A licence as `curation.licenses` knows them."""
 
 _LINK = re.compile(r"(?:https?|ftp|hf|s3|gs|gcs|az|abfss?|file)://\S+")
-"""A URL that a card may link, unlike `javascript:`."""
+"""A URL that a card may link; not `javascript:`."""
 
 
 class Pick(Settings):
-    """Where one column comes from, if a dotted path is not enough."""
+    """The origin of a column, if a dotted path is not enough."""
 
     path: str | None = None
     """Dotted path into the row: `meta.level`, `messages.0.content`."""
@@ -42,7 +42,7 @@ Column = Annotated[str | Pick, Field(union_mode="left_to_right")]
 
 
 class ProblemColumns(Settings):
-    """Which column of the source is what."""
+    """The columns of a source."""
 
     statement: Column = "problem"
     """The problem's text (`missing_statement`)."""
@@ -61,7 +61,7 @@ class ProblemColumns(Settings):
 
 
 class PriorAttempts(Settings):
-    """A pass rate that came with the rows: attempts of another policy, a share of a number or two counts."""
+    """A pass rate that came with the rows: another policy's share of attempts, or two counts."""
 
     policy: str = Field(min_length=1)
     """Name of the policy, the same in all sources."""
@@ -183,7 +183,7 @@ _MADE_COLUMNS = ("level", "seed", "judged_by", "scorer", "reserved")
 
 
 def _require_files(kind: str, path: str) -> None:
-    """Refuse a URL where a folder or a hub name is needed."""
+    """Refuse a URL instead of a folder or hub name."""
     if kind in ("dataset", "kattis") and is_url(path):
         raise ValueError(
             f"path = {public_url(path)!r} is a URL, which kinds `jsonl`, `parquet` and `csv` read; copy a folder of "
@@ -192,7 +192,7 @@ def _require_files(kind: str, path: str) -> None:
 
 
 class Source(Settings):
-    """One place that rows come from."""
+    """Where rows come from."""
 
     name: str = Field("", pattern=r"^[A-Za-z0-9._/-]+$")
     """Name in funnels, ids and cards; the file's if missing."""

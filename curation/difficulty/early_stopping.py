@@ -1,4 +1,4 @@
-"""Stops a problem at the first prefix of attempts after which the rest cannot change its decision.
+"""Stops a problem at the first attempts after which the rest cannot change its decision.
 
 With ``error_rate`` above 0 (not in the paper) a Polya urn predicts it earlier.
 
@@ -74,17 +74,17 @@ class Expectation:
     lost: float
 
 
-def expectation(prior: Prior, table: Forecast, error_rate: float, least_judged: int) -> Expectation:
+def expectation(prior: Prior, table: Forecast, error_rate: float, required_judged: int) -> Expectation:
     """Return the `Expectation` if all attempts are judged.
 
     Args:
-        least_judged: min attempts before a stop if ``error_rate`` is 0.
+        required_judged: min attempts before a stop if ``error_rate`` is 0.
     """
     reach, attempts, lost = np.ones((1, 1)), 0.0, 0.0
     last = len(table.best) - 1
     for made in range(last + 1):
         chance = table.chance[made]
-        stops = (chance >= 1 - error_rate - _TOLERANCE) & bool(made >= (1 if error_rate else least_judged))
+        stops = (chance >= 1 - error_rate - _TOLERANCE) & bool(made >= (1 if error_rate else required_judged))
         ended = np.where(stops | (made == last), reach, 0.0)
         attempts += made * float(ended.sum())
         lost += float((ended * (1 - chance)).sum())
@@ -101,9 +101,9 @@ def expectation(prior: Prior, table: Forecast, error_rate: float, least_judged: 
 def _next(prior: Prior, made: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return [correct, top wrong] P(correct) and P(agreement | not correct)."""
     solved, top = np.arange(made + 1)[:, None], np.arange(made + 1)[None, :]
-    others = np.maximum(made - solved, top)  # impossible if solved + top > made
+    incorrect = np.maximum(made - solved, top)  # impossible if solved + top > made
     solves = (prior.correct + solved) / (prior.correct + prior.other + made)
-    return np.broadcast_to(solves, others.shape), (prior.agree + top) / (prior.agree + prior.differ + others)
+    return np.broadcast_to(solves, incorrect.shape), (prior.agree + top) / (prior.agree + prior.differ + incorrect)
 
 
 VERSION = "early_stopping@2"
@@ -230,9 +230,9 @@ class StoppingRule:
     def reason(self, correct: int, top_wrong: int, judged: int, attempts: int) -> DropReason | None:
         """Return the reason for these final counts."""
         band = self.band
-        if attempts < band.least_judged:
+        if attempts < band.required_judged:
             return DropReason.TOO_FEW_ATTEMPTS
-        if judged < band.least_judged or not self.is_certain(correct, top_wrong, attempts - judged, attempts):
+        if judged < band.required_judged or not self.is_certain(correct, top_wrong, attempts - judged, attempts):
             return DropReason.VERIFIER_FAILED
         if self._is_suspected(top_wrong, judged):
             return DropReason.SUSPECTED_WRONG_LABEL
@@ -254,9 +254,9 @@ class StoppingRule:
     def is_decided(self, counts: OutcomeCounts) -> bool:
         """Return whether remaining and failed attempts cannot change the decision."""
         band, remaining = self.band, self.band.attempts - counts.requested
-        if remaining <= 0 or counts.attempts + remaining < band.least_judged:
+        if remaining <= 0 or counts.attempts + remaining < band.required_judged:
             return True
-        if counts.judged < band.least_judged:
+        if counts.judged < band.required_judged:
             return False
         return self.is_certain(counts.correct, counts.top_wrong, counts.failed + remaining, counts.attempts + remaining)
 
@@ -341,9 +341,8 @@ class StoppingRule:
         if not self.early_stopping:
             return correct / judged
         top_wrong_votes = _running_top_wrong_votes(outcomes)
-        orders = {
-            0: (1, 0)
-        }  # by correct ones so far: orders that did not stop, and those that begin with a correct one
+        # by correct attempts so far: orders that did not stop, and those that begin with a correct attempt
+        orders = {0: (1, 0)}
         judged_so_far = attempts = 0
         for position, (outcome, _) in enumerate(outcomes, 1):
             attempts += outcome is not None
@@ -373,7 +372,7 @@ class StoppingRule:
             return Expectation(n, 0.0)
         if self._expectation is None:
             table = self._forecast(n, n)
-            self._expectation = expectation(self.prior, table, self.error_rate, self.band.least_judged)
+            self._expectation = expectation(self.prior, table, self.error_rate, self.band.required_judged)
         return self._expectation
 
     def _forecast(self, judged: int, attempts: int) -> Forecast:
@@ -397,20 +396,20 @@ class StoppingRule:
 def _running_top_wrong_votes(outcomes: Sequence[AttemptOutcome]) -> list[int]:
     """Return the top wrong votes after 0, 1, 2, … incorrect attempts."""
     tally = OutcomeTally()
-    incorrect = [one for one in outcomes if one[0] in _JUDGED and one[0] is not Outcome.CORRECT]
-    return [0, *(tally.add(*one).top_wrong for one in incorrect)]
+    incorrect = [pair for pair in outcomes if pair[0] in _JUDGED and pair[0] is not Outcome.CORRECT]
+    return [0, *(tally.add(*pair).top_wrong for pair in incorrect)]
 
 
 def _extend_orders(
-    orders: Mapping[int, tuple[int, int]], correct: int, others: int, judged: int
+    orders: Mapping[int, tuple[int, int]], correct: int, incorrect: int, judged: int
 ) -> dict[int, tuple[int, int]]:
-    """Return the counts of all orders and of those begun correctly, one attempt longer."""
+    """Return the counts one attempt longer, of all orders and of those begun correctly."""
     longer: dict[int, tuple[int, int]] = {}
     for solved, (ways, begun) in orders.items():
         steps = [(solved + 1, ways if judged == 1 else begun)] if solved < correct else []
-        if judged - solved <= others:
+        if judged - solved <= incorrect:
             steps.append((solved, begun))
-        for at, begun_there in steps:
+        for at, begun_correct in steps:
             so_far = longer.get(at, (0, 0))
-            longer[at] = so_far[0] + ways, so_far[1] + begun_there
+            longer[at] = so_far[0] + ways, so_far[1] + begun_correct
     return longer

@@ -105,7 +105,7 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
 
     Args:
         counts: problem, policy, correct, judged; repeated rows are summed.
-        problems: ids to include, by default all with attempts.
+        problems: by default all with attempts.
 
     Raises:
         GoldilocksError: more are correct than judged.
@@ -165,15 +165,15 @@ def with_domain_column(counts: pl.DataFrame, domains: pl.DataFrame) -> pl.DataFr
     return whole.join(domains.unique("problem"), on="problem", how="left", maintain_order="left")
 
 
-def parts_of_domains(counts: pl.DataFrame, problems: pl.Series) -> Iterator[tuple[str | None, pl.DataFrame, pl.Series]]:
+def domain_counts(counts: pl.DataFrame, problems: pl.Series) -> Iterator[tuple[str | None, pl.DataFrame, pl.Series]]:
     """Yield each domain with its counts and problems."""
     if "domain" not in counts.columns or not len(problems):
         yield None, counts, problems
         return
     domain_of = counts.select("problem", "domain").unique("problem")
     placed = problems.alias("problem").to_frame().join(domain_of, on="problem", how="left", maintain_order="left")
-    for (domain,), part in placed.group_by("domain", maintain_order=True):
-        yield domain, counts.join(part.select("problem"), on="problem", how="semi"), part["problem"]
+    for (domain,), ids in placed.group_by("domain", maintain_order=True):
+        yield domain, counts.join(ids.select("problem"), on="problem", how="semi"), ids["problem"]
 
 
 def prior_counts(problems: pl.DataFrame, stated: Mapping[str, Sequence[PriorAttempts]]) -> pl.DataFrame:
@@ -196,10 +196,10 @@ def prior_counts(problems: pl.DataFrame, stated: Mapping[str, Sequence[PriorAtte
                 continue
             try:
                 first, *rest = (float(value) for value in values)
-            except (TypeError, ValueError):
-                first, rest = -1.0, [0.0]
-            total = int(rest[0] if rest else prior.attempts)
-            correct = round(first if rest else first * total)
+                total = int(rest[0] if rest else prior.attempts)
+                correct = round(first if rest else first * total)
+            except (TypeError, ValueError, OverflowError):
+                correct, total = -1, 0
             if not 0 <= correct <= total:
                 raise GoldilocksError(
                     f"source {source}, problem {problem}: `{'`, `'.join(prior.paths)}` is {values!r:.80}, which is no "
@@ -231,26 +231,26 @@ DIFFICULTIES = np.linspace(-10.0, 10.0, 51)
 SLOPES = (0.5, 0.7, 1.0, 1.4, 2.0)
 """Grid of learnt slopes."""
 
-MOST_PROBLEMS = 5_000
+MAX_PROBLEMS = 5_000
 """Default max problems to learn from."""
 
 _ABILITY_SD, _CONCENTRATION, _CONCENTRATION_SD = 4.0, 10.0, 1.0
-_DOMAIN_SD, _DOMAIN_HELD, _DOMAIN_TURNS = 0.4, 4.0, 3
+_DOMAIN_SD, _DOMAIN_WEIGHT, _DOMAIN_TURNS = 0.4, 4.0, 3
 """Initial spread of abilities over domains (logits), its weight in abilities, and rounds."""
 
 _DOMAIN_PROBLEMS = 25.0
 """Weight of the general difficulties in a domain, in problems."""
 
-_CURVED = 0.1
+_CURVATURE_STEP = 0.1
 """Step of a likelihood's curvature, in logits."""
 
-_LEAST_ABILITY, _MOST_ABILITY = -12.0, 12.0
-_MOST_ROUNDS = 200
+_MIN_ABILITY, _MAX_ABILITY = -12.0, 12.0
+_MAX_ROUNDS = 200
 _BLOCK = 20_000
 _TOLERANCE, _STEP = 1e-4, 1e-3
 """EM ends below this gain per problem (nats), a search below this step (logits)."""
 
-_WIDTH, _MOST_STEPS = 0.01, 60
+_WIDTH, _MAX_STEPS = 0.01, 60
 """Width of finite differences, and max steps of a search."""
 
 
@@ -301,7 +301,7 @@ def fit(
     counts: pl.DataFrame,
     *,
     slopes: bool = False,
-    most_problems: int = MOST_PROBLEMS,
+    max_problems: int = MAX_PROBLEMS,
     always: pl.Series | None = None,
     seed: int = 0,
     start: ItemResponseModel | None = None,
@@ -311,7 +311,7 @@ def fit(
     Args:
         counts: problem, policy, correct, judged, optionally ``domain``.
         slopes: learn slopes too (2PL).
-        always: problems to include if `most_problems` are drawn.
+        always: problems to include if `max_problems` are drawn.
         start: a similar model, to save rounds.
 
     Raises:
@@ -320,11 +320,11 @@ def fit(
     ids = counts.filter(pl.col("judged") > 0)["problem"].unique().sort()
     if not len(ids):
         raise GoldilocksError("an item response model needs attempts, and none was judged")
-    if len(ids) > most_problems:
+    if len(ids) > max_problems:
         rank = np.random.default_rng(seed).permutation(len(ids))
         if always is not None:
             rank[ids.is_in(always.implode()).to_numpy()] -= len(ids)
-        counts = counts.join(ids.gather(np.argsort(rank)[:most_problems]).to_frame(), on="problem", how="semi")
+        counts = counts.join(ids.gather(np.argsort(rank)[:max_problems]).to_frame(), on="problem", how="semi")
     seen = observations(counts)
     grid = SLOPES if slopes else (1.0,)
     model = ItemResponseModel(_first_abilities(seen), _prior(grid), grid, _CONCENTRATION)
@@ -332,7 +332,7 @@ def fit(
         known = {name: start.abilities.get(name, first) for name, first in model.abilities.items()}
         model = replace(start, abilities=known, domains={})
     reference, frequency, last = seen.policies[_reference(seen)], seen.frequency, -inf
-    for number in range(1, _MOST_ROUNDS + 1):
+    for number in range(1, _MAX_ROUNDS + 1):
         posterior, likelihood = _posterior(seen, model)
         if likelihood - last < _TOLERANCE * frequency.sum():
             break
@@ -349,20 +349,22 @@ def fit(
 
 
 def _fit_domains(counts: pl.DataFrame, general: ItemResponseModel, reference: str) -> dict[str, ItemResponseModel]:
-    parts = {
-        domain: observations(part)
-        for (domain,), part in sorted(counts.filter(pl.col("judged") > 0).group_by("domain"), key=lambda item: item[0])
+    observed = {
+        domain: observations(own_counts)
+        for (domain,), own_counts in sorted(
+            counts.filter(pl.col("judged") > 0).group_by("domain"), key=lambda item: item[0]
+        )
         if domain is not None
     }
-    if len(parts) < 2:
+    if len(observed) < 2:
         return {}
-    spread, models = _DOMAIN_SD, dict.fromkeys(parts, general)
+    spread, models = _DOMAIN_SD, dict.fromkeys(observed, general)
     for _ in range(_DOMAIN_TURNS):
-        found = [_fit_domain(seen, models[domain], general, reference, spread) for domain, seen in parts.items()]
-        models = {domain: model for domain, (model, _) in zip(parts, found, strict=True)}
-        squares = [square for _, of_policies in found for square in of_policies]
-        held = _DOMAIN_SD**2 * _DOMAIN_HELD
-        spread = ((sum(squares) + held) / (len(squares) + _DOMAIN_HELD)) ** 0.5
+        fits = [_fit_domain(seen, models[domain], general, reference, spread) for domain, seen in observed.items()]
+        models = {domain: model for domain, (model, _) in zip(observed, fits, strict=True)}
+        squares = [square for _, of_policies in fits for square in of_policies]
+        prior_square = _DOMAIN_SD**2 * _DOMAIN_WEIGHT
+        spread = ((sum(squares) + prior_square) / (len(squares) + _DOMAIN_WEIGHT)) ** 0.5
     return models
 
 
@@ -372,7 +374,7 @@ def _fit_domain(
     """Return a domain's model, and its abilities' expected squared distances from the general ones."""
     frequency, last, tallies = seen.frequency, -inf, dict[str, _Tally]()
     prior = general.weights * _DOMAIN_PROBLEMS
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         posterior, likelihood = _posterior(seen, model)
         if likelihood - last < _TOLERANCE * frequency.sum():
             break
@@ -390,9 +392,9 @@ def _fit_domain(
         ability = model.abilities[name]
         values = [
             tallies[name].log_likelihood(_means(at, model.difficulty, model.slope), model.concentration)
-            for at in (ability - _CURVED, ability, ability + _CURVED)
+            for at in (ability - _CURVATURE_STEP, ability, ability + _CURVATURE_STEP)
         ]
-        information = max(0.0, (2 * values[1] - values[0] - values[2]) / _CURVED**2) + spread**-2
+        information = max(0.0, (2 * values[1] - values[0] - values[2]) / _CURVATURE_STEP**2) + spread**-2
         squares.append((ability - general.abilities[name]) ** 2 + 1 / information)
     return model, squares
 
@@ -446,15 +448,17 @@ def _tallies(seen: Observations, mass: Array) -> dict[str, _Tally]:
     tallies = {}
     for number, name in enumerate(seen.policies):
         chosen = np.flatnonzero(seen.policy == number)
-        correct, judged, part = seen.correct[chosen], seen.judged[chosen], by_key[chosen]
-        tallies[name] = _Tally(_more_than(part, correct), _more_than(part, judged - correct), _more_than(part, judged))
+        correct, judged, own_mass = seen.correct[chosen], seen.judged[chosen], by_key[chosen]
+        tallies[name] = _Tally(
+            _more_than(own_mass, correct), _more_than(own_mass, judged - correct), _more_than(own_mass, judged)
+        )
     return tallies
 
 
 def _more_than(mass: Array, numbers: Indices) -> Array:
-    """Return [grid, most] the mass of rows whose number exceeds 0, 1, …"""
-    most = int(numbers.max(initial=0))
-    at = np.zeros((mass.shape[1], most + 1))
+    """Return [grid, max_number] the mass of rows whose number exceeds 0, 1, …"""
+    max_number = int(numbers.max(initial=0))
+    at = np.zeros((mass.shape[1], max_number + 1))
     np.add.at(at.T, numbers, mass)
     return np.flip(np.cumsum(np.flip(at, axis=1), axis=1), axis=1)[:, 1:]
 
@@ -484,16 +488,16 @@ def log_likelihoods(
         if name not in model.abilities or not len(chosen):
             continue
         means, solved, made = model.means(name), correct[chosen], judged[chosen]
-        most = int(made.max())
-        of_correct, of_wrong = rising(means * k, most), rising((1 - means) * k, most)
-        of_judged = rising(np.array([k]), most)
+        max_judged = int(made.max())
+        of_correct, of_wrong = rising(means * k, max_judged), rising((1 - means) * k, max_judged)
+        of_judged = rising(np.array([k]), max_judged)
         table[chosen] = of_correct[solved] + of_wrong[made - solved] - of_judged[made]
     return table
 
 
-def rising(start: Array, most: int) -> Array:
-    """Return [most + 1, grid] ``log(start (start + 1) … (start + j - 1))``."""
-    steps = np.log(start + np.arange(most).reshape(-1, 1))
+def rising(start: Array, max_count: int) -> Array:
+    """Return [max_count + 1, grid] ``log(start (start + 1) … (start + j - 1))``."""
+    steps = np.log(start + np.arange(max_count).reshape(-1, 1))
     return np.concatenate([np.zeros((1, len(start))), np.cumsum(steps, axis=0)])
 
 
@@ -539,15 +543,15 @@ def _best_ability(
         means = _means(ability, model.difficulty, model.slope)
         return tally.of_shares(means, model.concentration) - 0.5 * ((ability - centre) / spread) ** 2
 
-    return _maximum(value, _LEAST_ABILITY, _MOST_ABILITY, start)
+    return _maximum(value, _MIN_ABILITY, _MAX_ABILITY, start)
 
 
 def _best_concentration(model: ItemResponseModel, tallies: Mapping[str, _Tally]) -> float:
-    parts = [(tally, model.means(name)) for name, tally in tallies.items()]
+    terms = [(tally, model.means(name)) for name, tally in tallies.items()]
 
     def value(log_k: float) -> float:
         prior = -0.5 * ((log_k - log(_CONCENTRATION)) / _CONCENTRATION_SD) ** 2
-        return prior + sum(tally.log_likelihood(means, float(np.exp(log_k))) for tally, means in parts)
+        return prior + sum(tally.log_likelihood(means, float(np.exp(log_k))) for tally, means in terms)
 
     return float(np.exp(_maximum(value, log(0.5), log(1000.0), log(model.concentration))))
 
@@ -555,7 +559,7 @@ def _best_concentration(model: ItemResponseModel, tallies: Mapping[str, _Tally])
 def _maximum(value: Callable[[float], float], low: float, high: float, start: float) -> float:
     """Return the argument of a function's only peak, by Newton's steps of at most 1."""
     at = min(max(start, low + _WIDTH), high - _WIDTH)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         left, here, right = value(at - _WIDTH), value(at), value(at + _WIDTH)
         slope, curvature = (right - left) / (2 * _WIDTH), (left - 2 * here + right) / _WIDTH**2
         step = min(max(-slope / curvature, -1.0), 1.0) if curvature < 0 else copysign(1.0, slope)

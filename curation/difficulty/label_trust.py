@@ -1,4 +1,4 @@
-"""Estimates the probability that a reference is wrong, from all policies' answers (Dawid and Skene 1979).
+"""Estimates the probability of a wrong reference from all policies' answers (Dawid and Skene 1979).
 
 Equal wrong answers are not independent votes (Chinese restaurant processes: Ewens 1972, Teh et al. 2006). Majority
 votes decide if they do better on planted wrong references (`check_by_planting`).
@@ -36,14 +36,14 @@ LABEL = pl.Schema(
     {
         "problem": pl.String(),
         "wrong_label": pl.Float64(),  # probability that the reference is wrong
-        "rival_class": pl.Int32(),  # the answer that is likeliest right if the reference is not; null where none is
+        "rival_class": pl.Int32(),  # the likeliest right answer if the reference is not; null if there is none
         "rival_right": pl.Float64(),  # probability that it is right
     }
 )
 
 _BEST = pl.Schema({"pattern": pl.Int64(), "place": pl.Int32(), "rival_right": pl.Float64()})
 
-MOST_PROBLEMS = 5_000
+MAX_PROBLEMS = 5_000
 """Max problems to learn reliabilities from."""
 
 _CONCENTRATIONS = (0.1, 0.4, 1.5, 6.0, 40.0)
@@ -60,12 +60,10 @@ _TRAP_PROBLEMS = 20.0
 """Weight, in problems, of all levels' traps in a level's, and of flat traps in those."""
 
 _LURED, _LURED_TOO = 0.03, 0.4
-"""Probability that a policy, and another one with it, consistently gives the same wrong answer to a sound problem. Set
-so that one policy alone never outweighs a reference.
-"""
+"""Probability that a policy, and another one with it, gives the same wrong answer; one alone outweighs no reference."""
 
-_TURNS, _MOST_ROUNDS, _TOLERANCE = 3, 100, 1e-4
-_PART = 5_000
+_TURNS, _MAX_ROUNDS, _TOLERANCE = 3, 100, 1e-4
+_CHUNK = 5_000
 """Problems weighed at once, about 10 KB each."""
 
 
@@ -109,12 +107,12 @@ def label_posteriors(
     model: LabelModel, votes: pl.DataFrame, problems: pl.Series, settled: tuple[str, ...] = ()
 ) -> pl.DataFrame:
     """Return `LABEL` rows in the order of ``problems``; ``settled`` references are right."""
-    ids, parts = problems.alias("problem").to_frame(), [LABEL.to_frame()]
-    for part in ids.iter_slices(_PART):
-        seen = vote_patterns(votes, part["problem"], settled)
+    ids, labels = problems.alias("problem").to_frame(), [LABEL.to_frame()]
+    for chunk in ids.iter_slices(_CHUNK):
+        seen = vote_patterns(votes, chunk["problem"], settled)
         table = _as_labels(seen, _likelihoods(seen, model.items), model)
-        parts.append(part.join(table, on="problem", how="left", maintain_order="left").cast(LABEL))
-    return pl.concat(parts)
+        labels.append(chunk.join(table, on="problem", how="left", maintain_order="left").cast(LABEL))
+    return pl.concat(labels)
 
 
 def _as_labels(seen: VotePatterns, likelihoods: _Likelihoods, model: LabelModel) -> pl.DataFrame:
@@ -152,7 +150,7 @@ def fit_labels(
     """Return the model learnt from `VOTES` on up to `MOST_PROBLEMS` problems.
 
     Args:
-        start: a similar model, which saves rounds.
+        start: a similar model, to save rounds.
 
     Raises:
         GoldilocksError: there are no votes.
@@ -164,19 +162,19 @@ def fit_labels(
     items = fit(_counts(votes, None), slopes=True, start=start.items if start is not None else None)
     model = LabelModel(items, traps, _PRIOR_SHARE)
     for turn in range(_TURNS):
-        found = _likelihoods(seen, model.items)
-        model = _learn(seen, found, model)
+        likelihoods = _likelihoods(seen, model.items)
+        model = _learn(seen, likelihoods, model)
         if turn + 1 < _TURNS:
-            labels = _as_labels(seen, found, model)
+            labels = _as_labels(seen, likelihoods, model)
             model = replace(model, items=fit(_counts(votes, labels), slopes=True, start=model.items))
     return model
 
 
 def drawn_problems(ids: pl.Series, seed: int) -> pl.Series:
     """Return up to `MOST_PROBLEMS` of these sorted ids."""
-    if len(ids) <= MOST_PROBLEMS:
+    if len(ids) <= MAX_PROBLEMS:
         return ids
-    return ids.gather(np.sort(np.random.default_rng(seed).permutation(len(ids))[:MOST_PROBLEMS]))
+    return ids.gather(np.sort(np.random.default_rng(seed).permutation(len(ids))[:MAX_PROBLEMS]))
 
 
 def _counts(votes: pl.DataFrame, labels: pl.DataFrame | None) -> pl.DataFrame:
@@ -194,44 +192,44 @@ def _counts(votes: pl.DataFrame, labels: pl.DataFrame | None) -> pl.DataFrame:
     )
 
 
-def _learn(seen: VotePatterns, found: _Likelihoods, model: LabelModel) -> LabelModel:
+def _learn(seen: VotePatterns, likelihoods: _Likelihoods, model: LabelModel) -> LabelModel:
     frequency, size = seen.frequency, seen.frequency.sum()
     witnesses = sum(not name.startswith(SOURCE) for name in seen.policies)
-    held = max(_SHARE_PROBLEMS, size / (witnesses - 1)) if witnesses > 1 else None
+    share_weight = max(_SHARE_PROBLEMS, size / (witnesses - 1)) if witnesses > 1 else None
     last = -np.inf
-    for _ in range(_MOST_ROUNDS):
-        joint, likelihood = _normalised(found, model, seen)
-        mass = joint * frequency[found.pattern][:, None]
-        wrong = float(mass[found.place != REFERENCE].sum())
+    for _ in range(_MAX_ROUNDS):
+        joint, pattern_likelihoods = _normalised(likelihoods, model, seen)
+        mass = joint * frequency[likelihoods.pattern][:, None]
+        wrong = float(mass[likelihoods.place != REFERENCE].sum())
         share = _PRIOR_SHARE
-        if held is not None:
-            share = (wrong + _PRIOR_SHARE * held) / (size - float(seen.is_settled @ frequency) + held)
-        counts = model.traps * np.einsum("hl,ht->lt", mass / found.agreement(model.traps), found.agreed)
+        if share_weight is not None:
+            share = (wrong + _PRIOR_SHARE * share_weight) / (size - float(seen.is_settled @ frequency) + share_weight)
+        counts = model.traps * np.einsum("hl,ht->lt", mass / likelihoods.agreement(model.traps), likelihoods.agreed)
         whole = (counts.sum(axis=0) + _TRAP_PROBLEMS / len(_TRAPS)) / (counts.sum() + _TRAP_PROBLEMS)
         traps = counts + _TRAP_PROBLEMS * whole
         model = replace(model, traps=traps / traps.sum(axis=1, keepdims=True), share=share)
-        total = float(frequency @ likelihood)
+        total = float(frequency @ pattern_likelihoods)
         if abs(total - last) < _TOLERANCE * size:
             break
         last = total
     return model
 
 
-def _normalised(found: _Likelihoods, model: LabelModel, seen: VotePatterns) -> tuple[Array, Array]:
+def _normalised(likelihoods: _Likelihoods, model: LabelModel, seen: VotePatterns) -> tuple[Array, Array]:
     """Return [hypotheses, levels] posteriors, and [patterns] the log-likelihood."""
-    logs = found.solved + found.top[:, None] + np.log(found.agreement(model.traps))
-    is_reference = found.place == REFERENCE
+    logs = likelihoods.solved + likelihoods.top[:, None] + np.log(likelihoods.agreement(model.traps))
+    is_reference = likelihoods.place == REFERENCE
     logs = logs + np.where(is_reference, np.log(1 - model.share), np.log(model.share))[:, None]
-    starts = np.flatnonzero(np.diff(found.pattern, prepend=-1))
+    starts = np.flatnonzero(np.diff(likelihoods.pattern, prepend=-1))
     right = np.log(model.share) - np.log(1 - model.share)
     with np.errstate(divide="ignore"):
-        lure = np.logaddexp.reduceat(logs + found.lured[:, None] - right, starts, axis=0)
+        lure = np.logaddexp.reduceat(logs + likelihoods.lured[:, None] - right, starts, axis=0)
     logs[starts] = np.logaddexp(logs[starts], lure)
-    logs[~is_reference & (seen.is_settled[found.pattern] > 0)] = -np.inf
+    logs[~is_reference & (seen.is_settled[likelihoods.pattern] > 0)] = -np.inf
     top = np.maximum.reduceat(logs.max(axis=1), starts)
-    shares = np.exp(logs - top[found.pattern][:, None])
+    shares = np.exp(logs - top[likelihoods.pattern][:, None])
     totals = np.add.reduceat(shares.sum(axis=1), starts)
-    return shares / totals[found.pattern][:, None], np.log(totals) + top
+    return shares / totals[likelihoods.pattern][:, None], np.log(totals) + top
 
 
 def _likelihoods(seen: VotePatterns, items: ItemResponseModel) -> _Likelihoods:
@@ -261,9 +259,9 @@ def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell
     return np.stack([np.logaddexp.reduce(logs[:, level == number], axis=1) for number in range(_LEVELS)], axis=1)
 
 
-def _summed(table: Array, places: Indices, size: int) -> Array:
-    """Return [size, columns] sums of ``table`` by sorted ``places``."""
-    return sums_of_runs(table, np.arange(len(table)), np.searchsorted(places, np.arange(size + 1)))
+def _summed(table: Array, groups: Indices, size: int) -> Array:
+    """Return [size, columns] sums of ``table`` by sorted ``groups``."""
+    return sums_of_runs(table, np.arange(len(table)), np.searchsorted(groups, np.arange(size + 1)))
 
 
 def _binomials(items: ItemResponseModel, seen: VotePatterns, correct: Indices, ballot: Indices) -> Array:
@@ -281,10 +279,10 @@ def _agreed(seen: VotePatterns, pattern: Indices, place: Indices, begin: Indices
     answered = seen.ballot_answered[seen.cell_ballot]
     of_theta = rising(theta, int(seen.ballot_answered.max(initial=0)))
     factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 2 + int(seen.cell_votes.max(initial=1)))))])
-    one = np.log(theta) + factorial[seen.cell_votes - 1][:, None]
-    base = _summed(one, seen.cell_pattern, patterns)
+    new_answer = np.log(theta) + factorial[seen.cell_votes - 1][:, None]
+    base = _summed(new_answer, seen.cell_pattern, patterns)
     base -= _summed(of_theta[seen.ballot_answered], seen.ballot_pattern, patterns)
-    logs = base[pattern] + _summed(of_theta[answered] - of_theta[answered - seen.cell_votes] - one, cell, size)
+    logs = base[pattern] + _summed(of_theta[answered] - of_theta[answered - seen.cell_votes] - new_answer, cell, size)
     voters = np.bincount(cell, minlength=size)  # of the answer that is right by the hypothesis
     voters_of_reference = voters[begin][pattern]
     all_voters = np.bincount(seen.cell_pattern, minlength=patterns)[pattern]
@@ -303,7 +301,7 @@ def _agreed(seen: VotePatterns, pattern: Indices, place: Indices, begin: Indices
 LABEL_TRUST = pl.Schema(
     {
         **LABEL,
-        "rival_answer": pl.String(),  # the rival's first writing; null where there is none
+        "rival_answer": pl.String(),  # the rival's first writing, or null
         "evidence": pl.String(),  # which policies gave which answer, in words
     }
 )
@@ -340,13 +338,13 @@ def suspect_labels(decisions: pl.DataFrame, labels: pl.DataFrame, drop_above: fl
     return judged.drop("wrong_label", "against")
 
 
-LEAST_PROBLEMS = 200
+MIN_PROBLEMS = 200
 """Min problems with votes for a check."""
 
-MOST_SOUND = 0.01
+MAX_SOUND = 0.01
 """Max share of sound labels that a rule may accuse."""
 
-_SHARE, _LEAST_PLANTED, _GIVEN = 0.05, 20, 0.3
+_SHARE, _MIN_PLANTED, _EXISTING = 0.05, 20, 0.3
 DRAWS = 3
 """Times references are planted; one draw is too noisy."""
 
@@ -378,7 +376,7 @@ class PlantedCheck:
 
     def is_trusted(self, rule: RuleFound) -> bool:
         """Return whether a rule accuses few sound labels."""
-        return self.sound(rule) <= MOST_SOUND * self.problems
+        return self.sound(rule) <= MAX_SOUND * self.problems
 
     def f1(self, rule: RuleFound) -> float:
         """Return the harmonic mean of precision and recall."""
@@ -421,11 +419,11 @@ def check_by_planting(
         advance: called with 1 after each draw.
     """
     names = votes.ids
-    if len(names) < LEAST_PROBLEMS:
+    if len(names) < MIN_PROBLEMS:
         return None
     drawable, planted, share = names.filter(~names.is_in(list(settled))), 0, 0.0
     learnt_from = votes.of(drawn_problems(names, seed))
-    found = np.zeros((2, 2), dtype=int)
+    counts = np.zeros((2, 2), dtype=int)
     for draw in range(DRAWS):
         labels = plant_references(votes, drawable, seed + draw)
         wrong = set(labels["problem"])
@@ -437,29 +435,29 @@ def check_by_planting(
                 set(weighed.filter(pl.col("wrong_label") >= drop_above)["problem"]),
                 accused_by_votes(cast, voters, band),
             )
-            found += [[len(one & wrong), len(one - wrong)] for one in accused]
-            besides = weighed.join(labels, on="problem", how="anti")["wrong_label"]
-            share += float(besides.sum()) / len(names) / DRAWS
+            counts += [[len(problems & wrong), len(problems - wrong)] for problems in accused]
+            unplanted = weighed.join(labels, on="problem", how="anti")["wrong_label"]
+            share += float(unplanted.sum()) / len(names) / DRAWS
         planted += len(wrong)
         advance(1)
-    by_posterior, by_votes = (RuleFound(hits, others) for hits, others in found.tolist())
+    by_posterior, by_votes = (RuleFound(hits, others) for hits, others in counts.tolist())
     return PlantedCheck(planted, by_posterior, by_votes, DRAWS * len(names), share)
 
 
 def plant_references(votes: VoteParts, names: pl.Series, seed: int) -> pl.DataFrame:
     """Return some problems with another class (``label``) as reference."""
     rng = np.random.default_rng(seed)
-    size = min(len(names) // 2, max(_LEAST_PLANTED, round(_SHARE * len(names))))
+    size = min(len(names) // 2, max(_MIN_PLANTED, round(_SHARE * len(names))))
     drawn = names.gather(np.sort(rng.permutation(len(names))[:size]))
-    others = dict(
+    rivals = dict(
         votes.of(drawn)
         .filter(pl.col("answer_class") > REFERENCE)
         .group_by("problem")
         .agg(pl.col("answer_class").unique().sort())
         .iter_rows()
     )
-    given = {name: int(rng.choice(others[name])) for name in drawn if rng.random() < _GIVEN and name in others}
-    labels = [(name, given.get(name, votes.top + 2)) for name in drawn]
+    existing = {name: int(rng.choice(rivals[name])) for name in drawn if rng.random() < _EXISTING and name in rivals}
+    labels = [(name, existing.get(name, votes.top + 2)) for name in drawn]
     return pl.DataFrame(labels, {"problem": pl.String, "label": pl.Int32}, orient="row")
 
 
@@ -485,9 +483,9 @@ def accused_by_votes(votes: pl.DataFrame, voters: Collection[str], band: Band | 
     cast = votes.filter(pl.col("policy").is_in(list(voters)))
     judged = cast.group_by("problem").agg(pl.col("votes").sum().alias("judged"))
     wrong = cast.filter(pl.col("answer_class") > REFERENCE).group_by("problem", "answer_class")
-    most = wrong.agg(pl.col("votes").sum()).group_by("problem").agg(pl.col("votes").max())
+    top = wrong.agg(pl.col("votes").sum()).group_by("problem").agg(pl.col("votes").max())
     majority = pl.col("votes") > band.wrong_label_share * pl.col("judged")
-    table = most.join(judged, on="problem").filter(majority & (pl.col("votes") >= WRONG_LABEL_VOTES))
+    table = top.join(judged, on="problem").filter(majority & (pl.col("votes") >= WRONG_LABEL_VOTES))
     return set(table["problem"])
 
 

@@ -30,7 +30,7 @@ SOURCE = "source:"
 
 @dataclass(frozen=True, slots=True)
 class VotePatterns:
-    """Votes as arrays: a cell is a policy's votes for an answer, a ballot all its votes on a problem.
+    """Votes as arrays: a cell is a policy's votes for an answer, a ballot its votes on a problem.
 
     Args:
         pattern: [problems]; ``problems`` are sorted ids.
@@ -73,14 +73,14 @@ def vote_patterns(votes: pl.DataFrame, problems: pl.Series, settled: Sequence[st
     named = rows.group_by("problem", "answer_class", maintain_order=True).agg(
         pl.format("{} {}", "policy", "votes").str.join(",").alias("name")
     )
-    other = named.filter(pl.col("answer_class") > REFERENCE).sort("problem", "name", "answer_class")
-    places = other.select(
+    rivals = named.filter(pl.col("answer_class") > REFERENCE).sort("problem", "name", "answer_class")
+    classes = rivals.select(
         "problem", pl.int_range(1, pl.len() + 1).over("problem").cast(pl.Int32).alias("place"), "answer_class"
     )
     whole = (
         ids.join(named.filter(pl.col("answer_class") == REFERENCE), on="problem", how="left")
         .join(
-            other.group_by("problem").agg(pl.col("name").str.join(";").alias("rest"), pl.len().alias("answers")),
+            rivals.group_by("problem").agg(pl.col("name").str.join(";").alias("rest"), pl.len().alias("answers")),
             on="problem",
             how="left",
         )
@@ -95,15 +95,15 @@ def vote_patterns(votes: pl.DataFrame, problems: pl.Series, settled: Sequence[st
     )
     first = whole.unique("key", keep="first", maintain_order=True).sort("key").with_row_index("pattern")
     of_problem = whole.join(first.select("key", "pattern"), on="key", how="left", maintain_order="left")
-    return _as_arrays(ids["problem"], of_problem["pattern"], places, first, rows)
+    return _as_arrays(ids["problem"], of_problem["pattern"], classes, first, rows)
 
 
 def _as_arrays(
-    problems: pl.Series, pattern: pl.Series, places: pl.DataFrame, first: pl.DataFrame, rows: pl.DataFrame
+    problems: pl.Series, pattern: pl.Series, classes: pl.DataFrame, first: pl.DataFrame, rows: pl.DataFrame
 ) -> VotePatterns:
     shown = (
         rows.join(first.select("problem", "pattern"), on="problem", how="inner")
-        .join(places, on=["problem", "answer_class"], how="left")
+        .join(classes, on=["problem", "answer_class"], how="left")
         .with_columns(pl.when(pl.col("answer_class") == REFERENCE).then(0).otherwise("place").alias("place"))
     )
     policies = rows["policy"].unique().sort()
@@ -130,7 +130,7 @@ def _as_arrays(
     return VotePatterns(
         problems,
         pattern.to_numpy().astype(np.int64),
-        places,
+        classes,
         numbers_of(first, "answers"),
         first["settled"].to_numpy().astype(np.float64),
         tuple(policies.to_list()),
@@ -232,19 +232,19 @@ class VoteParts:
 
     def __init__(self, parts: Iterable[tuple[pl.DataFrame, pl.DataFrame]], folder: Path) -> None:
         self._folder, self._count, self.top = folder, 0, 0
-        places = [PART.to_frame()]
+        index = [PART.to_frame()]
         for votes, answers in parts:
             votes.match_to_schema(VOTES).write_parquet(self._file("votes", self._count))
             answers.match_to_schema(ANSWERS).write_parquet(self._file("answers", self._count))
-            places.append(votes.select(pl.col("problem").unique(), part=pl.lit(self._count, pl.UInt32)))
+            index.append(votes.select(pl.col("problem").unique(), part=pl.lit(self._count, pl.UInt32)))
             self.top = max([self.top, *votes["answer_class"].drop_nulls()])
             self._count += 1
-        self._places = pl.concat(places).sort("problem")
+        self._index = pl.concat(index).sort("problem")
 
     @property
     def ids(self) -> pl.Series:
         """Return the sorted distinct problems with votes."""
-        return self._places["problem"]
+        return self._index["problem"]
 
     def of(self, problems: pl.Series) -> pl.DataFrame:
         """Return the votes (`VOTES`) on some problems."""
@@ -260,9 +260,9 @@ class VoteParts:
             yield pl.read_parquet(self._file("votes", part))
 
     def _read(self, table: str, schema: pl.Schema, problems: pl.Series) -> pl.DataFrame:
-        wanted = problems.alias("problem").to_frame()
-        parts = self._places.join(wanted, on="problem", how="semi")["part"].unique().sort()
-        read = (pl.read_parquet(self._file(table, part)).join(wanted, on="problem", how="semi") for part in parts)
+        requested = problems.alias("problem").to_frame()
+        parts = self._index.join(requested, on="problem", how="semi")["part"].unique().sort()
+        read = (pl.read_parquet(self._file(table, part)).join(requested, on="problem", how="semi") for part in parts)
         return pl.concat([schema.to_frame(), *read]).sort("problem", "answer_class", maintain_order=True)
 
     def _file(self, table: str, part: int) -> Path:

@@ -62,14 +62,14 @@ def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
     return table.group_by("problem", maintain_order=True).agg(texts)
 
 
-def replace_failed(verdicts: pl.DataFrame, again: Sequence[Verdict]) -> pl.DataFrame:
+def replace_failed(verdicts: pl.DataFrame, new: Sequence[Verdict]) -> pl.DataFrame:
     """Return a problem's ordered verdicts with failed ones replaced."""
     columns = ("outcome", "answer_class", "method")
     old = list(verdicts.select(columns).iter_rows())
-    classes = keep_classes(verdicts["answer_class"].to_list(), [verdict.answer_class for verdict in again])
+    classes = keep_classes(verdicts["answer_class"].to_list(), [verdict.answer_class for verdict in new])
     rows = [
         row if row[0] not in FAILED else (verdict.outcome.value, answer_class, verdict.method)
-        for row, verdict, answer_class in zip(old, again, classes, strict=True)
+        for row, verdict, answer_class in zip(old, new, classes, strict=True)
     ]
     replaced = pl.DataFrame(rows, schema={name: verdicts.schema[name] for name in columns}, orient="row")
     return verdicts.with_columns(replaced)
@@ -88,16 +88,16 @@ def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFram
     """Return `DECISION` rows, problems in `REFUSAL` rows dropped as sampling_failed."""
     evidence = pl.format("attempt {} was refused ({}): {}", "index", "kind", "reason")
     first = refusals.sort("index").unique("problem", keep="first").select("problem", refused=evidence)
-    held = decisions.join(first, on="problem", how="left", maintain_order="left")
-    return overrule(held, pl.col("refused").is_not_null(), DropReason.SAMPLING_FAILED, pl.col("refused")).drop(
+    joined = decisions.join(first, on="problem", how="left", maintain_order="left")
+    return overrule(joined, pl.col("refused").is_not_null(), DropReason.SAMPLING_FAILED, pl.col("refused")).drop(
         "refused"
     )
 
 
 def hold_reserved(decisions: pl.DataFrame, measured: pl.Series) -> pl.DataFrame:
     """Return `DECISION` rows, problems not ``measured`` dropped as reserved."""
-    waits = ~pl.col("problem").is_in(measured.implode())
-    return overrule(decisions, waits, DropReason.RESERVED, pl.lit("made for a later refresh"))
+    is_reserved = ~pl.col("problem").is_in(measured.implode())
+    return overrule(decisions, is_reserved, DropReason.RESERVED, pl.lit("made for a later refresh"))
 
 
 VERSION = "difficulty@5"
@@ -127,7 +127,7 @@ def pass_rates(
     Args:
         verdicts: `VERDICT` rows of one policy and verifier.
         rule: where problems stop; without it all attempts count.
-        stopped: problems that the sampler ended, so that more attempts may exist.
+        stopped: problems that the sampler ended; more attempts may exist.
     """
     ends = _stopping_points(verdicts, rule)
     verdicts = _until(ends, verdicts, rule)
@@ -179,8 +179,8 @@ def outcomes_by_problem(verdicts: pl.DataFrame) -> Iterator[tuple[str, list[Atte
     grouped = verdicts.sort("problem", "index").group_by("problem", maintain_order=True)
     for problem, indices, outcomes, classes in grouped.agg("index", "outcome", "answer_class").iter_rows():
         so_far: list[AttemptOutcome] = []
-        for place, (index, outcome, answer_class) in enumerate(zip(indices, outcomes, classes, strict=True)):
-            if index != place:  # attempts after a gap were made too early to count
+        for position, (index, outcome, answer_class) in enumerate(zip(indices, outcomes, classes, strict=True)):
+            if index != position:  # attempts after a gap were made too early to count
                 break
             kind = outcome, answer_class
             so_far.append(kinds.setdefault(kind, (Outcome(outcome), answer_class)))
@@ -277,27 +277,27 @@ def _decision(
         return DropReason.TOO_FEW_ATTEMPTS, (
             f"the {attempts} attempts made under other settings do not decide it; `goldilocks run` samples it further"
         )
-    hangs = (
+    open_question = (
         f"the verifier failed on {counts.failed} of {attempts} attempts, which could decide; of {judged} judged "
         f"{correct} are correct, {counts.top_wrong} agree on another"
     )
     if foreseeing is not None and skipped and not foreseeing.is_decided(counts):
         if counts.failed:
-            return DropReason.VERIFIER_FAILED, hangs
+            return DropReason.VERIFIER_FAILED, open_question
         reason, chance = foreseeing.of(problem).likely_decision(counts)
         known = foreseeing.priors.get(problem)
-        others = f" with {known.informed_by}" if known is not None and known.informed_by else ""
+        informants = f" with {known.informed_by}" if known is not None and known.informed_by else ""
         numbers = f"{correct} of {judged} correct, {counts.top_wrong} agree on another answer"
-        return reason, f"{numbers}; foreseen at {chance:.3f}{others}"
+        return reason, f"{numbers}; foreseen at {chance:.3f}{informants}"
     band, reason = by_counts.band, by_counts.reason(correct, counts.top_wrong, judged, attempts)
     match reason:
         case DropReason.TOO_FEW_ATTEMPTS:
-            return reason, f"{judged} attempts judged, {band.least_judged} wanted"
-        case DropReason.VERIFIER_FAILED if judged >= band.least_judged:
-            return reason, hangs
+            return reason, f"{judged} attempts judged, {band.required_judged} wanted"
+        case DropReason.VERIFIER_FAILED if judged >= band.required_judged:
+            return reason, open_question
         case DropReason.VERIFIER_FAILED:
             failed = f"the verifier failed on {counts.failed} of {attempts} attempts"
-            return reason, f"{failed}; {judged} judged, {band.least_judged} wanted"
+            return reason, f"{failed}; {judged} judged, {band.required_judged} wanted"
         case DropReason.SUSPECTED_WRONG_LABEL:
             return reason, f"{counts.top_wrong} of {judged} agree on {str(rival)[:200]}, {correct} on the reference"
         case DropReason.NEVER_SOLVED:

@@ -18,9 +18,9 @@ from curation.difficulty.item_response import (
     Array,
     ItemResponseModel,
     difficulty_posteriors,
+    domain_counts,
     fit,
     observations,
-    parts_of_domains,
     posterior_means,
     rising,
 )
@@ -38,12 +38,12 @@ _REFUSED_ABOVE = 0.05
 
 def beta_sides(correct: Array, other: Array, band: Band) -> Array:
     """Return [rows, 3] probabilities of `SIDES`."""
-    n, most = band.attempts, int(band.attempts * band.max_pass_rate + _TOLERANCE)
+    n, max_correct = band.attempts, int(band.attempts * band.max_pass_rate + _TOLERANCE)
     of_correct, of_wrong = rising(correct, n), rising(other, n)
     ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
     choose = ways[n] - ways - ways[::-1]
     chances = np.exp(choose[:, None] + of_correct + of_wrong[::-1] - rising(correct + other, n)[n])
-    cuts = (slice(0, band.min_correct), slice(band.min_correct, most + 1), slice(most + 1, n + 1))
+    cuts = (slice(0, band.min_correct), slice(band.min_correct, max_correct + 1), slice(max_correct + 1, n + 1))
     return np.stack([chances[cut].sum(axis=0) for cut in cuts], axis=1)
 
 
@@ -81,9 +81,9 @@ def calibration(model: ItemResponseModel, counts: pl.DataFrame, policy: str) -> 
         .agg(pl.col("correct").sum(), pl.col("judged").sum())
         .sort("problem")
     )
-    met = counts.join(own.select("problem"), on="problem", how="semi")
-    parts = parts_of_domains(met, own["problem"])
-    rows = [_expected(model.in_domain(domain), part, own, policy, names) for domain, part, names in parts]
+    tried = counts.join(own.select("problem"), on="problem", how="semi")
+    domains = domain_counts(tried, own["problem"])
+    rows = [_expected(model.in_domain(domain), own_counts, own, policy, names) for domain, own_counts, names in domains]
     table = pl.concat(rows).sort("expected", "problem")
     by = (pl.int_range(pl.len()) * TENTHS // pl.len()).alias("tenth")
     sums = (
@@ -143,7 +143,7 @@ REFUSED_BELOW = 0.01
 _MEAN_STEP, _SIZE_STEP = 0.2, 0.35
 """Rounding steps of a prior's mean (logits) and size (logarithm)."""
 
-_LEAST_SIZE, _MOST_SIZE = 0.2, 400.0
+_MIN_SIZE, _MAX_SIZE = 0.2, 400.0
 _AGREE_MEANS, _AGREE_SIZES = np.linspace(0.02, 0.98, 49), np.geomspace(0.3, 60, 24)
 
 
@@ -161,8 +161,8 @@ def problem_priors(
         counts: problem, policy, correct, judged of all policies, and ``domain`` if modelled.
     """
     others = counts.filter(pl.col("policy") != policy)
-    parts = parts_of_domains(others, problems)
-    rows = [_priors(model.in_domain(domain), part, policy, names) for domain, part, names in parts]
+    domains = domain_counts(others, problems)
+    rows = [_priors(model.in_domain(domain), own_counts, policy, names) for domain, own_counts, names in domains]
     table = pl.concat(rows).with_columns(
         agree=pl.lit(agreement[0]), differ=pl.lit(agreement[1]), error_rate=pl.lit(error_rate)
     )
@@ -184,7 +184,7 @@ def _priors(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problem
     means, k = model.means(policy), model.concentration
     mean, square = posterior_means(model, seen, np.stack([means, means * (means * k + 1) / (k + 1)], axis=1)).T
     variance = square - mean**2
-    size = np.clip(mean * (1 - mean) / np.maximum(variance, 1e-12) - 1, _LEAST_SIZE, _MOST_SIZE)
+    size = np.clip(mean * (1 - mean) / np.maximum(variance, 1e-12) - 1, _MIN_SIZE, _MAX_SIZE)
     correct, other = rounded(mean, size)
     return pl.DataFrame({"correct": correct[seen.pattern], "other": other[seen.pattern]}).with_columns(seen.problems)
 
@@ -212,9 +212,9 @@ def agreement_prior(rates: pl.DataFrame) -> tuple[float, float]:
     means, sizes = (grid.ravel() for grid in np.meshgrid(_AGREE_MEANS, _AGREE_SIZES))
     fit = -0.5 * np.log(sizes) ** 2 - 2 * (means - 0.5) ** 2
     if votes.height:
-        most = int(votes["others"].max())  # type: ignore[arg-type]
-        of_agree, of_differ = rising(means * sizes, most), rising((1 - means) * sizes, most)
-        of_all = rising(sizes, most)
+        max_wrong = int(votes["others"].max())  # type: ignore[arg-type]
+        of_agree, of_differ = rising(means * sizes, max_wrong), rising((1 - means) * sizes, max_wrong)
+        of_all = rising(sizes, max_wrong)
         agree, others = votes["agree"].to_numpy(), votes["others"].to_numpy()
         fit = fit + votes["problems"].to_numpy() @ (of_agree[agree] + of_differ[others - agree] - of_all[others])
     best = int(np.argmax(fit))
@@ -265,10 +265,10 @@ def replay(
     """
     lost = needed = without = 0
     for problem, outcomes in attempts.items():
-        full, mine = exact.of(problem).ending(outcomes), rule.of(problem).ending(outcomes)
+        full, early = exact.of(problem).ending(outcomes), rule.of(problem).ending(outcomes)
         without += full[1]
-        needed += mine[1]
-        lost += full[0] != mine[0]
+        needed += early[1]
+        lost += full[0] != early[0]
     return Replay(len(attempts), lost, needed, without, error_rate)
 
 
@@ -321,9 +321,8 @@ def learn_priors(
 
     Args:
         counts: problem, policy, correct, judged of all policies.
-        rates: of the anchor, with top_wrong_votes.
+        rates, attempts: of the anchor; attempts in order, up to the stops of ``exact``.
         problems: ids; the anchor's get no priors.
-        attempts: of the anchor, in order, up to the stops of ``exact``.
     """
     tried = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))["problem"]
     model = fit(counts, always=tried)

@@ -25,7 +25,7 @@ ANCHOR_SHARE, ANCHOR_LEAST = 0.05, 50
 """Share and min number of problems in the anchor; above half of all there is none."""
 
 PROBE_SHARE, RETRY_SHARE = 0.05, 0.1
-"""Shares judged in turn without an anchor: of too easy problems, and of never solved or suspected ones."""
+"""Shares judged in turn without an anchor, of too easy and of never solved or suspected problems."""
 
 HALF_LIFE = 100.0
 """Training steps after which an attempt counts half."""
@@ -54,10 +54,9 @@ ROLLOUT_COUNTS = pl.Schema(
         "problem": pl.String(),
         "step": pl.Int64(),  # of training, at which the rollouts were made
         "correct": pl.Int64(),
-        "judged": pl.Int64(),  # correct ones and others; those that the verifier failed on are not here
+        "judged": pl.Int64(),  # correct and wrong ones, without those that the verifier failed on
     }
 )
-"""Training rollouts, one row per problem and step."""
 
 READ = ("problem", "policy", "keep", "reason", "correct", "judged", "top_wrong_votes")
 """Columns of decisions that selection and `curation.difficulty.refresh_forecast` read."""
@@ -69,17 +68,17 @@ _SIDES = {DropReason.NEVER_SOLVED.value: -1, DropReason.TOO_EASY.value: 1}
 _RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL)
 
 
-def anchor_of_parts(parts: Iterable[pl.DataFrame], version: int, policy: str) -> pl.DataFrame:
+def anchor_of_parts(chunks: Iterable[pl.DataFrame], version: int, policy: str) -> pl.DataFrame:
     """Return the anchor as `REFRESH_CHOICE` rows; none above half of all problems.
 
     Args:
-        parts: all decisions by chunk.
+        chunks: of all decisions.
     """
     is_others = (pl.col("policy") != policy) & pl.col("reason").ne_missing(DropReason.RESERVED.value)
     side = pl.col("reason").replace_strict(_SIDES, default=0, return_dtype=pl.Int8)
     rate = pl.when(pl.col("judged") > 0).then(pl.col("correct") / pl.col("judged")).otherwise(0.0)
     empty = pl.DataFrame(schema={"problem": pl.String, "side": pl.Int8, "rate": pl.Float64})
-    others = pl.concat([empty, *(part.filter(is_others).select("problem", side=side, rate=rate) for part in parts)])
+    others = pl.concat([empty, *(chunk.filter(is_others).select("problem", side=side, rate=rate) for chunk in chunks)])
     size = max(ceil(ANCHOR_SHARE * others.height), ANCHOR_LEAST)
     if 2 * size > others.height:
         return REFRESH_CHOICE.to_frame()
@@ -89,9 +88,9 @@ def anchor_of_parts(parts: Iterable[pl.DataFrame], version: int, policy: str) ->
 
 def spread_sample(rows: pl.DataFrame, by: Sequence[str], size: int, version: int) -> pl.Series:
     """Return ``size`` evenly spaced problems in the order of columns and hash, shifted by version."""
-    places = pl.Series("place", [hash_place(problem) for problem in rows["problem"]], pl.Float64)
-    ordered = rows.with_columns(places).sort(*by, "place", "problem")["problem"]
-    begin = hash_place(str(version))
+    fractions = pl.Series("fraction", [hash_fraction(problem) for problem in rows["problem"]], pl.Float64)
+    ordered = rows.with_columns(fractions).sort(*by, "fraction", "problem")["problem"]
+    begin = hash_fraction(str(version))
     return ordered[[int((number + begin) * len(ordered) / size) for number in range(size)]]
 
 
@@ -117,9 +116,9 @@ def uncertain_of_part(
 
     Args:
         decisions: `READ` columns of the last version.
-        trained: `trained_counts` of the whole set.
+        trained: `trained_counts`.
         threshold: min probability of another decision.
-        version: the new one, which selects probed and retried problems.
+        version: the new one.
         policy: the new judge; its own decisions stay.
         sides: `SIDES` rows by the anchor.
     """
@@ -141,7 +140,7 @@ def _refresh_cause(
     if reason in _UNDECIDED:
         return RefreshCause.UNSETTLED
     stays = row[("below", "inside", "above")[1 + expected_side(reason)]]
-    if stays is not None:  # rollouts of training have their part in it
+    if stays is not None:  # it includes training rollouts
         return RefreshCause.SHIFTED if 1 - stays >= threshold else None
     is_trained = rollouts[1] >= MIN_ATTEMPTS
     if is_trained and reason in (None, DropReason.TOO_EASY, DropReason.NEVER_SOLVED):
@@ -171,17 +170,17 @@ def band_side(reason: str | None) -> int:
 
 
 @lru_cache(maxsize=100_000)
-def change_probability(correct: float, judged: float, where: int, band: Band) -> float:
+def change_probability(correct: float, judged: float, side: int, band: Band) -> float:
     """Return the probability that fresh attempts decide for another side."""
     beta = np.array([correct + _JEFFREYS]), np.array([max(0.0, judged - correct) + _JEFFREYS])
-    return 1 - min(1.0, float(beta_sides(*beta, band)[0, 1 + where]))
+    return 1 - min(1.0, float(beta_sides(*beta, band)[0, 1 + side]))
 
 
 def is_due(problem: str, share: float, version: int) -> bool:
     """Return whether a problem is in this version's share."""
-    return (hash_place(problem) - version * share) % 1.0 < share
+    return (hash_fraction(problem) - version * share) % 1.0 < share
 
 
-def hash_place(problem: str) -> float:
+def hash_fraction(problem: str) -> float:
     """Return a hash between 0 and 1."""
     return int.from_bytes(hashlib.blake2b(problem.encode(), digest_size=8).digest()) / 2**64

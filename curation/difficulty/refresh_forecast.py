@@ -1,4 +1,4 @@
-"""Forecasts a refresh's decisions, and finds the largest threshold that loses no more of them than allowed.
+"""Forecasts a refresh's decisions, and finds the largest threshold that loses few enough.
 
 The anchor's attempts correct all priors and check the threshold. Pure functions over frames.
 """
@@ -75,11 +75,11 @@ def anchor_lines(anchor: Anchor | None) -> list[str]:
 
 
 _SHIFT_SD, _SLOPE_SD, _SIZE_SD = 0.5, 0.3, 0.7
-_MOST_SD = 4.0
+_MAX_SD = 4.0
 
 _ROUNDS, _TOLERANCE, _STEP = 30, 1e-4, 1e-3
-_MOST_LOGIT = 12.0
-_LEAST_SIZE, _MOST_SIZE = 0.05, 400.0
+_MAX_LOGIT = 12.0
+_MIN_SIZE, _MAX_SIZE = 0.05, 400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ class Recalibration:
         )
 
     def _of(self, logit: Array, size: Array) -> tuple[Array, Array]:
-        moved = np.clip(self.shift + self.slope * logit, -_MOST_LOGIT, _MOST_LOGIT)
-        return 1 / (1 + np.exp(-moved)), np.clip(self.size * size, _LEAST_SIZE, _MOST_SIZE)
+        moved = np.clip(self.shift + self.slope * logit, -_MAX_LOGIT, _MAX_LOGIT)
+        return 1 / (1 + np.exp(-moved)), np.clip(self.size * size, _MIN_SIZE, _MAX_SIZE)
 
 
 def recalibrate(priors: pl.DataFrame, counts: pl.DataFrame) -> Recalibration:
@@ -147,10 +147,10 @@ def _means_and_sizes(priors: pl.DataFrame) -> tuple[Array, Array]:
     return correct / (correct + other), correct + other
 
 
-def _log_rising(start: Array, most: Array) -> Array:
-    """Return [rows] ``log(start (start + 1) … (start + most - 1))``."""
-    steps = np.arange(int(most.max(initial=0)))
-    total: Array = np.where(steps < most[:, None], np.log(start[:, None] + steps), 0.0).sum(axis=1)
+def _log_rising(start: Array, counts: Array) -> Array:
+    """Return [rows] ``log(start (start + 1) … (start + count - 1))``."""
+    steps = np.arange(int(counts.max(initial=0)))
+    total: Array = np.where(steps < counts[:, None], np.log(start[:, None] + steps), 0.0).sum(axis=1)
     return total
 
 
@@ -160,15 +160,15 @@ def _highest(value: Callable[[Array], float]) -> Array:
     for _ in range(_ROUNDS):
         before = best
         for axis in range(3):
-            for way in (step, -step):
+            for change in (step, -step):
                 tried = at.copy()
-                tried[axis] = np.clip(tried[axis] + way, -_MOST_SD, _MOST_SD)
-                found = value(tried)
-                while found > best:
-                    at, best = tried, found
+                tried[axis] = np.clip(tried[axis] + change, -_MAX_SD, _MAX_SD)
+                value_there = value(tried)
+                while value_there > best:
+                    at, best = tried, value_there
                     tried = at.copy()
-                    tried[axis] = np.clip(tried[axis] + way, -_MOST_SD, _MOST_SD)
-                    found = value(tried)
+                    tried[axis] = np.clip(tried[axis] + change, -_MAX_SD, _MAX_SD)
+                    value_there = value(tried)
         if best - before < _TOLERANCE:
             if step < _STEP:
                 break
@@ -199,7 +199,7 @@ class RefreshForecast:
     """A refresh's threshold and expected outcome.
 
     Args:
-        tables: each chunk's `PRIOR` and `SIDES` columns, in the order of its problems.
+        tables: each chunk's `PRIOR` and `SIDES` columns, in order.
         lost: share of decisions that a full judgement would change.
         share: share of its attempts, including the anchor's.
     """
@@ -266,10 +266,10 @@ def foresee_refresh(
             table.hstack(pl.DataFrame(sides, _SIDES, orient="row")).with_columns(where, is_decided, is_anchor)
         )
     outcome = _Outcomes(tables, rule)
-    place = bisect_right(THRESHOLDS, error_rate, lo=1, key=lambda threshold: outcome.of(threshold)[0]) - 1
-    threshold = THRESHOLDS[place]
-    known = as_priors(pl.concat(tables).filter("is_anchor").with_columns(error_rate=pl.lit(threshold)))
-    replayed = replay(rule.given(known), rule, attempts, threshold)
+    index = bisect_right(THRESHOLDS, error_rate, lo=1, key=lambda threshold: outcome.of(threshold)[0]) - 1
+    threshold = THRESHOLDS[index]
+    priors = as_priors(pl.concat(tables).filter("is_anchor").with_columns(error_rate=pl.lit(threshold)))
+    replayed = replay(rule.given(priors), rule, attempts, threshold)
     return RefreshForecast(anchor, threshold, tuple(tables), *outcome.of(threshold), replayed, correction)
 
 
@@ -295,8 +295,7 @@ class _Outcomes:
         return float(weights @ losses / weights.sum()), float(weights @ made) / full
 
     def _expected(self, error_rate: float) -> tuple[Array, Array]:
-        """Return the expected attempts and lost decisions."""
-        known = {str(place): ProblemPrior(prior, error_rate) for place, prior in enumerate(self._priors)}
+        known = {str(number): ProblemPrior(prior, error_rate) for number, prior in enumerate(self._priors)}
         rules = self._rule.given(known)
-        found = [rules.of(name).expectation() for name in known]
-        return np.array([item.attempts for item in found]), np.array([item.lost for item in found])
+        expectations = [rules.of(name).expectation() for name in known]
+        return np.array([item.attempts for item in expectations]), np.array([item.lost for item in expectations])

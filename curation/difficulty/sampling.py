@@ -1,9 +1,9 @@
-"""Samples up to n attempts at each problem, no more than its decision needs, and judges them meanwhile.
+"""Samples up to n attempts at each problem, as its decision needs, and judges them.
 
 A policy with a true attribute ``instant`` is asked for all n attempts.
 
 Invariants:
-  - an attempt is stored before its problem is handed over, and never requested again;
+  - an attempt is stored before its problem is yielded, and never requested again;
   - attempts are judged in the order of their index, so results do not depend on speed;
   - a problem ends if its next attempt is refused, and stays open at `SamplingRequest.limit`;
   - memory holds only open problems and final answers of stored attempts.
@@ -135,7 +135,7 @@ class SampledProblem:
 
     Args:
         verdicts: by index, up to the stop.
-        is_decided: the sampler ended it, so more attempts may exist.
+        is_decided: the sampler ended it; more attempts may exist.
         is_open: its limit ended it before its rule.
         refused: the index that ended it, and why.
     """
@@ -144,7 +144,7 @@ class SampledProblem:
     reference: str
     verdicts: Mapping[int, Verdict]
     is_decided: bool
-    new_attempts: int  # attempts made for it now, needed or not
+    new_attempts: int  # attempts made now, needed or not
     new_tokens: int  # … and their tokens, as far as the policy counts them
     refused: tuple[int, RequestRefused] | None = None
     is_open: bool = False
@@ -157,12 +157,12 @@ class OpenProblem:
     sampling_request: SamplingRequest
     rule: StoppingRule
     tally: OutcomeTally = field(default_factory=OutcomeTally)
-    next: int = 0  # the first index that has not been asked for
-    limit: int = 0  # indices below it are needed whatever comes
+    next: int = 0  # the first index not requested
+    limit: int = 0  # indices below it are needed in any case
     answers: dict[int, str | None] = field(default_factory=dict)  # final answers, not judged yet
     missing: set[int] = field(default_factory=set)  # indices that the policy does not have
     refused: dict[int, RequestRefused] = field(default_factory=dict)  # indices that will not be answered
-    cut_off: set[int] = field(default_factory=set)  # those that ended for want of room
+    cut_off: set[int] = field(default_factory=set)  # those that ended at the token limit
     running: dict[int, asyncio.Task[Completion | None]] = field(default_factory=dict)
     verdict_by_answer: dict[str | None, Verdict] = field(default_factory=dict)
     verdicts: dict[int, Verdict] = field(default_factory=dict)
@@ -192,7 +192,7 @@ class OpenProblem:
         return None
 
 
-_HELD = 50.0
+_PRIOR_ATTEMPTS = 50.0
 """Prior weight of the forecast, in attempts."""
 
 
@@ -232,8 +232,8 @@ class SamplingProgress:
         if self.expected is None or not self.attempts:
             return None
         left = max(0.0, self.expected - self.foreseen - self.open_needed)
-        off = (self.needed + _HELD) / (self.foreseen + _HELD)
-        return self.seconds * off * left / self.attempts
+        ratio = (self.needed + _PRIOR_ATTEMPTS) / (self.foreseen + _PRIOR_ATTEMPTS)
+        return self.seconds * ratio * left / self.attempts
 
     def row(self) -> dict[str, object]:
         """Return the figures as a JSON object."""
@@ -307,7 +307,7 @@ PROGRESS_INTERVAL_S = 1.0
 
 
 class Sampler:
-    """Samples attempts and has them judged; needs an open policy and judge, and runs once.
+    """Samples and judges attempts, once; policy and judge are open.
 
     ``doubtful_is_open`` counts doubtful verdicts as failed.
     """
@@ -402,7 +402,7 @@ class Sampler:
                 else:
                     self._launch(self._waiting[0], index)
             elif len(self._open) < self._max_open:
-                if opened >= self._max_open:  # problems that need nothing new: let what is done be handed over
+                if opened >= self._max_open:  # problems that need nothing new: yield finished ones first
                     return True
                 sampling_request = next(remaining, None)
                 if sampling_request is None:
@@ -457,18 +457,12 @@ class Sampler:
             self._advance(problem)
 
     def _collect_completions(self) -> None:
-        """Store answers that arrived during shutdown."""
         for task, (problem, index) in self._running.items():
             if task.done() and not task.cancelled() and isinstance(task.exception(), RequestRefused | None):
                 self._take_result(problem, index, task)
         self._running.clear()
 
     def _take_result(self, problem: OpenProblem, index: int, task: asyncio.Task[Completion | None]) -> None:
-        """Process the result or refusal of a request.
-
-        Raises:
-            PolicyError: the policy cannot answer.
-        """
         try:
             completion = task.result()
         except RequestRefused as refused:
@@ -479,7 +473,7 @@ class Sampler:
     def _take_refusal(self, problem: OpenProblem, index: int, refused: RequestRefused) -> None:
         self._refusals.append((problem.request.id, index, refused))
         problem.refused[index] = refused
-        problem.next = problem.rule.band.attempts  # whatever else was answered, the problem ends there
+        problem.next = problem.rule.band.attempts  # the problem ends there
 
     def _take_completion(self, problem: OpenProblem, index: int, completion: Completion | None) -> None:
         if completion is None:
@@ -546,7 +540,7 @@ class Sampler:
             answer for answer, verdict in problem.verdict_by_answer.items() if verdict.outcome in COUNTED_OUTCOMES
         ]
         new = [answer for answer in new_answers if answer not in problem.verdict_by_answer]
-        answers = list(dict.fromkeys([*judged, *new]))  # what failed once joins no class, and would fail again
+        answers = list(dict.fromkeys([*judged, *new]))  # failed answers join no class, and would fail again
         request = problem.sampling_request
         asked = problem.request
         reference, statement = request.reference, asked.statement
@@ -599,11 +593,7 @@ class Sampler:
         self._finish(problem, rule.decision(counts), is_decided, None)
 
     def _give_up(self, problem: OpenProblem, index: int) -> None:
-        """End a problem whose next attempt was refused.
-
-        Raises:
-            PolicyError: too many problems were refused.
-        """
+        """End a problem whose next attempt was refused."""
         refused = problem.refused[index]
         self._finish(problem, DropReason.SAMPLING_FAILED, False, (index, refused))
         self._budget.count_refusal(problem.request.id, refused)

@@ -92,7 +92,7 @@ def parse_choices(rows: pl.DataFrame) -> Iterator[tuple[int, ParsedChoice | str]
     listed = pl.col("choices").list.len().fill_null(0) > 0
     usable = (pl.col("statement").str.strip_chars() != "") & (pl.col("answer").str.strip_chars() != "")
     rows = rows.filter(usable & (listed | pl.col("statement").str.contains(_INLINE)))
-    first = _counting_from(rows)
+    first = _first_numbers(rows)
     columns = ("_at", "statement", "answer", "choices", "source")
     for at, statement, answer, choices, source in rows.select(columns).iter_rows():
         parsed = parse_choice(statement, answer, choices, first.get(source))
@@ -137,8 +137,8 @@ def _resolve(question: str, answer: str, options: Sequence[str], kind: str, firs
 def open_question(choice: ParsedChoice) -> tuple[str, str] | None:
     """Return question and answer, or None if options may be needed."""
     options = [sound_option(option) for option in choice.options]
-    others = [option for option in options if not _is_value(option)]
-    if options[choice.index] in others or len(others) > 1 or not all(map(_WORD.search, others)):
+    not_values = [option for option in options if not _is_value(option)]
+    if options[choice.index] in not_values or len(not_values) > 1 or not all(map(_WORD.search, not_values)):
         return None
     question = _EMPTY_BRACKETS.sub("____", choice.question.strip())
     if _POINTS.search(question):
@@ -156,8 +156,8 @@ def _is_value(option: str) -> bool:
 
 def sound_option(option: str) -> str:
     """Remove layout if the verifier then reads the option as before."""
-    stood, text = without_frame(option), tidy_option(option)
-    return text if text == stood else keep_reference(stood, text)
+    plain, text = without_frame(option), tidy_option(option)
+    return text if text == plain else keep_reference(plain, text)
 
 
 def tidy_answer(option: str) -> str:
@@ -216,8 +216,7 @@ def _values_asked_for(split: OptionSplit) -> bool:
     return len(split.options) >= 3 and values and closed and split.question.rstrip().endswith(("?", "？", "____"))
 
 
-def _counting_from(rows: pl.DataFrame) -> dict[str | None, int]:
-    """Return the first option's number by source."""
+def _first_numbers(rows: pl.DataFrame) -> dict[str | None, int]:
     number, size = pl.col("answer").str.strip_chars().cast(pl.Int64, strict=False), pl.col("choices").list.len()
     over = (number >= size).any()
     first = pl.when((number.min() == 0) & ~over).then(0).when((number.min() >= 1) & over).then(1)

@@ -20,18 +20,16 @@ from curation.languages.stripping import letters, strip
 from curation.languages.vocabulary import languages, neighbours
 
 VERSION = "languages@2"
-"""Changes whenever a language could change."""
 
 UNDETERMINED = "undetermined"
-"""What files state where `LanguageGuess.lang` is None."""
-
+"""The value in files if `LanguageGuess.lang` is None."""
 
 SURE = 0.75
 """Confidence from which longer texts need no known words."""
 _MIN_CONFIDENCE = 0.2
 _MIN_LETTERS = 4
 """Below it fastText is not used."""
-_WEIGHT_OF_OTHERS = 0.3
+_OTHER_WEIGHT = 0.3
 """Factor on languages other than the paper's seven."""
 _LABEL = len("__label__")
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
@@ -50,9 +48,9 @@ _HAN_LANGUAGES = frozenset(("zh", "wuu", "yue", "ja"))
 _SAME = {"wuu": "zh", "yue": "zh"}
 """fastText's labels of languages written as Chinese."""
 _SHORT, _FEW = 60, 16
-"""Letters per known word that a doubtful text needs; letters up to which known words judge any text."""
+"""Letters per known word of a doubtful text; max letters of texts that known words always judge."""
 _PLAIN = 0.9
-"""Probability from which only the likeliest languages are requested."""
+"""Probability from which few languages are requested."""
 _SCRIPTS = ("latin", "cyrillic")
 _WINDOW_LETTERS = 20
 """Letters from which a language outside the candidates is believed."""
@@ -84,9 +82,9 @@ def identify(text: str, among: Sequence[str] | None = None) -> LanguageGuess:
     prose = strip(text)
     count = letters(prose)
     if count < _MIN_LETTERS and ("\\" in text or "$" in text):
-        within = strip(text, inside_formulas=True)
-        if letters(within) > count:
-            prose, count = within, letters(within)
+        inner = strip(text, inside_formulas=True)
+        if letters(inner) > count:
+            prose, count = inner, letters(inner)
     return identify_prose(prose, among, count)
 
 
@@ -116,8 +114,8 @@ def consistent(problem: str, thoughts: str, answer: str, *, strict: bool) -> boo
     Args:
         strict: refuse texts without one; else two with one are enough.
     """
-    found = [lang for text in (problem, thoughts, answer) if (lang := _language(text)) is not None]
-    return len(found) >= (3 if strict else 2) and len(set(found)) == 1
+    langs = [lang for text in (problem, thoughts, answer) if (lang := _language(text)) is not None]
+    return len(langs) >= (3 if strict else 2) and len(set(langs)) == 1
 
 
 def _language(text: str) -> str | None:
@@ -134,19 +132,19 @@ def _decide(
     ranked: dict[str, float],
     among: frozenset[str] | None,
 ) -> tuple[str | None, float]:
-    settled = _by_script(prose, script, ranked, among)
-    if settled is not None:
-        return settled
+    by_script = _by_script(prose, script, ranked, among)
+    if by_script is not None:
+        return by_script
     scored = _candidates(script, ranked, among)
     best = max(scored, key=lambda lang: scored[lang], default=None)
     confidence = scored[best] if best is not None else 0.0
     if script in _SCRIPTS and (count <= _FEW or confidence < SURE):
-        spoken, share, votes = _language_of_words(prose)
-        if spoken is not None and (among is None or spoken in among) and _fits(spoken, script):
-            if spoken == best:
-                return spoken, max(confidence, 0.9 * share)
+        by_words, share, votes = _language_of_words(prose)
+        if by_words is not None and (among is None or by_words in among) and _fits(by_words, script):
+            if by_words == best:
+                return by_words, max(confidence, 0.9 * share)
             if (share == 1 or confidence < SURE) and votes > count // _SHORT:
-                return spoken, max(0.5, 1 - confidence) * share
+                return by_words, max(0.5, 1 - confidence) * share
     lack = max(0.0, 1 - count / _FEW)
     if best is None or confidence < _MIN_CONFIDENCE + (SURE - _MIN_CONFIDENCE) * lack:
         return None, confidence
@@ -154,7 +152,7 @@ def _decide(
 
 
 def _language_of_words(prose: str) -> tuple[str | None, float, int]:
-    """Return the language of most words that only one language has (None without a majority), its share and votes."""
+    """Return the majority language of words that only one language has, or None, its share and votes."""
     words = prose.lower().replace("’", "'").translate(_SPLIT).split()
     votes = Counter(EVIDENCE[word] for word in words if word in EVIDENCE)
     if not votes:
@@ -170,8 +168,8 @@ def _by_script(
     if script == "han":
         own = next((code for code in _OWN_HAN if among is None or code in among), None)
         return (own, 0.99) if own else (None, 0.0)
-    for code, others in _OWN_CYRILLIC.items() if script == "cyrillic" else ():
-        if others.search(prose):
+    for code, foreign in _OWN_CYRILLIC.items() if script == "cyrillic" else ():
+        if foreign.search(prose):
             continue
         if among is not None and among & _CYRILLIC_LANGUAGES == {code}:
             return code, 0.95
@@ -182,11 +180,9 @@ def _by_script(
 
 def _candidates(script: str, ranked: dict[str, float], among: frozenset[str] | None) -> dict[str, float]:
     """Return the candidates' probabilities; those outside the seven weigh less."""
-    weighed = {
-        lang: p if lang in LANGUAGES else p * _WEIGHT_OF_OTHERS for lang, p in ranked.items() if _fits(lang, script)
-    }
-    rest = _WEIGHT_OF_OTHERS * max(0.0, 1 - sum(ranked.values()))
-    total = sum(weighed.values()) + rest
+    weighed = {lang: p if lang in LANGUAGES else p * _OTHER_WEIGHT for lang, p in ranked.items() if _fits(lang, script)}
+    unranked = _OTHER_WEIGHT * max(0.0, 1 - sum(ranked.values()))
+    total = sum(weighed.values()) + unranked
     return {lang: p / total for lang, p in weighed.items() if among is None or lang in among} if total > 0 else {}
 
 

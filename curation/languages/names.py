@@ -23,4 +23,3 @@ zh Chinese (simplified characters)
 """
 
 NAMES = dict(entry.split(" ", 1) for entry in _NAMES.strip().replace("\n", " ").split(", "))
-"""English names of lid.176's languages by ISO 639-1 code."""

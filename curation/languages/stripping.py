@@ -88,7 +88,9 @@ def without_formulas(text: str, inside: bool = False) -> str:
         if "\\" in text or "$$" in text:
             text = pattern.sub(lambda match: replacement(match[0]), text)
     if "$" in text:
-        text = "".join(replacement(part) if is_formula else part for part, is_formula in parts(text))
+        text = "".join(
+            replacement(segment) if is_formula else segment for segment, is_formula in formula_segments(text)
+        )
     if "\\" in text:
         text = _NAMED.sub(" ", text)
         text = _WORDY.sub(r" \1 ", text)
@@ -100,16 +102,16 @@ def without_formulas(text: str, inside: bool = False) -> str:
     return text
 
 
-def parts(text: str) -> list[tuple[str, bool]]:
+def formula_segments(text: str) -> list[tuple[str, bool]]:
     """Cut a text at formulas' dollars; formulas are True, money stays text."""
-    pieces = text.replace("\\$", "\x00").split("$")
+    chunks = text.replace("\\$", "\x00").split("$")
     segments: list[tuple[str, bool]] = []
-    prose, at = pieces[0], 1
-    while at < len(pieces):
-        inner = pieces[at]
-        if at + 1 < len(pieces) and is_formula(inner):
+    prose, at = chunks[0], 1
+    while at < len(chunks):
+        inner = chunks[at]
+        if at + 1 < len(chunks) and is_formula(inner):
             segments += [(prose.replace("\x00", "\\$"), False), (inner.replace("\x00", "\\$"), True)]
-            prose, at = pieces[at + 1], at + 2
+            prose, at = chunks[at + 1], at + 2
         else:
             prose, at = f"{prose}${inner}", at + 1
     segments.append((prose.replace("\x00", "\\$"), False))

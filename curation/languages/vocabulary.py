@@ -182,10 +182,10 @@ class Questions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statements:
-    r"""Expressions that the format filter finds in statements and answers, in Rust's syntax, without look-around.
+    r"""Expressions of the format filter, in Rust's syntax.
 
-    Letters match in any case; ``\b`` is an ASCII boundary, so never next to an accented letter. All languages are tried
-    on every row.
+    Letters match in any case; ``\b`` is ASCII, so never next to an accented letter. All languages are tried on every
+    row.
     """
 
     proof_needles: Words  # literals (any case), one in every text that ``proof`` finds
@@ -258,7 +258,7 @@ class Neighbour:
 
 @cache
 def languages() -> tuple[Language, ...]:
-    """Return every language with a file, by position."""
+    """Return every language, by position."""
     return tuple(sorted((read(path, Language) for path in FOLDER.glob("*.toml")), key=lambda lang: lang.position))
 
 

@@ -19,7 +19,7 @@ _CHAT: tuple[Message, ...] = (_QUESTION, {"role": "assistant", "content": _ANSWE
 
 @dataclass(frozen=True, slots=True)
 class StopTokens:
-    """Tokens that end a response; ``turn_end`` is the template's."""
+    """Tokens that end a response; ``turn_end`` is the chat template's."""
 
     ids: tuple[int, ...]
     turn_end: int | None
@@ -90,8 +90,8 @@ def turn_end_token(tokenizer: Any) -> int | None:
             text = apply_chat_template(tokenizer, chat, tokenize=False)
         except PolicyError:
             return None
-        _, found, tail = text.rpartition(_ANSWER)
-        if not found:
+        _, answer, tail = text.rpartition(_ANSWER)
+        if not answer:
             return None
         if tail.strip():
             return _first_special(tokenizer, tail)

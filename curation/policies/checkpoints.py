@@ -57,8 +57,8 @@ def folder_revision(folder: Path) -> str:
 def carries_state(config: Mapping[str, Any]) -> bool:
     """Return whether a model may have recurrent layers."""
     text = config.get("text_config") or config
-    other = set(text.get("layer_types") or ()) - _ATTENTION
-    return bool(other) or any(text.get(name) is not None for name in _STATE_SETTINGS)
+    stateful = set(text.get("layer_types") or ()) - _ATTENTION
+    return bool(stateful) or any(text.get(name) is not None for name in _STATE_SETTINGS)
 
 
 def folder_carries_state(folder: Path) -> bool:
@@ -70,14 +70,18 @@ def end_tokens(folder: Path) -> tuple[int, ...]:
     """Return a model's end tokens, preferably of its generation settings."""
     for name in ("generation_config.json", "config.json"):
         settings = _settings(folder, name)
-        ends = settings.get("eos_token_id", settings.get("text_config", {}).get("eos_token_id"))
+        ends = settings.get("eos_token_id", (settings.get("text_config") or {}).get("eos_token_id"))
         if ends is not None:
             return (ends,) if isinstance(ends, int) else tuple(ends)
     return ()
 
 
 def _settings(folder: Path, name: str) -> dict[str, Any]:
-    """Return the settings in a model's file, none without it."""
+    """Return a model file's settings, if any."""
     path = folder / name
-    settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return settings
+    if not path.is_file():
+        return {}
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, TypeError, ValueError) as error:
+        raise PolicyError(f"model {folder}: {name} cannot be read ({error}); copy the model again.") from error

@@ -1,7 +1,7 @@
 """The HTTP client of model servers.
 
 Invariants:
-  - temporary failures are retried after a pause, if possible elsewhere; a usable answer is never requested again;
+  - temporary failures are retried after a pause, if possible on another server; usable answers are kept;
   - a request that fails on living servers is refused; a missing server, key or model ends the run;
   - cancelling a call aborts its generation;
   - keys are never part of settings, errors or the store.
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
-"""Statuses that another try may mend."""
+"""Statuses after which another try may succeed."""
 
 _OVERLOADED = frozenset({429, 503})
 
-_LONGEST_PAUSE_S = 60.0
+_MAX_PAUSE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class ServerClient:
         self.servers = Servers(urls or settings.urls, settings.in_flight, PATIENCE.give_up_s, self._greet)
         self._headers = _authorisation(settings.api_key_env, model)
         self.retried = 0
-        """How often a request was asked again."""
+        """Number of retries."""
 
     async def __aenter__(self) -> Self:
         import aiohttp
@@ -133,7 +133,7 @@ class ServerClient:
         read: Callable[[Server, ServerResponse], _T],
         request: str,
     ) -> _T:
-        """Return what ``read`` makes of the least busy server's answer.
+        """Return what ``read`` makes of a server's answer.
 
         Args:
             body: called per try.
@@ -157,7 +157,7 @@ class ServerClient:
             if failures > PATIENCE.retries:
                 why = f"{request}: failed {failures} times, last at {last}."
                 raise RequestRefused(kind, why) if kind else PolicyError(why)
-            pause = min(_LONGEST_PAUSE_S, PATIENCE.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
+            pause = min(_MAX_PAUSE_S, PATIENCE.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
             if len(tried) == len(self.servers.all):
                 tried.clear()
                 pause = max(pause, wait)
@@ -191,12 +191,12 @@ class ServerClient:
     async def _request(self, method: str, url: str, data: bytes | None, answer_s: float) -> ServerResponse:
         import aiohttp
 
-        place, proxy = _place(url)
+        address, proxy = _address_and_proxy(url)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=PATIENCE.connect_s, sock_read=answer_s)
         headers = {"Content-Type": "application/json"} if data is not None else None
         try:
             async with self._session.request(
-                method, place, data=data, headers=headers, timeout=timeout, proxy=proxy, allow_redirects=False
+                method, address, data=data, headers=headers, timeout=timeout, proxy=proxy, allow_redirects=False
             ) as response:
                 content = await response.read()
                 return ServerResponse(response.status, content, url, response.headers.get("Retry-After"))
@@ -220,17 +220,12 @@ class ServerClient:
             key = f"the key in {name}" if name else "a request without key: api_key_env"
             raise PolicyError(f"{url}: refuses {key} ({status} {message(response)}).")
         if status == 404:
-            raise PolicyError(f"{url}: knows no such address or model ({self._model!r}): 404 {message(response)}.")
+            raise PolicyError(f"{url}: has no such address or model ({self._model!r}): 404 {message(response)}.")
         kind = "content_filter" if b"content_filter" in response.content else str(status)
         raise RequestRefused(kind, f"{url}: {status} {message(response)}.")
 
     async def _post_to(self, server: Server, path: str, body: Mapping[str, Any]) -> ServerResponse:
-        """Post to a server, and count the outcome.
-
-        Raises:
-            TemporaryFailure: it cannot answer now.
-        """
-        begun = time.monotonic()
+        start = time.monotonic()
         try:
             response = await self.post(server.url + path, body)
         except TemporaryFailure as failure:
@@ -247,7 +242,7 @@ class ServerClient:
             if status in _OVERLOADED and server.limit.refused(now):
                 server.paused_until = max(server.paused_until, now + wait)
             raise TemporaryFailure(server.trouble, str(status) if status >= 500 else "", wait)
-        server.limit.answered(now - begun, server.outstanding)
+        server.limit.answered(now - start, server.outstanding)
         return response
 
     async def _greet(self, url: str) -> None:
@@ -265,12 +260,11 @@ class ServerClient:
 
 
 @lru_cache
-def _place(url: str) -> tuple[URL, str | None]:
-    """Return a parsed address and its proxy."""
+def _address_and_proxy(url: str) -> tuple[URL, str | None]:
     from yarl import URL
 
-    place = URL(url)
-    return place, None if proxy_bypass(place.host or "") else getproxies().get(place.scheme)
+    address = URL(url)
+    return address, None if proxy_bypass(address.host or "") else getproxies().get(address.scheme)
 
 
 def message(response: ServerResponse) -> str:
@@ -286,11 +280,7 @@ def message(response: ServerResponse) -> str:
 
 
 def _context_of(response: ServerResponse, url: str, model: str | None) -> int | None:
-    """Return the model's context in tokens, if stated.
-
-    Raises:
-        PolicyError: the model is not listed.
-    """
+    """Return the model's context in tokens, if stated."""
     try:
         contexts = {str(entry["id"]): entry.get("max_model_len") for entry in response.json()["data"]}
     except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -303,11 +293,6 @@ def _context_of(response: ServerResponse, url: str, model: str | None) -> int | 
 
 
 def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
-    """Return the header with the environment's key.
-
-    Raises:
-        PolicyError: it is missing or unusable.
-    """
     if name is None:
         return {}
     whose, key = f"model {model or 'of the servers'}", os.environ.get(name)
@@ -320,7 +305,7 @@ def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
 
 def _retry_after(response: ServerResponse) -> float:
     try:
-        return min(max(float(response.retry_after or 0.0), 0.0), 10 * _LONGEST_PAUSE_S)
+        return min(max(float(response.retry_after or 0.0), 0.0), 10 * _MAX_PAUSE_S)
     except ValueError:
         return 0.0
 

@@ -36,7 +36,7 @@ class ResponseReader:
     def __init__(self, tokenizer: Any, tags: ThinkingTags) -> None:
         self._tokenizer = tokenizer
         self.tags = tags
-        self._dropped = self._special_beside_tags(tokenizer) if tags.are_used else None
+        self._dropped = self._special_outside_tags(tokenizer) if tags.are_used else None
 
     def text(self, prompt_ids: Sequence[int], token_ids: Sequence[int], decoded: str) -> str:
         """Return a response after the thinking tag that ends its prompt.
@@ -52,7 +52,7 @@ class ResponseReader:
         tail = list(prompt_ids[-_TAIL_TOKENS:])
         return self.tags.end_of(str(self._tokenizer.decode(tail, skip_special_tokens=False))) + decoded
 
-    def _special_beside_tags(self, tokenizer: Any) -> frozenset[int] | None:
+    def _special_outside_tags(self, tokenizer: Any) -> frozenset[int] | None:
         """Return special tokens outside of tags, if tags have any."""
         added = getattr(tokenizer, "added_tokens_decoder", {})  # vLLM's own tokenizers have none
         special = {*tokenizer.all_special_ids, *(number for number, token in added.items() if token.special)}

@@ -66,12 +66,6 @@ class Endpoint(LivePolicy):
         return await self._client.ask(_PATH, partial(self._body, problem, index), self._read, name)
 
     def _read(self, server: Server, response: ServerResponse) -> Completion:
-        """Return a response's attempt.
-
-        Raises:
-            RequestRefused: the prompt is refused or too long.
-            TemporaryFailure: there is no completion.
-        """
         if response.status != 200:
             if response.status in (400, 413, 422) and any(words in response.text for words in _TOO_LONG):
                 raise RequestRefused("too_long", f"{server.url}: {response.status} {message(response)}.")

@@ -8,7 +8,7 @@ EXCERPT_CHARACTERS = 240
 """Longer responses are shown by beginning and end."""
 
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Unicode categories that move the cursor, turn the writing, or cannot be encoded."""
+"""Unicode categories that move the cursor, reverse text, or cannot be encoded."""
 
 
 def excerpt(text: str | None, characters: int = EXCERPT_CHARACTERS) -> str:

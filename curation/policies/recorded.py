@@ -96,7 +96,7 @@ class Recorded:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Keep the attempts, since other stages ask for them too."""
+        """Keep the attempts for further stages."""
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
         """Return a recorded attempt, if any.
@@ -104,10 +104,10 @@ class Recorded:
         Raises:
             RequestRefused: its text cannot be read.
         """
-        found = self._rows_of(problem.id, 1, index)
-        if not found:
+        rows = self._rows_of(problem.id, 1, index)
+        if not rows:
             return None
-        ((text, answer, label, refused, _),) = found
+        ((text, answer, label, refused, _),) = rows
         if refused is not None:
             raise RequestRefused("unusable", refused)
         return Completion(text, None, None, answer, None if label is None else bool(label))
@@ -165,7 +165,6 @@ class Recorded:
 def _cell(
     row: Row, path: str | None, where: str = "", what: str = "", accepts: Callable[[Any], bool] = lambda _: True
 ) -> Any:
-    """Return the value at a path; None if the path or value is missing."""
     cell = None if path is None else value_at(row, path)
     if cell is None or accepts(cell):
         return cell

@@ -17,7 +17,7 @@ from curation.records import AttemptKey, PolicyError, RequestRefused
 from curation.thinking import THINK, ThinkingTags
 
 _NOTED = {"kind", "model", "revision", "thinking", "examples", "dtype", "max_model_len"}
-"""Settings that the store notes: no addresses, and no names of keys."""
+"""Settings that the store notes: no addresses and names of keys."""
 
 
 def seed_of(problem: str, index: int) -> int:
@@ -48,34 +48,36 @@ class LivePolicy:
 
     def _require_context(self, where: str, context: int | None, setting: str) -> None:
         """Raise `PolicyError` if an answer leaves no room for a prompt in the context that ``setting`` sets."""
-        wanted = self._live.decoding.max_tokens
-        if context is not None and wanted >= context:
+        max_tokens = self._live.decoding.max_tokens
+        if context is not None and max_tokens >= context:
             raise PolicyError(
-                f"{where}: decoding.max_tokens = {wanted} leaves no room for a prompt in its context of {context} "
+                f"{where}: decoding.max_tokens = {max_tokens} leaves no room for a prompt in its context of {context} "
                 f"tokens; lower it, or raise {setting}."
             )
 
     def _require_room(self, where: str, tokens: int, context: int | None) -> None:
         """Raise `RequestRefused` if a prompt of this length leaves no room for an answer."""
-        wanted = self._live.decoding.max_tokens
-        if context is not None and tokens + wanted > context:
+        max_tokens = self._live.decoding.max_tokens
+        if context is not None and tokens + max_tokens > context:
             raise RequestRefused(
                 "too_long",
-                f"{where}: a prompt of {tokens} tokens leaves no room for decoding.max_tokens = {wanted} in a context "
-                f"of {context} tokens.",
+                f"{where}: a prompt of {tokens} tokens leaves no room for decoding.max_tokens = {max_tokens} in a "
+                f"context of {context} tokens.",
             )
 
     def asking(self, prompt: Prompt | None) -> Self:
         """Return the same running model with another prompt."""
-        other = copy.copy(self)
-        other._ask_with(prompt)
-        return other
+        clone = copy.copy(self)
+        clone._ask_with(prompt)
+        return clone
 
     def _ask_with(self, prompt: Prompt | None) -> None:
         self._prompt = prompt or prompt_of(self._live)
         further = dict(self._further)
         if self._tags != THINK:  # the same tokens are another text
             further["thinking"] = f"{self._tags.open} {self._tags.close}"
-        parts = "|".join([self._live.decoding.digest(), *(f"{key}={value}" for key, value in sorted(further.items()))])
-        sampling = hashlib.blake2b(parts.encode(), digest_size=6).hexdigest()
+        content = "|".join(
+            [self._live.decoding.digest(), *(f"{key}={value}" for key, value in sorted(further.items()))]
+        )
+        sampling = hashlib.blake2b(content.encode(), digest_size=6).hexdigest()
         self.key = AttemptKey(self._key_name, self._prompt.version, sampling)

@@ -39,7 +39,7 @@ class AdaptiveLimit:
         """Count an answer; ``outstanding`` includes it."""
         self.latency_s = seconds if not self.latency_s else 0.9 * self.latency_s + 0.1 * seconds
         self._count_outcome()
-        if outstanding >= self.value and self._limit < self._cap:  # less is no sign of what it bears
+        if outstanding >= self.value and self._limit < self._cap:  # fewer requests do not show its capacity
             self._limit = min(self._cap, self._limit + 1.0 / self._limit)
 
     def refused(self, now: float) -> bool:
@@ -167,7 +167,7 @@ class Servers:
         if not server.alive:
             return
         server.alive = False
-        if not any(other.alive for other in self.all):
+        if not any(known.alive for known in self.all):
             self._all_dead_since = time.monotonic()
             self._wake(None)
         self._probing[server.url] = asyncio.create_task(self._revive(server))
@@ -183,16 +183,16 @@ class Servers:
     def _free_server(self, avoided: Collection[str]) -> Server | None:
         now = time.monotonic()
         living = [server for server in self.all if server.alive]
-        wanted = [server for server in living if server.url not in avoided] if avoided else living
-        ready = [one for one in wanted or living if one.outstanding < one.limit.value and one.paused_until <= now]
-        return min(ready, key=lambda one: (one.outstanding, one.requests), default=None)
+        preferred = [server for server in living if server.url not in avoided] if avoided else living
+        ready = [
+            server
+            for server in preferred or living
+            if server.outstanding < server.limit.value and server.paused_until <= now
+        ]
+        return min(ready, key=lambda server: (server.outstanding, server.requests), default=None)
 
     def _patience_s(self) -> float | None:
-        """Return the max wait in seconds.
-
-        Raises:
-            PolicyError: no server was alive for too long.
-        """
+        """Return the max wait in seconds."""
         now = time.monotonic()
         living = [server for server in self.all if server.alive]
         if living:
@@ -206,7 +206,7 @@ class Servers:
         return wait
 
     def _wake(self, limit: int | None = 1) -> None:
-        """Wake the first `limit` waiting callers, all if it is None, to look for a server again."""
+        """Wake waiting callers, all if ``limit`` is None."""
         for turn in islice((turn for turn in self._waiting.values() if not turn.done()), limit):
             turn.set_result(None)
 

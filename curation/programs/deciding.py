@@ -28,13 +28,13 @@ POWER = pl.Schema(
         "tried": pl.Int32(),  # inputs made
         "refused": pl.Int32(),  # of these, by a trusted validator, and so not run
         "made": pl.Int32(),  # of these, kept
-        "reason": pl.String(),  # why nothing was made; empty where tests were
+        "reason": pl.String(),  # why nothing was made; empty if tests were
         "by": pl.String(),  # whose validator is trusted with the inputs: package, model, or empty
         "refused_given": pl.Int32(),  # given inputs that are not allowed
-        "aside": pl.String(),  # why validators are not believed; null where all are
+        "aside": pl.String(),  # why validators are not believed; null if all are
     }
 )
-"""How many wrong solutions a problem's tests catch, without and with generated ones, and which validator is trusted."""
+"""Wrong solutions that a problem's tests catch, and the trusted validator."""
 
 _MADE = pl.Schema({"problem": pl.String(), "test": pl.Int32()})
 
@@ -72,7 +72,7 @@ def decide_tests(
     tests = execution_matrix.corrected(unit.tests, decisions, outputs)
     generated = generate_tests(code, seed, unit, runner, runs, decisions, tests, limit, responses, vouching)
     new = pl.DataFrame(generated.tests, schema=TEST, orient="row")
-    every = pl.concat([runs, *generated.runs])
+    all_runs = pl.concat([runs, *generated.runs])
     before = failing_solutions(runs, decisions.filter(pl.col("decision") != "discard"))
     caught = frozenset[int]().union(*before.values())
     power = {
@@ -92,8 +92,8 @@ def decide_tests(
     return {
         "tests": pl.concat([tests, new]),
         "judging": pl.DataFrame([judging], schema=JUDGING),
-        "runs": every,
-        "decisions": tests_agreement.decide_tests(every, given, inputs),
+        "runs": all_runs,
+        "decisions": tests_agreement.decide_tests(all_runs, given, inputs),
         "power": pl.DataFrame([power], schema=POWER),
         "made": _test_ids(new),
     }
@@ -106,7 +106,7 @@ def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.
     """
     texts = dict(unit.tests.select("index", "input").iter_rows())
     if vouching.by:
-        known = {test: None if test in vouching.unsaid else test not in vouching.refused for test in texts}
+        known = {test: None if test in vouching.undecided else test not in vouching.refused for test in texts}
         rows = [(unit.name, test, allowed, vouching.refused.get(test)) for test, allowed in known.items()]
         return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
     cut = cut_inputs(texts)
@@ -138,7 +138,9 @@ def decide_problems(
         whys: why runs of a problem failed; without any run, the verifier failed on it.
         stage: that drops problems.
     """
-    tables = {name: pl.concat([schema.to_frame(), *(one[name] for one in decided)]) for name, schema in TABLES.items()}
+    tables = {
+        name: pl.concat([schema.to_frame(), *(problem[name] for problem in decided)]) for name, schema in TABLES.items()
+    }
     checked = tables["judging"].filter(pl.col("checker").is_not_null())["problem"]
     made = tables.pop("made")
     problems = tests_agreement.decide_problems(tables["runs"], tables["decisions"], code, checked, made)
@@ -151,7 +153,6 @@ def decide_problems(
 def _split(
     frame: pl.DataFrame, problems: pl.DataFrame, power: pl.DataFrame, whys: Mapping[str, str], stage: str
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split rows, with why no tests could be made in the evidence of too few."""
     without = power.filter(pl.col("reason") != "").select("problem", no_tests="reason")
     decided = problems.select("problem", "reason", "evidence", seen=True)
     joined = frame.join(decided, left_on="id", right_on="problem", how="left", maintain_order="left")

@@ -37,9 +37,9 @@ MEASURED = pl.Schema(
         "output": pl.String(),
         "expected": pl.Boolean(),
         "lang": pl.String(),
-        "cpu_s": pl.Float64(),  # null where it was not run
-        "ended": pl.String(),  # ok, or why the run is not valid: TLE, RTE, CE …; skipped: given up before
-        "standard": pl.String(),  # of C++ that the solution was compiled as; null for Python and what did not compile
+        "cpu_s": pl.Float64(),  # null if it was not run
+        "ended": pl.String(),  # ok, or why the run is not valid: TLE, RTE, CE …; skipped after too many failures
+        "standard": pl.String(),  # of C++ with which it was compiled; null for Python and if it did not compile
     }
 )
 """A `tests_agreement.RUN` row with its measurements."""
@@ -136,18 +136,18 @@ class _Bench:
         rows: list[dict[str, Any]] = []
         program, tests = self.runner.prepare(candidate.submission), self.problem.tests
 
-        def add(place: int, ended: str, seconds: float | None = None, digest: str | None = None) -> None:
+        def add(position: int, ended: str, seconds: float | None = None, digest: str | None = None) -> None:
             about = {"solution": candidate.index, "right": candidate.right, "lang": candidate.submission.lang.value}
             standard = program.standard if isinstance(program, Program) else None
             run = {"valid": ended == "ok", "output": digest, "cpu_s": seconds, "ended": ended}
-            rows.append({**about, "standard": standard or None, "test": place, **run})
+            rows.append({**about, "standard": standard or None, "test": position, **run})
 
         if not isinstance(program, Program):
             if program.verdict is CodeVerdict.BROKEN:
                 self._broke(len(tests), program.how)
             else:
-                for place in range(len(tests)):
-                    add(place, program.verdict.value)
+                for position in range(len(tests)):
+                    add(position, program.verdict.value)
             return rows
         expected = max((len(test.output) for test in tests), default=0)
         limits = Limits(
@@ -156,17 +156,17 @@ class _Bench:
         done = exceeded = 0
         stdins = [test.input for test in tests]
         with closing(self.runner.run(program, stdins, limits, processes=self.problem.processes)) as results:
-            for place, result in enumerate(results):
-                failure, done = failure_of(result), place + 1
+            for position, result in enumerate(results):
+                failure, done = failure_of(result), position + 1
                 if failure is None:
                     digest = canonical(result.stdout, self.problem.comparison)
-                    if digest != self.expected_digests[place] and (candidate.right is not False or not self.exact):
+                    if digest != self.expected_digests[position] and (candidate.right is not False or not self.exact):
                         self.spill.put(digest, result.stdout)
-                    add(place, "ok", result.cpu_s, digest)
+                    add(position, "ok", result.cpu_s, digest)
                 elif failure[0] is CodeVerdict.BROKEN:
                     self._broke(1, failure[1])
                 else:
-                    add(place, failure[0].value, result.cpu_s)
+                    add(position, failure[0].value, result.cpu_s)
                     exceeded += failure[0] in (CodeVerdict.TLE, CodeVerdict.MLE, CodeVerdict.OLE)
                     if exceeded >= self.give_up:
                         break
@@ -200,7 +200,6 @@ class _Bench:
         self.rows = [row for row in self.rows if row["output"] is not None or not row["valid"]]
 
     def _digests(self, rows: Iterable[dict[str, Any]]) -> list[list[str]]:
-        """Return each test's distinct digests."""
         digests = [dict[str, None]() for _ in self.problem.tests]
         for row in rows:
             if row["output"] is not None:
@@ -223,7 +222,7 @@ def run_execution_matrix(
 
     Args:
         problem: ``cpu_s`` is a fall-back unless ``time_given``.
-        indices: numbers of the tests, else their positions.
+        indices: of the tests, else their positions.
         known: whether each test has an expected output.
         give_up: as `GIVE_UP`.
     """
@@ -245,7 +244,7 @@ def run_execution_matrix(
         bench.run([candidate for candidate in candidates if candidate.right is False], limit)
         judged = sum(row["cpu_s"] is not None for row in bench.rows)
         bench.classify()
-        order = {candidate.index: place for place, candidate in enumerate(candidates)}
+        order = {candidate.index: position for position, candidate in enumerate(candidates)}
         rows = sorted(bench.rows, key=lambda row: order[row["solution"]])
         runs = pl.DataFrame([{**row, "problem": name, "test": numbers[row["test"]]} for row in rows], MEASURED)
         return ExecutionMatrix(runs, _modal_outputs(name, spill, runs), limit, judged, bench.broken, bench.why)
@@ -295,13 +294,13 @@ def _modal_outputs(name: str, spill: Spill, runs: pl.DataFrame) -> pl.DataFrame:
 def corrected(tests: pl.DataFrame, decisions: pl.DataFrame, outputs: pl.DataFrame) -> pl.DataFrame:
     """Return the remaining `TEST` rows, corrected by agreed outputs."""
     staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", "decision", "output")
-    named = outputs.rename({"class": "group", "output": "agreed"})
+    agreed = outputs.rename({"class": "group", "output": "agreed"})
     joined = tests.join(
         staying.rename({"output": "group"}), left_on=["problem", "index"], right_on=["problem", "test"]
-    ).join(named, left_on=["problem", "index", "group"], right_on=["problem", "test", "group"], how="left")
-    lacking = joined.filter((pl.col("decision") == "correct") & pl.col("agreed").is_null())
-    if lacking.height:
-        problem, test = lacking.row(0, named=True)["problem"], lacking.row(0, named=True)["index"]
+    ).join(agreed, left_on=["problem", "index", "group"], right_on=["problem", "test", "group"], how="left")
+    incomplete = joined.filter((pl.col("decision") == "correct") & pl.col("agreed").is_null())
+    if incomplete.height:
+        problem, test = incomplete.row(0, named=True)["problem"], incomplete.row(0, named=True)["index"]
         raise VerifierError(f"problem {problem}, test {test}: the output that solutions agree on was not kept")
     output = pl.when(pl.col("decision") == "correct").then("agreed").otherwise("output")
     return joined.with_columns(output.alias("output")).select(tests.columns).sort("problem", "index")

@@ -13,7 +13,7 @@ VERSION = "code_filters@3"
 
 STAGE = "programs"
 
-LEAST_LETTERS = 40
+MIN_LETTERS = 40
 """Min letters of a statement."""
 
 _PICTURE = re.compile(r"<img\b|!\[[^\]]*\]\(|\\includegraphics|\[image\]|<image>", re.IGNORECASE)
@@ -28,12 +28,12 @@ _FENCE = re.compile(r"(^```.*?^```[^\n]*$)", re.DOTALL | re.MULTILINE)
 
 def clean_statement(text: str) -> str:
     """Remove tags, credits and idle blank space outside fenced blocks."""
-    pieces = _FENCE.split(text.replace("\r\n", "\n"))
-    for place in range(0, len(pieces), 2):
-        piece = _TAGS.sub("", _BREAKS.sub("\n", pieces[place]))
-        piece = _SPACES.sub("\n", _CREDITS.sub("", piece))
-        pieces[place] = _BLANK.sub("\n\n", piece)
-    return "".join(pieces).strip()
+    blocks = _FENCE.split(text.replace("\r\n", "\n"))
+    for index in range(0, len(blocks), 2):
+        block = _TAGS.sub("", _BREAKS.sub("\n", blocks[index]))
+        block = _SPACES.sub("\n", _CREDITS.sub("", block))
+        blocks[index] = _BLANK.sub("\n\n", block)
+    return "".join(blocks).strip()
 
 
 def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropReason, str] | None:
@@ -44,7 +44,7 @@ def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropRe
     """
     text = statement or ""
     letters = sum(letter.isalpha() for letter in text)
-    if letters < LEAST_LETTERS:
+    if letters < MIN_LETTERS:
         return DropReason.MISSING_STATEMENT, f"{letters} letters"
     if about["interactive"]:
         return DropReason.INTERACTIVE, "the source marks it as interactive"

@@ -76,7 +76,7 @@ MODEL_ORIGIN, CHANGED_ORIGIN = "model", "mutation"
 CHANGED = "changed"
 """The shape of changed inputs."""
 MIN_DOUBTS, DOUBTFUL_SHARE, DOUBTFUL_RATE = 2, 0.03, 0.25
-"""Min doubted inputs, and their share of all, from which shapes with this rate of doubted inputs are dropped."""
+"""Min number and share of doubted inputs from which shapes with this rate of them are dropped."""
 
 Execute = Callable[..., execution_matrix.ExecutionMatrix]
 """`execution_matrix.run_execution_matrix` or a replacement."""
@@ -129,20 +129,22 @@ def generate_tests(
         responses: a model's, with generators.
     """
     staying = decisions.filter(pl.col("decision") != "discard")
-    before = Counter(one for fails in failing_solutions(runs, staying).values() for one in fails)
+    before = Counter(solution for fails in failing_solutions(runs, staying).values() for solution in fails)
     voting, wrong = _voting(runs), _wrong(runs)
-    wanted = _votes_wanted(vouching, runs)
+    min_votes = _min_votes(vouching, runs)
     hindrances = {
         "code.make_tests is false": not code.make_tests,
         "inputs are made for programs, not for functions": unit.judging["function"] is not None,
         "it does not lack tests": not lacks_tests(runs, staying),
-        f"too few solutions vote: {len(voting)}, {wanted} wanted": len(voting) < wanted,
+        f"too few solutions vote: {len(voting)}, {min_votes} wanted": len(voting) < min_votes,
         "no validator is believed, and no model wrote inputs": not vouching.by and not responses,
     }
     if hindrance := next((why for why, applies in hindrances.items() if applies), None):
         return GeneratedTests(caught=before, reason=hindrance)
-    candidates = [one for one in unit.candidates() if one.index in voting | wrong]
-    voters, known_wrong = ([one for one in candidates if one.index in part] for part in (voting, wrong))
+    candidates = [candidate for candidate in unit.candidates() if candidate.index in voting | wrong]
+    voters, known_wrong = (
+        [candidate for candidate in candidates if candidate.index in indices] for indices in (voting, wrong)
+    )
     problem, written = unit.problem(code, limit), wrong_programs_in(responses)
     maker = _Maker(
         unit,
@@ -152,7 +154,7 @@ def generate_tests(
         problem,
         seed,
         voting,
-        wanted,
+        min_votes,
         candidates,
         Hunt(seed, runner, problem, voters, tests, known_wrong, written),
         inputs_from_model(runner, responses, trusted=bool(vouching.by)),
@@ -175,7 +177,7 @@ def lacks_tests(runs: pl.DataFrame, staying: pl.DataFrame) -> bool:
     return staying.height < ENOUGH_TESTS or bool(_wrong(runs) - caught)
 
 
-def _votes_wanted(vouching: Vouching, runs: pl.DataFrame) -> int:
+def _min_votes(vouching: Vouching, runs: pl.DataFrame) -> int:
     if vouching.by:
         return MIN_VOTES
     right = runs.filter(pl.col("right").fill_null(True))["solution"].n_unique()
@@ -200,7 +202,7 @@ class _Maker:
     problem: CodeProblem  # under its limit
     seed: int
     voting: set[int]
-    votes_wanted: int
+    min_votes: int
     candidates: list[execution_matrix.Candidate]
     hunt: Hunt
     written: ModelInputs
@@ -220,7 +222,7 @@ class _Maker:
             generated.rounds += 1
             batch = self.batch()
             idle = 0 if batch and self.try_batch(batch) else idle + 1
-            settled = self.hunt.over and all(generated.caught[one] >= TIMES for one in wrong)
+            settled = self.hunt.over and all(generated.caught[solution] >= TIMES for solution in wrong)
             enough = have + len(self.pool) >= (target if settled or not wrong else ENOUGH_TESTS)
             if enough and (idle >= PATIENCE or settled):
                 break
@@ -250,23 +252,25 @@ class _Maker:
         return [NewInput(text, CHANGED_ORIGIN, CHANGED) for text in texts if len(text) <= max_bytes]
 
     def _unused(self, inputs: Sequence[NewInput]) -> list[NewInput]:
-        fresh = [one for one in inputs if digest(one.text) not in self.used]
-        self.used |= {digest(one.text) for one in fresh}
+        fresh = [new for new in inputs if digest(new.text) not in self.used]
+        self.used |= {digest(new.text) for new in fresh}
         return fresh
 
     def _allowed(self, inputs: Sequence[NewInput]) -> list[NewInput]:
         if not self.vouching.by or not inputs:
             return list(inputs)
-        allowed = self.vouching.check(self.runner, [one.text for one in inputs])
+        allowed = self.vouching.check(self.runner, [new.text for new in inputs])
         return list(compress(inputs, allowed))
 
     def _hunted(self, seed: str) -> list[NewInput]:
         count = HUNTED * HUNTED_INPUTS
-        self.hunt.renew((unpacked(one.packed), unpacked(one.output)) for one in self.pool if one.size <= HUNTED_BYTES)
+        self.hunt.renew(
+            (unpacked(test.packed), unpacked(test.output)) for test in self.pool if test.size <= HUNTED_BYTES
+        )
         made = [NewInput(text, MODEL_ORIGIN, WRITTEN) for text in self.written.small[:count]]
         del self.written.small[:count]
         made += self._changed(count, f"hunted {seed}", HUNTED_BYTES)
-        fresh = self._allowed([one for one in made if digest(one.text) not in self.used])
+        fresh = self._allowed([new for new in made if digest(new.text) not in self.used])
         return self._unused(self.hunt.sweep(fresh, HUNTED_INPUTS, self.generated.caught))
 
     def try_batch(self, batch: Sequence[NewInput]) -> bool:
@@ -274,36 +278,38 @@ class _Maker:
         indices = list(range(self.next_index, self.next_index + len(batch)))
         self.next_index += len(batch)
         made = dict(zip(indices, batch, strict=True))
-        asked = execution_matrix.with_tests(self.problem, [(one.text.encode(), b"") for one in batch])
+        problem = execution_matrix.with_tests(self.problem, [(new.text.encode(), b"") for new in batch])
         known = [False] * len(batch)
         matrix = self.execute(
-            self.runner, self.unit.name, asked, self.candidates, time_given=True, indices=indices, known=known
+            self.runner, self.unit.name, problem, self.candidates, time_given=True, indices=indices, known=known
         )
         slowest = MAX_TIME_SHARE * self.problem.cpu_s
-        agreed = agreed_tests(matrix.runs, self.voting, self.votes_wanted, slowest, TIME_FACTORS)
+        agreed = agreed_tests(matrix.runs, self.voting, self.min_votes, slowest, TIME_FACTORS)
         if agreed.is_empty():
             self.reasons["the voting solutions agree on no input, or take too long"] += 1
         self.doubted.update(made[test].shape for test in doubted_tests(matrix.runs, self.voting))
         outputs = {(test, group): text for _, test, group, text in matrix.outputs.iter_rows()}
-        sound = {test: outputs[test, group] for test, group in agreed.select("test", "output").iter_rows()}
+        outputs_of = {test: outputs[test, group] for test, group in agreed.select("test", "output").iter_rows()}
         failing = failing_solutions(matrix.runs, agreed)
-        small = [test for test in indices if test in sound and len(made[test].text) <= LARGE_BYTES]
-        killed = dict(zip(small, self.hunt.failing([(made[test].text, sound[test]) for test in small]), strict=True))
+        small = [test for test in indices if test in outputs_of and len(made[test].text) <= LARGE_BYTES]
+        killed = dict(
+            zip(small, self.hunt.failing([(made[test].text, outputs_of[test]) for test in small]), strict=True)
+        )
         runs = matrix.runs.join(agreed.select("test", agreed="output"), on="test", maintain_order="left")
         runs = runs.with_columns(expected=(pl.col("output") == pl.col("agreed")).fill_null(False))
         runs = runs.select(execution_matrix.MEASURED.names()).cast(execution_matrix.MEASURED)
         gained = False
-        for test, output in sound.items():
-            one, fails, dead = made[test], failing.get(test, frozenset()), killed.get(test, frozenset())
-            fresh = any(self.generated.caught[solution] < TIMES for solution in fails)
-            fresh = self.hunt.learn(dead) or fresh
-            if (fails or (fresh and dead)) and self.vouching.by and len(one.text) <= LARGE_BYTES:
-                self.changeable.append(one.text)  # what distinguishes programs is changed further
-            gained |= fresh
+        for test, output in outputs_of.items():
+            new, fails, killed_mutants = made[test], failing.get(test, frozenset()), killed.get(test, frozenset())
+            is_useful = any(self.generated.caught[solution] < TIMES for solution in fails)
+            is_useful = self.hunt.learn(killed_mutants) or is_useful
+            if (fails or (is_useful and killed_mutants)) and self.vouching.by and len(new.text) <= LARGE_BYTES:
+                self.changeable.append(new.text)  # inputs that distinguish programs are changed further
+            gained |= is_useful
             self.generated.caught.update(fails)
             own = runs.filter(pl.col("test") == test)
-            texts = packed(one.text), packed(output)
-            self.pool.append(SoundTest(test, *texts, one.origin, one.shape, len(one.text), fails, dead, own))
+            texts = packed(new.text), packed(output)
+            self.pool.append(SoundTest(test, *texts, new.origin, new.shape, len(new.text), fails, killed_mutants, own))
         return gained
 
     def keep(self, before: Counter[int], have: int) -> None:
@@ -313,7 +319,7 @@ class _Maker:
         left_out = {test.index for test in large[KEEP_LARGE:]}
         room = max(KEEP, ENOUGH_TESTS - have)
         generated.caught = before.copy()
-        for test in select_tests([one for one in sound if one.index not in left_out], before, room, room - have):
+        for test in select_tests([test for test in sound if test.index not in left_out], before, room, room - have):
             row = (self.unit.name, test.index, unpacked(test.packed), unpacked(test.output), test.origin)
             generated.tests.append(row)
             generated.runs.append(test.runs)
@@ -324,10 +330,10 @@ class _Maker:
         doubts = self.doubted.total()
         if doubts < max(MIN_DOUBTS, DOUBTFUL_SHARE * (doubts + len(self.pool))):
             return self.pool
-        sound = Counter(one.shape for one in self.pool)
+        sound = Counter(test.shape for test in self.pool)
         doubtful = {
             shape for shape, count in self.doubted.items() if count >= DOUBTFUL_RATE * (count + sound[shape] + 1)
         }
         if doubtful & sound.keys():
             self.reasons["the solutions disagree on inputs of its kind"] += 1
-        return [one for one in self.pool if one.shape not in doubtful]
+        return [test for test in self.pool if test.shape not in doubtful]

@@ -30,7 +30,7 @@ HUNTED, HUNTED_BYTES = 6, 2048
 MUTANTS = 8
 """Max mutants of a draw that pass the given tests."""
 _DRAWN = 3
-"""Python mutants drawn per wanted one, as most fail a given test."""
+"""Python mutants drawn per needed one, as most fail a given test."""
 _ENOUGH = 2
 """Tests that each mutant should fail."""
 _RENEWALS = {CodeLang.PYTHON: 3, CodeLang.CPP: 1}
@@ -52,7 +52,7 @@ class Hunt:
 
     Args:
         problem: under its limit.
-        voters: voting solutions, which are mutated in turn.
+        voters: voting solutions, mutated in turn.
         tests: given tests that stay.
         wrong: known wrong solutions.
         written: a model's wrong Python programs.
@@ -69,9 +69,14 @@ class Hunt:
         written: Sequence[str] = (),
     ) -> None:
         self._seed, self._runner, self._problem, self._wrong, self._written = seed, runner, problem, wrong, written
-        self._voters = sorted(voters, key=lambda one: (one.submission.lang is CodeLang.CPP, -len(one.submission.code)))
-        # it answers many inputs
-        self._scout = min(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))
+        self._voters = sorted(
+            voters, key=lambda candidate: (candidate.submission.lang is CodeLang.CPP, -len(candidate.submission.code))
+        )
+        # the fastest one, for many inputs
+        self._scout = min(
+            voters,
+            key=lambda candidate: (candidate.submission.lang is not CodeLang.CPP, len(candidate.submission.code)),
+        )
         self._given = list(tests.select("input", "output").iter_rows())
         self._mutants: list[Candidate] | None = None
         self._killed: Counter[int] = Counter()  # failed tests, by mutant
@@ -88,15 +93,15 @@ class Hunt:
         return all(self._killed[mutant.index] >= _ENOUGH for mutant in self._mutants or ())
 
     def _find_mutants(self, made: Sequence[tuple[str, str]] = ()) -> list[Candidate]:
-        """Return mutants that pass the given tests and ``made``, at first also a model's programs."""
+        """Return mutants, at first also a model's programs, that pass all tests."""
         changed = self._voters[self._renewals % len(self._voters)].submission
         count = MUTANTS * _DRAWN if changed.lang is CodeLang.PYTHON else MUTANTS
         mutants = mutants_of(
             changed.code, changed.lang.value, count, f"{self._seed} {self._problem.id} {self._renewals}"
         )
         written = [Submission(CodeLang.PYTHON, code) for code in (self._written if self._mutants is None else ())]
-        submissions = [*written, *(Submission(changed.lang, one.code) for one in mutants)]
-        drawn = [  # numbers below 0 are no solution's
+        submissions = [*written, *(Submission(changed.lang, mutant.code) for mutant in mutants)]
+        drawn = [  # numbers below 0 are no solutions
             Candidate(-1 - len(self._drawn) - at, submission, right=False)
             for at, submission in enumerate(submissions)
             if submission.code not in self._drawn
@@ -120,12 +125,12 @@ class Hunt:
             answered: exceeding a limit is no failure.
         """
         if not tests:
-            return dict.fromkeys((one.index for one in candidates), None)
+            return dict.fromkeys((candidate.index for candidate in candidates), None)
         problem = execution_matrix.with_tests(self._problem, _encoded(tests))
-        results = judge_programs(self._runner, [(problem, one.submission) for one in candidates])
+        results = judge_programs(self._runner, [(problem, candidate.submission) for candidate in candidates])
         return {
-            one.index: None if answered and result.verdict not in _ANSWERED_OTHERWISE else result.first_failed
-            for one, result in zip(candidates, results, strict=True)
+            candidate.index: None if answered and result.verdict not in _ANSWERED_OTHERWISE else result.first_failed
+            for candidate, result in zip(candidates, results, strict=True)
         }
 
     def failing(self, tests: Sequence[tuple[str, str]]) -> list[frozenset[int]]:
@@ -133,14 +138,14 @@ class Hunt:
         fails: list[set[int]] = [set() for _ in tests]
         if tests and self._mutants is None:
             self._mutants = self._find_mutants()
-        alive = [one for one in self._mutants or () if self._killed[one.index] < TIMES]
+        alive = [candidate for candidate in self._mutants or () if self._killed[candidate.index] < TIMES]
         if tests and alive:
             problem = execution_matrix.with_tests(self._problem, _encoded(tests))
             all_runs = execution_matrix.run_execution_matrix(
                 self._runner, problem.id, problem, alive, time_given=True, give_up=1
             ).runs
             self._slow.update(all_runs.filter(pl.col("ended").is_in(_EXCEEDED))["solution"].unique())
-            self._mutants = [one for one in self._mutants or () if self._slow[one.index] < _SLOW]
+            self._mutants = [candidate for candidate in self._mutants or () if self._slow[candidate.index] < _SLOW]
             runs = all_runs.filter(~pl.col("expected") & pl.col("ended").is_in(["ok", "RTE"]))
             for mutant, test in runs.select("solution", "test").iter_rows():
                 fails[test].add(mutant)
@@ -153,8 +158,7 @@ class Hunt:
         return fresh
 
     def sweep(self, made: Sequence[NewInput], count: int, caught: Counter[int]) -> list[NewInput]:
-        """Return up to ``count`` inputs: up to half distinguish barely tested programs from the scout, the others have
-        the rarest answers.
+        """Return up to ``count`` inputs: up to half distinguish barely tested programs, others have rare answers.
 
         Args:
             caught: failed tests per known wrong solution.
@@ -163,7 +167,7 @@ class Hunt:
             return []
         if self._written and self._mutants is None:
             self._mutants = self._find_mutants()
-        answers = self._answers([one.text for one in made])
+        answers = self._answers([new.text for new in made])
         outputs = {at: output for at, output in enumerate(answers) if output is not None}
         telling = self._telling(made, outputs, caught)[: -(-count // 2)]
         rest = [at for at in range(len(made)) if at not in telling]
@@ -183,16 +187,16 @@ class Hunt:
 
     def _telling(self, made: Sequence[NewInput], outputs: Mapping[int, str], caught: Counter[int]) -> list[int]:
         """Return an input for each barely tested program that answers otherwise."""
-        suspects = [one for one in self._mutants or () if self._killed[one.index] < _ENOUGH]
-        suspects += [one for one in self._wrong if caught[one.index] < TIMES]
-        suspects = [one for one in suspects if self._idle[one.index] < _FRUITLESS]
-        places = sorted(outputs)
+        suspects = [candidate for candidate in self._mutants or () if self._killed[candidate.index] < _ENOUGH]
+        suspects += [candidate for candidate in self._wrong if caught[candidate.index] < TIMES]
+        suspects = [candidate for candidate in suspects if self._idle[candidate.index] < _FRUITLESS]
+        indices = sorted(outputs)
         room = max(4, int(_SWEEP_S / (max(self._pace, 1e-3) * max(1, len(suspects)))))
-        places = places[:: max(1, -(-len(places) // room))]
-        tests = [(made[at].text, outputs[at]) for at in places]
+        indices = indices[:: max(1, -(-len(indices) // room))]
+        tests = [(made[at].text, outputs[at]) for at in indices]
         failures = self._first_failures(suspects, tests, answered=True) if suspects else {}
         self._idle.update(index for index, failed in failures.items() if failed is None)
-        return list(dict.fromkeys(places[failed] for failed in failures.values() if failed is not None))
+        return list(dict.fromkeys(indices[failed] for failed in failures.values() if failed is not None))
 
 
 def _encoded(tests: Sequence[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
@@ -209,11 +213,11 @@ def outputs_within(
     processes: bool = False,
     until_timeout: bool = False,
 ) -> tuple[list[bytes | None], float]:
-    """Return a program's outputs, None unless it ends by itself with exit code 0, and its mean CPU seconds.
+    """Return a program's outputs, None unless it ends with exit code 0, and its mean CPU seconds.
 
     Args:
         max_s: CPU seconds after which no more runs start.
-        until_timeout: no more runs start after one over its time limit, as others may be.
+        until_timeout: no more runs start after a timeout.
     """
     program = runner.prepare(submission)
     if not isinstance(program, Program):
@@ -271,7 +275,7 @@ def inputs_from_model(runner: Runner, responses: Sequence[str], *, trusted: bool
         if programs.validator is not None and outputs and not trusted:
             validator = Submission(CodeLang.PYTHON, programs.validator)
             checks = outputs_within(runner, validator, [text for _, text in outputs], limits)[0]
-            outputs = [one for one, check in zip(outputs, checks, strict=True) if check is not None]
+            outputs = [output for output, check in zip(outputs, checks, strict=True) if check is not None]
         designed |= {text.decode(): None for k, text in outputs if k <= DESIGNED_INPUTS}
         small |= {text.decode(): None for k, text in outputs if k > DESIGNED_INPUTS and len(text) <= HUNTED_BYTES}
     return ModelInputs(list(designed), [text for text in small if text not in designed])

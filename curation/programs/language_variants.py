@@ -23,7 +23,6 @@ LINES = {"python": "Write the program in Python 3.", "cpp": "Write the program i
 """Lines that name the language."""
 
 FUNCTION_LINE = "Write the function in Python 3."
-"""Line of function problems, which are asked in Python only."""
 
 
 TIME_FACTORS = {"python": 3.0, "cpp": 1.0}
@@ -45,8 +44,8 @@ def languages_of(
         right_outputs: (problem, test, output).
         limits: (problem, time_limit_s).
     """
-    judged = runs.join(right_outputs.rename({"output": "wanted"}), on=["problem", "test"], how="inner")
-    right = pl.col("valid") & (pl.col("output") == pl.col("wanted"))
+    judged = runs.join(right_outputs.rename({"output": "right_output"}), on=["problem", "test"], how="inner")
+    right = pl.col("valid") & (pl.col("output") == pl.col("right_output"))
     solutions = (
         judged.group_by("problem", "solution", "lang")
         .agg(right.fill_null(False).all().alias("right"), pl.col("cpu_s").max().alias("slowest"))
@@ -54,19 +53,19 @@ def languages_of(
     )
     slower = {"python": SLOWDOWN, "cpp": 1.0}
     present = set(solutions.select("problem", "lang").iter_rows())
-    right_ones = solutions.filter("right").group_by("problem", "lang").agg(pl.col("slowest").min())
-    fastest = {(name, lang): float(seconds) for name, lang, seconds in right_ones.iter_rows()}
+    right_solutions = solutions.filter("right").group_by("problem", "lang").agg(pl.col("slowest").min())
+    fastest = {(name, lang): float(slowest) for name, lang, slowest in right_solutions.iter_rows()}
     rows = []
     for name, limit in solutions.select("problem", "time_limit_s").unique("problem").sort("problem").iter_rows():
         for language in languages:
             allowed = float(limit) * TIME_FACTORS[language]
             other = "cpp" if language == "python" else "python"
-            taken, of_other = fastest.get((name, language)), fastest.get((name, other))
+            seconds, other_seconds = fastest.get((name, language)), fastest.get((name, other))
             if (name, language) in present:
-                if taken is not None and taken <= allowed:
-                    rows.append((name, language, True, f"a solution takes {taken:.2f} of {allowed:g} s"))
-            elif of_other is not None and of_other * slower[language] <= allowed:
-                rows.append((name, language, False, f"{other} takes {of_other:.2f} s, {allowed:g} s allowed"))
+                if seconds is not None and seconds <= allowed:
+                    rows.append((name, language, True, f"a solution takes {seconds:.2f} of {allowed:g} s"))
+            elif other_seconds is not None and other_seconds * slower[language] <= allowed:
+                rows.append((name, language, False, f"{other} takes {other_seconds:.2f} s, {allowed:g} s allowed"))
     schema = {"problem": pl.String, "language": pl.String, "passed": pl.Boolean, "method": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
 

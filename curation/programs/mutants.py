@@ -66,8 +66,8 @@ def python_changes(code: str) -> list[Change]:
     if tree is None:
         return []
     return [
-        (kind, partial(_changed, code, place, number))
-        for place, node in enumerate(ast.walk(tree))
+        (kind, partial(_changed, code, index, number))
+        for index, node in enumerate(ast.walk(tree))
         for number, (kind, _) in enumerate(_node_changes(node))
     ]
 
@@ -81,10 +81,10 @@ def _parsed(code: str) -> ast.Module | None:
             return None
 
 
-def _changed(code: str, place: int, number: int) -> str:
+def _changed(code: str, index: int, number: int) -> str:
     """Return the changed program, or the original if unwritable."""
     tree = ast.parse(code)
-    node = next(node for at, node in enumerate(ast.walk(tree)) if at == place)
+    node = next(node for at, node in enumerate(ast.walk(tree)) if at == index)
     list(_node_changes(node))[number][1]()
     try:
         return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
@@ -157,16 +157,16 @@ _TYPES = frozenset(
 _WHOLE = re.compile(r"\d{1,18}")
 
 Token = tuple[int, int, str]
-"""Where it begins and ends, and its text."""
+"""Its begin, end and text."""
 
 
 def cpp_changes(code: str) -> list[Change]:
     """Return the program's possible changes (`Change`)."""
     tokens = [(m.start(), m.end(), m[0]) for m in _TOKEN.finditer(code) if not m[0].lstrip().startswith(("//", "/*"))]
-    found: list[Change] = []
+    changes: list[Change] = []
 
     def offer(kind: str, begin: int, end: int, text: str) -> None:
-        found.append((kind, partial(_replaced, code, ((begin, end, text),))))
+        changes.append((kind, partial(_replaced, code, ((begin, end, text),))))
 
     for at in range(1, len(tokens) - 1):
         begin, end, text = tokens[at]
@@ -190,12 +190,11 @@ def cpp_changes(code: str) -> list[Change]:
                 offer("branch", tokens[at + 1][0], tokens[close][1], "(true)")
             elif tokens[close + 1 : close + 2] and tokens[close + 1][2] == ";":
                 offer("call", begin, tokens[close][1], "")
-    found += _narrowed(code, tokens)
-    return found
+    changes += _narrowed(code, tokens)
+    return changes
 
 
 def _narrowed(code: str, tokens: Sequence[Token]) -> list[Change]:
-    """Return the changes to 32-bit integers and to single precision."""
     wide = [(begin, end, "int") for begin, end, text in tokens if text in ("int64_t", "uint64_t")]
     for (begin, _, text), (_, end, further) in itertools.pairwise(tokens):
         if text == further == "long":
@@ -207,16 +206,18 @@ def _narrowed(code: str, tokens: Sequence[Token]) -> list[Change]:
             wide.append((begin, end, text.replace("long long", "int")))
     real = [(begin, end, "float") for begin, end, text in tokens if text == "double"]
     kinds = (("overflow", wide), ("precision", real))
-    return [(kind, partial(_replaced, code, tuple(sorted(places)))) for kind, places in kinds if places]
+    return [
+        (kind, partial(_replaced, code, tuple(sorted(replacements)))) for kind, replacements in kinds if replacements
+    ]
 
 
-def _replaced(code: str, places: Sequence[Token]) -> str:
-    parts, last = [], 0
-    for begin, end, text in places:
+def _replaced(code: str, replacements: Sequence[Token]) -> str:
+    chunks, last = [], 0
+    for begin, end, text in replacements:
         if begin >= last:
-            parts += [code[last:begin], text]
+            chunks += [code[last:begin], text]
             last = end
-    return "".join([*parts, code[last:]])
+    return "".join([*chunks, code[last:]])
 
 
 def _between_values(before: str, after: str) -> bool:

@@ -21,14 +21,14 @@ _ABSOLUTE = re.compile(rf"\|\s*[A-Za-z](?:_\{{?\w+\}}?)?\s*\|\s*(?:\\leq?(?:slan
 _MAX_BOUND = 10**200
 
 Line = list[str]
-Place = tuple[int, int]
+Position = tuple[int, int]
 """A line's number in the head, or -1 minus its number of tokens, and the token's index."""
-Ranges = dict[Place, tuple[int, int]]
+Ranges = dict[Position, tuple[int, int]]
 
 HEAD = 3
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,18})")
 _TRIES = 8
-_MOST_LINES = 20_000
+_MAX_LINES = 20_000
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -62,7 +62,6 @@ def stated_bounds(statement: str) -> tuple[StatedBound, ...]:
 
 
 def _value(text: str) -> int | None:
-    """Parse a whole number, with separators, powers or a factor."""
     plain = re.sub(r"[\s,_{}]|\\[,;! ]?", "", text.replace("−", "-").replace("\\cdot", "*").replace("\\times", "*"))
     plain = plain.replace("×", "*").replace("**", "^")
     match = re.fullmatch(r"(-?)(?:(\d+)\*)?(\d+)(?:\^(\d+))?", plain)
@@ -97,7 +96,7 @@ def is_whole(token: str) -> bool:
 class CountField:
     """A number in the head that counts line ``of``'s tokens or letters, or the lines from it on."""
 
-    place: Place
+    position: Position
     kind: str
     of: int
 
@@ -115,45 +114,44 @@ class CountField:
 
 @dataclass(frozen=True, slots=True)
 class InputShape:
-    """What the inputs share; ``columns`` holds numbers and ``words`` letters by place."""
+    """What the inputs share; ``columns`` holds numbers and ``words`` letters by position."""
 
     counts: tuple[CountField, ...]
-    columns: dict[Place, tuple[int, ...]]
-    words: dict[Place, str]
-    loose: bool  # lines behind the head differ in their number of tokens: their numbers may count something
+    columns: dict[Position, tuple[int, ...]]
+    words: dict[Position, str]
+    loose: bool  # lines after the head differ in their number of tokens, so their numbers may be counts
 
 
-def place_of(lines: Sequence[Line], row: int, token: int) -> Place:
-    """Return the place of a token."""
+def position_of(lines: Sequence[Line], row: int, token: int) -> Position:
+    """Return the position of a token."""
     return (row, token) if row < HEAD else (-1 - len(lines[row]), token if len(lines[row]) <= HEAD else 0)
 
 
 def _tokens(lines: Sequence[Line]) -> Iterator[tuple[int, int, str]]:
-    """Yield row, place in it, and text of each token."""
     return ((row, token, text) for row, line in enumerate(lines) for token, text in enumerate(line))
 
 
-def _token_at(lines: Sequence[Line], place: Place) -> str | None:
-    row, token = place
+def _token_at(lines: Sequence[Line], position: Position) -> str | None:
+    row, token = position
     return lines[row][token] if row < len(lines) and token < len(lines[row]) else None
 
 
 def shape_of(inputs: Sequence[Sequence[Line]]) -> InputShape:
     """Return the shape of some inputs, at least one."""
-    columns: dict[Place, set[int]] = {}
-    words: dict[Place, set[str]] = {}
+    columns: dict[Position, set[int]] = {}
+    words: dict[Position, set[str]] = {}
     for lines in inputs:
         for row, token, text in _tokens(lines):
             is_long = row < HEAD < len(lines[row])  # a long line is one column
-            place = (row, 0) if is_long else place_of(lines, row, token)
+            position = (row, 0) if is_long else position_of(lines, row, token)
             if is_whole(text):
-                columns.setdefault(place, set()).add(int(text))
+                columns.setdefault(position, set()).add(int(text))
             else:
-                words.setdefault(place, set()).update(text)
+                words.setdefault(position, set()).update(text)
     return InputShape(
         tuple(_counts(inputs)),
-        {place: tuple(sorted(values)) for place, values in columns.items() if place not in words},
-        {place: "".join(sorted(letters)) for place, letters in words.items() if place not in columns},
+        {position: tuple(sorted(values)) for position, values in columns.items() if position not in words},
+        {position: "".join(sorted(letters)) for position, letters in words.items() if position not in columns},
         len({len(line) for lines in inputs for line in lines[HEAD:]}) > 1,
     )
 
@@ -180,10 +178,10 @@ def keeps_counts(text: str, inputs: Sequence[str]) -> bool:
     Example: ``keeps_counts("3\n5 1\n", ["1\n6\n", "2\n4 4\n"])`` is ``False``
     """
     lines = read_lines(text)
-    read = [seen for one in inputs if (seen := read_lines(one)) is not None and any(seen)]
+    read = [seen for example in inputs if (seen := read_lines(example)) is not None and any(seen)]
     if lines is None or not read:
         return False  # nothing is known
-    return all(str(count.measure(lines)) == _token_at(lines, count.place) for count in shape_of(read).counts)
+    return all(str(count.measure(lines)) == _token_at(lines, count.position) for count in shape_of(read).counts)
 
 
 def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str) -> list[str]:
@@ -193,7 +191,7 @@ def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: in
         return []
     draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
     shape = shape_of(read)
-    ranges = {place: _range(values, bounds) for place, values in shape.columns.items()}
+    ranges = {position: _range(values, bounds) for position, values in shape.columns.items()}
     texts = set(inputs)
     new_texts: list[str] = []
     small = sorted(read, key=lambda lines: sum(map(len, lines)))[: max(4, len(read) // 2)]
@@ -205,7 +203,7 @@ def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: in
             change(draft)
         draft.recount()
         text = written(draft.lines)
-        if text not in texts and len(draft.lines) <= _MOST_LINES:
+        if text not in texts and len(draft.lines) <= _MAX_LINES:
             texts.add(text)
             new_texts.append(text)
     return new_texts
@@ -226,26 +224,25 @@ class _Draft:
     def __init__(self, lines: Sequence[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
         self.lines = [list(line) for line in lines]
         self._shape, self._ranges, self._draw = shape, ranges, draw
-        self._counting = {count.place for count in shape.counts}
+        self._counting = {count.position for count in shape.counts}
 
-    def _free(self) -> list[tuple[int, int, Place]]:
-        """Return whole numbers that may change, at known positions."""
+    def _free(self) -> list[tuple[int, int, Position]]:
         free = []
         for row, token, text in _tokens(self.lines):
             if row >= HEAD and self._shape.loose:
                 break
             is_long = row < HEAD < len(self.lines[row])
-            place = (row, 0) if is_long else place_of(self.lines, row, token)
-            if place in self._shape.columns and (row, token) not in self._counting and is_whole(text):
-                free.append((row, token, place))
+            position = (row, 0) if is_long else position_of(self.lines, row, token)
+            if position in self._shape.columns and (row, token) not in self._counting and is_whole(text):
+                free.append((row, token, position))
         return free
 
     def redraw(self) -> None:
         free, draw = self._free(), self._draw
         share = draw.choice((0.1, 0.5, 1.0))
-        for row, token, place in free:
+        for row, token, position in free:
             if draw.random() < share or len(free) == 1:
-                low, high = self._ranges[place]
+                low, high = self._ranges[position]
                 if draw.random() < 0.3:
                     high = min(high, low + draw.choice((1, 2, 5, 10)))
                 self.lines[row][token] = str(draw.randint(low, high))
@@ -256,32 +253,32 @@ class _Draft:
             return
         mode = draw.choice(("low", "high", "mixed"))
         only = draw.choice(free)[2] if draw.random() < 0.4 else None
-        for row, token, place in free:
-            if only is None or place == only:
-                low, high = self._ranges[place]
+        for row, token, position in free:
+            if only is None or position == only:
+                low, high = self._ranges[position]
                 is_low = mode == "low" or (mode == "mixed" and draw.random() < 0.5)
                 self.lines[row][token] = str(low if is_low else high)
 
     def repeat(self) -> None:
         free = self._free()
         if free:
-            place = self._draw.choice(free)[2]
-            value = str(self._draw.randint(*self._ranges[place]))
-            for row, token, _ in (one for one in free if one[2] == place):
+            position = self._draw.choice(free)[2]
+            value = str(self._draw.randint(*self._ranges[position]))
+            for row, token, _ in (number for number in free if number[2] == position):
                 self.lines[row][token] = value
 
     def resize(self) -> None:
         if not self._shape.counts:
             return
         lines, draw, count = self.lines, self._draw, self._draw.choice(self._shape.counts)
-        low, high = self._ranges.get(count.place, (1, 1))
+        low, high = self._ranges.get(count.position, (1, 1))
         have = count.measure(lines)
-        if have is None or _token_at(lines, count.place) is None:
+        if have is None or _token_at(lines, count.position) is None:
             return
         size = draw.choice(
             (low, max(low, 1), max(low, have // 2), have + 1, draw.randint(low, min(high, 2 * have + 2)))
         )
-        size = max(low, min(size, high, 4 * have + 4, _MOST_LINES))
+        size = max(low, min(size, high, 4 * have + 4, _MAX_LINES))
         if count.kind == "lines":
             body = lines[count.of :]
             lines[count.of :] = [list(draw.choice(body)) for _ in range(size)] if body and size > have else body[:size]
@@ -311,7 +308,7 @@ class _Draft:
         words = [
             (row, token, letters)
             for row, token, text in _tokens(lines)
-            if (letters := self._shape.words.get(place_of(lines, row, token))) and not is_whole(text)
+            if (letters := self._shape.words.get(position_of(lines, row, token))) and not is_whole(text)
         ]
         same_letter = draw.random() < 0.3
         for row, token, letters in words:
@@ -322,14 +319,14 @@ class _Draft:
 
     def recombine(self) -> None:
         for whole in (True, False):
-            places = [
+            positions = [
                 (row, token)
                 for row, token, text in _tokens(self.lines)
                 if is_whole(text) == whole and (row, token) not in self._counting
             ]
-            for _ in range(self._draw.choice((0, 1, 1, 2)) if len(places) > 1 else 0):
-                (row, token), (other, place) = self._draw.sample(places, 2)
-                self.lines[row][token] = self.lines[other][place]
+            for _ in range(self._draw.choice((0, 1, 1, 2)) if len(positions) > 1 else 0):
+                (row, token), (other_row, other_token) = self._draw.sample(positions, 2)
+                self.lines[row][token] = self.lines[other_row][other_token]
 
     def edit_lines(self) -> None:
         lines, draw = self.lines, self._draw
@@ -344,9 +341,9 @@ class _Draft:
 
     def recount(self) -> None:
         for count in self._shape.counts:
-            row, token = count.place
+            row, token = count.position
             measured = count.measure(self.lines)
-            if measured is not None and _token_at(self.lines, count.place) is not None:
+            if measured is not None and _token_at(self.lines, count.position) is not None:
                 self.lines[row][token] = str(measured)
 
 

@@ -71,9 +71,9 @@ def unpacked(data: bytes) -> str:
 
 
 def agreed_tests(
-    runs: pl.DataFrame, voting: set[int], wanted: int, slowest: float, factors: Mapping[str, float]
+    runs: pl.DataFrame, voting: set[int], min_votes: int, slowest: float, factors: Mapping[str, float]
 ) -> pl.DataFrame:
-    """Return the tests on which all voting solutions, at least ``wanted``, agree in time.
+    """Return the tests on which all voting solutions, at least ``min_votes``, agree in time.
 
     Args:
         slowest: max CPU seconds, times the language's factor.
@@ -89,7 +89,7 @@ def agreed_tests(
             pl.len().alias("votes"),
         )
         .filter(pl.col("valid") & (pl.col("classes") == 1))
-        .filter(pl.col("votes") >= max(len(voting), wanted))
+        .filter(pl.col("votes") >= max(len(voting), min_votes))
         .filter(pl.col("slowest") <= slowest)
         .sort("test")
     )
@@ -97,12 +97,12 @@ def agreed_tests(
 
 def doubted_tests(runs: pl.DataFrame, voting: set[int]) -> set[int]:
     """Return the tests on which voting solutions disagree or one crashes; timeouts are ignored."""
-    told = (
+    outcomes = (
         runs.filter(pl.col("solution").is_in(list(voting)))
         .group_by("test")
         .agg(pl.col("output").filter("valid").n_unique().alias("classes"), (pl.col("ended") == "RTE").any())
     )
-    return set(told.filter((pl.col("classes") > 1) | pl.col("ended"))["test"])
+    return set(outcomes.filter((pl.col("classes") > 1) | pl.col("ended"))["test"])
 
 
 def failing_solutions(runs: pl.DataFrame, decisions: pl.DataFrame) -> dict[int, frozenset[int]]:
@@ -110,11 +110,11 @@ def failing_solutions(runs: pl.DataFrame, decisions: pl.DataFrame) -> dict[int, 
 
     Skipped runs are ignored.
     """
-    expected = decisions.select("problem", "test", pl.col("output").alias("wanted"))
+    expected = decisions.select("problem", "test", pl.col("output").alias("kept_output"))
     wrong = runs.filter(~pl.col("right").fill_null(True)).join(expected, on=["problem", "test"])
     if "ended" in wrong.columns:
         wrong = wrong.filter(pl.col("ended") != "skipped")
-    fails = wrong.filter((~pl.col("valid") | (pl.col("output") != pl.col("wanted"))).fill_null(True))
+    fails = wrong.filter((~pl.col("valid") | (pl.col("output") != pl.col("kept_output"))).fill_null(True))
     grouped = fails.group_by("test").agg("solution")
     return {int(test): frozenset(solutions) for test, solutions in grouped.iter_rows()}
 
@@ -128,7 +128,7 @@ TIMES = 3
 def select_tests(sound: Sequence[SoundTest], caught: Mapping[int, int], room: int, fill: int) -> list[SoundTest]:
     """Return up to ``room`` tests to keep, in order.
 
-    First come tests that catch new solutions (real before mutants), then tests that catch rarely caught ones, then more
+    Tests that catch new solutions (real before mutants) come before those that catch rarely caught ones; others follow
     up to ``fill``.
 
     Args:
@@ -137,9 +137,9 @@ def select_tests(sound: Sequence[SoundTest], caught: Mapping[int, int], room: in
     times, selected, remaining = Counter(caught), list[SoundTest](), list(sound)
 
     def gain(test: SoundTest) -> tuple[int, int, float, int]:
-        new = [one for one in test.fails if not times[one]]
-        more = sum(1 / (1 + times[one]) for one in test.fails if times[one] < TIMES)
-        return sum(one >= 0 for one in new), len(new), more, -test.index
+        new = [solution for solution in test.fails if not times[solution]]
+        more = sum(1 / (1 + times[solution]) for solution in test.fails if times[solution] < TIMES)
+        return sum(solution >= 0 for solution in new), len(new), more, -test.index
 
     def take(test: SoundTest) -> None:
         selected.append(test)
@@ -190,24 +190,24 @@ def _token_kind(token: str) -> str:
 class OutputClasses:
     """Counts kinds of output and keeps inputs with rare ones, newest last."""
 
-    most_rare: int = 12
+    max_rare: int = 12
     seen: Counter[str] = field(default_factory=Counter)
     rare: list[str] = field(default_factory=list)
 
-    def choose(self, inputs: Sequence[str], told: Sequence[str | None], count: int) -> list[int]:
+    def choose(self, inputs: Sequence[str], output_kinds: Sequence[str | None], count: int) -> list[int]:
         """Return up to ``count`` indices of inputs, rarest kinds of output first.
 
         Args:
-            told: the trusted program's kinds; None skips an input.
+            output_kinds: the trusted program's; None skips an input.
         """
-        kinds = {at: kind for at, kind in enumerate(told) if kind is not None}
+        kinds = {at: kind for at, kind in enumerate(output_kinds) if kind is not None}
         drawn = Counter(kinds.values())
         chosen: list[int] = []
         while kinds and len(chosen) < count:
             at = min(kinds, key=lambda at: (self.seen[kinds[at]], drawn[kinds[at]], at))
             kind = kinds.pop(at)
             if not self.seen[kind] or drawn[kind] <= len(inputs) // 8:
-                self.rare = [*self.rare, inputs[at]][-self.most_rare :]
+                self.rare = [*self.rare, inputs[at]][-self.max_rare :]
             self.seen[kind] += 1
             chosen.append(at)
         return chosen

@@ -16,10 +16,10 @@ RUN = pl.Schema(
     {
         "problem": pl.String(),
         "solution": pl.Int32(),  # position among the problem's solutions
-        "right": pl.Boolean(),  # its label: true, false, or null where the source says nothing
+        "right": pl.Boolean(),  # its label, or null
         "test": pl.Int32(),
         "valid": pl.Boolean(),  # it ended by itself, within its limits, with exit code 0
-        "output": pl.String(),  # the class of its output; null where the run is not valid
+        "output": pl.String(),  # the class of its output; null if the run is not valid
         "expected": pl.Boolean(),  # that class is the expected output's
     }
 )
@@ -33,7 +33,7 @@ TEST_DECISION = pl.Schema(
         "votes": pl.Int32(),  # valid runs of voting solutions
         "agreeing": pl.Int32(),  # of these, with the most frequent output
         "expecting": pl.Int32(),  # of these, with the expected output
-        "output": pl.String(),  # class of the most frequent output; what a corrected test takes
+        "output": pl.String(),  # class of the most frequent output, which a corrected test takes
         "evidence": pl.String(),  # why an input is refused, in a validator's words if it was one, else null
     }
 )
@@ -42,7 +42,7 @@ INPUT = pl.Schema(
     {
         "problem": pl.String(),
         "test": pl.Int32(),
-        "allowed": pl.Boolean(),  # false: a validator refuses it; null: nothing says that it is allowed
+        "allowed": pl.Boolean(),  # false: a validator refuses it; null: unknown
         "words": pl.String(),  # the validator's
     }
 )
@@ -87,8 +87,8 @@ MIN_VOTES = 2
 VOTES_TO_CORRECT = 3
 """Min equal outputs, and none as expected, for a correction."""
 
-_OTHERS = 3
-"""Min other voting solutions for a solution to deviate."""
+_MIN_OTHERS = 3
+"""Min other valid runs of a test for a run to deviate."""
 
 
 def majority_outputs(runs: pl.DataFrame) -> pl.DataFrame:
@@ -135,7 +135,6 @@ def deviating_solutions(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _against_others(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return valid runs and whether each deviates from the others' majority."""
     valid = runs.filter(pl.col("valid"))
     counts = valid.group_by("problem", "test", "output").agg(pl.len().alias("same"))
     totals = counts.group_by("problem", "test").agg(
@@ -143,8 +142,8 @@ def _against_others(runs: pl.DataFrame) -> pl.DataFrame:
     )
     joined = valid.join(counts, on=["problem", "test", "output"]).join(totals, on=["problem", "test"])
     others = pl.col("all") - 1
-    majority = pl.col("top") * 2 > others  # a strict majority of the others, who are not this run's class
-    return joined.filter(others >= _OTHERS).with_columns(deviates=(pl.col("same") < pl.col("top")) & majority)
+    majority = pl.col("top") * 2 > others  # a strict majority of the other runs, in another class
+    return joined.filter(others >= _MIN_OTHERS).with_columns(deviates=(pl.col("same") < pl.col("top")) & majority)
 
 
 def decide_tests(
@@ -206,7 +205,7 @@ def decide_problems(
     """Return one `PROBLEM_DECISION` row per problem of the `RUN` rows.
 
     Args:
-        checked: problems with a checker, allowed several right outputs.
+        checked: problems with a checker.
         made: (problem, test) of generated tests, ignored in the agreement.
     """
     given = tests if made is None else tests.join(made, on=["problem", "test"], how="anti")
@@ -271,9 +270,11 @@ def decide_problems(
 
 
 def _caught_solutions(runs: pl.DataFrame, tests: pl.DataFrame) -> pl.DataFrame:
-    staying = tests.filter(pl.col("decision") != "discard").select("problem", "test", pl.col("output").alias("wanted"))
+    staying = tests.filter(pl.col("decision") != "discard").select(
+        "problem", "test", pl.col("output").alias("kept_output")
+    )
     wrong = runs.filter(~pl.col("right").fill_null(True))
-    fails = ~pl.col("valid") | (pl.col("output") != pl.col("wanted"))
+    fails = ~pl.col("valid") | (pl.col("output") != pl.col("kept_output"))
     judged = wrong.join(staying, on=["problem", "test"], how="inner").with_columns(fails=fails.fill_null(True))
     outcome = judged.group_by("problem", "solution").agg(pl.col("fails").any().alias("caught"))
     all_wrong = wrong.select("problem", "solution").unique()

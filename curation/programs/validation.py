@@ -1,6 +1,6 @@
 """Decides which given inputs are refused, by validators that are tested first.
 
-A believed validator refuses few given and enough spoiled inputs. Without one, only cut-off inputs are refused.
+A trusted validator refuses few given and enough spoiled inputs. Without one, only cut-off inputs are refused.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class GivenInput:
 class Vouching:
     """The verdict on a problem's inputs, ``by`` package, model, or nothing.
 
-    ``refused`` maps inputs to messages, ``unsaid`` are undecided inputs, ``aside`` explains rejected validators.
+    ``refused`` maps inputs to messages, ``undecided`` have no verdict, ``aside`` explains rejected validators.
     """
 
     by: str = ""
     validators: tuple[ReadyValidator, ...] = ()
     refused: Mapping[int, str] = field(default_factory=dict)
     aside: tuple[str, ...] = ()
-    unsaid: frozenset[int] = frozenset()
+    undecided: frozenset[int] = frozenset()
 
     def check(self, runner: Runner, texts: Sequence[str]) -> list[bool]:
         """Return whether the validators allow each input."""
@@ -75,30 +75,30 @@ def vouch(
             elif isinstance(ready, ReadyValidator):
                 believed.append(ready)
         if believed:
-            verdicts = _verdicts(runner, believed, [one.text for one in given])
-            said = list(zip(given, verdicts, strict=True))
-            refused = {one.index: verdict.words for one, verdict in said if verdict.valid is False}
-            unsaid = frozenset(one.index for one, verdict in said if verdict.valid is None)
-            return Vouching(by, tuple(believed), refused, tuple(aside), unsaid)
+            verdicts = _verdicts(runner, believed, [given_input.text for given_input in given])
+            pairs = list(zip(given, verdicts, strict=True))
+            refused = {given_input.index: verdict.words for given_input, verdict in pairs if verdict.valid is False}
+            undecided = frozenset(given_input.index for given_input, verdict in pairs if verdict.valid is None)
+            return Vouching(by, tuple(believed), refused, tuple(aside), undecided)
     return Vouching(aside=tuple(aside))
 
 
 def _fault(runner: Runner, ready: ReadyValidator, given: Sequence[GivenInput], *, strict: bool) -> str | None:
-    tried = sorted(given, key=lambda one: not one.example)[:_GIVEN]
-    verdicts = _verdicts(runner, [ready], [one.text for one in tried])
-    refused = [one for one, verdict in zip(tried, verdicts, strict=True) if verdict.valid is False]
+    tried = sorted(given, key=lambda given_input: not given_input.example)[:_GIVEN]
+    verdicts = _verdicts(runner, [ready], [given_input.text for given_input in tried])
+    refused = [given_input for given_input, verdict in zip(tried, verdicts, strict=True) if verdict.valid is False]
     failed = [verdict.words for verdict in verdicts if verdict.valid is None]
     if not tried or len(failed) > MAX_REFUSED * len(tried):
         return f"it failed on {len(failed)} of {len(tried)} given inputs{f': {failed[0]}' if failed else ''}"
     alone = not strict and len(refused) == 1 < len(tried)
     if len(refused) > MAX_REFUSED * len(tried) and not alone:
         return f"it refuses {len(refused)} of {len(tried)} given inputs"
-    if strict and any(one.example for one in refused):
+    if strict and any(given_input.example for given_input in refused):
         return "it refuses an example of the statement"
-    spoiled = spoiled_inputs([one.text for one in tried if one not in refused])
+    spoiled = spoiled_inputs([given_input.text for given_input in tried if given_input not in refused])
     passing = sum(verdict.valid is True for verdict in _verdicts(runner, [ready], spoiled, tidy=False))
-    least = MIN_SPOILED_REFUSED_MODEL if strict else MIN_SPOILED_REFUSED
-    if len(spoiled) - passing < least * len(spoiled):
+    min_refused = MIN_SPOILED_REFUSED_MODEL if strict else MIN_SPOILED_REFUSED
+    if len(spoiled) - passing < min_refused * len(spoiled):
         return f"it lets {passing} of {len(spoiled)} spoiled inputs pass"
     return None
 
@@ -108,13 +108,13 @@ def _verdicts(
 ) -> list[InputVerdict]:
     """Return verdicts; ``tidy`` retries refused inputs with clean white space."""
     verdicts = check_inputs(runner, ready, [text.encode("utf-8", "surrogatepass") for text in texts])
-    again = [place for place, verdict in enumerate(verdicts) if tidy and verdict.valid is False]
-    changed = [place for place in again if tidy_text(texts[place]) != texts[place]]
-    others = check_inputs(
-        runner, ready, [tidy_text(texts[place]).encode("utf-8", "surrogatepass") for place in changed]
+    refused = [index for index, verdict in enumerate(verdicts) if tidy and verdict.valid is False]
+    changed = [index for index in refused if tidy_text(texts[index]) != texts[index]]
+    retried = check_inputs(
+        runner, ready, [tidy_text(texts[index]).encode("utf-8", "surrogatepass") for index in changed]
     )
-    for place, verdict in zip(changed, others, strict=True):
-        verdicts[place] = verdict if verdict.valid else verdicts[place]
+    for index, verdict in zip(changed, retried, strict=True):
+        verdicts[index] = verdict if verdict.valid else verdicts[index]
     return verdicts
 
 
@@ -149,7 +149,7 @@ def spoiled_inputs(inputs: Sequence[str]) -> list[str]:
         numbers = list(_WHOLE.finditer(tidy))
         if numbers:
             last = numbers[-1]
-            spoiled += [f"{tidy[: last.start()]}{other}{tidy[last.end() :]}" for other in ("x", "9" * 40)]
+            spoiled += [f"{tidy[: last.start()]}{replacement}{tidy[last.end() :]}" for replacement in ("x", "9" * 40)]
         if len(tidy.split()) > 3 and counted:
             spoiled.append(tidy[: len(tidy) // 2].rstrip() + "\n")
     return [text for text in dict.fromkeys(spoiled) if text not in set(inputs)]

@@ -46,9 +46,9 @@ class Asked:
 
 def asked_by(policy: LiveModel, response_format: str) -> str:
     """Return a live policy's prompt and settings as JSON for `FILE`."""
-    named = {"text": policy.prompt.text} if isinstance(policy.prompt, PromptFile) else policy.prompt
-    examples = [[one.statement, one.response] for one in policy.examples]
-    asked = {"prompt": named, "thinking": policy.thinking, "examples": examples, "response_format": response_format}
+    prompt = {"text": policy.prompt.text} if isinstance(policy.prompt, PromptFile) else policy.prompt
+    examples = [[example.statement, example.response] for example in policy.examples]
+    asked = {"prompt": prompt, "thinking": policy.thinking, "examples": examples, "response_format": response_format}
     return json.dumps(asked, indent=1, ensure_ascii=False) + "\n"
 
 

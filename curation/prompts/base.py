@@ -59,8 +59,7 @@ def stored_prompt(name: str, user: Callable[[PromptRequest], str] = lambda reque
 
 
 def plain_text(messages: Sequence[Message]) -> str:
-    r"""Write a chat without a chat template, in sampling and training: contents with blank lines between, and a line
-    break.
+    r"""Write a chat without a chat template: contents with blank lines between, and a line break.
 
     Example: ``plain_text([{"role": "user", "content": "2 + 2 = ?"}])`` is ``"2 + 2 = ?\n"``.
     """

@@ -1,7 +1,7 @@
 """The prompts for solving problems, also used by the trainer.
 
-`SOLVE` is the paper's system prompt (figure 2) in our words, `DIRECT` is for models that do not think aloud, and
-`PLAIN` is the statement alone.
+`SOLVE` is the paper's system prompt (figure 2) in our words, `DIRECT` is for models without thoughts, `PLAIN` is the
+statement alone.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def asks_to_solve(version: str) -> bool:
 
 def prompt_of(settings: LiveModel) -> Prompt:
     """Return a model's prompt in its thinking tags; its examples are hashed in the version."""
-    if isinstance(own := settings.prompt, PromptFile):  # it names its tags itself
+    if isinstance(own := settings.prompt, PromptFile):  # with its own tags
         version = f"{_FILE}@{hashlib.blake2b(own.text.encode(), digest_size=6).hexdigest()}"
         chosen = Prompt(version, own.text, _statement_and_form)
     else:
         chosen = _with_tags(SOLVING[own], ThinkingTags.of(settings.thinking))
     if not settings.examples:
         return chosen
-    examples = tuple((one.statement, one.response) for one in settings.examples)
+    examples = tuple((example.statement, example.response) for example in settings.examples)
     digest = hashlib.blake2b(repr(examples).encode(), digest_size=4).hexdigest()
     return replace(chosen, version=f"{chosen.version} examples {digest}", examples=examples)
 

@@ -1,4 +1,4 @@
-"""Draw rows with known probabilities, and estimate the share of wrong labels from people's verdicts.
+"""Draw rows, and estimate the share of wrong labels from people's verdicts.
 
 Strata have equal sums of sqrt(p (1 - p)) and equal draws (Neyman 1934); the share (Horvitz and Thompson 1952) is valid
 even with wrong probabilities.
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 STRATA = 4
 
-_LEAST = 0.002
-"""Min distance of a probability from 0 and 1."""
+_MIN_CHANCE = 0.002
+"""Min distance of probabilities from 0 and 1."""
 
 _DRAWS = 20_000
 _PRIOR = 0.5
@@ -47,24 +47,24 @@ def draw_places(chances: NDArray[np.float64], size: int, seed: int) -> list[tupl
         chances: of a wrong reference; nan if unknown.
     """
     order = np.argsort(-np.where(np.isnan(chances), np.inf, chances), kind="stable")
-    spread = np.clip(np.nan_to_num(chances[order], nan=_LEAST), _LEAST, 1 - _LEAST)
+    spread = np.clip(np.nan_to_num(chances[order], nan=_MIN_CHANCE), _MIN_CHANCE, 1 - _MIN_CHANCE)
     spread = np.cumsum(np.sqrt(spread * (1 - spread)))
     total = float(spread[-1]) if len(spread) else 1.0
     numbers = np.minimum((spread / total * STRATA - 1e-9).astype(np.int8), STRATA - 1)
     sizes = np.bincount(numbers, minlength=STRATA).tolist()
     rng, start, strata = np.random.default_rng(seed), 0, list[tuple[int, NDArray[np.int64]]]()
-    for count, drawn in zip(sizes, _shared_out(sizes, size), strict=True):
-        places = order[start + np.sort(rng.permutation(count)[:drawn])]
+    for count, drawn in zip(sizes, _draws_per_stratum(sizes, size), strict=True):
+        positions = order[start + np.sort(rng.permutation(count)[:drawn])]
         start += count
         if count:
-            strata.append((count, places))
+            strata.append((count, positions))
     return strata
 
 
-def _shared_out(sizes: Sequence[int], size: int) -> list[int]:
+def _draws_per_stratum(sizes: Sequence[int], size: int) -> list[int]:
     shares = [0] * len(sizes)
     for _ in range(min(size, sum(sizes))):
-        unfilled = (place for place, many in enumerate(sizes) if shares[place] < many)
+        unfilled = (index for index, number in enumerate(sizes) if shares[index] < number)
         shares[min(unfilled, key=shares.__getitem__)] += 1
     return shares
 
@@ -86,19 +86,19 @@ def estimate_audit(
     mended = {*corrected, *gone}
     problems = sum(stratum.size - sum(name in gone for name in stratum.drawn) for stratum in strata)
     expected, judged, wrong = 0.0, 0, 0
-    least, most = np.zeros(_DRAWS), np.zeros(_DRAWS)
+    lows, highs = np.zeros(_DRAWS), np.zeros(_DRAWS)
     for stratum in strata:
-        told = [verdicts[name] for name in stratum.drawn if name in verdicts]
-        if not told:
+        known = [verdicts[name] for name in stratum.drawn if name in verdicts]
+        if not known:
             return None
-        bad, rest = sum(told), stratum.size - len(told)
-        sound, still = len(told) - bad, sum(verdicts.get(name, False) and name not in mended for name in stratum.drawn)
-        fewest = rng.beta(bad, sound + 1, _DRAWS) if bad else np.zeros(_DRAWS)
-        least += still + rng.binomial(rest, fewest)
-        most += still + rng.binomial(rest, rng.beta(bad + _PRIOR, sound + _PRIOR, _DRAWS))
-        expected += still + rest * bad / len(told)
-        judged, wrong = judged + len(told), wrong + bad
+        bad, unknown = sum(known), stratum.size - len(known)
+        sound, still = len(known) - bad, sum(verdicts.get(name, False) and name not in mended for name in stratum.drawn)
+        rates = rng.beta(bad, sound + 1, _DRAWS) if bad else np.zeros(_DRAWS)
+        lows += still + rng.binomial(unknown, rates)
+        highs += still + rng.binomial(unknown, rng.beta(bad + _PRIOR, sound + _PRIOR, _DRAWS))
+        expected += still + unknown * bad / len(known)
+        judged, wrong = judged + len(known), wrong + bad
     if not problems:
         return AuditEstimate(0.0, 0.0, 0.0, judged, wrong)
-    low, high = float(np.quantile(least, 0.025)) / problems, float(np.quantile(most, 0.975)) / problems
+    low, high = float(np.quantile(lows, 0.025)) / problems, float(np.quantile(highs, 0.975)) / problems
     return AuditEstimate(expected / problems, low, high, judged, wrong)

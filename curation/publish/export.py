@@ -1,4 +1,4 @@
-"""Columns of the published set, quotas per source, and duplicates that were merged into its problems.
+"""Columns of the published set, quotas per source, and merged duplicates.
 
 Invariants: pure functions; quotas depend only on seed and ids; groups stay whole; each merged copy belongs to one
 remaining row; rows with conflicting references are no copies.
@@ -20,12 +20,11 @@ VERSION = "export@7"
 STAGE = "export"
 
 _FORESEEN = r"; foreseen at ([0-9.]+)(?: with (.+))?$"
-"""End of a foreseen decision's evidence: probability, and whose attempts informed it."""
+"""End of a foreseen decision's evidence: probability, and the policies that informed it."""
 
 ACCEPTED = pl.List(pl.String())
 
 COPIES = pl.List(pl.Struct({"source": pl.String(), "row": pl.Int64(), "license": pl.String()}))
-"""The type of columns of copies, which may be empty."""
 
 _COPY = {"source": pl.String(), "row": pl.Int64(), "license": pl.String()}
 _EDGE = pl.Schema({**_COPY, "kept_source": pl.String(), "kept_row": pl.Int64()})
@@ -88,13 +87,13 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
 def with_accepted(problems: pl.DataFrame, votes: pl.DataFrame) -> pl.DataFrame:
     """Return problems with ``accepted``: answers that votes equate with the reference."""
     same = votes.filter(pl.col("decision") == "same")
-    found = (
+    accepted = (
         problems.select("id", "answer")
         .join(same.select(id="problem", answer="reference", accepted="answer"), on=["id", "answer"])
         .group_by("id")
         .agg(pl.col("accepted").unique().sort())
     )
-    joined = problems.join(found, on="id", how="left", maintain_order="left")
+    joined = problems.join(accepted, on="id", how="left", maintain_order="left")
     return joined.with_columns(pl.col("accepted").fill_null([]).cast(ACCEPTED))
 
 
@@ -111,13 +110,13 @@ def _decided_by() -> pl.Expr:
 
 
 def _informed_by() -> pl.Expr:
-    others = pl.when(pl.col("skipped").fill_null(0) > 0).then(pl.col("evidence").str.extract(_FORESEEN, 2))
+    informants = pl.when(pl.col("skipped").fill_null(0) > 0).then(pl.col("evidence").str.extract(_FORESEEN, 2))
     own = pl.format("{} {}", "policy", "judged")
-    return pl.when(others.is_null()).then(own).otherwise(pl.format("{}, {}", own, others))
+    return pl.when(informants.is_null()).then(own).otherwise(pl.format("{}, {}", own, informants))
 
 
 def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int) -> dict[str, int]:
-    """Return each source's quota by weight, by largest remainder; others make up for small sources.
+    """Return sources' quotas by weight and largest remainder; larger sources make up for small ones.
 
     Example: ``quotas({"a": 10, "b": 1}, {"a": 1.0, "b": 1.0}, 6) == {"a": 5, "b": 1}``
     """
@@ -161,9 +160,9 @@ def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame
         if of_group <= remaining:
             remaining -= of_group
             stays[members] = True
-    said = {name: f"{name} gives {share[name]} of its {available[name]} to a set of {size}" for name in share}
+    evidence = {name: f"{name} gives {share[name]} of its {available[name]} to a set of {size}" for name in share}
     leaving = rows.filter(pl.Series(~stays))
-    return leaving.select("id", evidence=pl.col("source").replace_strict(said, return_dtype=pl.String))
+    return leaving.select("id", evidence=pl.col("source").replace_strict(evidence, return_dtype=pl.String))
 
 
 def _turns(groups: pl.Series, seed: int) -> pl.Series:

@@ -20,12 +20,12 @@ def yaml_header(entries: Mapping[str, Any]) -> str:
     """Return a card's header without its rules; entries without value are left out."""
     import yaml
 
-    given = {name: value for name, value in entries.items() if value}
-    return str(yaml.safe_dump(given, sort_keys=False, allow_unicode=True, width=1000))
+    filled = {name: value for name, value in entries.items() if value}
+    return str(yaml.safe_dump(filled, sort_keys=False, allow_unicode=True, width=1000))
 
 
 def render_template(path: Path, **values: object) -> str:
-    """Return a Jinja template of Markdown with these values; foreign texts need the filter `cell`, `code` or `md`."""
+    """Render a Jinja template of Markdown; foreign texts need the filter `cell`, `code` or `md`."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(

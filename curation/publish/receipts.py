@@ -77,7 +77,7 @@ class Figure:
 
     @property
     def numbers(self) -> str:
-        """Return value, interval, number and components as printed."""
+        """Return all numbers as printed."""
         of, counts = "" if self.n is None else f" of {self.n:,}", f" [{self.counted}]" if self.counts else ""
         return f"{self.text}{of}{counts}"
 
@@ -129,9 +129,7 @@ def read_receipt(folder: Path) -> Receipt:
             raise SourceError(f"{path}: schema {table['schema']}, this version reads {SCHEMA}.")
         return TypeAdapter(Receipt).validate_python(table)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise SourceError(
-            f"{folder}: no {FILE} there; sets have one since they are published with a receipt: `goldilocks run` again."
-        ) from error
+        raise SourceError(f"{folder}: no {FILE} there; older sets have none; `goldilocks run` writes it.") from error
     except (ValueError, KeyError, TypeError) as error:
         raise SourceError(
             f"{path} is damaged ({first_fault(error)}); `goldilocks publish DIR --receipt` of the run's folder writes "
@@ -173,7 +171,7 @@ def share_figure(
 
 
 LEFT_OUT = (FILE, PAGE, ".published.json")
-"""The receipt's files, and those that name its digest or size."""
+"""The receipt's files, and the mark that names its digest."""
 
 _ROWS = 10_000
 
@@ -197,8 +195,8 @@ def column_digests(files: Sequence[Path]) -> tuple[int, dict[str, str]]:
         rows += frame.height
         for name in frame.columns:
             digest = hashes.setdefault(name, hashlib.blake2b(digest_size=16))
-            for part in frame.select(pl.col(name).alias("v")).iter_slices(_ROWS):
-                digest.update(part.write_ndjson().encode())
+            for chunk in frame.select(pl.col(name).alias("v")).iter_slices(_ROWS):
+                digest.update(chunk.write_ndjson().encode())
     return rows, {name: digest.hexdigest() for name, digest in hashes.items()}
 
 
@@ -240,38 +238,39 @@ def _numbers(figure: Figure) -> tuple[object, ...]:
     return figure.value, figure.interval, figure.n, dict(figure.counts)
 
 
-_ONE = ["problem", "solution"]
+_SOLUTION = ["problem", "solution"]
 
 
 def power_of_tests(runs: pl.DataFrame, decisions: pl.DataFrame, made: pl.DataFrame) -> list[Figure]:
-    """Return the shares of right solutions that pass and wrong ones that fail, also without made tests that only one
-    wrong solution fails.
+    """Return the shares of right solutions that pass and wrong ones that fail.
+
+    The latter also without made tests that only one wrong solution fails.
 
     Args:
         made: problem and test of tests made here.
     """
-    staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", wanted="output")
+    staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", kept_output="output")
     ran = runs.filter(pl.col("ended").ne_missing("skipped")).join(staying, on=["problem", "test"])
-    fails = ~pl.col("valid") | (pl.col("output") != pl.col("wanted"))
+    fails = ~pl.col("valid") | (pl.col("output") != pl.col("kept_output"))
     failing = ran.filter(fails.fill_null(True)).select("problem", "test", "solution", "right").unique()
     of_wrong = failing.filter(~pl.col("right"))
     by_made = of_wrong.join(made, on=["problem", "test"], how="semi")
     by_given = of_wrong.join(made, on=["problem", "test"], how="anti")
-    of_others = by_made.filter(pl.len().over("problem", "test") > 1)  # such a test had been kept without it, too
-    solutions = runs.select(*_ONE, "right").unique()
+    of_others = by_made.filter(pl.len().over("problem", "test") > 1)  # such a test would be kept without it, too
+    solutions = runs.select(*_SOLUTION, "right").unique()
     wrong, right = solutions.filter(~pl.col("right")), solutions.filter("right")
-    passed = right.join(failing.filter("right"), on=_ONE, how="anti").height
+    passed = right.join(failing.filter("right"), on=_SOLUTION, how="anti").height
 
     def caught(name: str, title: str, how: str, *by: pl.DataFrame) -> Figure:
-        hits = wrong.join(pl.concat(by).select(_ONE), on=_ONE, how="semi").height
+        hits = wrong.join(pl.concat(by).select(_SOLUTION), on=_SOLUTION, how="semi").height
         return share_figure(f"tests.{name}", title, hits, wrong.height, how, Needs.RUN)
 
-    held_out = "left out: a wrong solution that only tests made against it catch counts as missed"
+    without_own_tests = "left out: a wrong solution that only tests made against it catch counts as missed"
     by_right = "solutions that the source calls right, on all tests of their problem; they had a vote on these tests"
     return [
         share_figure("tests.tpr", "Right solutions that pass (TPR)", passed, right.height, by_right, Needs.RUN),
         caught("tnr", "Wrong solutions caught (TNR)", "of those that the source calls wrong", by_given, by_made),
-        caught("tnr.left_out", "the same, each left out of making tests", held_out, by_given, of_others),
+        caught("tnr.left_out", "the same, each left out of making tests", without_own_tests, by_given, of_others),
         caught("tnr.given", "the same, by the source's own tests", "by tests of the source that stayed", by_given),
     ]
 

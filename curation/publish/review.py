@@ -1,4 +1,4 @@
-"""The queue of disputed labels (`DISPUTE`), and people's verdicts on them.
+"""Disputed labels (`DISPUTE`), and people's verdicts on them.
 
 A verdict is a line of ``DIR/review.jsonl``, applied by the next run: ``accept`` names the right reference, ``reject``
 discards the problem, ``undo`` takes back the reviewer's last verdict.
@@ -30,7 +30,7 @@ FILE = "review.jsonl"
 _LOG = logging.getLogger(__name__)
 
 ACCEPT, REJECT, UNDO = "accept", "reject", "undo"
-"""The words of a line."""
+"""A line's possible verdicts."""
 
 KINDS: Mapping[str, str] = {
     "conflicting_references": "copies of one problem with different references",
@@ -39,7 +39,6 @@ KINDS: Mapping[str, str] = {
     "suspected_wrong_label": "attempts that agree on another answer than the reference",
     "doubtful_verdict": "attempts with a doubtful verdict",
 }
-"""Why a label is disputed, in words."""
 
 DISPUTE = pl.Schema(
     {
@@ -57,10 +56,8 @@ DISPUTE = pl.Schema(
 _BEFORE_REVIEW = "before review: "
 
 IS_DOUBTFUL = pl.col("method").str.ends_with("(doubtful)")
-"""Whether the verifier marked a verdict doubtful."""
 
 SHOWN_VERDICTS = 5
-"""Max doubtful verdicts in a problem's evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +113,13 @@ def read_statements(folder: Path) -> dict[str, list[ReviewVerdict]]:
         if (parsed := _parse_line(line)) is None:
             raise StoreError(f"{path}, line {number}: {line[:80]!r} is no verdict; mend or remove the line.")
         word, verdict = parsed
-        given = statements.pop(verdict.problem, [])
+        stated = statements.pop(verdict.problem, [])
         if word != UNDO:
-            given.append(verdict)
-        elif own := [at for at, other in enumerate(given) if other.reviewer == verdict.reviewer]:
-            del given[own[-1]]
-        if given:
-            statements[verdict.problem] = given
+            stated.append(verdict)
+        elif own := [at for at, statement in enumerate(stated) if statement.reviewer == verdict.reviewer]:
+            del stated[own[-1]]
+        if stated:
+            statements[verdict.problem] = stated
     return statements
 
 
@@ -130,8 +127,8 @@ def agreed_verdict(statements: Sequence[ReviewVerdict], reviewers: int = 1) -> R
     """Return the verdict of enough people, or None."""
     last = {verdict.reviewer: verdict for verdict in statements}
     votes = Counter(verdict.content for verdict in last.values())
-    standing = (verdict for verdict in reversed(statements) if last[verdict.reviewer] is verdict)
-    return next((verdict for verdict in standing if votes[verdict.content] >= reviewers), None)
+    current = (verdict for verdict in reversed(statements) if last[verdict.reviewer] is verdict)
+    return next((verdict for verdict in current if votes[verdict.content] >= reviewers), None)
 
 
 def _parse_line(line: bytes) -> tuple[str, ReviewVerdict] | None:
@@ -163,18 +160,18 @@ def _append(folder: Path, word: str, verdict: ReviewVerdict) -> None:
     line |= {name: text for name, text in about.items() if text is not None}
     with (folder / FILE).open("ab+", buffering=0) as handle:
         handle.seek(0)
-        held = handle.read()
-        last = held.rpartition(b"\n")[2]
+        content = handle.read()
+        last = content.rpartition(b"\n")[2]
         if last and _parse_line(last) is not None:
             handle.write(b"\n")
         elif last:
             _LOG.warning("%s: a line that was cut off while it was written is removed: %r", folder / FILE, last)
-            handle.truncate(len(held) - len(last))
+            handle.truncate(len(content) - len(last))
         end = handle.seek(0, os.SEEK_END)
-        content = json.dumps(line, ensure_ascii=False).encode() + b"\n"
+        text = json.dumps(line, ensure_ascii=False).encode() + b"\n"
         try:
-            while content:
-                content = content[handle.write(content) :]
+            while text:
+                text = text[handle.write(text) :]
             os.fsync(handle.fileno())
         except OSError:
             handle.truncate(end)
@@ -191,17 +188,17 @@ def apply_verdicts(problems: pl.DataFrame, verdicts: ReviewVerdicts) -> tuple[pl
     """Return a shard's rows with people's references, and its rejected rows."""
     verdict_frame = pl.DataFrame(
         [(verdict.problem, verdict.answer) for verdict in verdicts.values()],
-        schema={"id": pl.String, "_said": pl.String},
+        schema={"id": pl.String, "_reference": pl.String},
         orient="row",
     ).with_columns(_judged=pl.lit(True))
     joined = problems.join(verdict_frame, on="id", how="left", maintain_order="left")
-    rejected = pl.col("_judged").fill_null(False) & pl.col("_said").is_null()
-    replaced = pl.col("_said").is_not_null() & pl.col("_said").ne_missing(pl.col("answer"))
-    # a bare letter would still be taken for the right option's
+    rejected = pl.col("_judged").fill_null(False) & pl.col("_reference").is_null()
+    replaced = pl.col("_reference").is_not_null() & pl.col("_reference").ne_missing(pl.col("answer"))
+    # a bare letter would be read as the right option's
     replaced_answer = pl.format(_BEFORE_REVIEW + "{}", pl.coalesce("raw_answer", "answer", pl.lit("")))
     kept = joined.filter(~rejected).with_columns(
         raw_answer=pl.when(replaced).then(replaced_answer).otherwise("raw_answer"),
-        answer=pl.coalesce("_said", "answer"),
+        answer=pl.coalesce("_reference", "answer"),
     )
     dropped = joined.filter(rejected).with_columns(
         stage=pl.lit(STAGE), reason=pl.lit(DropReason.REJECTED.value), evidence=pl.lit("a person rejected the problem")
@@ -237,8 +234,8 @@ def exact_conflicts(dropped: pl.DataFrame) -> pl.DataFrame:
 
 def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     """Return near duplicates whose reference differs from the kept row's."""
-    stayed = members.select("source", "row", "kept_id", "kept_source", "kept_row", "kept_answer")
-    conflicts = dropped.join(stayed, on=["source", "row"], how="left", maintain_order="left")
+    kept = members.select("source", "row", "kept_id", "kept_source", "kept_row", "kept_answer")
+    conflicts = dropped.join(kept, on=["source", "row"], how="left", maintain_order="left")
     return _as_disputes(
         conflicts,
         "near_conflict",
@@ -276,9 +273,9 @@ def doubtful_verdicts(problems: pl.DataFrame, doubtful: pl.DataFrame) -> pl.Data
     return _as_disputes(doubted, "doubtful_verdict", references=references)
 
 
-def dispute_queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl.DataFrame:
+def dispute_queue(tables: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl.DataFrame:
     """Return disputes without a person's verdict, by falling probability."""
-    known = [part.match_to_schema(DISPUTE, missing_columns="insert") for part in parts]
+    known = [table.match_to_schema(DISPUTE, missing_columns="insert") for table in tables]
     whole = pl.concat([DISPUTE.to_frame(), *known]).sort(
         "wrong_label", descending=True, nulls_last=True, maintain_order=True
     )

@@ -35,17 +35,17 @@ MOVED = tuple(change for change in VersionChange if change not in (VersionChange
 KEPT = pl.Schema(
     {
         **DECISION,
-        "measured_on": pl.String(),  # the day on which the attempts of this pass rate were begun, YYYY-MM-DD in UTC
+        "measured_on": pl.String(),  # day of the first attempt, YYYY-MM-DD in UTC
         "published": pl.Boolean(),  # kept, and not over the set's size
     }
 )
-"""A version's stored table, one row a problem."""
+"""A version's stored table, a row per problem."""
 
 CHANGES = pl.Schema(
     {
         "problem": pl.String(),
         "change": pl.String(),
-        "old_reason": pl.String(),  # why it was dropped; null where it was kept or not there
+        "old_reason": pl.String(),  # why it was dropped; null if it was kept or missing
         "new_reason": pl.String(),
         "old_policy": pl.String(),
         "new_policy": pl.String(),
@@ -57,7 +57,6 @@ CHANGES = pl.Schema(
 )
 
 EXAMPLES = 5
-"""Max examples per class in a change log."""
 
 _SHOWN = ("reason", "policy", "pass_rate", "judged")
 COMPARED = ("problem", "keep", *_SHOWN)
@@ -70,11 +69,11 @@ def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
     Args:
         old, new: decisions with their position ``at``.
     """
-    sides = (
+    tables = (
         frame.select("problem", pl.col("keep", "at", *_SHOWN).name.prefix(prefix))
         for frame, prefix in ((new, "new_"), (old, "old_"))
     )
-    joined = next(sides).join(next(sides), on="problem", how="full", coalesce=True)
+    joined = next(tables).join(next(tables), on="problem", how="full", coalesce=True)
     was, now, reason = pl.col("old_keep"), pl.col("new_keep"), pl.col("new_reason")
     suspected = DropReason.SUSPECTED_WRONG_LABEL.value
     rules = {
@@ -129,18 +128,16 @@ DIFFERENCE = pl.Schema(
         "differs": pl.List(pl.String()),  # contents that differ in a problem that is in both sets
     }
 )
-"""A row of a comparison of two published sets."""
 
 _MEASURES = {"policy": pl.String(), "pass_rate": pl.Float64(), "judged": pl.Int32()}
 
 NO_CONTENT = frozenset(
-    "id also_from source row policy attempts judged correct pass_rate pass_rate_low pass_rate_high decided_by "
-    "measured_on first_policy first_pass_rate".split()
+    "id also_from source row policy attempts judged correct pass_rate unbiased_pass_rate pass_rate_low pass_rate_high "
+    "decided_by informed_by measured_on first_policy first_pass_rate pass_rate_of".split()
 )
-"""Columns of identity, origin and difficulty; others are contents, which are only compared: their hashes do as well."""
+"""Columns of identity, origin and difficulty; others are contents, which may be compared by hash."""
 
 READ = ("id", *_MEASURES)
-"""The columns of `NO_CONTENT` that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +150,7 @@ class PublishedTables:
 
 
 def compare(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
-    """Return a `DIFFERENCE` row per problem of either set, in the order of the new one, then those that are gone."""
+    """Return a `DIFFERENCE` row per problem, in the new set's order, then removed ones."""
     table = changes(_outcomes(old), _outcomes(new))
     compared = table.join(_differing(old, new), on="problem", how="left", maintain_order="left")
     return compared.with_columns(pl.col("differs").fill_null([])).select(DIFFERENCE.names()).cast(DIFFERENCE)
@@ -174,7 +171,7 @@ def rate_shift(table: pl.DataFrame) -> tuple[int, float | None]:
 
 
 def _outcomes(tables: PublishedTables) -> pl.DataFrame:
-    """Return each problem's outcome, what of `DECISION` is compared; a kept row, else the last dropped one."""
+    """Return each problem's compared columns of `DECISION`, of the kept row or else the last dropped one."""
     sides = []
     for frame, keep in ((tables.data, True), (tables.dropped, False)):
         missing = [pl.lit(None, dtype).alias(name) for name, dtype in _MEASURES.items() if name not in frame.columns]
@@ -193,7 +190,6 @@ def _outcomes(tables: PublishedTables) -> pl.DataFrame:
 
 
 def _differing(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
-    """Return the names of differing contents of common problems in which any differ."""
     names = [name for name in new.data.columns if name in {*old.data.columns} - NO_CONTENT]
     both = new.data.select("id", *names).join(old.data.select("id", *names), on="id", suffix="_old")
     for name in old.further.keys() & new.further.keys():
@@ -201,6 +197,6 @@ def _differing(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
         for tables, suffix in ((new, ""), (old, "_old")):
             digests = tables.further[name].rename({"problem": "id", "digest": f"{name}{suffix}"})
             both = both.join(digests, on="id", how="left")
-    found = [pl.when(pl.col(name).ne_missing(pl.col(f"{name}_old"))).then(pl.lit(name)) for name in names]
-    listed = pl.concat_list(found).list.drop_nulls() if found else pl.lit([], pl.List(pl.String))
+    flags = [pl.when(pl.col(name).ne_missing(pl.col(f"{name}_old"))).then(pl.lit(name)) for name in names]
+    listed = pl.concat_list(flags).list.drop_nulls() if flags else pl.lit([], pl.List(pl.String))
     return both.select(problem="id", differs=listed).filter(pl.col("differs").list.len() > 0)

@@ -1,7 +1,7 @@
-"""Withhold texts that a set may not carry, and restore them from their sources by digest.
+"""Withhold texts of a set, and restore them from their sources by digest.
 
-Only a source row's texts are withheld: columns, their cleaned form, language variants, tests and checkers; what was
-made here stays. Rows and tests with another text leave the set and are counted.
+Only a source's texts are withheld: columns, their cleaned form, language variants, tests and checkers.
+Rows and tests with another text leave the set and are counted.
 
 Invariant: a restored text has the recorded digest, or stays null and is reported.
 """
@@ -32,7 +32,6 @@ TEXTS = {
 _NEEDED = {**dict.fromkeys(ROWS, ("statement", "answer")), TESTS: ("input",), JUDGING: ()}
 
 MADE = ("mutation", "model")
-"""Origins of tests that were made here."""
 
 PLACE = ["source", "row"]
 KEY = [*PLACE, "id", "index"]
@@ -48,7 +47,7 @@ WITHHELD = pl.Schema(
         "digest": pl.String(),  # of the text, 128 bits of BLAKE2b
     }
 )
-"""One row a withheld text."""
+"""A row per withheld text."""
 
 
 def is_withheld(rows: pl.DataFrame, licenses: Collection[str]) -> pl.Series:
@@ -80,10 +79,10 @@ def source_texts(
         frames.append(_unpivoted(rows.select(PLACE).hstack(cleaned), PLACE, cleaned.columns))
     else:
         frames.append(pl.DataFrame([*_variants(rows)], schema=frames[0].schema, orient="row"))
-    places = rows.select(*PLACE, problem="id").unique()
+    origins = rows.select(*PLACE, problem="id").unique()
     for table in code_tables:
         names = [name for name in (*TEXTS[TESTS], *TEXTS[JUDGING]) if name in table.columns]
-        texts = _unpivoted(table.join(places, on="problem"), PLACE, names)
+        texts = _unpivoted(table.join(origins, on="problem"), PLACE, names)
         frames += [texts, texts.with_columns(pl.col("text").str.strip_chars())]
     return _with_digests(pl.concat(frame.select(*PLACE, "text") for frame in frames).unique(maintain_order=True))
 
@@ -99,16 +98,18 @@ def _variants(rows: pl.DataFrame) -> Iterator[tuple[str, int, str, str]]:
 
 def _unpivoted(rows: pl.DataFrame, index: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
     if "choices" in columns:
-        options = [None if one is None else json.dumps(one, ensure_ascii=False) for one in rows["choices"].to_list()]
+        options = [
+            None if option is None else json.dumps(option, ensure_ascii=False) for option in rows["choices"].to_list()
+        ]
         rows = rows.with_columns(pl.Series("choices", options, pl.String))
     return rows.unpivot(columns, index=index, variable_name="column", value_name="text").drop_nulls("text")
 
 
 def _with_digests(texts: pl.DataFrame) -> pl.DataFrame:
-    """Return texts with their digests, and those of their words, whatever is between them."""
-    words = (digest_of(" ".join(text.split())) for text in texts["text"])
+    """Return texts with digests, and digests of their words whatever their spacing."""
+    spaced = (digest_of(" ".join(text.split())) for text in texts["text"])
     return texts.with_columns(
-        digest=pl.Series(map(digest_of, texts["text"]), dtype=pl.String), words=pl.Series(words, dtype=pl.String)
+        digest=pl.Series(map(digest_of, texts["text"]), dtype=pl.String), words=pl.Series(spaced, dtype=pl.String)
     )
 
 
@@ -128,23 +129,23 @@ def withhold_texts(
     columns, keys = ([name for name in names if name in rows.columns] for names in (TEXTS[table], KEY))
     rows = rows.with_row_index("_at")
     long = _with_digests(_unpivoted(rows.filter(hidden), ["_at", *keys], columns))
-    found = long.join(texts, on=[*PLACE, "digest"], how="semi")
-    apart = long.join(found, on=["_at", "column"], how="anti")
-    reworded = apart.join(texts, on=[*PLACE, "words"], how="semi")
-    lost = apart.filter(pl.col("column").is_in(_NEEDED[table]))
+    restorable = long.join(texts, on=[*PLACE, "digest"], how="semi")
+    unmatched = long.join(restorable, on=["_at", "column"], how="anti")
+    reworded = unmatched.join(texts, on=[*PLACE, "words"], how="semi")
+    lost = unmatched.filter(pl.col("column").is_in(_NEEDED[table]))
     lost_at = pl.concat([lost, reworded] if table == TESTS else [lost])["_at"].unique()
     if table in ROWS:  # accepted answers show the answer, evidence the text, and the source has neither
         empty = {**dict.fromkeys((*columns, "evidence"), pl.lit(None)), "accepted": pl.lit([], pl.List(pl.String))}
         gone = {name: hidden for name in empty if name in rows.columns}
     else:
         empty = dict.fromkeys(columns, pl.lit(None))
-        known = pl.concat([found, reworded])
+        known = pl.concat([restorable, reworded])
         gone = {name: rows["_at"].is_in(known.filter(column=name)["_at"].implode()) for name in columns}
     rows = rows.with_columns(
         pl.when(where).then(empty[name]).otherwise(name).alias(name) for name, where in gone.items()
     )
     is_lost = pl.col("_at").is_in(lost_at.implode())
-    notes = found.filter(~is_lost).with_columns(table=pl.lit(table))
+    notes = restorable.filter(~is_lost).with_columns(table=pl.lit(table))
     notes = notes.match_to_schema(WITHHELD, missing_columns="insert", extra_columns="ignore")
     return rows.filter(~is_lost).drop("_at"), notes
 
@@ -160,11 +161,11 @@ def restore_texts(
     keys = [name for name in KEY if name in rows.columns]
     own = withheld.filter(table=table).join(rows, on=keys, how="semi")
     by = [*PLACE, "digest"]
-    found = own.join(texts.select(*by, "text").unique(by), on=by, how="left", maintain_order="left")
+    matched = own.join(texts.select(*by, "text").unique(by), on=by, how="left", maintain_order="left")
     for name in TEXTS[table]:
-        filling = found.filter(column=name).drop_nulls("text").select(*keys, _text="text").unique(keys)
+        filling = matched.filter(column=name).drop_nulls("text").select(*keys, _text="text").unique(keys)
         if filling.height:
             text = pl.col("_text").str.json_decode(pl.List(pl.String)) if name == "choices" else pl.col("_text")
             filled = rows.join(filling, on=keys, how="left", maintain_order="left")
             rows = filled.with_columns(pl.coalesce(name, text).alias(name)).drop("_text")
-    return rows, found.filter(pl.col("text").is_null()).drop("text")
+    return rows, matched.filter(pl.col("text").is_null()).drop("text")

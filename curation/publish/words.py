@@ -14,10 +14,8 @@ from curation.records import DropReason
 _WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 REASON_WORDS: Mapping[str, str] = {DropReason(name): words for name, words in _WORDS["reasons"].items()}
-"""Words of drop reasons whose name is not clear by itself."""
 
 COLUMN_WORDS: Mapping[str, str] = _WORDS["columns"]
-"""What the columns of a published set are."""
 
 
 @cache

@@ -1,6 +1,6 @@
 """Debates on disputed labels, the reference against a rival (arXiv 2407.04622).
 
-Both sides speak at once in every round; a judge reads all speeches in four views, by letter and order of the reference.
+Both sides speak at once in every round; a judge reads the speeches in four views, by letter and order of the reference.
 
 Invariants: speeches name no letter; the two scores add to 1; a missing speech or a view without readable vote gives
 no score; a speech cannot forge the mark of its lines.
@@ -23,7 +23,6 @@ from curation.records import PromptRequest
 from curation.thinking import split_response
 
 ROUNDS = 3
-"""Rounds of speeches, as in the paper."""
 
 SPEECH_LETTERS = 4000
 """Longest speech that a judge reads."""
@@ -92,7 +91,7 @@ class Debate:
         shown = [f"Your answer:\n\n> {_flat(self.answers[side])}"]
         shown += [f"The other answer:\n\n> {_flat(self.answers[1 - side])}"]
         shown += ["The speeches so far:"] if self.speeches else []
-        shown += self._heard(side, lambda speaker: "you" if speaker == side else "the other side")
+        shown += self._transcript(side, lambda speaker: "you" if speaker == side else "the other side")
         return self._request([*shown, "Argue for your answer."])
 
     def after(self, texts: Sequence[str | None]) -> Debate | None:
@@ -107,14 +106,16 @@ class Debate:
         letters = "AB" if view.reference_is_a else "BA"
         shown = [f"Answer {letters[side]}:\n\n> {_flat(self.answers[side])}" for side in (view.first, 1 - view.first)]
         shown += ["The speeches:"] if self.speeches else []
-        shown += self._heard(view.first, lambda speaker: f"for answer {letters[speaker]}")
+        shown += self._transcript(view.first, lambda speaker: f"for answer {letters[speaker]}")
         return self._request([*shown, "Which answer is right, A or B?"])
 
-    def _heard(self, first: int, called: Callable[[int], str]) -> list[str]:
-        """Return the speeches by round, the ``first`` side's before the other's."""
+    def _transcript(self, first: int, label_of: Callable[[int], str]) -> list[str]:
         ordered = sorted(self.speeches, key=lambda speech: (speech.round, speech.side != first))
         marked = ["\n".join(f"> {line}" for line in speech.text.splitlines()) for speech in ordered]
-        return [f"Round {one.round}, {called(one.side)}:\n\n{text}" for one, text in zip(ordered, marked, strict=True)]
+        return [
+            f"Round {speech.round}, {label_of(speech.side)}:\n\n{text}"
+            for speech, text in zip(ordered, marked, strict=True)
+        ]
 
     def _request(self, shown: Sequence[str]) -> PromptRequest:
         return text_request("\n\n".join([f"The problem:\n\n{self.statement}", *shown]), self.lang)

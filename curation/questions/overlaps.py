@@ -35,9 +35,9 @@ def near_pairs(scores: pl.DataFrame, settings: OverlapSettings, ask_from: float,
     """Return pairs to ask about (`PAIR`), by problem and falling score."""
     hits = classify_hits(scores, settings)
     keys = ["row", "benchmark", "benchmark_row"]
-    left = scores.join(hits.filter(pl.col("kind") == OVERLAP).select("row"), on="row", how="anti")
-    left = left.join(hits.select(keys), on=keys, how="anti")
-    best = left.filter(settings.agrees(ASKED_FIGURES, ASKED_FORMULAS))
+    unclear = scores.join(hits.filter(pl.col("kind") == OVERLAP).select("row"), on="row", how="anti")
+    unclear = unclear.join(hits.select(keys), on=keys, how="anti")
+    best = unclear.filter(settings.agrees(ASKED_FIGURES, ASKED_FORMULAS))
     best = best.sort("row", -pl.col("score"), "benchmark", "benchmark_row")
     pairs = best.unique(keys, keep="first", maintain_order=True).filter(pl.col("score") >= ask_from)
     return pairs.filter(pl.int_range(pl.len()).over("row") < nearest).select(PAIR.names())

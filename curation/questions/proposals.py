@@ -69,7 +69,7 @@ class Proposal(Generic[T]):
     """The reason if a response proposes nothing."""
 
     version: int = 1
-    """Changed if other rows would be asked about, or other proposals accepted."""
+    """Raise it if other rows would be asked about, or other proposals accepted."""
 
     table = "proposals"
 
@@ -100,8 +100,8 @@ class Proposal(Generic[T]):
         due = {line: line.asked for line in lines if not isinstance(line.asked, str)}
         for number in range(self.tries):
             attempts = ask(list({request.id: request for request in due.values()}.values()), 1 if number else self.each)
-            found = attempts.select("problem", "index", "text").drop_nulls().iter_rows()
-            texts = {(name, index): text for name, index, text in found}
+            answered = attempts.select("problem", "index", "text").drop_nulls().iter_rows()
+            texts = {(name, index): text for name, index, text in answered}
             for line, request in due.items():
                 text = texts.get((request.id, 0 if number else line.index))
                 if text is not None or number == 0:
@@ -134,10 +134,10 @@ def refused_rows(problems: pl.DataFrame, proposals: pl.DataFrame, stage: str, re
 
 def with_additions(problems: pl.DataFrame, additions: pl.DataFrame, original: str) -> pl.DataFrame:
     """Return each problem followed by the rows made from it, which name it in the column ``original``."""
-    places = problems.select("id").with_row_index("place").unique("id", keep="first", maintain_order=True)
-    new = additions.join(places, left_on=original, right_on="id", how="inner", maintain_order="left")
-    rows = pl.concat([problems.with_row_index("place"), new], how="diagonal")
-    return rows.sort("place", maintain_order=True).drop("place")
+    positions = problems.select("id").with_row_index("position").unique("id", keep="first", maintain_order=True)
+    new = additions.join(positions, left_on=original, right_on="id", how="inner", maintain_order="left")
+    rows = pl.concat([problems.with_row_index("position"), new], how="diagonal")
+    return rows.sort("position", maintain_order=True).drop("position")
 
 
 @dataclass(slots=True, eq=False)

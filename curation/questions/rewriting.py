@@ -117,12 +117,12 @@ def ambiguous_ids(problems: pl.DataFrame) -> frozenset[str]:
 
 def choices_to_rewrite(problems: pl.DataFrame, settings: StatementSettings, ambiguous: frozenset[str]) -> Selected:
     """Select the multiple choice of a shard."""
-    found = {} if "multiple_choice" in settings.disabled else statements.find_choices(problems)
-    places = sorted(found)
-    rows = problems.with_row_index("at")[places].select("at", "id", "source", "row", "lang")
+    choices = {} if "multiple_choice" in settings.disabled else statements.find_choices(problems)
+    positions = sorted(choices)
+    rows = problems.with_row_index("at")[positions].select("at", "id", "source", "row", "lang")
     requests: list[Request] = []
     parsed: list[tuple[str, list[str], int] | tuple[None, None, None]] = []
-    for choice, name, lang in zip(map(found.get, places), rows["id"], rows["lang"], strict=True):
+    for choice, name, lang in zip(map(choices.get, positions), rows["id"], rows["lang"], strict=True):
         if choice is None or isinstance(choice, str):
             requests.append(NOT_RESOLVED)
             parsed.append((None, None, None))

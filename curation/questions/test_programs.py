@@ -18,20 +18,20 @@ from curation.records import Domain, PromptRequest
 from curation.verify.programs.extraction import LANGUAGES, code_blocks
 from curation.verify.programs.problem import CodeLang, Validator, ValidatorLang
 
-COUNT, EXAMPLES, MOST_KB = "count", "examples", "most_kb"
+COUNT, EXAMPLES, MAX_KB = "count", "examples", "most_kb"
 
 _EXAMPLES = 3
 _EXAMPLE_BYTES = 2000
 """Max bytes of an example, since half of one misleads."""
 
 WRONG = 5
-"""Wrong programs that are asked for."""
+"""Requested wrong programs."""
 
 
 def _user(request: PromptRequest) -> str:
-    details: Mapping[str, str] = {COUNT: "24", EXAMPLES: "", MOST_KB: "4096", **request.details}
+    details: Mapping[str, str] = {COUNT: "24", EXAMPLES: "", MAX_KB: "4096", **request.details}
     text = stored_texts("test_programs")["user"].replace("{wrong}", str(WRONG))
-    for name in (COUNT, MOST_KB):
+    for name in (COUNT, MAX_KB):
         text = text.replace(f"{{{name}}}", details[name])
     before, _, after = text.partition("{statement}\n{examples}")
     return f"{before}{request.statement}\n{details[EXAMPLES]}{after}{refusal_text(request)}"
@@ -55,7 +55,7 @@ def programs_request(
         f"\nExample {number}, input:\n```\n{text.rstrip()}\n```\nOutput:\n```\n{output.rstrip()}\n```\n"
         for number, (text, output) in enumerate(short[:_EXAMPLES], 1)
     )
-    details = {COUNT: str(designed), MOST_KB: str(max_kb), EXAMPLES: examples}
+    details = {COUNT: str(designed), MAX_KB: str(max_kb), EXAMPLES: examples}
     return PromptRequest(problem["id"], problem["statement"], Domain.CODE, problem["lang"], details)
 
 
@@ -78,8 +78,9 @@ def programs_in(response: str | None) -> TestPrograms | None:
 
 def validators_in(responses: Iterable[str]) -> list[Validator]:
     """Return the distinct validators in responses."""
-    programs = [programs_in(response) for response in responses]
-    codes = dict.fromkeys(one.validator for one in programs if one is not None and one.validator is not None)
+    found = map(programs_in, responses)
+    validators = (programs.validator for programs in found if programs is not None)
+    codes = dict.fromkeys(code for code in validators if code is not None)
     return [
         Validator(ValidatorLang.PYTHON, {f"validator{number}.py": code}, (f"validator{number}.py",), accepts=0)
         for number, code in enumerate(codes, 1)
@@ -88,8 +89,8 @@ def validators_in(responses: Iterable[str]) -> list[Validator]:
 
 def wrong_programs_in(responses: Iterable[str]) -> list[str]:
     """Return the distinct wrong programs in responses."""
-    programs = [programs_in(response) for response in responses]
-    return list(dict.fromkeys(code for one in programs if one is not None for code in one.wrong))
+    found = map(programs_in, responses)
+    return list(dict.fromkeys(code for programs in found if programs is not None for code in programs.wrong))
 
 
 TEST_PROGRAMS = Proposal(
@@ -100,7 +101,7 @@ TEST_PROGRAMS = Proposal(
     accept=lambda *_: {},
     result=pl.Schema(),
     select=lambda _problems, requests: (
-        pl.DataFrame({"id": [one.id for one in requests]}, {"id": pl.String()}),
+        pl.DataFrame({"id": [request.id for request in requests]}, {"id": pl.String()}),
         requests,
     ),
     each=2,

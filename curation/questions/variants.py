@@ -1,7 +1,7 @@
 """Variants of sometimes solved problems, written by a model with the same answer.
 
-An accepted variant's answer is reached by the writer, who has not seen the reference, or by most attempts; its pass
-rate is in the band.
+An accepted variant's answer is reached by the writer, without the reference, or by most attempts; its pass rate is in
+the band.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ STAGE = "variants"
 _SOURCE = "\0variants"
 
 VARIANT = pl.Schema({**PROBLEM, "variant_of": pl.String()})
-"""A variant's row; ``variant_of`` is the original's id."""
 
 REPEATED = "a near duplicate of a row of the set or of another variant"
 UNPROVEN = "neither the writer's own answer nor most attempts of the policy are the reference"

@@ -17,18 +17,17 @@ from curation.records import DROPPED, Domain, DropReason, PromptRequest, problem
 from curation.thinking import split_response
 
 UNREADABLE = "unreadable"
-"""The vote of a response without a readable word."""
 
 Request = PromptRequest | str
-"""What is asked, or why nothing is."""
+"""A request, or why there is none."""
 
 Selected = tuple[pl.DataFrame, list[Request]]
-"""A shard's rows to ask about: a frame with ``at`` (index in the shard), ``id`` and evidence (``about`` is for people),
-and each row's request. Rows may repeat.
+"""A shard's rows: a frame with ``at`` (index in the shard), ``id`` and evidence (``about`` is for people), and each
+row's request. Rows may repeat.
 """
 
 Ask = Callable[[Sequence[PromptRequest], int], pl.DataFrame]
-"""Returns `ATTEMPT` rows: at most the wanted number per request."""
+"""Returns `ATTEMPT` rows, at most this number per request."""
 
 
 def text_request(text: str, lang: str, domain: str = Domain.MATH) -> PromptRequest:
@@ -103,12 +102,12 @@ class Vote:
         Two verdicts on the last line and unclosed thoughts are unreadable.
         """
         answer = split_response(text).answer if text is not None else None
-        found = list(re.finditer(rf"(?i)\bVERDICT\W{{0,6}}({'|'.join(self.words)})\b", answer or ""))
-        if answer is None or not found:
+        verdicts = list(re.finditer(rf"(?i)\bVERDICT\W{{0,6}}({'|'.join(self.words)})\b", answer or ""))
+        if answer is None or not verdicts:
             return UNREADABLE
-        line = answer[found[-1].start() :].partition("\n")[0]
-        named = {word for word in re.findall(r"[a-z]+", line.lower()) if word in self.words}
-        return found[-1][1].lower() if len(named) == 1 else UNREADABLE
+        line = answer[verdicts[-1].start() :].partition("\n")[0]
+        words = {word for word in re.findall(r"[a-z]+", line.lower()) if word in self.words}
+        return verdicts[-1][1].lower() if len(words) == 1 else UNREADABLE
 
     def is_readable(self, text: str | None) -> bool:
         """Return whether a response is a vote."""
@@ -129,14 +128,14 @@ class Vote:
     ) -> pl.DataFrame:
         """Ask and count; return rows with `decide`'s columns and ``why`` (null if asked)."""
         asked = {request.id: request for request in requests if not isinstance(request, str)}
-        names = pl.Series([None if isinstance(one, str) else one.id for one in requests], dtype=pl.String)
-        whys = pl.Series("why", [one if isinstance(one, str) else None for one in requests], pl.String)
+        names = pl.Series([None if isinstance(request, str) else request.id for request in requests], dtype=pl.String)
+        whys = pl.Series("why", [request if isinstance(request, str) else None for request in requests], pl.String)
         attempts = ask(list(asked.values()), self.votes)
         decided = self.decide(names, attempts, threshold or self.threshold, self.votes // 2 + 1)
         return pl.concat([rows, decided, whys.to_frame()], how="horizontal")
 
     def decide(self, questions: pl.Series, attempts: pl.DataFrame, threshold: float, min_readable: int) -> pl.DataFrame:
-        """Return each question's id, votes per word, readable and unreadable ones, decision (or null) and evidence.
+        """Return each question's id, votes per word, readable ones, decision or null, and evidence.
 
         Args:
             questions: ids of requests, or null.
@@ -148,15 +147,15 @@ class Vote:
         tallies = asked.join(votes, on="question", how="left").group_by("at", "question").agg(counts).sort("at")
         tallies = tallies.drop("at").with_columns(readable=pl.sum_horizontal(self.words).cast(pl.Int32))
         enough = pl.col("readable") >= max(1, min_readable)
-        named = self.words[1:] if self.pooled else self.words
-        most = pl.max_horizontal(named)
-        main = pl.coalesce(pl.when((pl.col(word) == most) & (most > 0)).then(pl.lit(word)) for word in named)
-        count = pl.sum_horizontal(named) if self.pooled else most
+        candidates = self.words[1:] if self.pooled else self.words
+        highest = pl.max_horizontal(candidates)
+        main = pl.coalesce(pl.when((pl.col(word) == highest) & (highest > 0)).then(pl.lit(word)) for word in candidates)
+        count = pl.sum_horizontal(candidates) if self.pooled else highest
         reaches = enough & (count > 0) & (count >= threshold * pl.col("readable") - 1e-9)
         otherwise = pl.when(enough).then(pl.lit(self.words[0])) if self.pooled else pl.lit(None, pl.String)
         if not self.pooled:
             reaches &= 2 * count > pl.col("readable")
-        name_faults = self.pooled and len(named) > 1
+        name_faults = self.pooled and len(candidates) > 1
         what = "{} of {} votes name a fault, most often: {}" if name_faults else "{} of {} votes: {}"
         counted = pl.format(what, count, "readable", main.fill_null("none"))
         few = pl.format("only {} readable votes", "readable")

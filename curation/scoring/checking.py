@@ -19,10 +19,10 @@ from curation.scoring.scorer import ScoringSettings, shared_scorer
 Rewards = Sequence[float | None]
 
 CHECKED_AT_ONCE = 200
-"""Problems that are proved together."""
+"""Problems that are checked together."""
 
 MUTANTS = 4
-"""Mutants of a solution that are tried."""
+"""Mutants of a solution."""
 
 _NUMBER = re.compile(r"\d+")
 _PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?")
@@ -35,25 +35,27 @@ def failing_rows(curated: Path) -> dict[str, str]:
         SourceError: there is no set, or a judge is missing.
     """
     failing: dict[str, str] = {}
-    judged = (one for one in exported_problems(curated) if one.program is None or one.program.refused is None)
-    while held := list(islice(judged, CHECKED_AT_ONCE)):
-        failed = zip(held, _check_rows(held), strict=True)
+    judged = (
+        problem for problem in exported_problems(curated) if problem.program is None or problem.program.refused is None
+    )
+    while batch := list(islice(judged, CHECKED_AT_ONCE)):
+        failed = zip(batch, _check_rows(batch), strict=True)
         failing |= {str(problem.row["id"]): why for problem, why in failed if why is not None}
     return failing
 
 
 def _check_rows(problems: Sequence[ExportedProblem]) -> list[str | None]:
-    asked: list[tuple[str, str]] = []
-    parts: list[tuple[list[str], list[str], bool]] = []
+    pairs: list[tuple[str, str]] = []
+    texts: list[tuple[list[str], list[str], bool]] = []
     for problem in problems:
         record = problem.record
         right, wrong, strict = _program_texts(problem) if problem.program is not None else _answer_texts(problem)
-        parts.append((right, wrong, strict))
-        asked += [(record, text) for text in (*right, "", *wrong)]
-    rewards = (score.reward for score in shared_scorer(ScoringSettings()).score(asked))
+        texts.append((right, wrong, strict))
+        pairs += [(record, text) for text in (*right, "", *wrong)]
+    rewards = (score.reward for score in shared_scorer(ScoringSettings()).score(pairs))
     return [
         _failure([next(rewards) for _ in right], next(rewards), [next(rewards) for _ in wrong], strict)
-        for right, wrong, strict in parts
+        for right, wrong, strict in texts
     ]
 
 
@@ -73,7 +75,7 @@ def _answer_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]
     form = str(read_record(problem.record).get("response_format", ""))
     near = near_misses(problem.answer)
     is_plain = _PLAIN.fullmatch(problem.answer) is not None
-    return [_response(problem.answer, form)], [_response(one, form) for one in near], is_plain
+    return [_response(problem.answer, form)], [_response(miss, form) for miss in near], is_plain
 
 
 def near_misses(answer: str) -> list[str]:
@@ -105,10 +107,10 @@ def _program_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool
     assert problem.program is not None
     lang = problem.program.lang or CodeLang.PYTHON
     nothing = fenced(lang, "pass" if lang is CodeLang.PYTHON else "int main() { return 0; }")
-    given = problem.row.get("solution")
-    found = extract_code(given, lang) if given else None
-    code = found.code if isinstance(found, Submission) else given or None
+    solution = problem.row.get("solution")
+    extracted = extract_code(solution, lang) if solution else None
+    code = extracted.code if isinstance(extracted, Submission) else solution or None
     if code is None:
         return [], [nothing], True
-    mutants = [one.code for one in mutants_of(code, str(lang), MUTANTS, problem.row["id"])]
-    return [fenced(lang, code)], [fenced(lang, one) for one in mutants] or [nothing], False
+    mutants = [mutant.code for mutant in mutants_of(code, str(lang), MUTANTS, problem.row["id"])]
+    return [fenced(lang, code)], [fenced(lang, mutant) for mutant in mutants] or [nothing], False

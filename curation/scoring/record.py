@@ -39,7 +39,7 @@ def record_of(row: Mapping[str, Any], program: CodeProblem | None, asked: Asked 
     """
     from curation.verify.programs.files import row_of_problem
 
-    told = {name: row[name] for name in ("id", "domain", "lang", "statement")}
+    fields = {name: row[name] for name in ("id", "domain", "lang", "statement")}
     how: dict[str, Any] = {"program": row_of_problem(program)} if program is not None else {"answer": row["answer"]}
     if program is None and (letter := option_letter(row.get("raw_answer"), row["answer"] or "")) is not None:
         how["letter"] = letter
@@ -53,7 +53,7 @@ def record_of(row: Mapping[str, Any], program: CodeProblem | None, asked: Asked 
         how["response_format"] = asked.response_format
     if asked is not None and asked.judges and program is None:
         how["judges"] = list(asked.judges)
-    return json.dumps({MARK: VERSION, **told, **how}, ensure_ascii=False)
+    return json.dumps({MARK: VERSION, **fields, **how}, ensure_ascii=False)
 
 
 def read_record(record: str | Mapping[str, Any]) -> Mapping[str, Any]:
@@ -75,18 +75,18 @@ def read_record(record: str | Mapping[str, Any]) -> Mapping[str, Any]:
                 raise TypeError(f"{name} is {brief(table.get(name))}")
         for name in ("accepted", "judges"):
             texts = table.get(name, [])
-            if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
                 raise TypeError(f"{name} is {brief(texts)}")
         ThinkingTags.of(table.get("thinking", OPEN))
         checked_format(table.get("response_format", ANY))
     except (KeyError, TypeError, ValueError) as error:
         raise SourceError(
-            f"what a row was to be judged by is no record of Goldilocks ({type(error).__name__}: {error}; it begins "
+            f"a row's record is none of Goldilocks ({type(error).__name__}: {error}; it begins "
             f"{str(record)[:60]!r}); export the set again, and hand the column `goldilocks` on as it is."
         ) from error
     if version != VERSION:
         raise SourceError(
-            f"a record of version {version} of Goldilocks, and this one reads {VERSION}; export the set again, or "
+            f"the record has version {version}, and this Goldilocks reads {VERSION}; export the set again, or "
             "install the version that exported it."
         )
     return table

@@ -65,7 +65,7 @@ class Scorer:
     def __init__(self, settings: ScoringSettings | None = None) -> None:
         self.settings = settings or ScoringSettings()
         if self.settings.thinking is not None:
-            ThinkingTags.of(self.settings.thinking)  # a mistake is told before anything is judged
+            ThinkingTags.of(self.settings.thinking)  # an error before anything is judged
         self._programs: dict[str, CodeProblem] = {}
         named = self.settings.judges or tuple(filter(None, os.environ.get(VARIABLE, "").split(",")))
         self._own = [judge_at(name.strip()) for name in named]
@@ -125,8 +125,8 @@ class Scorer:
         answers = (Response(without_surrogates(text), None, finish),)
         lang = table.get("lang") or "en"
         if Domain(table["domain"]) is Domain.CODE:
-            held = self._hold(name, table["program"])
-            return self._code.submit(JudgeTask(held, "", lang, answers, seed=seed, statement=statement))
+            key = self._program_key(name, table["program"])
+            return self._code.submit(JudgeTask(key, "", lang, answers, seed=seed, statement=statement))
         form = self.settings.response_format or table.get("response_format", ANY)
         accepted = tuple(table.get("accepted", ()))
         task = JudgeTask(
@@ -148,16 +148,16 @@ class Scorer:
                 self._math[judges] = MathJudge(self.settings.workers, judges=judges)
             return self._math[judges]
 
-    def _hold(self, name: str, program: Mapping[str, Any]) -> str:
+    def _program_key(self, name: str, program: Mapping[str, Any]) -> str:
         content = hashlib.blake2b(json.dumps(program, sort_keys=True).encode(), digest_size=16).hexdigest()
-        held = f"{name}/{content}"
+        key = f"{name}/{content}"
         with self._lock:
-            if held not in self._programs:
-                self._programs[held] = problem_of_row(program, f"the record of problem {name}")
+            if key not in self._programs:
+                self._programs[key] = problem_of_row(program, f"the record of problem {name}")
             if not self._code_is_open:
                 self._code.runner.open()
                 self._code_is_open = True
-        return held
+        return key
 
 
 def score_of(verdict: Verdict) -> Score:

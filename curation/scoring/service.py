@@ -82,10 +82,10 @@ class _Service:
             lambda: [self._submit(item, number) for number, item in enumerate(items_of(_table(body)))]
         )
         return [
-            {"reward": None, "outcome": "refused", "answer": None, "method": "", "error": one}
-            if isinstance(one, str)
-            else asdict(score_of((one.result() if one.done() else await asyncio.wrap_future(one))[0]))
-            for one in submitted
+            {"reward": None, "outcome": "refused", "answer": None, "method": "", "error": verdict}
+            if isinstance(verdict, str)
+            else asdict(score_of((verdict.result() if verdict.done() else await asyncio.wrap_future(verdict))[0]))
+            for verdict in submitted
         ]
 
     async def _body(self, request: Request) -> bytes:
@@ -143,8 +143,7 @@ class _Service:
         name = item.get("id")
         if not isinstance(name, str) or name not in self._records:
             raise SourceError(
-                f"id is {brief(name)}, which is in no set that is served; give its `record`, or start the service with "
-                "the set."
+                f"id is {brief(name)}, which is in no served set; give its `record`, or start the service with the set."
             )
         return self._records[name]
 

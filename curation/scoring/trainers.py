@@ -38,7 +38,7 @@ def verl_score(
     Raises:
         SourceError: ``extra_info`` has no record.
     """
-    # with a reward model, verl hands its router and tokenizer on, too
+    # with a reward model, verl also passes its router and tokenizer
     (score,) = scores_of([((extra_info or {}).get(MARK), solution_str)], settings)
     reward = score.reward or 0.0
     return {"score": reward, "acc": reward, "outcome": score.outcome, "excluded": float(score.reward is None)}
@@ -77,7 +77,7 @@ def areal_reward(
 async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float | list[float]:
     """Return a sample's reward, or a group's."""
     samples = sample if isinstance(sample, list) else [sample]
-    pairs = [((one.metadata or {}).get(MARK), without_end(one.response)) for one in samples]
+    pairs = [((entry.metadata or {}).get(MARK), without_end(entry.response)) for entry in samples]
     rewards = [score.reward or 0.0 for score in await asyncio.to_thread(scores_of, pairs, {})]
     return rewards if isinstance(sample, list) else rewards[0]
 
@@ -127,6 +127,6 @@ def scores_of(pairs: Sequence[tuple[Any, Any]], keywords: Mapping[str, Any]) -> 
             "export`, and keep that column."
         )
     settings = {name: value for name, value in keywords.items() if name in _SETTINGS}
-    if "judges" in settings:  # a list, as trainers hand it on
+    if "judges" in settings:  # trainers pass a list
         settings = {**settings, "judges": tuple(settings["judges"])}
     return shared_scorer(ScoringSettings(**settings)).score(list(pairs))

@@ -17,6 +17,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -44,13 +45,13 @@ _TEST_PROGRAM = re.compile(r"^(?:def check\(|assert )", re.MULTILINE)
 MAX_UNPACKED = 1 << 29
 """Bytes that one text may unpack to."""
 _TEXTS = frozenset("UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 STRING BINSTRING SHORT_BINSTRING".split())
-_AROUND = frozenset("PROTO FRAME PUT BINPUT LONG_BINPUT MEMOIZE STOP".split())
+_IGNORED = frozenset("PROTO FRAME PUT BINPUT LONG_BINPUT MEMOIZE STOP".split())
 """Pickle instructions that push a text, or may surround it."""
 
 Item = TypeVar("Item")
-Rest = tuple[Any, ...]
+RowTail = tuple[Any, ...]
 """A table's row without its problem."""
-Parsed = tuple[list[Rest], list[Rest], dict[str, Any]]
+Parsed = tuple[list[RowTail], list[RowTail], dict[str, Any]]
 """A problem's tests, solutions and judging."""
 
 
@@ -88,7 +89,7 @@ def package_tables(ids: Sequence[str], packages: Sequence[Package], processes: b
 
 
 def _parsed_package(package: Package, tables: CodeTables) -> Parsed:
-    tests, solutions = list[Rest](), list[Rest]()
+    tests, solutions = list[RowTail](), list[RowTail]()
     for index, test in enumerate(package.problem.tests):
         try:
             texts = test.input.decode(), test.output.decode()
@@ -129,7 +130,7 @@ def _tables(
     processes: bool,
     judging_schema: pl.Schema = JUDGING,
 ) -> CodeTables:
-    """Return the tables of each id's first item, which the duplicates stage keeps too."""
+    """Return the tables of each id's first item, as the duplicates stage keeps."""
     tables, parsed = CodeTables(), dict[str, Parsed]()
     for name, item in zip(ids, items, strict=True):
         if name not in parsed:
@@ -156,13 +157,13 @@ def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, p
     def parse(row: Row, tables: CodeTables) -> Parsed:
         function, starter = _function_of(row, columns), _text(row, columns.starter)
         if (function or "").startswith("{"):
-            tests: list[Rest] = [(0, function, "", columns.tests[0].origin)]  # its program counts as one test
+            tests: list[RowTail] = [(0, function, "", columns.tests[0].origin)]  # its program counts as one test
         else:
-            pairs = [(*pair, part.origin) for part in columns.tests for pair in parse_tests(row, part, function)]
+            pairs = [(*pair, group.origin) for group in columns.tests for pair in parse_tests(row, group, function)]
             tests = [(index, *pair) for index, pair in enumerate(pairs)]
-        others = tables.other_languages
-        programs = [program for part in columns.solutions for program in _solutions_of(row, part, others, starter)]
-        solutions: list[Rest] = [(index, *program) for index, program in enumerate(programs)]
+        skipped = tables.other_languages
+        programs = [program for own in columns.solutions for program in _solutions_of(row, own, skipped, starter)]
+        solutions: list[RowTail] = [(index, *program) for index, program in enumerate(programs)]
         return tests, solutions, {**_judging_of(row, columns), "function": function, "starter": starter}
 
     return _tables(ids, rows, parse, processes)
@@ -192,27 +193,27 @@ def _examples(pairs: Sequence[tuple[str, str | None]]) -> list[str]:
     ]
 
 
-def parse_tests(row: Row, part: TestColumns, function: str | None = None) -> list[tuple[str, str | None]]:
+def parse_tests(row: Row, columns: TestColumns, function: str | None = None) -> list[tuple[str, str | None]]:
     """Return (input, expected output) pairs of a row's tests.
 
     Args:
         function: called by the tests; arguments become JSON lines.
     """
-    packed = _unpacked(row, part.path) if part.path is not None else row
+    packed = _unpacked(row, columns.path) if columns.path is not None else row
     if packed is None or packed == "":
         return []
     if _is_asserts(packed):
         return [(call[1], call[2]) for call in map(_call_of, packed) if call is not None]
-    tests = _objects(packed, part.path, {"input": part.inputs, "output": part.outputs})
+    tests = _objects(packed, columns.path, {"input": columns.inputs, "output": columns.outputs})
     if tests is None:
         raise BadRowError(
-            f"`{part.path}` is neither a list of objects, nor an object of lists, nor asserts: {packed!r:.80}."
+            f"`{columns.path}` is neither a list of objects, nor an object of lists, nor asserts: {packed!r:.80}."
         )
     return [(_as_input(test["input"], function), _as_output(test["output"])) for test in tests]
 
 
 def _objects(packed: Any, path: str | None, names: Mapping[str, str]) -> list[dict[str, Any]] | None:
-    """Return the objects of a list, or of an object of lists, under other names; None if it is neither."""
+    """Return the objects of a list, or of an object of lists, under the keys of ``names``; else None."""
     if isinstance(packed, list) and all(isinstance(item, Mapping) for item in packed):
         return [{key: item.get(name) for key, name in names.items()} for item in packed]
     if not isinstance(packed, Mapping):
@@ -222,13 +223,13 @@ def _objects(packed: Any, path: str | None, names: Mapping[str, str]) -> list[di
     if all(values is None for values in lists):
         return []
     if type(sizes[0]) is not int or len(set(sizes)) > 1:
-        wanted, found = " as ".join(f"`{name}`" for name in names.values()), " and ".join(map(str, sizes))
-        raise BadRowError(f"`{path}` should hold as many {wanted}, but holds {found}.")
+        expected, actual = " as ".join(f"`{name}`" for name in names.values()), " and ".join(map(str, sizes))
+        raise BadRowError(f"`{path}` should hold as many {expected}, but holds {actual}.")
     return [dict(zip(names, values, strict=True)) for values in zip(*lists, strict=True)]
 
 
 def _first_assert(row: Row, columns: CodeColumns) -> str | None:
-    values = (value_at(row, part.path) for part in columns.tests if part.path is not None)
+    values = (value_at(row, tests.path) for tests in columns.tests if tests.path is not None)
     return next((str(value[0]) for value in values if value and _is_asserts(value)), None)
 
 
@@ -239,23 +240,19 @@ def _is_asserts(packed: Any) -> bool:
 
 
 def _function_of(row: Row, columns: CodeColumns) -> str | None:
-    """Return the requested function's name, or the asserts' test program.
-
-    Raises:
-        BadRowError: the tests do not show the function.
-    """
-    named = _text(row, columns.function)
-    parts = [_unpacked(row, part.path) for part in columns.tests if part.path is not None]
-    texts = [part for part in parts if isinstance(part, str) and part.strip()]
-    asserts = [text for part in parts if part and _is_asserts(part) for text in part]
+    """Return the requested function's name, or the asserts' test program."""
+    name = _text(row, columns.function)
+    values = [_unpacked(row, tests.path) for tests in columns.tests if tests.path is not None]
+    texts = [value for value in values if isinstance(value, str) and value.strip()]
+    asserts = [text for value in values if value and _is_asserts(value) for text in value]
     if not texts and not asserts:
-        return named
+        return name
     calls = [_call_of(text) for text in asserts]
-    called = {call[0] for call in calls if call is not None}
-    if not texts and None not in calls and len(called) == 1 and named in (None, *called):
-        return called.pop()
+    functions = {call[0] for call in calls if call is not None}
+    if not texts and None not in calls and len(functions) == 1 and name in (None, *functions):
+        return functions.pop()
     program = "\n".join([*texts, *asserts])
-    entry = named or _first_call(program)
+    entry = name or _first_call(program)
     return function_text(FunctionTests(entry, program=program, setup=_text(row, columns.starter) or ""))
 
 
@@ -265,13 +262,13 @@ def _call_of(text: str) -> tuple[str, str, str] | None:
         match ast.parse(text.strip()).body:
             case [ast.Assert(ast.Compare(ast.Call(ast.Name(name), args, []), [ast.Eq()], [right]), None)]:
                 values = [ast.literal_eval(value) for value in (*args, right)]
-                *given, expected = map(json.dumps, values)
+                *arguments, expected = map(json.dumps, values)
             case _:
                 return None
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         return None
-    is_json = [json.loads(text) for text in (*given, expected)] == values  # no tuples, and no keys but texts
-    return (name, "\n".join(given), expected) if is_json else None
+    is_json = [json.loads(text) for text in (*arguments, expected)] == values  # no tuples, and no keys but texts
+    return (name, "\n".join(arguments), expected) if is_json else None
 
 
 def _first_call(text: str) -> str:
@@ -279,11 +276,11 @@ def _first_call(text: str) -> str:
         calls = [node.func for node in ast.walk(ast.parse(text.strip())) if isinstance(node, ast.Call)]
     except SyntaxError as error:
         raise BadRowError(f"the asserts are no Python ({error}): {text!r:.80}.") from error
-    named = [call.id for call in calls if isinstance(call, ast.Name)]
-    named = [name for name in named if not hasattr(builtins, name)] or named  # MBPP has a problem of `sum`
-    if not named:
+    names = [call.id for call in calls if isinstance(call, ast.Name)]
+    names = [name for name in names if not hasattr(builtins, name)] or names  # MBPP has a problem named `sum`
+    if not names:
         raise BadRowError(f"the asserts call no function: {text!r:.80}; name it as `code.function`.")
-    return named[0]
+    return names[0]
 
 
 def _as_input(value: Any, function: str | None) -> str:
@@ -305,38 +302,38 @@ def _as_json(value: Any) -> str:
 
 
 def _solutions_of(
-    row: Row, part: SolutionColumns, others: Counter[str], starter: str | None
+    row: Row, columns: SolutionColumns, skipped: Counter[str], starter: str | None
 ) -> list[tuple[str, str, bool | None, str | None]]:
     """Return (lang, code, right, label) of a row's programs."""
     solutions: list[tuple[str, str, bool | None, str | None]] = []
-    for program in _programs(row, part):
+    for program in _programs(row, columns):
         code, language, verdict = (program.get(name) for name in ("code", "language", "verdict"))
         if not isinstance(code, str) or not code.strip():
             continue
-        lang = "python" if part.language is None else part.languages.get(str(language))
+        lang = "python" if columns.language is None else columns.languages.get(str(language))
         if lang is None:
-            others[str(language)] += 1
+            skipped[str(language)] += 1
             continue
-        right = part.right if part.verdict is None else str(verdict) in ACCEPTED
+        right = columns.right if columns.verdict is None else str(verdict) in ACCEPTED
         code = f"{starter}{code}" if starter is not None and code[0] in " \t" else code  # the body of a function alone
         solutions.append((lang, code, right, None if verdict is None else str(verdict)))
-    return solutions[: part.limit]
+    return solutions[: columns.limit]
 
 
-def _programs(row: Row, part: SolutionColumns) -> Sequence[Mapping[str, Any]]:
-    packed = value_at(row, part.path)
+def _programs(row: Row, columns: SolutionColumns) -> Sequence[Mapping[str, Any]]:
+    packed = value_at(row, columns.path)
     if isinstance(packed, str) and packed.strip() and packed.lstrip()[0] not in "[{":
         return [{"code": packed}]
-    packed = _unpacked(row, part.path)
+    packed = _unpacked(row, columns.path)
     if packed is None or packed == "":
         return []
-    if isinstance(packed, list) and part.code is None:
+    if isinstance(packed, list) and columns.code is None:
         return [{"code": item} for item in packed]
-    names = {"code": part.code, "language": part.language, "verdict": part.verdict}
-    found = _objects(packed, part.path, {key: name for key, name in names.items() if name is not None})
-    if found is None or part.code is None or (isinstance(packed, Mapping) and packed.get(part.code) is None):
-        raise BadRowError(f"`{part.path}` does not hold programs in the recipe's form: {packed!r:.80}.")
-    return found
+    names = {"code": columns.code, "language": columns.language, "verdict": columns.verdict}
+    programs = _objects(packed, columns.path, {key: name for key, name in names.items() if name is not None})
+    if programs is None or columns.code is None or (isinstance(packed, Mapping) and packed.get(columns.code) is None):
+        raise BadRowError(f"`{columns.path}` does not hold programs in the recipe's form: {packed!r:.80}.")
+    return programs
 
 
 def _judging_of(row: Row, columns: CodeColumns) -> dict[str, Any]:
@@ -403,7 +400,7 @@ def unpack_text(packed: str, limit: int = MAX_UNPACKED) -> str:
         for instruction, argument, _ in pickletools.genops(content):
             if instruction.name in _TEXTS:
                 texts.append(str(argument))
-            elif instruction.name not in _AROUND:
+            elif instruction.name not in _IGNORED:
                 raise ValueError(f"holds {instruction.name}, not text")
     except (zlib.error, OverflowError) as error:
         raise ValueError(str(error)) from error
@@ -416,7 +413,8 @@ def _limit(row: Row, path: str | None, units: Mapping[str, float], unit: str = "
     """Return a limit by the unit in its text, or else ``unit``; None if it is missing or 0."""
     value = value_at(row, path) if path is not None else None
     if isinstance(value, Mapping) and units is _SECONDS:
-        value = (value.get("seconds") or 0) + (value.get("nanos") or 0) / 1e9
+        with suppress(TypeError, ValueError):
+            value = float(value.get("seconds") or 0) + float(value.get("nanos") or 0) / 1e9
     if value in (None, "", 0):
         return None
     match = _QUANTITY.match(str(value))

@@ -22,9 +22,9 @@ from curation.sources.rows import RawRow, Row
 from curation.storage.remote import first_line
 from curation.storage.remote import kind_of as by_ending
 
-LONGEST = 1 << 28
+MAX_BYTES = 1 << 28
 """Max bytes of a line, or of a list's file."""
-DEEPEST = 300
+MAX_DEPTH = 300
 """Max nesting; Python's own tools fail at about 1,000."""
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _JSON = re.compile(r"\.json(?:\.(?:gz|zst|bz2|xz))?$", re.IGNORECASE)
@@ -88,13 +88,13 @@ def kind_of(path: Path) -> Literal["jsonl", "csv", "parquet"]:
 
 
 def _json_rows(name: Path | str, file: IO[bytes], *, is_json: bool) -> Iterator[RawRow]:
-    for number, line in enumerate(iter(lambda: file.readline(LONGEST), b""), 1):
+    for number, line in enumerate(iter(lambda: file.readline(MAX_BYTES), b""), 1):
         line = line.removeprefix(_BOM) if number == 1 else line
         if is_json and line.lstrip()[:1] == b"[":
-            yield from _listed_rows(name, line + file.read(LONGEST))
+            yield from _listed_rows(name, line + file.read(MAX_BYTES))
             return
-        if len(line) == LONGEST:
-            raise SourceError(f"{name}, line {number}: more than {LONGEST:,} bytes; write an object a line.")
+        if len(line) == MAX_BYTES:
+            raise SourceError(f"{name}, line {number}: more than {MAX_BYTES:,} bytes; write an object a line.")
         if not line.isspace():
             row, reason = _parsed(line)
             yield RawRow(name, number, line, row, reason)
@@ -106,9 +106,9 @@ def _parsed(line: bytes) -> tuple[Row | None, str]:
     except ValueError as error:
         return None, f"not JSON ({error})"
     if not isinstance(row, dict):
-        return None, "a JSON object is wanted"
-    if line.count(b"[") + line.count(b"{") > DEEPEST and _is_deep(row):
-        return None, f"nested more than {DEEPEST} deep"
+        return None, "expected a JSON object"
+    if line.count(b"[") + line.count(b"{") > MAX_DEPTH and _is_deep(row):
+        return None, f"nested more than {MAX_DEPTH} deep"
     if _LONG_INTEGER.search(line):  # orjson makes floats of integers beyond 64 bits; json keeps their digits
         return cast(Row, json.loads(line)), ""
     return row, ""
@@ -116,12 +116,12 @@ def _parsed(line: bytes) -> tuple[Row | None, str]:
 
 def _is_deep(value: Any, depth: int = 0) -> bool:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return depth > DEEPEST or any(_is_deep(item, depth + 1) for item in inner if isinstance(item, dict | list))
+    return depth > MAX_DEPTH or any(_is_deep(item, depth + 1) for item in inner if isinstance(item, dict | list))
 
 
 def _listed_rows(name: Path | str, content: bytes) -> Iterator[RawRow]:
-    if len(content) >= LONGEST:
-        raise SourceError(f"{name}: a list of more than {LONGEST:,} bytes; write an object a line.")
+    if len(content) >= MAX_BYTES:
+        raise SourceError(f"{name}: a list of more than {MAX_BYTES:,} bytes; write an object a line.")
     try:
         items = orjson.loads(content)
         items = json.loads(content) if _LONG_INTEGER.search(content) else items
@@ -129,17 +129,13 @@ def _listed_rows(name: Path | str, content: bytes) -> Iterator[RawRow]:
         raise SourceError(f"{name}: not a JSON list ({error}).") from error
     for number, item in enumerate(items, 1):
         is_row = isinstance(item, dict) and not _is_deep(item)
-        reason = "" if is_row else f"a JSON object is wanted, nested at most {DEEPEST} deep"
+        reason = "" if is_row else f"expected a JSON object, nested at most {MAX_DEPTH} deep"
         yield RawRow(name, number, None if is_row else orjson.dumps(item), item if is_row else None, reason)
 
 
 def _csv_rows(name: Path | str, file: IO[bytes]) -> Iterator[RawRow]:
-    """Yield rows below the header; empty fields are None.
-
-    Raises:
-        SourceError: rows cannot be separated.
-    """
-    csv.field_size_limit(LONGEST)
+    """Yield rows below the header; empty fields are None."""
+    csv.field_size_limit(MAX_BYTES)
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         reader = csv.reader(text, strict=True)
         try:

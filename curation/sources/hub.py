@@ -35,7 +35,7 @@ def dataset_state(source: Source, folder: Path) -> TableState:
 
 
 def load_dataset(source: Source, folder: Path) -> Any:
-    """Return the `datasets.Dataset` of a folder relative to ``folder``, or else of the hub.
+    """Return the `datasets.Dataset` of a folder, or else of the hub.
 
     Raises:
         MissingSourceError: it is unavailable.
@@ -48,32 +48,31 @@ def load_dataset(source: Source, folder: Path) -> Any:
         return _by_library(source, str(local), None)
     commit = _commit_of(source)
     note = Path(datasets.config.HF_DATASETS_CACHE) / "goldilocks" / f"{_name_of(source, commit)}.json"
-    if (found := _cached(note)) is None:
-        found = _by_library(source, source.path, commit)
-        files = [Path(entry["filename"]) for entry in found.cache_files]
+    if (dataset := _cached(note)) is None:
+        dataset = _by_library(source, source.path, commit)
+        files = [Path(entry["filename"]) for entry in dataset.cache_files]
         atomic_write(note, json.dumps([[str(file), file.stat().st_size] for file in files]) + "\n")
-    return found
+    return dataset
 
 
 def _by_library(source: Source, name: str, revision: str | None) -> Any:
-    """Return a folder's or a hub set's chosen files, or configurations and splits, one after another."""
     import datasets
 
-    parts = []
+    loaded_splits = []
     for loaded in _loaded(source, name, revision):
         if not isinstance(loaded, datasets.DatasetDict):
-            parts.append(loaded)
+            loaded_splits.append(loaded)
             continue
         for split in names(source.split):
             if split not in loaded:
-                raise SourceError(f"{_named(source)} has no split `{split}`; it has: {', '.join(loaded)}.")
-            parts.append(loaded[split])
+                raise SourceError(f"{_subject(source)} has no split `{split}`; it has: {', '.join(loaded)}.")
+            loaded_splits.append(loaded[split])
     try:
-        return parts[0] if len(parts) == 1 else datasets.concatenate_datasets(parts)
+        return loaded_splits[0] if len(loaded_splits) == 1 else datasets.concatenate_datasets(loaded_splits)
     except ValueError as error:
         raise SourceError(
-            f"{_named(source)}: its configurations and splits differ in their columns ({first_line(error)}); make them "
-            "sources of their own."
+            f"{_subject(source)}: its configurations and splits differ in their columns ({first_line(error)}); make "
+            "them sources of their own."
         ) from error
 
 
@@ -84,7 +83,7 @@ def _loaded(source: Source, name: str, revision: str | None) -> list[Any]:
     files = [f"{root}/{file}" for file in names(source.files)]
     builders = {BUILDERS.get(Path(file).suffix) for file in files}
     if len(builders) > 1 or None in builders:
-        raise SourceError(f"{_named(source)}: `files` are of one kind, {', '.join(BUILDERS)}: {', '.join(files)}.")
+        raise SourceError(f"{_subject(source)}: `files` are of one kind, {', '.join(BUILDERS)}: {', '.join(files)}.")
     is_saved = any((Path(name) / file).exists() for file in ("dataset_info.json", "dataset_dict.json"))
     with _as_sentence(source):
         if is_saved and revision is None:
@@ -96,7 +95,6 @@ def _loaded(source: Source, name: str, revision: str | None) -> list[Any]:
 
 
 def _commit_of(source: Source) -> str:
-    """Return a hub set's commit; needs no request if pinned."""
     if source.revision is not None and COMMIT.fullmatch(source.revision):
         return source.revision
     from huggingface_hub import HfApi
@@ -106,12 +104,11 @@ def _commit_of(source: Source) -> str:
 
 
 def _name_of(source: Source, commit: str) -> str:
-    taken = [source.path, *map(list, (names(source.subset), names(source.split), names(source.files))), commit]
-    return hashlib.blake2b(json.dumps(taken).encode(), digest_size=16).hexdigest()
+    selection = [source.path, *map(list, (names(source.subset), names(source.split), names(source.files))), commit]
+    return hashlib.blake2b(json.dumps(selection).encode(), digest_size=16).hexdigest()
 
 
 def _cached(note: Path) -> Any:
-    """Return the set of a note's files, None if one is missing or changed."""
     import datasets
 
     try:
@@ -128,10 +125,10 @@ def _as_sentence(source: Source) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # also connection errors of whichever HTTP library the client's version uses
-        raise MissingSourceError(f"{_named(source)} {_what_to_do(source, error)}") from error
+        raise MissingSourceError(f"{_subject(source)} {_reason_and_remedy(source, error)}") from error
 
 
-def _what_to_do(source: Source, error: BaseException) -> str:
+def _reason_and_remedy(source: Source, error: BaseException) -> str:
     import huggingface_hub.errors as hub_errors
     from datasets.exceptions import DatasetGenerationError
 
@@ -143,7 +140,7 @@ def _what_to_do(source: Source, error: BaseException) -> str:
     page = f"https://huggingface.co/datasets/{source.path}"
     if any(isinstance(cause, hub_errors.GatedRepoError) or "gated dataset" in str(cause) for cause in chain):
         return (
-            f"is gated: its owners give access to those who ask. Log in at {page}, ask there, then run `hf auth login` "
+            f"is gated: its owners grant access on request. Log in at {page}, request access, then run `hf auth login` "
             "or set HF_TOKEN, and run again."
         )
     if any(isinstance(cause, hub_errors.RevisionNotFoundError) for cause in chain):
@@ -154,12 +151,12 @@ def _what_to_do(source: Source, error: BaseException) -> str:
             '`revision = "refs/convert/parquet"`, or its data files by `files`.'
         )
     if any(isinstance(cause, hub_errors.RepositoryNotFoundError) for cause in chain):
-        return f"cannot be loaded: the hub has no such data set (any more), or it is private; see {page}."
+        return f"cannot be loaded: the hub has no such data set, or it is private; see {page}."
     if isinstance(error, DatasetGenerationError) and error.__cause__ is not None:
         error = error.__cause__  # the error itself only states that there was one
     text = first_line(error)
     return f"cannot be loaded: {type(error).__name__}: {text}{'' if text.endswith('.') else '.'}"
 
 
-def _named(source: Source) -> str:
+def _subject(source: Source) -> str:
     return f"source {source.name}: data set {source.path}"

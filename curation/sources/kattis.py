@@ -6,6 +6,7 @@ reason (``refused``, ``skipped``).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,9 +30,7 @@ from curation.verify.programs.problem import (
 MAX_TIME_LIMIT_S = 20.0
 """CPU seconds to measure accepted submissions of packages without limit."""
 MEMORY_MB = 2048
-"""Default limit, not in the paper: BAPCtools' 2048, not problemtools' 1024, since much Python was written for PyPy,
-whose lists of numbers are a third of CPython's.
-"""
+"""Default limit: BAPCtools' 2048, not problemtools' 1024, since PyPy's lists are a third of CPython's."""
 _STATEMENTS = ("problem.en.tex", "problem.tex", "problem.en.md", "problem.md")
 _CPP = frozenset({".cpp", ".cc", ".cxx", ".c++"})
 _PYTHON = frozenset({".py", ".py3"})
@@ -113,8 +112,8 @@ def read_package(path: Path) -> Package:
         SourceError: the folder is no package.
     """
     metadata = _yaml(path / "problem.yaml")
-    places = (path / folder / name for folder in ("problem_statement", "statement") for name in _STATEMENTS)
-    statement_file = next((place for place in places if place.is_file()), None)
+    candidates = (path / folder / name for folder in ("problem_statement", "statement") for name in _STATEMENTS)
+    statement_file = next((file for file in candidates if file.is_file()), None)
     raw = _text(statement_file) if statement_file is not None else ""
     tests, samples = _tests(path)
     reasons: dict[str, str] = {}
@@ -130,7 +129,7 @@ def read_package(path: Path) -> Package:
     if refused is not None:
         reasons["checker"] = refused
     unjudged = next((reasons[word] for word in _UNJUDGED if word in reasons), None)
-    limits = found if isinstance(found := metadata.get("limits"), dict) else {}
+    limits = table if isinstance(table := metadata.get("limits"), dict) else {}
     time_limit = _own_time_limit(path, limits)
     problem = CodeProblem(
         path.name,
@@ -183,9 +182,10 @@ def _words(value: object) -> str | None:
 
 def _number(value: object) -> float | None:
     try:
-        return float(str(value))
+        number = float(str(value))
     except ValueError:
         return None
+    return number if math.isfinite(number) else None
 
 
 def _title(metadata: Mapping[str, Any], raw: str, name: str) -> str:
@@ -209,7 +209,7 @@ def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int]:
     """Return the answered tests, samples first, and the samples' number."""
     tests: list[CodeTest] = []
     data = path / "data"
-    for file in (file for part in ("sample", "secret") for file in sorted((data / part).rglob("*.in"))):
+    for file in (file for kind in ("sample", "secret") for file in sorted((data / kind).rglob("*.in"))):
         answer = file.with_suffix(".ans")
         if answer.is_file() and file.is_file():
             name = file.relative_to(data).with_suffix("").as_posix()
@@ -264,7 +264,7 @@ def _validators(path: Path) -> Iterator[Validator]:
 def _program(path: Path, flags: tuple[str, ...]) -> Checker | str:
     """Return a file's, a folder's or its only folder's checker, or why it cannot be used."""
     entries = [path] if path.is_file() else sorted(path.glob("[!.]*"))
-    folders, files = [one for one in entries if one.is_dir()], [one for one in entries if one.is_file()]
+    folders, files = [entry for entry in entries if entry.is_dir()], [entry for entry in entries if entry.is_file()]
     if folders and not any(file.suffix in _CPP | _PYTHON for file in files):
         if len(folders) > 1:
             return f"it has {len(folders)} checkers"

@@ -67,9 +67,9 @@ def statement_text(raw: str, *, markdown: bool = False) -> str:
         text = re.sub(r"!\[[^\]]*\]\([^)]*\)|<img\b[^>]*>", "", text)
         return _tidy(re.sub(r"^#+\s*", "", text, flags=re.MULTILINE))
     text = _ENVIRONMENTS.sub("", _expanded(_without_comments(raw)))
-    pieces = re.split(r"(\$\$.*?(?<!\\)\$\$|(?<!\\)\$.*?(?<!\\)\$|\\\[.*?\\\])", text, flags=re.DOTALL)
-    formulas = {str(number): formula for number, formula in enumerate(pieces[1::2])}
-    marked = "".join(f"\x00{at // 2}\x00" if at % 2 else piece for at, piece in enumerate(pieces))
+    segments = re.split(r"(\$\$.*?(?<!\\)\$\$|(?<!\\)\$.*?(?<!\\)\$|\\\[.*?\\\])", text, flags=re.DOTALL)
+    formulas = {str(number): formula for number, formula in enumerate(segments[1::2])}
+    marked = "".join(f"\x00{at // 2}\x00" if at % 2 else segment for at, segment in enumerate(segments))
     return _tidy(re.sub(r"\x00(\d+)\x00", lambda match: formulas.get(match[1], match[0]), _plain(marked)))
 
 

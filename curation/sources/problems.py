@@ -84,11 +84,6 @@ def read_texts(column: Column | None, rows: Sequence[Row]) -> list[str | None]:
 
 
 def _licenses(source: Source, rows: Sequence[Row]) -> list[str]:
-    """Return each row's licence in one spelling, by default the source's.
-
-    Raises:
-        BadRowError: it is no SPDX expression.
-    """
     licenses = [source.license] * len(rows)
     if source.columns.license is None:
         return licenses

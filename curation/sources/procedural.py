@@ -1,4 +1,4 @@
-"""Rows of a generator: a reasoning-gym task (`reasoning_gym:chain_sum`) or a user's function (`my_file.py:make`).
+"""Rows of a generator: a task `reasoning_gym:chain_sum`, or a user's function `my_file.py:make`.
 
 Invariant: a row depends only on its level and seed.
 """
@@ -57,15 +57,15 @@ def made_rows(source: Source, folder: Path) -> Iterator[RawRow]:
         SourceError: the generator fails, or is not deterministic.
     """
     make, scorer = _maker(source.path, folder)[0], scorer_name(source.path, folder)
-    place = f"source {source.name}: {source.path}"
+    subject = f"source {source.name}: {source.path}"
     height = source.rows_per_level + source.reserve_per_level
     for at, (level, number) in enumerate(product(range(1, len(source.parameters) + 1), range(height)), 1):
         parameters, seed = source.parameters[level - 1], source.first_seed + number
-        where = f"{place}, level {level}, seed {seed}"
+        where = f"{subject}, level {level}, seed {seed}"
         row = _made(make, parameters, level, seed, where)
         if number == 0 and row != _made(make, parameters, level, seed, where):
             raise SourceError(
-                f"{place} makes two different rows of level {level} and seed {seed}; draw only from "
+                f"{subject} makes two different rows of level {level} and seed {seed}; draw only from "
                 "random.Random(seed)."
             )
         if scorer is not None and row["judged_by"] == BY_GENERATOR:
@@ -85,10 +85,10 @@ def generator_digest(source: Source, folder: Path) -> str:
 
 def scorer_name(generator: str, folder: Path) -> str | None:
     """Return the scorer in a generator's file (`my_file.py:score`), or None."""
-    place = generator.rpartition(":")[0]
-    if not place.endswith(".py"):
+    module = generator.rpartition(":")[0]
+    if not module.endswith(".py"):
         return None
-    name = f"{place}:{SCORE}"
+    name = f"{module}:{SCORE}"
     make = load_plugin(generator, folder).value
     return name if is_scorer(getattr(make, "__globals__", {}).get(SCORE)) else None
 

@@ -1,4 +1,4 @@
-"""Sources as batches of Problems: rows are selected (`where`, quota, join and limit, in this order), and built.
+"""Sources as batches of Problems: rows are selected by `where`, quota, join and limit, in this order.
 
 Invariants: the selection is deterministic; sound + bad = rows, and both keep their positions in the source; a bad row
 passes the selection, is dropped as ``bad_row`` and kept in `QUARANTINE`; too many bad rows, or any in the joined table,
@@ -43,7 +43,7 @@ QUARANTINE = pl.Schema(
         "file": pl.String(),  # relative to the recipe's folder if it is in it; or a URL
         "line": pl.Int64(),  # from 1; of a parquet file or a data set, the row's number
         "reason": pl.String(),
-        "raw": pl.Binary(),  # the line as it was, its first `MAX_KEPT` bytes; of what has no lines, the row as JSON
+        "raw": pl.Binary(),  # the line's first `MAX_KEPT` bytes; without lines, the row as JSON
     }
 )
 MAX_KEPT = 1 << 20
@@ -55,7 +55,7 @@ FIRST_ROWS = 1000
 SPACE = 1 << 64
 """Range of the rows' draw numbers."""
 STEPS = ("rows", "where", "drawn", "joined", "matched")
-"""Counted rows: those seen, those left by each step, and those with a match in the joined table."""
+"""Counted rows: all, those left after each step, and those with a match in the joined table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def _batches(rows: Iterator[RawRow], batch_rows: int) -> Iterator[list[RawRow]]:
 
 
 def _build(batch: Sequence[RawRow], build: Build[Built]) -> Built:
-    """Return what is built of the sound rows; others get a reason."""
+    """Build the sound rows; give others a reason."""
 
     def built(raws: Sequence[RawRow]) -> Built:
         sound = [raw for raw in raws if not raw.reason]
@@ -212,7 +212,6 @@ def selected_rows(source: Source, folder: Path, batch_rows: int, counts: Counter
 
 
 def _require_first(rows: Iterable[RawRow], paths: Sequence[str], where: str) -> Iterator[RawRow]:
-    """Yield the rows; refuse them if the first all lack a path."""
     rows = iter(rows)
     first = list(itertools.islice(rows, FIRST_ROWS))
     for path in paths:
@@ -222,11 +221,7 @@ def _require_first(rows: Iterable[RawRow], paths: Sequence[str], where: str) -> 
 
 
 def _condition(source: Source) -> tuple[str, pl.Expr, list[str]]:
-    """Return a source's `where` in words, as an expression, and its columns.
-
-    Raises:
-        SourceError: it is no expression on single rows.
-    """
+    """Return a source's `where` in words, as an expression, and its columns."""
     where = f'source {source.name}: `where = "{source.where}"`'
     try:
         expression = pl.sql_expr(source.where or "")
@@ -277,7 +272,7 @@ def _holds(where: str, expression: pl.Expr, columns: Sequence[str], rows: Sequen
         shown = "; its columns are: " + ", ".join(f"{name} {kind}" for name, kind in frame.schema.items())
         kept = frame.select(kept=expression)["kept"]
     except (PolarsError, TypeError, ValueError) as error:
-        raise SourceError(f"{where} cannot be asked of its rows ({first_line(error)}){shown}.") from error
+        raise SourceError(f"{where} cannot be applied to its rows ({first_line(error)}){shown}.") from error
     if kept.dtype not in (pl.Boolean, pl.Null):
         raise SourceError(f"{where} is {kept.dtype}, not true or false; compare it with something.")
     return kept
@@ -307,7 +302,7 @@ Key = tuple[str, ...]
 def _joined(
     source: Source, folder: Path, batch_rows: int, rows: Iterable[RawRow], counts: Counter[str]
 ) -> Iterator[RawRow]:
-    """Yield the rows with their matches in the second table, which is read into memory by key."""
+    """Yield the rows with their matches in the second table."""
     join, second = source.join, source.joined
     if join is None or second is None:
         yield from rows
@@ -317,7 +312,7 @@ def _joined(
     by_key: dict[Key, list[dict[str, Any]]] = {}
     for raw in _require_first(table_rows(second, folder, batch_rows), [*paths, *join.columns], where):
         if raw.row is None:
-            raise SourceError(f"{where}: {raw.sentence}; mend it, for its key is not known.")
+            raise SourceError(f"{where}: {raw.sentence}; mend it; its key is unknown.")
         if (key := _key(raw.row, paths)) is None:
             continue
         matches = by_key.setdefault(key, [])

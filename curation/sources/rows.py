@@ -15,7 +15,7 @@ from curation.public_urls import public_text
 from curation.records import SourceError
 
 Row = Mapping[str, Any]
-_ABSENT = object()
+_MISSING = object()
 _POSITION = re.compile(r"-?[0-9]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -49,7 +49,7 @@ class RawRow:
     line: int
     """From 1; in files without lines, the row's number."""
     raw: bytes | None
-    """None if it was no line of text."""
+    """None if the source has no lines."""
     row: Row | None
     """None if it cannot be read."""
     reason: str = ""
@@ -61,7 +61,7 @@ class RawRow:
 
     @property
     def sentence(self) -> str:
-        """Return where the row is, why it is bad, and how it begins if it cannot be read."""
+        """Return the row's location, fault, and beginning if unreadable."""
         shown = (self.raw or b"")[:60].decode("utf-8", "replace") if self.row is None else ""
         return f"{self.path}, line {self.line}: {self.reason.rstrip('.')}{f': {shown!r}' if shown else ''}"
 
@@ -83,12 +83,12 @@ class RawRow:
 
 def value_at(row: Any, path: str) -> Any:
     """Return the value at a dotted path, or None; numbers index lists."""
-    return None if (value := _walk(row, path)) is _ABSENT else value
+    return None if (value := _walk(row, path)) is _MISSING else value
 
 
 def require_path(rows: Sequence[Row], path: str, where: str) -> None:
     """Raise `SourceError` unless some row has the path."""
-    if rows and all(_walk(row, path) is _ABSENT for row in rows):
+    if rows and all(_walk(row, path) is _MISSING for row in rows):
         raise SourceError(f"{where}: no row has `{path}`; there are: {', '.join(_paths(rows))}.")
 
 
@@ -101,12 +101,11 @@ def _walk(row: Any, path: str) -> Any:
         elif isinstance(row, list) and _POSITION.fullmatch(step) and -len(row) <= int(step) < len(row):
             row = row[int(step)]
         else:
-            return _ABSENT
+            return _MISSING
     return row
 
 
 def _paths(rows: Sequence[Row]) -> list[str]:
-    """Return the first rows' columns, and the keys of objects in them."""
     paths: dict[str, None] = {}
     for key, value in (item for row in rows[:100] for item in row.items()):
         first, prefix = (value[0], f"{key}.0") if isinstance(value, list) and value else (value, key)
@@ -122,7 +121,7 @@ def parse_options(value: Any, path: str) -> list[str] | None:
             value = ast.literal_eval(value.strip())
     if value is None or value == []:
         return None
-    if isinstance(value, list) and all(isinstance(option, str) and _APART.match(option) for option in value):
+    if isinstance(value, list) and all(isinstance(option, str) and _SPACED_LABEL.match(option) for option in value):
         value = _lettered(" , ".join(value)) or value
     if isinstance(value, str):
         value = _lettered(value.strip()) or value
@@ -140,8 +139,8 @@ def parse_options(value: Any, path: str) -> list[str] | None:
     return options or None
 
 
-_APART = re.compile(r"[a-hA-H]\s+\)")
-"""A letter apart from its bracket, as in MathQA."""
+_SPACED_LABEL = re.compile(r"[a-hA-H]\s+\)")
+"""A letter and its bracket with a space between, as in MathQA."""
 
 
 def _lettered(text: str) -> list[str] | None:

@@ -1,7 +1,7 @@
 """Rows of files, data sets, Kattis packages, generators, or a user's function (`kind = "python"`).
 
-Files at fsspec's URLs are copied once into a cache; archives are fetched whole. A function runs with the user's rights;
-calls must yield equal rows in order, and only its file's digest identifies it.
+Files at URLs are copied once into a cache; archives whole. A function's calls must
+yield equal rows in order; only its file's digest identifies it.
 
 Invariants: a copy is reused while the server states the same size and ETag, version or checksum, or else time; it is
 complete or missing.
@@ -42,7 +42,7 @@ TIMES = tuple("mtime LastModified last_modified Last-Modified updated last_commi
 
 @runtime_checkable
 class RowSource(Protocol):
-    """A function that yields rows, whose columns the source's column map names.
+    """A function that yields rows.
 
     Example, in `rows.py` next to the recipe::
 
@@ -110,8 +110,8 @@ def table_files(source: Source, folder: Path) -> dict[Path, str]:
     if is_url(source.path):
         return fetched_files(source.name, source.path)
     pattern = folder / local_path(source.path)
-    found = [pattern] if pattern.is_file() else sorted(map(Path, glob.glob(str(pattern), recursive=True)))
-    if not (files := {path: "" for path in found if path.is_file()}):
+    paths = [pattern] if pattern.is_file() else sorted(map(Path, glob.glob(str(pattern), recursive=True)))
+    if not (files := {path: "" for path in paths if path.is_file()}):
         raise MissingSourceError(f"source {source.name}: no file at {pattern}; {_neighbours(pattern)}.")
     return files
 
@@ -126,8 +126,8 @@ def fetched_files(source: str, url: str) -> dict[Path, str]:
     if "://" not in inner or not is_url(outer):
         return _files_at(source, url, f"::{public_url(outer)}" if outer else "")
     archives = fetched_files(source, outer)
-    found = [_files_at(source, f"{inner}::{copy}", f"::{origin}") for copy, origin in archives.items()]
-    return {copy: origin for files in found for copy, origin in files.items()}
+    copies = [_files_at(source, f"{inner}::{copy}", f"::{origin}") for copy, origin in archives.items()]
+    return {copy: origin for files in copies for copy, origin in files.items()}
 
 
 def _files_at(source: str, url: str, within: str) -> dict[Path, str]:
@@ -135,10 +135,10 @@ def _files_at(source: str, url: str, within: str) -> dict[Path, str]:
     where = f"source {source}: {url.partition('::')[0] if within else url}{within}"
     with remote_errors(lambda reason: MissingSourceError(f"{where} {reason}")):
         fs, path = file_system(url)
-        is_web = path.startswith(("http://", "https://"))  # a `?` of theirs begins a query
+        is_web = path.startswith(("http://", "https://"))  # their `?` begins a query
         pattern = path.partition("?")[0] if is_web else path
-        found = sorted(fs.glob(path)) if any(mark in pattern for mark in "*?[") else [path]
-        files = [one for one in found if len(found) == 1 or fs.isfile(one)]
+        paths = sorted(fs.glob(path)) if any(mark in pattern for mark in "*?[") else [path]
+        files = [candidate for candidate in paths if len(paths) == 1 or fs.isfile(candidate)]
         if not files:
             raise FileNotFoundError(path)
         archive = local_path(url.partition("::")[2])
@@ -153,7 +153,7 @@ def _copy(fs: Any, path: str, url: str, archive: Path) -> Path:
     caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = caches / "goldilocks" / "sources" / _hash(url)
     name = public_url(path).partition("?")[0] if is_url(path) else path
-    stated = next((found for names in (CONTENT, TIMES) if (found := {n: info[n] for n in names if info.get(n)})), {})
+    stated = next((values for names in (CONTENT, TIMES) if (values := {n: info[n] for n in names if info.get(n)})), {})
     size = info.get("size")
     status = archive.stat() if archive.is_file() else None
     state = [size, stated, status and [status.st_size, status.st_mtime_ns]]
@@ -163,10 +163,10 @@ def _copy(fs: Any, path: str, url: str, archive: Path) -> Path:
     for older in folder.glob("*"):
         if older != copy.parent:
             shutil.rmtree(older, ignore_errors=True)
-    with fs.open(path, "rb") as there, atomic_replace(copy) as here:
-        shutil.copyfileobj(there, here, 1 << 22)
-        if size not in (None, here.tell()):
-            raise OSError(f"{here.tell():,} bytes came of {size:,}")
+    with fs.open(path, "rb") as remote, atomic_replace(copy) as local:
+        shutil.copyfileobj(remote, local, 1 << 22)
+        if size not in (None, local.tell()):
+            raise OSError(f"{local.tell():,} bytes of {size:,} arrived")
     return copy
 
 
@@ -177,8 +177,8 @@ def _hash(text: str) -> str:
 def _dataset_rows(source: Source, folder: Path, batch_rows: int, columns: Sequence[str] | None) -> Iterator[RawRow]:
     dataset = load_dataset(source, folder)
     if columns is not None:
-        wanted = [name for name in dataset.column_names if name in columns]
-        dataset = dataset.select_columns(wanted or dataset.column_names[:1])  # rows of no column are no rows
+        chosen = [name for name in dataset.column_names if name in columns]
+        dataset = dataset.select_columns(chosen or dataset.column_names[:1])  # without columns there are no rows
     return arrow_rows(source.path, dataset.with_format("arrow").iter(batch_size=batch_rows))
 
 
@@ -194,14 +194,13 @@ def _function(source: Source, folder: Path) -> PluginRef:
 
 
 def _own_rows(source: Source, plugin: Plugin) -> Iterator[RawRow]:
-    """Yield a function's rows, counted from 1; an error of its own is a sentence."""
     number = 0
     try:
         for number, row in enumerate(plugin.value(), 1):
             is_row = isinstance(row, Mapping) and all(isinstance(column, str) for column in row)
             reason = "" if is_row else f"{str(row)[:80]!r} is no dictionary with names of columns"
-            raw, given = (None, dict(row)) if is_row else (repr(row).encode(), None)
-            yield RawRow(plugin.path, number, raw, given, reason)
+            raw, content = (None, dict(row)) if is_row else (repr(row).encode(), None)
+            yield RawRow(plugin.path, number, raw, content, reason)
     except Exception as error:
         raise SourceError(f"source {source.name}: {plugin.failure(error)} (making row {number + 1}).") from error
 

@@ -1,7 +1,7 @@
 """The append-only store of attempts.
 
     FOLDER/<key digest>/key.json                policy@revision, prompt version, sampling parameters
-    FOLDER/<key digest>/journal.jsonl           attempts in no part yet
+    FOLDER/<key digest>/journal.jsonl           attempts not yet in a part
     FOLDER/<key digest>/part-<content>.parquet  attempts (`ATTEMPT`)
     FOLDER/<key digest>/refused.jsonl           refused attempts (`REFUSAL`)
 
@@ -30,7 +30,7 @@ REFUSAL = pl.Schema(
         "problem": pl.String(),
         "index": pl.Int32(),
         "kind": pl.String(),  # a status such as 400, too_long, content_filter, no_answer, unusable
-        "reason": pl.String(),  # what was refused where, in the server's words
+        "reason": pl.String(),  # what was refused and where, in the server's words
     }
 )
 """Requests that the server refused; a later run repeats them."""
@@ -52,7 +52,7 @@ class KeyedStore:
     Args:
         about: for a new key.json.
         create: make a missing store, and write.
-        same_in_all: further columns with one value, such as a verifier.
+        same_in_all: further columns with one value.
 
     Raises:
         StoreError: the store is missing or damaged.
@@ -81,10 +81,10 @@ class KeyedStore:
                 content = json.dumps({**asdict(key), **(about or {})}, indent=1, ensure_ascii=False)
                 atomic_write(about_file, content + "\n")
         elif not about_file.exists():
-            raise StoreError(f"{self.folder}: the attempts of {key.policy} are not there; run the recipe again.")
+            raise StoreError(f"{self.folder}: there are no attempts of {key.policy}; run the recipe again.")
         self._journal = Journal(self.folder / "journal.jsonl", writable=create)
         self._part_of_problem = self._index(sorted(self.folder.glob("part-*.parquet")))
-        problems = pl.DataFrame({"problem": [problem for problem, _ in self._journal.places]}, {"problem": pl.String})
+        problems = pl.DataFrame({"problem": [problem for problem, _ in self._journal.spans]}, {"problem": pl.String})
         self._journal.drop(set(self._read_parts(problems.unique(), ["problem", "index"]).iter_rows()))
         self._synced = time.monotonic()
         self._same_in_all = {**asdict(key), **same_in_all}
@@ -92,7 +92,7 @@ class KeyedStore:
     @property
     def height(self) -> int:
         """Return the number of attempts."""
-        return int(self._part_of_problem["attempts"].sum()) + len(self._journal.places)
+        return int(self._part_of_problem["attempts"].sum()) + len(self._journal.spans)
 
     @property
     def journal_bytes(self) -> int:
@@ -107,9 +107,9 @@ class KeyedStore:
             self._synced = time.monotonic()
 
     def compact(self, groups: Iterable[Sequence[str]] | None = None) -> None:
-        """Move the journal's attempts into parts: all, or those of these groups of problems, by group."""
+        """Move the journal's attempts into parts: all, or those of groups of problems."""
         names_of: dict[str, list[Name]] = {}
-        for name in self._journal.places:
+        for name in self._journal.spans:
             names_of.setdefault(name[0], []).append(name)
         moved: set[Name] = set()
         for problems in [sorted(names_of)] if groups is None else groups:
@@ -153,7 +153,7 @@ class KeyedStore:
         problem_frame = pl.DataFrame({"problem": problems}, schema={"problem": pl.String})
         attempts = self._read_parts(problem_frame, columns)
         requested = set(problems)
-        names = [name for name in self._journal.places if name[0] in requested]
+        names = [name for name in self._journal.spans if name[0] in requested]
         return pl.concat([attempts, self._frame(names).select(columns)]).sort("problem", "index")
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
@@ -163,7 +163,7 @@ class KeyedStore:
             columns: must include problem and index.
         """
         columns = columns or self.schema.names()
-        journal = self._journal.snapshot()  # first: what moves meanwhile is in both, and counts once
+        journal = self._journal.snapshot()  # first: lines that move meanwhile are in both, and count once
         for path in sorted(self.folder.glob("part-*.parquet")):
             frame = self._part(path.name, columns)
             for name in frame.select("problem", "index").iter_rows():
@@ -182,12 +182,12 @@ class KeyedStore:
     def _batches(self, names: Sequence[Name]) -> Iterator[list[Name]]:
         batch, size = list[Name](), 0
         for name in names:
-            _, own = self._journal.places[name]
-            if batch and size + own > PART_BYTES:
+            _, line_size = self._journal.spans[name]
+            if batch and size + line_size > PART_BYTES:
                 yield batch
                 batch, size = [], 0
             batch.append(name)
-            size += own
+            size += line_size
         if batch:
             yield batch
 
@@ -240,7 +240,9 @@ class AttemptStore(KeyedStore):
 
     def add_refusals(self, refusals: Iterable[tuple[str, int, RequestRefused]]) -> None:
         """Record refused attempts."""
-        rows = ((problem, index, one.kind, one.reason[:_REASON_LETTERS]) for problem, index, one in refusals)
+        rows = (
+            (problem, index, refusal.kind, refusal.reason[:_REASON_LETTERS]) for problem, index, refusal in refusals
+        )
         with (self.folder / "refused.jsonl").open("a") as out:
             out.write("".join(json.dumps(row) + "\n" for row in rows))
 

@@ -28,9 +28,9 @@ class Journal:
         self.path = path
         self._writable = writable
         self._handle: BinaryIO | None = None
-        self.places = {name: place for name, place, _ in self._lines()}
+        self.spans = {name: span for name, span, _ in self._lines()}
         """Start and size of each line, oldest first."""
-        self.bytes = sum(size for _, size in self.places.values())
+        self.bytes = sum(size for _, size in self.spans.values())
         """The size of all whole lines."""
         if writable and path.exists() and self.bytes < path.stat().st_size:
             os.truncate(path, self.bytes)
@@ -40,19 +40,21 @@ class Journal:
         if not self._writable:
             raise StoreError(f"{self.path} was opened for reading.")
         content = bytearray()
-        places: dict[Name, tuple[int, int]] = {}
+        spans: dict[Name, tuple[int, int]] = {}
         for name, line in lines:
-            if name in self.places or name in places:
+            if name in self.spans or name in spans:
                 raise StoreError(f"attempt {name} would be twice in {self.path}.")
             text = json.dumps([*name, line]).encode() + b"\n"
-            places[name] = (self.bytes + len(content), len(text))
+            spans[name] = (self.bytes + len(content), len(text))
             content += text
         if self._handle is None:
             self.path.touch()
             self._handle = self.path.open("r+b", buffering=0)
         self._handle.seek(self.bytes)  # over what a full disk has torn
-        self._handle.write(content)
-        self.places |= places
+        unwritten = memoryview(content)
+        while unwritten:  # a nearly full disk takes a part
+            unwritten = unwritten[self._handle.write(unwritten) :]
+        self.spans |= spans
         self.bytes += len(content)
 
     def sync(self) -> None:
@@ -62,41 +64,41 @@ class Journal:
 
     def read(self, names: Iterable[Name]) -> Iterator[dict[str, Any]]:
         """Read these lines."""
-        if not self.places:
+        if not self.spans:
             return
         with self.path.open("rb") as handle:
             for name in names:
-                start, size = self.places[name]
+                start, size = self.spans[name]
                 handle.seek(start)
                 yield json.loads(handle.read(size))[2]
 
     def snapshot(self) -> dict[Name, dict[str, Any]]:
-        """Read all lines, also those that another process has written since."""
+        """Read all lines, also new ones of another process."""
         return {name: content for name, _, content in self._lines()}
 
     def drop(self, names: Container[Name]) -> None:
         """Remove these lines; a journal that is open for reading only forgets them."""
-        remaining = {name: place for name, place in self.places.items() if name not in names}
-        if len(remaining) == len(self.places):
+        remaining = {name: span for name, span in self.spans.items() if name not in names}
+        if len(remaining) == len(self.spans):
             return
         if not self._writable:
-            self.places = remaining
+            self.spans = remaining
             return
         self.close()
         aside = self.path.with_name(f".aside-{self.path.name}")
-        places: dict[Name, tuple[int, int]] = {}
+        spans: dict[Name, tuple[int, int]] = {}
         end = 0
         with self.path.open("rb") as old, aside.open("wb") as new:
             for name, (start, size) in remaining.items():
                 old.seek(start)
                 new.write(old.read(size))
-                places[name] = (end, size)
+                spans[name] = (end, size)
                 end += size
             new.flush()
             os.fsync(new.fileno())
         aside.replace(self.path)
-        self.places, self.bytes = places, end
-        if not places:
+        self.spans, self.bytes = spans, end
+        if not spans:
             self.path.unlink()
 
     def close(self) -> None:
@@ -123,7 +125,7 @@ class Journal:
                         raise TypeError("no object")
                 except (ValueError, TypeError) as error:
                     raise StoreError(
-                        f"{self.path} is damaged at byte {start} ({error}); remove it; what it held is made again."
+                        f"{self.path} is damaged at byte {start} ({error}); remove it, and its attempts are made again."
                     ) from error
                 yield (problem, index), (start, len(line)), content
                 start += len(line)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from curation.errors import StoreError
 
-_LOOK_S = 0.2
+_POLL_S = 0.2
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def lock_folder(folder: Path, patience_s: float = 0.0, notify: Callable[[str], N
             if notify is not None and not reported:
                 notify(f"{folder} is in use by another process; waiting for it, {patience_s:g} s at most.")
                 reported = True
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
         handle.truncate(0)
         handle.write(f"{os.getpid()}\n")
         handle.flush()
@@ -58,7 +58,7 @@ def lock_holder(folder: Path) -> str:
 def is_locked(folder: Path) -> bool:
     """Return whether a process holds the lock."""
     try:
-        with (folder / ".lock").open("rb") as handle:  # a reader may not write there
+        with (folder / ".lock").open("rb") as handle:  # a reader may have no right to write
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False

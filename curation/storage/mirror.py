@@ -47,7 +47,7 @@ class Mirror:
             if owner != self._name:
                 raise StoreError(
                     f"storage.mirror = {self.url!r} holds a run of recipe `{owner}`, not `{self._name}`; give another "
-                    "place."
+                    "URL."
                 )
             self._write(OWNER, json.dumps({"recipe": self._name}).encode())
 
@@ -71,44 +71,43 @@ class Mirror:
             if (self._read(f"{kind}.json") or {}).get("newest") != copied[-1]:
                 self._write(f"{kind}.json", json.dumps({"newest": copied[-1]}).encode())
             self._fs.invalidate_cache()
-            there = {str(path).rstrip("/").rpartition("/")[2] for path in self._fs.ls(self._at(kind), detail=False)}
-            for name in {name.removesuffix(".json") for name in there} - folders.keys():
+            remote = {str(path).rstrip("/").rpartition("/")[2] for path in self._fs.ls(self._at(kind), detail=False)}
+            for name in {name.removesuffix(".json") for name in remote} - folders.keys():
                 self._remove(f"{kind}/{name}")
 
-    def _copy(self, place: str, folder: Path) -> None:
-        stored = self._read(f"{place}.json")
+    def _copy(self, name: str, folder: Path) -> None:
+        stored = self._read(f"{name}.json")
         files, digests = _files(folder), {}
         if not files or (stored is not None and stored.get("files") == files):
             return
-        self._remove(place)
+        self._remove(name)
         try:
-            for name, (size, _) in files.items():
-                path = self._at(f"{place}/{name}")
-                digests[name] = file_digest(folder / name)
-                self._make_room(path)
-                self._fs.put_file(str(folder / name), path)
-                if (there := self._fs.info(path)["size"]) != size:
-                    raise OSError(f"{there:,} bytes of {size:,} arrived of {name}")
+            for file, (size, _) in files.items():
+                path = self._at(f"{name}/{file}")
+                digests[file] = file_digest(folder / file)
+                self._make_parent(path)
+                self._fs.put_file(str(folder / file), path)
+                if (arrived := self._fs.info(path)["size"]) != size:
+                    raise OSError(f"{arrived:,} bytes of {size:,} arrived of {file}")
         except FileNotFoundError:
             if folder.is_dir():
                 raise
-            return  # it was not kept
+            return  # it was removed meanwhile
         if files == _files(folder):
-            self._write(f"{place}.json", json.dumps({"files": files, "digests": digests}, indent=1).encode())
+            self._write(f"{name}.json", json.dumps({"files": files, "digests": digests}, indent=1).encode())
 
-    def _remove(self, place: str) -> None:
-        for path in (f"{place}.json", place):
+    def _remove(self, name: str) -> None:
+        for path in (f"{name}.json", name):
             if self._fs.exists(self._at(path)):
-                self._fs.rm(self._at(path), recursive=path == place)
+                self._fs.rm(self._at(path), recursive=path == name)
 
     def _write(self, name: str, content: bytes) -> None:
-        """Write a small file in one request."""
         path = self._at(name)
-        self._make_room(path)
+        self._make_parent(path)
         with self._fs.transaction:
             self._fs.pipe_file(path, content)
 
-    def _make_room(self, path: str) -> None:
+    def _make_parent(self, path: str) -> None:
         protocol = self._fs.protocol
         if not BUCKETS.intersection((protocol,) if isinstance(protocol, str) else protocol):
             self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
@@ -127,9 +126,8 @@ class Mirror:
 
 
 def _files(folder: Path) -> dict[str, list[int]]:
-    """Return files' bytes and times in ns."""
     try:
         states = {path: path.stat() for path in sorted(folder.rglob("*")) if path.is_file()}
     except FileNotFoundError:
         return {}
-    return {path.relative_to(folder).as_posix(): [one.st_size, one.st_mtime_ns] for path, one in states.items()}
+    return {path.relative_to(folder).as_posix(): [state.st_size, state.st_mtime_ns] for path, state in states.items()}

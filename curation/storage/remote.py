@@ -73,20 +73,20 @@ def first_line(error: BaseException) -> str:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, FileNotFoundError) and isinstance(error.__cause__, Exception):
-        error = error.__cause__  # as fsspec's own for http, whatever came instead of the file
+        error = error.__cause__  # fsspec raises it for any failure over http
     text = first_line(error)
     detail = f" ({text})" if text else ""
     if isinstance(error, IsADirectoryError):
         return f"is a folder; name its files, as in `{text}/*.jsonl`."
     if isinstance(error, zipfile.BadZipFile):
-        return f"cannot be opened{detail}: it is damaged, or was not fetched whole; fetch it again."
+        return f"cannot be opened{detail}: it is damaged or incomplete; fetch it again."
     if isinstance(error, ImportError):
         return f"needs a package that is not installed{detail}; install it in this environment."
     missing = isinstance(error, FileNotFoundError) or type(error).__name__ in ("NoSuchBucket", "NoSuchKey")
     if missing or getattr(error, "status", None) == 404:
         return "is missing; check the address, and whether it may be read from here."
     if isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
-        return f"may not be used with this machine's credentials{detail}; see fsspec's page on how they are given."
+        return f"may not be used with this machine's credentials{detail}; see fsspec's documentation on credentials."
     if isinstance(error, ValueError) and "rotocol" in text:
         return f"has a scheme that fsspec does not know{detail}; write it as in `s3://bucket/path`."
     return f"cannot be reached: {type(error).__name__}{f': {text}' if text else ''}{'' if text.endswith('.') else '.'}"

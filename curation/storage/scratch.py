@@ -16,7 +16,6 @@ MIN_AGE_S = 3600.0
 """Seconds without change after which an unlocked folder is removed."""
 
 IN_MEMORY = Path("/dev/shm")
-"""Where Linux has a file system in memory."""
 
 _swept: set[tuple[Path, str]] = set()
 

@@ -12,7 +12,7 @@ import polars as pl
 from curation.storage.stages import atomic_replace, table_files, write_parquet
 
 ROWS_AT_ONCE = 50_000
-"""Rows of a part, also when hashed."""
+"""Max rows of a part, also when hashed."""
 
 _BEGIN = pl.col("problem").str.slice(0, 3)
 
@@ -35,10 +35,9 @@ def in_order(*tables: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> Iterato
             bounds.append(begin)
             count = rows
     for first, end in zip_longest(bounds, bounds[1:]):
-        # an id is not before a beginning where its own beginning is not
-        inside = pl.col("problem") >= first
-        chosen = inside if end is None else inside & (pl.col("problem") < end)
-        yield tuple(table.filter(chosen).collect(engine="streaming").sort(by) for table in tables)
+        from_first = pl.col("problem") >= first
+        in_range = from_first if end is None else from_first & (pl.col("problem") < end)
+        yield tuple(table.filter(in_range).collect(engine="streaming").sort(by) for table in tables)
 
 
 def in_slices(table: pl.LazyFrame) -> Iterator[pl.DataFrame]:
@@ -52,18 +51,18 @@ def write_files(
     folder: Path, name: str, frames: Iterable[pl.DataFrame], schema: pl.Schema, limit: int, size: Callable[..., float]
 ) -> list[Path]:
     """Write frames as files of up to ``limit`` by ``size``; return their paths."""
-    files, held = list[Path](), [schema.to_frame()]
+    files, batch = list[Path](), [schema.to_frame()]
 
     def write() -> None:
         files.append(folder / f"{name}-{len(files):05}.parquet")
-        write_parquet(files[-1], pl.concat(held))
+        write_parquet(files[-1], pl.concat(batch))
 
     for frame in frames:
-        filled = sum(map(size, held))
+        filled = sum(map(size, batch))
         if filled and filled + size(frame) > limit:
             write()
-            held = held[:1]
-        held.append(frame)
+            batch = batch[:1]
+        batch.append(frame)
     write()
     return files
 
@@ -78,7 +77,7 @@ def digest_in_order(table: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> st
     """Return the hash of a table's CSV, sorted by ``by``."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(pl.DataFrame(schema=table.collect_schema()).write_csv().encode())
-    for (part,) in in_order(table, by=by):
-        for piece in part.iter_slices(ROWS_AT_ONCE):
-            digest.update(piece.write_csv(include_header=False).encode())
+    for (frame,) in in_order(table, by=by):
+        for rows in frame.iter_slices(ROWS_AT_ONCE):
+            digest.update(rows.write_csv(include_header=False).encode())
     return digest.hexdigest()

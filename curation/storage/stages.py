@@ -143,7 +143,7 @@ class StageFolder:
             file = f"{table}/{index:05}.parquet"
             tables[table] = {"file": file, "rows": frame.height, **write_parquet(self.folder / file, frame)}
         for table in (read_json(_mark_of(self.folder, index)) or {"tables": {}})["tables"].keys() - tables.keys():
-            (self.folder / table / f"{index:05}.parquet").unlink(missing_ok=True)  # of the shard as it was before
+            (self.folder / table / f"{index:05}.parquet").unlink(missing_ok=True)  # of an earlier version of the shard
         mark = {
             "fingerprint": self.fingerprint,
             "in": shard.rows_in,
@@ -165,21 +165,21 @@ class StageFolder:
         missing = [index for index, mark in enumerate(marks) if mark is None]
         if missing:
             raise StoreError(f"stage {self.name} in {self.folder}: shards {missing[:5]} have no mark; run again.")
-        found_marks: list[dict[str, Any]] = [mark for mark in marks if mark is not None]
-        total = {key: sum(int(mark[key]) for mark in found_marks) for key in ("in", "kept", "dropped")}
+        present: list[dict[str, Any]] = [mark for mark in marks if mark is not None]
+        total = {key: sum(int(mark[key]) for mark in present) for key in ("in", "kept", "dropped")}
         if rows_in is not None and total["in"] != rows_in:
             raise StoreError(
-                f"stage {self.name}: {rows_in} rows were handed over, its shards took {total['in']}; "
+                f"stage {self.name}: {rows_in} rows went in, its shards took {total['in']}; "
                 "rows were lost between the stages. This is a defect: please report it."
             )
         manifest = {
             **self._identity,
             "fingerprint": self.fingerprint,
-            "digest": _digest(json.dumps([mark["tables"] for mark in found_marks], sort_keys=True).encode()),
+            "digest": _digest(json.dumps([mark["tables"] for mark in present], sort_keys=True).encode()),
             "shards": shards,
             **total,
-            "reasons": add_counts(mark["reasons"] for mark in found_marks),
-            "notes": add_counts(mark["notes"] for mark in found_marks),
+            "reasons": add_counts(mark["reasons"] for mark in present),
+            "notes": add_counts(mark["notes"] for mark in present),
         }
         write_json(self.folder / "DONE.json", manifest)
         return _as_manifest(manifest)
@@ -212,14 +212,14 @@ def sound_table(file: Path) -> Path:
 
 
 def require_hash(file: Path, digest: str | None) -> None:
-    """Check a file's hash, or its first letters, once per process; without one, its existence."""
+    """Check a file's existence and, once per process, its hash or the first letters of it."""
     try:
         state = _state_of(file)
         if digest is None or _sound.get(file, (None,)) == (digest, *state):
             return
         is_sound = file_digest(file).startswith(digest)
     except FileNotFoundError as error:
-        raise StoreError(f"{file} is missing; run the recipe again, and it is made again.") from error
+        raise StoreError(f"{file} is missing; run the recipe again.") from error
     if not is_sound:
         raise StoreError(
             f"{file} is damaged: its content is not what was written (the hash differs); delete it and run the recipe "
@@ -283,7 +283,7 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
     """Write a frame aside and rename it; return bytes and hash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / f".aside-{path.name}"
-    # one chunk, so that equal rows are equal bytes however the frame came about
+    # one chunk, so that equal rows are equal bytes
     try:
         frame.rechunk().write_parquet(aside, compression="zstd", compression_level=3, statistics=True)
     except pl.exceptions.ComputeError as error:
@@ -298,8 +298,8 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
 
 def system_error(error: Exception, path: Path | None = None) -> OSError | None:
     """Return the system error that a Rust error names."""
-    found = re.search(r"\(os error (\d+)\)", str(error))
-    return None if found is None else OSError(int(found[1]), os.strerror(int(found[1])), path and str(path))
+    match = re.search(r"\(os error (\d+)\)", str(error))
+    return None if match is None else OSError(int(match[1]), os.strerror(int(match[1])), path and str(path))
 
 
 def atomic_write(path: Path, text: str) -> None:
@@ -316,13 +316,13 @@ def atomic_replace(path: Path) -> Iterator[BinaryIO]:
         StoreError: it cannot be written.
     """
     if path.is_dir():
-        raise StoreError(f"{path} is a folder; name a file that is to be written.")
+        raise StoreError(f"{path} is a folder; name the file to write.")
     aside = path.parent / f".aside-{path.name}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = aside.open("wb")
     except (PermissionError, NotADirectoryError, FileExistsError) as error:
-        raise StoreError(f"{path} cannot be written ({error.strerror}); give another place.") from error
+        raise StoreError(f"{path} cannot be written ({error.strerror}); give another path.") from error
     try:
         with handle:
             yield handle
@@ -399,6 +399,6 @@ def _count_reasons(dropped: pl.DataFrame | None) -> dict[str, int]:
 def add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Return sums of counts by name."""
     total = Counter[str]()
-    for part in counts:
-        total.update(part)
+    for count in counts:
+        total.update(count)
     return dict(sorted(total.items()))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from curation.languages.stripping import parts
+from curation.languages.stripping import formula_segments
 
 _FRACTION_SIGNS = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅕": "1/5", "⅛": "1/8", "⅜": "3/8"}
 _SIGNS = str.maketrans("０１２３４５６７８９⁄∕", "0123456789//")
@@ -48,7 +48,7 @@ def numbers_of(text: str) -> list[Number]:
 
 def _values(match: re.Match[str], text: str) -> frozenset[Fraction]:
     if match["over"]:
-        top, bottom = (int(part) for part in match["over"].split("/"))
+        top, bottom = map(int, match["over"].split("/"))
         return frozenset({Fraction(top, bottom or 1)})
     values = _readings(match[0], match["by"])
     if scale := _SCALE.match(text, match.end()):
@@ -76,10 +76,10 @@ def _readings(digits: str, by: str | None) -> frozenset[Fraction]:
 def unmatched(before: Sequence[Number], after: Sequence[Number]) -> tuple[list[Number], list[Number]]:
     """Return each text's numbers without a partner in the other."""
     free, missing = list(after), []
-    for number in sorted(before, key=lambda one: len(one.values)):
-        same = [other for other in free if other.values & number.values]
-        if same:
-            free.remove(next((other for other in same if other.values == number.values), same[0]))
+    for number in sorted(before, key=lambda number: len(number.values)):
+        matches = [candidate for candidate in free if candidate.values & number.values]
+        if matches:
+            free.remove(next((candidate for candidate in matches if candidate.values == number.values), matches[0]))
         else:
             missing.append(number)
     return missing, free
@@ -91,8 +91,8 @@ def changed_numbers(original: str, translated: str) -> str | None:
     lost = [number for number in missing if new or not _may_be_a_word(number)]
     if not lost:
         return None
-    instead = f"; new there: {_listed(new)}" if new else ""
-    return f"missing from the translation: {_listed(lost)}{instead}"
+    replacement = f"; new there: {_listed(new)}" if new else ""
+    return f"missing from the translation: {_listed(lost)}{replacement}"
 
 
 def _may_be_a_word(number: Number) -> bool:
@@ -105,8 +105,8 @@ def _listed(numbers: Sequence[Number]) -> str:
 
 def misread_thousands(text: str, original: str, *, decimal_comma: bool) -> str | None:
     """Return a number whose thousands look like decimals, as 1,000 in German, unless a decimal in ``original``."""
-    decimals = {Fraction(one.text) for one in numbers_of(original) if re.fullmatch(r"\d*\.\d+", one.text)}
-    prose = "".join(piece for piece, is_formula in parts(text) if not is_formula)
+    decimals = {Fraction(n.text) for n in numbers_of(original) if re.fullmatch(r"\d*\.\d+", n.text)}
+    prose = "".join(segment for segment, is_formula in formula_segments(text) if not is_formula)
     for match in _GROUPED.finditer(prose):
         is_decimal = Fraction(match[0].replace(",", ".")) in decimals
         if match[1] == (",", ".")[not decimal_comma] and not is_decimal:

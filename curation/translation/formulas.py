@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from curation.languages.identification import EVIDENCE
-from curation.languages.stripping import parts
+from curation.languages.stripping import formula_segments
 
 _ENVIRONMENT = re.compile(r"\\begin\s*\{(\w+\*?)\}(?:.*?)\\end\s*\{\1\}", re.DOTALL)
 _MATH_NAMES = re.compile(r"matrix|align|array|cases|equation|gather|split|eqnarray|multline")
@@ -47,7 +47,7 @@ _NAME = re.compile(
     r"(?<![A-Za-z\u00c0-\u024f\u0400-\u04ff\\'’])[A-Za-z]+"
     r"(?![A-Za-z\u00c0-\u024f\u0400-\u04ff]|['’](?!s\b)[A-Za-z\u00c0-\u024f])"
 )
-"""A whole word of plain letters: neither the n of ``según`` nor the l of ``l'aire``, but the A of ``A's``."""
+"""A whole word of plain letters: not the n of ``según`` or the l of ``l'aire``, but the A of ``A's``."""
 _WORD_LETTERS = ("a", "e", "i", "o", "u", "y", "I", "Y")
 """Letters that are words of some language, so no names without dollars."""
 _SHOWN = 4
@@ -70,45 +70,48 @@ def changed_formulas(original: str, translated: str) -> str | None:
     """Return what is wrong with a translation's formulas, or None."""
     if _BLANK.search(original) and not _BLANK.search(translated):
         return "the blank to be filled in is gone"
-    mine, others = formulas_of(original), formulas_of(translated)
-    only_before, only_after = _only(mine, others), _only(others, mine)
+    formulas, translated_formulas = formulas_of(original), formulas_of(translated)
+    only_before, only_after = _only(formulas, translated_formulas), _only(translated_formulas, formulas)
     if not only_before and not only_after:
         return None
     if _symbols(only_before) == _symbols(only_after) and not _run_together(only_before, only_after):
         return None
-    before = _Text(mine, _normal(_unmarked(original)), _names(original))
-    after = _Text(others, _normal(_unmarked(translated)), _names(translated))
-    gone = [("missing from the translation", _gone(before, after)), ("not in the original", _gone(after, before))]
-    return "; ".join(f"{what}: {'; '.join(some[:_SHOWN])}" for what, some in gone if some) or None
+    before = _Text(formulas, _normal(_unmarked(original)), _names(original))
+    after = _Text(translated_formulas, _normal(_unmarked(translated)), _names(translated))
+    differences = [
+        ("missing from the translation", _missing_formulas(before, after)),
+        ("not in the original", _missing_formulas(after, before)),
+    ]
+    return "; ".join(f"{what}: {'; '.join(missing[:_SHOWN])}" for what, missing in differences if missing) or None
 
 
-def _only(mine: list[str], others: list[str]) -> list[str]:
-    return list((Counter(mine) - Counter(others)).elements())
+def _only(formulas: list[str], removed: list[str]) -> list[str]:
+    return list((Counter(formulas) - Counter(removed)).elements())
 
 
-def _gone(here: _Text, there: _Text) -> list[str]:
+def _missing_formulas(text: _Text, other: _Text) -> list[str]:
     """Return the formulas of one text that the other does not have in any form."""
-    new = _only(there.formulas, here.formulas)
+    new = _only(other.formulas, text.formulas)
     return [
         formula
-        for formula in _only(here.formulas, there.formulas)
+        for formula in _only(text.formulas, other.formulas)
         if not (
-            (len(formula) > 1 and there.plain.count(formula) >= here.plain.count(formula))  # marked or not
-            or 0 < here.names[formula] <= there.names[formula]
-            or (len(formula) > 2 and any(formula in other for other in new))
-            or _is_said_again(formula, here.formulas, there.formulas)
+            (len(formula) > 1 and other.plain.count(formula) >= text.plain.count(formula))  # marked or not
+            or 0 < text.names[formula] <= other.names[formula]
+            or (len(formula) > 2 and any(formula in candidate for candidate in new))
+            or _lost_a_mention(formula, text.formulas, other.formulas)
         )
     ]
 
 
-def _is_said_again(formula: str, mine: list[str], others: list[str]) -> bool:
+def _lost_a_mention(formula: str, before_formulas: list[str], after_formulas: list[str]) -> bool:
     """Return whether a lone symbol lost one mention, but neither the first nor the last."""
-    said = mine.count(formula)
-    if len(formula) != 1 or said < _OFTEN or others.count(formula) != said - 1:
+    mentions = before_formulas.count(formula)
+    if len(formula) != 1 or mentions < _OFTEN or after_formulas.count(formula) != mentions - 1:
         return False
     return all(
         set(after[: after.index(formula)]) <= set(before[: before.index(formula)])
-        for before, after in ((mine, others), (mine[::-1], others[::-1]))
+        for before, after in ((before_formulas, after_formulas), (before_formulas[::-1], after_formulas[::-1]))
     )
 
 
@@ -121,8 +124,10 @@ def _run_together(only_before: list[str], only_after: list[str]) -> bool:
 def formulas_of(text: str) -> list[str]:
     """Return comparable formulas of a text, without mere numbers."""
     text = displayed_as_formulas(text)
-    pieces = [piece for piece, is_formula in parts(text) if is_formula and not _WORD.fullmatch(piece)]
-    members = (member for piece in pieces for member in _listed(_normal(piece)))
+    segments = [
+        segment for segment, is_formula in formula_segments(text) if is_formula and not _WORD.fullmatch(segment)
+    ]
+    members = (member for segment in segments for member in _listed(_normal(segment)))
     return [member for member in members if re.search(r"[^\d.,%\-]", member) and not _MEASURE.fullmatch(member)]
 
 
@@ -147,7 +152,7 @@ def _as_formula(environment: re.Match[str], text: str) -> str:
 def _normal(formula: str) -> str:
     formula = _EMPTY_SCRIPT.sub("", _DOUBLED.sub(r"\\", formula))
     formula = _WORDS.sub(lambda match: "" if _is_prose(match[1]) else match[1], formula)
-    formula = re.sub(r"\\\\\s+", " ", formula)  # the end of a row, before its second half is taken for a space
+    formula = re.sub(r"\\\\\s+", " ", formula)  # the end of a row, before its second half is read as a space
     formula = re.sub(r"\\(?:text\w*|mbox)(?![A-Za-z])", "", formula)
     formula = _SPACING.sub(" ", formula.translate(_WIDE))
     formula = _COMMAND.sub(lambda match: "\\" + _SAME.get(match[1], match[1]), formula)
@@ -194,7 +199,9 @@ def _symbols(formulas: list[str]) -> Counter[str]:
 
 
 def _prose(text: str) -> str:
-    text = "".join(" " if is_formula else piece for piece, is_formula in parts(displayed_as_formulas(text)))
+    text = "".join(
+        " " if is_formula else segment for segment, is_formula in formula_segments(displayed_as_formulas(text))
+    )
     return _INLINE.sub(" ", text)
 
 

@@ -20,7 +20,6 @@ from curation.translation.rows import SOURCE
 from curation.verify.math_judge import Judge
 
 VERSION = "translation@17"
-"""Changed if other translations could pass."""
 
 _WORDS = 3
 """Letters from which an answer is in words, not a name."""
@@ -88,12 +87,12 @@ def _broken(
         yield "options", f"{len(original.choices)} options became {len(translated.choices)}, or one is empty"
     if original.answer is not None and is_in_words(original.answer):
         yield from _wrong_answer(original.answer, translated.answer, target, judge)
-    if (other := other_language(*statements, target)) is not None:
-        yield "language", f"the translation is in {other}, not in {target}"
+    if (language := other_language(*statements, target)) is not None:
+        yield "language", f"the translation is in {language}, not in {target}"
     if (sentence := left_sentence(*statements, SOURCE, target)) is not None:
         yield "language", f"not translated: {sentence[:120]!r}"
-    if (more := appended(*statements, translated.answer or original.answer)) is not None:
-        yield "end", f"not in the original: {more[:80]!r}"
+    if (addition := appended(*statements, translated.answer or original.answer)) is not None:
+        yield "end", f"not in the original: {addition[:80]!r}"
 
 
 def _whole(text: ProblemText) -> str:
@@ -103,9 +102,9 @@ def _whole(text: ProblemText) -> str:
 def _changed_blocks(original: ProblemText, statement: str) -> str | None:
     if original.domain is not Domain.CODE:
         return None
-    gone = next((text for text in original.unchanged if text not in statement), None)
-    if gone is not None:
-        return f"this must stay as it is: {gone[:200]!r}"
+    missing = next((text for text in original.unchanged if text not in statement), None)
+    if missing is not None:
+        return f"this must stay as it is: {missing[:200]!r}"
     before, after = (_lines_of_data(text) for text in (original.statement, statement))
     return None if before == after else "the lines without words, such as the examples, must stay as they are"
 
@@ -177,7 +176,7 @@ def left_sentence(original: str, translated: str, source: str, target: str) -> s
 
 
 def _sentences(text: str) -> list[str]:
-    return [part.strip() for part in _SENTENCE.split(without_formulas(text)) if part.strip()]
+    return [sentence.strip() for sentence in _SENTENCE.split(without_formulas(text)) if sentence.strip()]
 
 
 def _letters(text: str) -> str:

@@ -1,7 +1,7 @@
 """Ask models for translations (`TRANSLATION`), and whether they set the same task (`READING_VOTE`).
 
-A refused translation is requested again with the reason, up to `TRIES` times. The reader's texts are between marks with
-a key that occurs in none of them, so no text can end its own marks.
+A refused translation is requested again with the reason. The reader's texts are between marks with a key that occurs in
+none of them, so no text can end its own marks.
 """
 
 from __future__ import annotations
@@ -28,25 +28,23 @@ from curation.verify.math_judge import Judge
 def ask(request: PromptRequest) -> str:
     """Return the user message: language, problem, and a retry's refusal."""
     details = request.details
-    parts = [f"Translate this problem into {NAMES[details['target']]}.", f"The problem:\n\n{request.statement}"]
+    blocks = [f"Translate this problem into {NAMES[details['target']]}.", f"The problem:\n\n{request.statement}"]
     if details.get("options"):
-        parts.append(f"The options:\n{details['options']}")
+        blocks.append(f"The options:\n{details['options']}")
     if details.get("answer"):
-        parts.append(f"The answer, to be translated too:\n{details['answer']}")
+        blocks.append(f"The answer, to be translated too:\n{details['answer']}")
     if details.get(REASONS):
-        parts.append(f"An earlier translation was refused:\n\n{details.get(PREVIOUS, '')}")
-        parts.append(f"What was wrong with it: {details[REASONS]}\nTranslate anew and avoid this.")
-    return "\n\n".join(parts)
+        blocks.append(f"An earlier translation was refused:\n\n{details.get(PREVIOUS, '')}")
+        blocks.append(f"What was wrong with it: {details[REASONS]}\nTranslate anew and avoid this.")
+    return "\n\n".join(blocks)
 
 
 TRANSLATE = stored_prompt("translation", ask)
 READING = stored_prompt("readings")
 
-_PARTS = {
-    name: re.compile(rf"<{name}>\s*(.*?)\s*</{name}>", re.DOTALL) for name in ("translation", "answer", "options")
-}
+_TAGS = {name: re.compile(rf"<{name}>\s*(.*?)\s*</{name}>", re.DOTALL) for name in ("translation", "answer", "options")}
 _DIFFERENCE = re.compile(r"^\W*DIFFERENCE\W*:\W*(\S.*)$", re.MULTILINE)
-_LONGEST = 300
+_MAX_DIFFERENCE = 300
 
 TRIES = 3
 """Max translations requested of a problem."""
@@ -91,7 +89,7 @@ def translation_request(subject: Mapping[str, Any]) -> PromptRequest:
 def read_translation(text: str | None) -> ProblemText | None:
     """Return a response's translation, or None."""
     reply = split_response(text or "").answer or ""
-    last = {name: (pattern.findall(reply) or [""])[-1] for name, pattern in _PARTS.items()}
+    last = {name: (pattern.findall(reply) or [""])[-1] for name, pattern in _TAGS.items()}
     options = tuple(line.strip() for line in last["options"].splitlines() if line.strip())
     return ProblemText(last["translation"], last["answer"] or None, options) if last["translation"] else None
 
@@ -117,7 +115,9 @@ def read_both(original: ProblemText, translated: ProblemText, target: str) -> Pr
     is_worded = is_in_words(original.answer)
     texts = {"original": _shown(original, is_worded), "translation": _shown(translated, is_worded)}
     digest = hashlib.blake2b("\0".join(texts.values()).encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
-    key = next(digest[:length] for length in range(8, 65) if not any(digest[:length] in one for one in texts.values()))
+    key = next(
+        digest[:length] for length in range(8, 65) if not any(digest[:length] in text for text in texts.values())
+    )
     statement = "\n\n".join(f"<{name} {key}>\n{text}\n</{name} {key}>" for name, text in texts.items())
     name = problem_id(statement, domain=original.domain)
     return PromptRequest(name, statement, original.domain, target, {"target": target})
@@ -137,9 +137,9 @@ READING_VOTE = Vote(
 def read_difference(text: str | None) -> str | None:
     """Return the difference that a response names, or None."""
     response = split_response(text).answer if text is not None else None
-    found = _DIFFERENCE.findall(response) if response is not None else []
-    named = found[-1].strip()[:_LONGEST] if found else None
-    return None if named is None or named.rstrip(".").lower() == "none" else named
+    differences = _DIFFERENCE.findall(response) if response is not None else []
+    difference = differences[-1].strip()[:_MAX_DIFFERENCE] if differences else None
+    return None if difference is None or difference.rstrip(".").lower() == "none" else difference
 
 
 def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], tools: Tools) -> list[str | None]:
@@ -155,8 +155,8 @@ def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], tools: 
     names = pl.Series([request.id for request in requests], dtype=pl.String)
     attempts = tools.ask(list({request.id: request for request in requests}.values()), READING_VOTE.votes)
     decided = READING_VOTE.decide(names, attempts, READING_VOTE.threshold, 1)["decision"]
-    told = {name: read_difference(text) for name, text in attempts.select("problem", "text").iter_rows()}
-    return [_why(told.get(name), decision) for name, decision in zip(names, decided, strict=True)]
+    differences = {name: read_difference(text) for name, text in attempts.select("problem", "text").iter_rows()}
+    return [_why(differences.get(name), decision) for name, decision in zip(names, decided, strict=True)]
 
 
 def _why(difference: str | None, decision: str | None) -> str | None:
@@ -173,10 +173,9 @@ TRANSLATION: Proposal[ProblemText] = Proposal(
     accept=accept,
     review=review,
     result=RESULT,
-    select=lambda subjects: (subjects, [translation_request(one) for one in subjects.iter_rows(named=True)]),
+    select=lambda subjects: (subjects, [translation_request(row) for row in subjects.iter_rows(named=True)]),
     tries=TRIES,
     nothing="no text: nothing is between <translation> and </translation>",
 )
 
 MADE_BY = f"{VERSION} {TRANSLATE.version} {READING.version}"
-"""Influences on a translation apart from the models."""

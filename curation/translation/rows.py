@@ -17,7 +17,6 @@ from curation.config import TranslationSettings
 from curation.records import PROBLEM, problem_id
 
 SOURCE = "en"
-"""The language of the problems that are translated."""
 
 _DRAWS = 2**64
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from markupsafe import Markup, escape
 from math_core import LatexError, LatexToMathML
 
-from curation.languages.stripping import parts
+from curation.languages.stripping import formula_segments
 
 LONGEST = 4000
 """Characters; longer formulas are shown as text."""
@@ -53,24 +53,24 @@ def pieces(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _inline(text: str) -> Iterator[tuple[str, str]]:
-    for piece, is_formula in parts(text):
+    for segment, is_formula in formula_segments(text):
         if is_formula:
-            yield "inline", piece
+            yield "inline", segment
             continue
-        for number, part in enumerate(_BOXED.split(piece)):
+        for number, part in enumerate(_BOXED.split(segment)):
             if part:
                 yield ("inline" if number % 2 else "text"), part
 
 
 def rendered(text: str | None) -> Markup:
     """Return a text with its formulas as MathML."""
-    return Markup("").join(_shown(kind, piece) for kind, piece in pieces(text or ""))
+    return Markup("").join(_shown(kind, segment) for kind, segment in pieces(text or ""))
 
 
-def _shown(kind: str, piece: str) -> Markup:
-    made = formula(piece, display=kind == "display") if kind != "text" else None
+def _shown(kind: str, segment: str) -> Markup:
+    made = formula(segment, display=kind == "display") if kind != "text" else None
     dollars = {"text": "", "inline": "$", "display": "$$"}[kind]
-    return made if made is not None else escape(f"{dollars}{piece}{dollars}")
+    return made if made is not None else escape(f"{dollars}{segment}{dollars}")
 
 
 def rendered_answer(answer: str | None) -> Markup:

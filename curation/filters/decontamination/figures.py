@@ -37,24 +37,24 @@ def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
     """Return pairs, in order, with `agreement`, `shared`, `formal` (either has formulas) and `contained`."""
     formal = left.formal.gather(pairs["row"]) | right.formal.gather(pairs["at"])
     joined = _compared(pairs, left.counts, right.counts).with_columns(formal=formal)
-    most, fewest = pl.max_horizontal("mine", "theirs"), pl.min_horizontal("mine", "theirs")
-    contained = pl.when(fewest == 0).then(1.0).otherwise(pl.col("shared") / fewest)
-    longer = pl.when(most == 0).then(1.0).otherwise(pl.col("shared") / most)
-    loose = pl.when(fewest == 0).then(1.0).otherwise(pl.min_horizontal(contained, _OF_THE_LONGER * longer))
+    larger, smaller = pl.max_horizontal("left_count", "right_count"), pl.min_horizontal("left_count", "right_count")
+    contained = pl.when(smaller == 0).then(1.0).otherwise(pl.col("shared") / smaller)
+    longer = pl.when(larger == 0).then(1.0).otherwise(pl.col("shared") / larger)
+    loose = pl.when(smaller == 0).then(1.0).otherwise(pl.min_horizontal(contained, _OF_THE_LONGER * longer))
     agreement = pl.when("formal").then(longer).otherwise(loose)
-    return joined.with_columns(agreement=agreement, contained=contained).drop("mine", "theirs")
+    return joined.with_columns(agreement=agreement, contained=contained).drop("left_count", "right_count")
 
 
 def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
     """Return pairs, in order, with `wording`, the longer text's share of common words."""
-    longest = pl.max_horizontal("mine", "theirs")
+    longest = pl.max_horizontal("left_count", "right_count")
     wording = pl.when(longest == 0).then(1.0).otherwise(pl.col("shared") / longest)
     compared = _compared(pairs.select("row", "at"), left.wording, right.wording)
     return pairs.with_columns(compared.select(wording=wording))
 
 
 def _compared(pairs: pl.DataFrame, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
-    """Return pairs, in order, with their numbers of tokens: `mine`, `theirs` and `shared`."""
+    """Return pairs, in order, with their numbers of tokens: `left_count`, `right_count` and `shared`."""
     left = left.join(pairs, on="row", how="semi")
     right = right.join(pairs, left_on="row", right_on="at", how="semi")
     shared = (
@@ -66,8 +66,8 @@ def _compared(pairs: pl.DataFrame, left: pl.DataFrame, right: pl.DataFrame) -> p
         .agg(shared=pl.min_horizontal("n", "n_right").sum())
     )
     return (
-        pairs.join(left.group_by("row").agg(mine=pl.col("n").sum()), on="row", how="left", maintain_order="left")
-        .join(right.group_by(at="row").agg(theirs=pl.col("n").sum()), on="at", how="left", maintain_order="left")
+        pairs.join(left.group_by("row").agg(left_count=pl.col("n").sum()), on="row", how="left", maintain_order="left")
+        .join(right.group_by(at="row").agg(right_count=pl.col("n").sum()), on="at", how="left", maintain_order="left")
         .join(shared, on=["row", "at"], how="left", maintain_order="left")
-        .with_columns(pl.col("mine", "theirs", "shared").fill_null(0))
+        .with_columns(pl.col("left_count", "right_count", "shared").fill_null(0))
     )

@@ -40,14 +40,13 @@ def contamination_file(
 ) -> tuple[int, int, int, dict[str, int]]:
     """Write the hits of the rows of ``path`` in the files ``against``.
 
-    Returns the numbers of rows, of those with an overlap, of those with only a template, and overlaps by method.
+    Returns the numbers of rows, of rows with an overlap and with only a template, and overlaps by method.
 
     Args:
-        path, against: .jsonl (also .gz and .zst), .parquet or .csv.
         field, benchmark_field: dotted paths, by default the first of `FIELDS`.
 
     Raises:
-        SourceError: a file is missing, empty, unreadable or without statements.
+        SourceError: a file is unusable.
     """
     index = BenchmarkIndex(
         pl.concat(_benchmark(benchmark, benchmark_field) for benchmark in against), settings or OverlapSettings()
@@ -58,16 +57,16 @@ def contamination_file(
     hits: Counter[str] = Counter()
     with atomic_replace(out) as lines:
         for batch in _batches(path, field):
-            found = index.hits(batch["statement"])
-            by_row = found.group_by("row", maintain_order=True).agg(hits=_HIT)
+            batch_hits = index.hits(batch["statement"])
+            by_row = batch_hits.group_by("row", maintain_order=True).agg(hits=_HIT)
             numbered = batch.select("id").with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
             listed = numbered.join(by_row, on="row", how="left", maintain_order="left")
             listed.select(pl.col("row") + rows, "id", pl.col("hits").fill_null([])).write_ndjson(lines)
-            overlaps = found.filter(pl.col("kind") == OVERLAP)
+            overlaps = batch_hits.filter(pl.col("kind") == OVERLAP)
             hits.update(overlaps["method"].to_list())
             rows += batch.height
             hit_rows += overlaps["row"].n_unique()
-            template_rows += count_templates(found)
+            template_rows += count_templates(batch_hits)
     return rows, hit_rows, template_rows, dict(sorted(hits.items()))
 
 
@@ -79,7 +78,6 @@ def _benchmark(path: Path, field: str | None) -> pl.DataFrame:
 
 
 def _batches(path: Path, field: str | None) -> Iterator[pl.DataFrame]:
-    """Yield ids and statements of a file's rows; what is no text is null."""
     rows = read_rows(path)
     batch = list(itertools.islice(rows, BATCH_ROWS))
     if not batch:

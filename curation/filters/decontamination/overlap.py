@@ -38,7 +38,7 @@ NGRAM = 13
 """Tokens in a run."""
 
 MIN_TOKENS, MIN_FORMULA = 6, 3
-"""Min tokens of a benchmark row that is searched as a whole; fewer with two figures, one a number."""
+"""Min tokens of a benchmark row that is searched whole; fewer with two figures, one a number."""
 
 COVERAGE, WORDS, COSINE = 0.5, 0.6, 0.77
 """Min scores by runs and by words."""
@@ -52,13 +52,13 @@ WORDING = 0.8
 FLOORS: Mapping[str, float] = {"ngram": 0.2, "words": 0.35, "embedding": 0.7, "programs": 0.4}
 """Min scores that are stored; a model may decide those below thresholds."""
 
-FIGURE_WORTH, MOST_FIGURES = 0.05, 5
-"""Bonus per shared figure on the score of words if all agree, and how many count."""
+FIGURE_WORTH, MAX_FIGURES = 0.05, 5
+"""Bonus per shared figure on the score of words if all agree, and its max number."""
 
 CANDIDATES, FIGURES_FLOOR, FORMULAS_FLOOR = 0.15, 0.5, 0.8
 """Min word score, and figures' agreements, of an embedded row."""
 
-COMMON, FEWEST = 0.05, 20
+COMMON, MIN_COMMON = 0.05, 20
 """More frequent words, by share and number of rows, are ignored."""
 
 SLOTS = 1 << 22
@@ -77,7 +77,7 @@ SCORE = pl.Schema(
         "score": pl.Float64(),
         "agreement": pl.Float64(),  # of the figures
         "formal": pl.Boolean(),  # one of the two texts has formulas
-        "wording": pl.Float64(),  # how far the rest agrees
+        "wording": pl.Float64(),  # agreement of the other words
         "benchmark": pl.String(),
         "benchmark_row": pl.Int64(),
     }
@@ -122,7 +122,7 @@ class OverlapSettings:
 class _Batch:
     """Texts as the methods read them."""
 
-    texts: pl.Series  # what vectors are of
+    texts: pl.Series  # for vectors
     words: pl.DataFrame  # row, word (a hash), n
     figures: Figures
     lines: pl.DataFrame  # tokens
@@ -141,8 +141,8 @@ class Rarity:
         """Count rows by their distinct words' hashes and ``runs`` (row, run)."""
         self.rows += rows
         np.add.at(self._words, _slots(words), 1)
-        found = runs.filter(self.is_known(runs["run"])).unique().group_by("run").len("more")
-        counted = self._runs.join(found, on="run", how="left")
+        matches = runs.filter(self.is_known(runs["run"])).unique().group_by("run").len("more")
+        counted = self._runs.join(matches, on="run", how="left")
         self._runs = counted.select("run", rows=pl.col("rows") + pl.col("more").fill_null(0))
 
     def is_known(self, runs: pl.Series) -> pl.Series:
@@ -180,7 +180,7 @@ class BenchmarkIndex:
 
     Args:
         benchmarks: ``benchmark``, ``row``, ``statement``; null statements are skipped.
-        benchmark_embedder: for the benchmarks, if different.
+        benchmark_embedder: for the benchmarks.
     """
 
     def __init__(
@@ -235,7 +235,7 @@ class BenchmarkIndex:
             vectors = self._by_vectors(batch, self._embedded(batch, alike))
             frames.append(vectors.with_columns(order=pl.lit(2)))
         lines = compare_figures(pl.concat(frames), batch.figures, self._batch.figures)
-        # shared runs mean that one text is in the other, which may have more to it
+        # with shared runs, one text is in the other, which may be longer
         lines = lines.with_columns(agreement=pl.when(pl.col("order") == 0).then("contained").otherwise("agreement"))
         best = -(pl.col("score") + pl.col("agreement") / 10)
         lines = lines.sort("row", "order", best, "at")
@@ -256,11 +256,11 @@ class BenchmarkIndex:
 
     def _by_runs(self, batch: _Batch) -> pl.DataFrame:
         has_known = batch.runs.filter(self._rarity.is_known(batch.runs["run"])).select("row").unique()
-        mine = self._weighed_runs(batch.runs.join(has_known, on="row", how="semi"))
+        weighed = self._weighed_runs(batch.runs.join(has_known, on="row", how="semi"))
         if self._weighed is None:
             self._weighed = self._weighed_runs(self._batch.runs)
-        part = pl.col("weight").sum() / pl.min_horizontal(pl.col("sum").first(), pl.col("sum_right").first())
-        shared = mine.join(self._weighed, on="run").group_by("row", at="row_right").agg(score=part.clip(0, 1))
+        share = pl.col("weight").sum() / pl.min_horizontal(pl.col("sum").first(), pl.col("sum_right").first())
+        shared = weighed.join(self._weighed, on="run").group_by("row", at="row_right").agg(score=share.clip(0, 1))
         shared = shared.filter(pl.col("score") >= FLOORS["ngram"]).pipe(_scored)
         return pl.concat([shared, _whole_inside(batch.lines, self._whole)])
 
@@ -289,9 +289,8 @@ class BenchmarkIndex:
         )
 
     def _weighed_words(self, words: pl.DataFrame) -> pl.DataFrame:
-        """Return words by row, with weights of norm 1."""
         weights = self._rarity.word_weights(words["word"])
-        is_common = self._rarity.word_frequency(words["word"]) > max(COMMON, FEWEST / max(1, self._rarity.rows))
+        is_common = self._rarity.word_frequency(words["word"]) > max(COMMON, MIN_COMMON / max(1, self._rarity.rows))
         weighed = words.with_columns(weight=pl.Series(weights)).filter(~pl.Series(is_common))
         weighed = weighed.with_columns(weight=pl.col("weight") * (1 + pl.col("n").log()))
         return weighed.select("row", "word", weight=pl.col("weight") / pl.col("weight").pow(2).sum().sqrt().over("row"))
@@ -350,20 +349,20 @@ def count_templates(hits: pl.DataFrame) -> int:
 
 def format_hits(problems: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:
     """Replace indices by the problems' ids, sources and rows."""
-    places = problems.select("id", "source", pl.col("row").alias("source_row"))[hits["row"]]
-    located = places.hstack(hits.drop("row"))
+    origins = problems.select("id", "source", pl.col("row").alias("source_row"))[hits["row"]]
+    located = origins.hstack(hits.drop("row"))
     return located.rename({"source_row": "row"})
 
 
 def _with_figures(alike: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
     if settings.programs:
         return alike
-    added = FIGURE_WORTH * pl.min_horizontal("shared", pl.lit(MOST_FIGURES)) * pl.col("agreement")
+    added = FIGURE_WORTH * pl.min_horizontal("shared", pl.lit(MAX_FIGURES)) * pl.col("agreement")
     return alike.with_columns(score=(pl.col("score") + pl.when("formal").then(0.0).otherwise(added)).clip(0, 1))
 
 
 def _scored(lines: pl.DataFrame) -> pl.DataFrame:
-    """Round scores, because threads add up in any order."""
+    """Round scores, since threads sum in any order."""
     score = pl.col("score").cast(pl.Float64).round(9)
     return lines.select(pl.col("row").cast(pl.Int64), pl.col("at").cast(pl.Int64), score)
 
@@ -395,15 +394,15 @@ def _whole_runs(lines: pl.DataFrame) -> dict[int, pl.DataFrame]:
 
 
 def _whole_inside(lines: pl.DataFrame, whole: Mapping[int, pl.DataFrame]) -> pl.DataFrame:
-    found = [pl.DataFrame(schema={"row": pl.Int64, "at": pl.Int64, "score": pl.Float64})]
+    matches = [pl.DataFrame(schema={"row": pl.Int64, "at": pl.Int64, "score": pl.Float64})]
     goes_on = _goes_on(lines)
     row = lines["row"].to_numpy()
     for length, benchmarks in whole.items():
         first, run = token_runs(lines, length)
         is_closed = ~goes_on[first + length]
-        mine = pl.DataFrame({"row": row[first[is_closed]], "run": run[is_closed]})
-        found.append(mine.join(benchmarks, on="run").with_columns(score=1.0).pipe(_scored).unique())
-    return pl.concat(found)
+        own = pl.DataFrame({"row": row[first[is_closed]], "run": run[is_closed]})
+        matches.append(own.join(benchmarks, on="run").with_columns(score=1.0).pipe(_scored).unique())
+    return pl.concat(matches)
 
 
 def _goes_on(lines: pl.DataFrame) -> NDArray[np.bool_]:

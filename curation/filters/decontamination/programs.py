@@ -1,4 +1,4 @@
-"""Reads what a program means from its first function's name, docstrings and comments."""
+"""Reads a program's meaning from names, docstrings and comments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import polars as pl
 
 MIN_LETTERS = 20
-"""With fewer, other comments are read too."""
+"""With fewer, all comments are read."""
 
 _FUNCTION = re.compile(
     r"\b(?:def|function)\s+([A-Za-z_]\w*)\s*\("
@@ -26,8 +26,8 @@ _EXAMPLES = re.compile(r"\b(?:Examples?|For example|For instance)\b\s*:?", re.IG
 
 def program_texts(statements: pl.Series) -> pl.Series:
     """Apply `program_text` to each statement; nulls stay."""
-    said = [None if text is None else program_text(text) for text in statements]
-    return pl.Series(statements.name, said, dtype=pl.String)
+    texts = [None if text is None else program_text(text) for text in statements]
+    return pl.Series(statements.name, texts, dtype=pl.String)
 
 
 def program_text(statement: str) -> str:
@@ -44,11 +44,11 @@ def program_text(statement: str) -> str:
     body = " ".join(line for line in lines if line and not _EXAMPLE.fullmatch(line))
     body = _EXAMPLES.split(body)[0].strip() or body
     if len(body) < MIN_LETTERS:
-        around = _FENCE.sub(" ", statement) if is_fenced else ""
-        body = " ".join(" ".join((body, *_groups(_LINE, statement), around)).split())
+        prose = _FENCE.sub(" ", statement) if is_fenced else ""
+        body = " ".join(" ".join((body, *_groups(_LINE, statement), prose)).split())
     name = next((name for name in functions if name not in _HELPERS), "")
-    said = ". ".join(part for part in (_in_words(name), body) if part)
-    return said if len(said) >= MIN_LETTERS else statement
+    meaning = ". ".join(text for text in (_in_words(name), body) if text)
+    return meaning if len(meaning) >= MIN_LETTERS else statement
 
 
 def _groups(pattern: re.Pattern[str], text: str) -> list[str]:
@@ -56,5 +56,5 @@ def _groups(pattern: re.Pattern[str], text: str) -> list[str]:
 
 
 def _in_words(name: str) -> str:
-    parts = re.split(r"[_\W]+", re.sub(r"([a-z\d])([A-Z])", r"\1 \2", name).lower())
-    return " ".join(part for part in parts if part)
+    words = re.split(r"[_\W]+", re.sub(r"([a-z\d])([A-Z])", r"\1 \2", name).lower())
+    return " ".join(word for word in words if word)

@@ -33,18 +33,18 @@ class ExactDuplicates:
         return [(name, texts[0], other) for name, texts in self.references.items() for other in texts[1:]]
 
 
-def exact_duplicates(parts: Callable[[], Iterator[pl.DataFrame]]) -> ExactDuplicates:
+def exact_duplicates(chunks: Callable[[], Iterator[pl.DataFrame]]) -> ExactDuplicates:
     """Find repeated ids.
 
     Args:
-        parts: chunks of id, source, row and answer in source order; called twice.
+        chunks: id, source, row and answer in source order; called twice.
     """
-    hashes = np.concatenate([np.zeros(0, np.uint64), *(part["id"].hash().to_numpy() for part in parts())])
+    hashes = np.concatenate([np.zeros(0, np.uint64), *(chunk["id"].hash().to_numpy() for chunk in chunks())])
     hashes.sort()
-    again = pl.Series(np.unique(hashes[1:][hashes[1:] == hashes[:-1]]))
+    repeated_hashes = pl.Series(np.unique(hashes[1:][hashes[1:] == hashes[:-1]]))
     del hashes
     columns = _INDEX.names()
-    rows = [part.select(columns).filter(pl.col("id").hash().is_in(again.implode())) for part in parts()]
+    rows = [chunk.select(columns).filter(pl.col("id").hash().is_in(repeated_hashes.implode())) for chunk in chunks()]
     # other ids may have the same hash
     repeated = pl.concat([_INDEX.to_frame(), *rows]).filter(pl.col("id").is_duplicated())
     first = repeated.group_by("id", maintain_order=True).first().select("id", "source", "row")

@@ -1,7 +1,5 @@
 """Removes near duplicates: rows with similar token bigrams and equal figures (`tokens.TELLING`).
 
-By rank, a row stays unless it resembles one that stays.
-
 Invariants:
   - the result does not depend on the order of rows or shards;
   - memory: about 20 bytes per row, 20 per similar pair, 250 per dropped row;
@@ -89,16 +87,16 @@ def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold
 def source_ranks(shards: ProblemShards, sources: Sequence[str], verified: Collection[str]) -> Ranks:
     """Return rows' ranks in the order of the shards; ``verified`` ids come first."""
     names = {name for index in range(len(shards)) for name in shards.read(index, ["source"])["source"].unique()}
-    place = {name: number for number, name in enumerate(sources)}
-    ordered = sorted(names, key=lambda name: (place.get(name, len(place)), name))
-    places = {name: number for number, name in enumerate(ordered)}
-    code = pl.col("source").replace_strict(places).cast(pl.UInt32)  # of an empty frame, the codes are String
+    preference = {name: number for number, name in enumerate(sources)}
+    ordered = sorted(names, key=lambda name: (preference.get(name, len(preference)), name))
+    codes = {name: number for number, name in enumerate(ordered)}
+    code = pl.col("source").replace_strict(codes).cast(pl.UInt32)  # of an empty frame, the codes are String
     is_unverified = pl.col("id").is_in(list(verified)).not_().cast(pl.UInt32)
     schema = pl.Schema({"row": pl.Int64, "group": pl.UInt32})
     frames = (shards.read(index, ["id", "source", "row"]) for index in range(len(shards)))
-    parts = [frame.select("row", group=code + is_unverified * len(names)).cast(schema) for frame in frames]
-    keys = pl.concat([schema.to_frame(), *parts])
-    del parts
+    numbered = [frame.select("row", group=code + is_unverified * len(names)).cast(schema) for frame in frames]
+    keys = pl.concat([schema.to_frame(), *numbered])
+    del numbered
     order = np.lexsort((keys["row"].to_numpy(), keys["group"].to_numpy()))
     del keys
     ranks = np.empty(len(order), dtype=np.uint32)
@@ -132,9 +130,9 @@ def similar_pairs(
 
 
 def _passages(shards: ProblemShards) -> NDArray[np.uint64]:
-    parts = [shards.read(index, ["source"]).group_by("source").len() for index in range(len(shards))]
-    parts.append(pl.DataFrame(schema={"source": pl.String, "len": pl.get_index_type()}))
-    counts = pl.concat(parts).group_by("source").agg(every=(pl.col("len").sum() // SAMPLE).clip(1))
+    counts_by_shard = [shards.read(index, ["source"]).group_by("source").len() for index in range(len(shards))]
+    counts_by_shard.append(pl.DataFrame(schema={"source": pl.String, "len": pl.get_index_type()}))
+    counts = pl.concat(counts_by_shard).group_by("source").agg(every=(pl.col("len").sum() // SAMPLE).clip(1))
     sample = [pl.DataFrame(schema={"source": pl.String, "statement": pl.String})]
     for index in range(len(shards)):
         frame = shards.read(index, ["id", "source", "statement"]).join(counts, on="source", maintain_order="left")
@@ -150,15 +148,15 @@ def cluster_members(shards: ProblemShards, ranks: Ranks, pairs: pl.DataFrame, th
         pairs: from `similar_pairs` with a floor of at most ``threshold``.
     """
     stars = _stars(pairs.filter(pl.col("similarity") >= threshold), len(ranks))
-    wanted = np.zeros(len(ranks), dtype=bool)
-    wanted[stars["member"].to_numpy()] = wanted[stars["keeper"].to_numpy()] = True
+    is_needed = np.zeros(len(ranks), dtype=bool)
+    is_needed[stars["member"].to_numpy()] = is_needed[stars["keeper"].to_numpy()] = True
     first = 0
     named = [pl.DataFrame(schema={"rank": pl.UInt32, **_NAMES})]
     for index in range(len(shards)):
         frame = shards.read(index, list(_NAMES))
-        mine = ranks[first : first + frame.height]
+        shard_ranks = ranks[first : first + frame.height]
         first += frame.height
-        named.append(frame.select(pl.Series("rank", mine), *_NAMES).filter(pl.Series(wanted[mine])))
+        named.append(frame.select(pl.Series("rank", shard_ranks), *_NAMES).filter(pl.Series(is_needed[shard_ranks])))
     names = pl.concat(named)
     del named
     kept = names.select(keeper="rank", **{f"kept_{name}": pl.col(name) for name in _NAMES})
@@ -196,14 +194,14 @@ def drop_near_duplicates(
     equal: Mapping[tuple[str, str], bool],
     settled: Collection[str] = (),
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split a shard into kept rows, and `DROPPED` near duplicates before disputed members, each in order.
+    """Split a shard into kept and `DROPPED` rows, near duplicates before disputed members.
 
     Args:
         equal: results of `reference_pairs`; missing pairs are unequal.
         settled: ids with references that a person accepted; they stay.
     """
     pairs = pl.DataFrame(
-        [(kept, gone) for (kept, gone), same in equal.items() if same],
+        [(kept, dropped) for (kept, dropped), same in equal.items() if same],
         schema={"kept_answer": pl.String, "member_answer": pl.String},
         orient="row",
     ).with_columns(settled=True)
@@ -229,17 +227,16 @@ def drop_near_duplicates(
     disputed = pl.col("reason") == DropReason.CONFLICTING_ANSWERS
     stays = disputed & pl.col("id").is_in(list(settled))
     joined = joined.with_columns(reason=pl.when(stays).then(None).otherwise("reason"))
-    gone = joined.filter(pl.col("reason").is_not_null()).sort(disputed, maintain_order=True)
+    dropped_rows = joined.filter(pl.col("reason").is_not_null()).sort(disputed, maintain_order=True)
     kept = joined.filter(pl.col("reason").is_null()).select(problems.columns)
-    return kept, gone.select(DROPPED.names())
+    return kept, dropped_rows.select(DROPPED.names())
 
 
 def _stars(pairs: pl.DataFrame, rows: int) -> pl.DataFrame:
-    """Return member, keeper and similarity from sorted `PAIR` rows."""
-    gone = bytearray(rows)
+    is_dropped = bytearray(rows)
     chosen = np.zeros(pairs.height, dtype=bool)
-    for place, (stays, goes) in enumerate(pairs.select("left", "right").iter_rows(buffer_size=STAR_PAIRS)):
-        if not gone[goes] and not gone[stays]:
-            gone[goes] = 1
-            chosen[place] = True
+    for index, (left, right) in enumerate(pairs.select("left", "right").iter_rows(buffer_size=STAR_PAIRS)):
+        if not is_dropped[right] and not is_dropped[left]:
+            is_dropped[right] = 1
+            chosen[index] = True
     return pairs.filter(pl.Series(chosen)).select(member="right", keeper="left", similarity="similarity")

@@ -69,7 +69,7 @@ def shingle(lines: pl.DataFrame, height: int) -> ShingledRows:
     signs = np.isin(token, np.array([text_hash("plus"), text_hash("minus")], dtype=np.uint64))
     follows = np.zeros_like(token)
     follows[:-1] = np.where(row[1:] == row[:-1], token[1:], 0)
-    bound = np.where(signs, mix(token) + follows, token)  # a sign counts together with what follows it
+    bound = np.where(signs, mix(token) + follows, token)  # a sign counts together with the next token
     figures = np.zeros(height, dtype=np.uint64)
     np.add.at(figures, row[figure_lines], mix(bound[figure_lines]))  # a sum: order does not count, repetition does
     bigrams = _bigrams(lines)
@@ -167,14 +167,14 @@ class Sketches:
         """Yield blocks of (lower rank, higher rank, similarity), by higher rank and falling similarity.
 
         Args:
-            ranks: in the order of the shards.
+            ranks: in the shards' order.
         """
         candidates = _CandidateFiles(self.folder, self.rows)
-        some = np.concatenate([np.zeros(0, dtype=bool), *(np.diff(starts) > 0 for starts in self._starts)])
+        has_tokens = np.concatenate([np.zeros(0, dtype=bool), *(np.diff(starts) > 0 for starts in self._starts)])
         for band in range(SLOTS // band_rows(self.floor)):
             keys = self._band(band)
-            for part in range(-(-len(keys) // PART_ROWS)):
-                candidates.add(_bucket_pairs(*_part_of_band(keys, ranks, some, part)))
+            for number in range(-(-len(keys) // PART_ROWS)):
+                candidates.add(_bucket_pairs(*_key_range(keys, ranks, has_tokens, number)))
             del keys
         at = np.empty(self.rows, dtype=np.uint32)
         at[ranks] = np.arange(self.rows, dtype=np.uint32)
@@ -187,8 +187,8 @@ class Sketches:
 
     def _keys(self, rows: ShingledRows, langs: pl.Series) -> NDArray[np.uint64]:
         codes = {lang: text_hash(lang or "") for lang in langs.unique()}
-        apart = mix(np.array([codes[lang] for lang in langs], dtype=np.uint64) + rows.figures)
-        keys = [mix(key + apart) for key in band_keys(signatures(rows), band_rows(self.floor))]
+        salt = mix(np.array([codes[lang] for lang in langs], dtype=np.uint64) + rows.figures)
+        keys = [mix(key + salt) for key in band_keys(signatures(rows), band_rows(self.floor))]
         return np.stack(keys)
 
     def _band(self, band: int) -> NDArray[np.uint64]:
@@ -203,26 +203,26 @@ class Sketches:
         similarity = np.zeros(len(left))
         for first in range(0, len(left), CHUNK_PAIRS):
             chunk = slice(first, first + CHUNK_PAIRS)
-            places, where = np.unique(np.concatenate([left[chunk], right[chunk]]), return_inverse=True)
-            rows = self._read(places)
-            half = len(where) // 2
-            similarity[chunk] = jaccard(rows, where[:half], where[half:])
+            rows, inverse = np.unique(np.concatenate([left[chunk], right[chunk]]), return_inverse=True)
+            shingled = self._read(rows)
+            half = len(inverse) // 2
+            similarity[chunk] = jaccard(shingled, inverse[:half], inverse[half:])
         return similarity
 
-    def _read(self, places: Ranks) -> ShingledRows:
+    def _read(self, rows: Ranks) -> ShingledRows:
         firsts = np.cumsum([0, *(len(starts) - 1 for starts in self._starts)])
-        shard = np.searchsorted(firsts, places, side="right") - 1
-        parts, sizes = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]
+        shard = np.searchsorted(firsts, rows, side="right") - 1
+        chunks, sizes = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]
         for index in np.unique(shard):
-            starts, rows = self._starts[index], places[shard == index] - firsts[index]
-            begin = starts[rows].astype(np.int64)
-            size = starts[rows + 1] - begin
+            starts, own_rows = self._starts[index], rows[shard == index] - firsts[index]
+            begin = starts[own_rows].astype(np.int64)
+            size = starts[own_rows + 1] - begin
             inside = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
             shingles = np.load(self._file(int(index), "shingles"), mmap_mode="r")
-            parts.append(shingles[np.repeat(begin, size) + inside])
+            chunks.append(shingles[np.repeat(begin, size) + inside])
             sizes.append(size)
         begins = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
-        return ShingledRows(np.concatenate(parts), begins, np.zeros(0, dtype=np.uint64))
+        return ShingledRows(np.concatenate(chunks), begins, np.zeros(0, dtype=np.uint64))
 
     def _file(self, index: int, name: str) -> Path:
         return self.folder / f"{index:05}.{name}.npy"
@@ -254,13 +254,12 @@ class _CandidateFiles:
                 file.unlink()
 
 
-def _part_of_band(
-    keys: NDArray[np.uint64], ranks: Ranks, some: NDArray[np.bool_], part: int
+def _key_range(
+    keys: NDArray[np.uint64], ranks: Ranks, has_tokens: NDArray[np.bool_], number: int
 ) -> tuple[NDArray[np.uint64], Ranks]:
-    """Return rows in one of several ranges of keys."""
     width = (1 << 64) // -(-len(keys) // PART_ROWS) + 1
-    first, last = np.uint64(part * width), np.uint64(min((part + 1) * width, 1 << 64) - 1)
-    inside = some & (keys >= first) & (keys <= last)
+    first, last = np.uint64(number * width), np.uint64(min((number + 1) * width, 1 << 64) - 1)
+    inside = has_tokens & (keys >= first) & (keys <= last)
     return keys[inside], ranks[inside]
 
 
@@ -269,18 +268,18 @@ def _bucket_pairs(keys: NDArray[np.uint64], ranks: Ranks) -> NDArray[np.uint64]:
     order = np.lexsort((ranks, keys))
     keys, ranks = keys[order], ranks[order]
     del order
-    again = np.flatnonzero(keys[1:] == keys[:-1])  # few: most rows are alone in their bucket
-    begins = np.flatnonzero(np.diff(again, prepend=-2) != 1)
-    opens, sizes = again[begins], np.diff(begins, append=len(again)) + 1
-    found = [np.zeros(0, dtype=np.uint64)]
+    repeats = np.flatnonzero(keys[1:] == keys[:-1])  # few: most rows are alone in their bucket
+    begins = np.flatnonzero(np.diff(repeats, prepend=-2) != 1)
+    opens, sizes = repeats[begins], np.diff(begins, append=len(repeats)) + 1
+    pairs = [np.zeros(0, dtype=np.uint64)]
     for size in np.unique(sizes[sizes <= CROWD]).tolist():
         block = ranks[opens[sizes == size][:, None] + np.arange(size)]
         low, high = np.triu_indices(size, 1)
-        found.append(_packed(block[:, low].ravel(), block[:, high].ravel()))
+        pairs.append(_packed(block[:, low].ravel(), block[:, high].ravel()))
     for start, size in zip(opens[sizes > CROWD].tolist(), sizes[sizes > CROWD].tolist(), strict=True):
         crowd = ranks[start : start + size]
-        found += [_packed(np.full(size - 1, crowd[0]), crowd[1:]), _packed(crowd[:-1], crowd[1:])]
-    return np.unique(np.concatenate(found))
+        pairs += [_packed(np.full(size - 1, crowd[0]), crowd[1:]), _packed(crowd[:-1], crowd[1:])]
+    return np.unique(np.concatenate(pairs))
 
 
 def _packed(lower: Ranks, higher: Ranks) -> NDArray[np.uint64]:

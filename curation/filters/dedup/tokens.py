@@ -154,9 +154,9 @@ def shared_passages(lines: pl.DataFrame, sources: pl.Series) -> NDArray[np.uint6
     """Return sorted hashes of passages that a source's rows share."""
     row, token, _ = _edged(lines)
     first, run = _runs(row, token, PASSAGE)
-    found = pl.DataFrame({"row": row[first], "run": run}).unique()
+    passages = pl.DataFrame({"row": row[first], "run": run}).unique()
     names = pl.DataFrame({"source": sources}).with_row_index("row").with_columns(rows=pl.len().over("source"))
-    counted = found.join(names, on="row").group_by("source", "run").agg(n=pl.len(), rows=pl.col("rows").first())
+    counted = passages.join(names, on="row").group_by("source", "run").agg(n=pl.len(), rows=pl.col("rows").first())
     enough = pl.max_horizontal(SHARED_BY * pl.col("rows"), pl.min_horizontal("rows", MIN_SHARED_BY), 2)
     return np.unique(counted.filter(pl.col("n") >= enough)["run"].to_numpy())
 
@@ -165,13 +165,13 @@ def without_passages(lines: pl.DataFrame, passages: NDArray[np.uint64]) -> pl.Da
     """Remove passages, unless too little would be left."""
     if not len(passages):
         return lines
-    row, token, places = _edged(lines)
+    row, token, positions = _edged(lines)
     first, run = _runs(row, token, PASSAGE)
     first = first[np.isin(run, passages)]
     change = np.zeros(len(row) + 1, dtype=np.int64)
     np.add.at(change, first, 1)
     np.add.at(change, first + PASSAGE, -1)
-    row, is_outside = row[places], np.cumsum(change[:-1])[places] == 0
+    row, is_outside = row[positions], np.cumsum(change[:-1])[positions] == 0
     left = np.bincount(row[is_outside], minlength=int(row.max(initial=0)) + 1)
     return lines.filter(pl.Series(is_outside | (left[row] < MIN_LEFT)))
 
@@ -180,11 +180,11 @@ def _edged(lines: pl.DataFrame) -> tuple[NDArray[np.integer], NDArray[np.uint64]
     """Return rows and hashes with `EDGES` marks around each text, and tokens' indices."""
     row, token = lines["row"].to_numpy(), lines["hash"].to_numpy()
     number = np.cumsum(np.diff(row, prepend=row[:1]) != 0)
-    places = np.arange(len(row)) + EDGES * (2 * number + 1)
+    positions = np.arange(len(row)) + EDGES * (2 * number + 1)
     rows, sizes = np.unique(row, return_counts=True)
     tokens = np.zeros(len(row) + 2 * EDGES * len(rows), dtype=np.uint64)
-    tokens[places] = token
-    return np.repeat(rows, sizes + 2 * EDGES), tokens, places
+    tokens[positions] = token
+    return np.repeat(rows, sizes + 2 * EDGES), tokens, positions
 
 
 def text_hash(text: str) -> int:

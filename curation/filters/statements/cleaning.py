@@ -1,4 +1,4 @@
-"""Removes debris of scrapers and LaTeX from statements and answers, and a problem's number, points and contest.
+"""Removes debris of scrapers and LaTeX, and a problem's number, points and contest.
 
 Invariants: mathematics, possible decimals and lists ("1. … 2. …") never change; text without debris is unchanged;
 cleaning is idempotent.
@@ -114,7 +114,7 @@ _HAS_HEAD = cheap(
 _FIRST_NUMBER = r"\A\s*(?:[^0-9\s]{0,12}\s*)?([0-9]{1,3})\s*[.)．、]"
 _MARKS = r"[\s。；;?？][0-9]{1,3}[.)．、]"
 
-LEAST_LEFT = 4
+MIN_LEFT = 4
 """Characters that must be left without number and points."""
 
 
@@ -143,7 +143,7 @@ def decoded(texts: pl.Series) -> pl.Series:
 def clean_text(frame: pl.DataFrame, column: str, labels: bool = True) -> pl.DataFrame:
     """Remove debris, a problem's labels and extra blank lines.
 
-    Steps are separate, since polars evaluates repeated expressions twice.
+    Separate steps, since polars evaluates repeated expressions twice.
     """
     text = pl.col(column)
     dirty = text
@@ -156,7 +156,7 @@ def clean_text(frame: pl.DataFrame, column: str, labels: bool = True) -> pl.Data
     if not labels:
         return frame
     frame = frame.with_columns(_bare=text.str.replace(HEADS, "").str.replace(TAILS, ""))
-    labelled = text.ne_missing("_bare") & (pl.col("_bare").str.len_chars() >= LEAST_LEFT)
+    labelled = text.ne_missing("_bare") & (pl.col("_bare").str.len_chars() >= MIN_LEFT)
     few = frame.select(text, "_bare", _row=pl.int_range(pl.len())).filter(labelled)
     if few.is_empty():
         return frame.drop("_bare")

@@ -23,7 +23,6 @@ from curation.filters.statements.rules import rules_for
 from curation.records import DROPPED, PROBLEM, DropReason
 
 VERSION = "statements@16"
-"""Changed whenever a decision could change."""
 STAGE = "statements"
 MULTIPLE_CHOICE = "multiple_choice"
 """The rule that finds multiple choice."""
@@ -80,8 +79,8 @@ def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = Non
             verdicts.append(fired)
             alive = alive.filter(pl.col("_at").is_in(fired["_at"].implode()).not_())
     texts = work.with_columns(figures.put_back(work["statement"], code), _marked(problems["meta"], code))
-    found = texts.select("_at", *_TEXTS).join(pl.concat(verdicts), on="_at", how="left", maintain_order="left")
-    return found.drop("_at").with_columns(pl.col("evidence").str.head(_MAX_EVIDENCE))
+    judged = texts.select("_at", *_TEXTS).join(pl.concat(verdicts), on="_at", how="left", maintain_order="left")
+    return judged.drop("_at").with_columns(pl.col("evidence").str.head(_MAX_EVIDENCE))
 
 
 def _fired(rule: StatementRule, rows: pl.DataFrame) -> pl.DataFrame:
@@ -89,18 +88,18 @@ def _fired(rule: StatementRule, rows: pl.DataFrame) -> pl.DataFrame:
     if rule.needles:
         gate = STATEMENT.str.contains_any(list(rule.needles), ascii_case_insensitive=True) & gate
     passed = rows.lazy().filter(gate.fill_null(False)).collect()
-    if passed.is_empty():  # an expression costs its compiling even for no rows
+    if passed.is_empty():  # compiling an expression is slow even without rows
         return pl.DataFrame(schema=_VERDICT)
-    found = passed.lazy().select("_at", rule=pl.lit(rule.name), reason=pl.lit(str(rule.reason)), evidence=rule.evidence)
-    return found.collect().filter(pl.col("evidence").is_not_null()).cast(_VERDICT)
+    fired = passed.lazy().select("_at", rule=pl.lit(rule.name), reason=pl.lit(str(rule.reason)), evidence=rule.evidence)
+    return fired.collect().filter(pl.col("evidence").is_not_null()).cast(_VERDICT)
 
 
 def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Open multiple choice; return the rows, and verdicts on those that stay closed."""
     opened, refused = [], []
     for at, choice in parse_choices(work.filter(is_multiple_choice())):
-        if not isinstance(choice, str) and (alone := open_question(choice)) is not None:
-            opened.append((at, *alone, None))
+        if not isinstance(choice, str) and (texts := open_question(choice)) is not None:
+            opened.append((at, *texts, None))
         else:
             right = choice if isinstance(choice, str) else choice.options[choice.index]
             refused.append((at, MULTIPLE_CHOICE, str(DropReason.MULTIPLE_CHOICE), right))
@@ -112,23 +111,23 @@ def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 def find_choices(problems: pl.DataFrame) -> dict[int, ParsedChoice | str]:
     """Return dropped multiple choice by index, parsed, or why no option is right."""
     work, code = figures.take_out(problems.select(WORKED_ON).with_row_index("_at"))
-    found = dict(parse_choices(cleaned(work).filter(is_multiple_choice())))
-    needed = {at: choice for at, choice in found.items() if isinstance(choice, str) or open_question(choice) is None}
+    choices = dict(parse_choices(cleaned(work).filter(is_multiple_choice())))
+    needed = {at: choice for at, choice in choices.items() if isinstance(choice, str) or open_question(choice) is None}
     return {at: _with_figures(choice, code[at]) if at in code else choice for at, choice in needed.items()}
 
 
-def _with_figures(choice: ParsedChoice | str, pieces: list[str]) -> ParsedChoice | str:
+def _with_figures(choice: ParsedChoice | str, codes: list[str]) -> ParsedChoice | str:
     if isinstance(choice, str):
         return choice
-    texts = figures.put_back(pl.Series(["\n\x00".join((choice.question, *choice.options))]), {0: pieces})
+    texts = figures.put_back(pl.Series(["\n\x00".join((choice.question, *choice.options))]), {0: codes})
     question, *options = texts[0].split("\n\x00")
     return with_changes(choice, question=question, options=tuple(options))
 
 
 def _marked(meta: pl.Series, code: dict[int, list[str]]) -> pl.Series:
     tables = meta.to_list() if code else []
-    for at, pieces in code.items():
-        tables[at] = figures.marked(tables[at], pieces)
+    for at, codes in code.items():
+        tables[at] = figures.marked(tables[at], codes)
     return pl.Series("meta", tables, pl.String) if code else meta
 
 
@@ -138,16 +137,16 @@ def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> p
     Args:
         rows: ``statement``; optionally ``answer``, ``choices``, ``lang``, ``source``, ``meta`` and ``id``.
     """
-    absent = [pl.lit(None, dtype=PROBLEM[name]).alias(name) for name in WORKED_ON if name not in rows.columns]
-    given = rows.with_columns(absent).with_columns(pl.col(name).cast(PROBLEM[name]) for name in WORKED_ON)
+    missing = [pl.lit(None, dtype=PROBLEM[name]).alias(name) for name in WORKED_ON if name not in rows.columns]
+    complete = rows.with_columns(missing).with_columns(pl.col(name).cast(PROBLEM[name]) for name in WORKED_ON)
     ids = rows["id"] if "id" in rows.columns else pl.int_range(rows.height, eager=True)
-    judged = apply_rules(given, settings)
+    judged = apply_rules(complete, settings)
     dropped = judged["reason"].is_not_null()
     return judged.select(
         ids.cast(pl.String).alias("id"),
         dropped.not_().alias("keep"),
         "reason",
         "evidence",
-        *(pl.when(dropped).then(given[name]).otherwise(name).alias(name) for name in ("statement", "answer")),
+        *(pl.when(dropped).then(complete[name]).otherwise(name).alias(name) for name in ("statement", "answer")),
         "rule",
     )

@@ -55,24 +55,24 @@ def apply_own_rules(judged: pl.DataFrame, problems: pl.DataFrame, rules: Sequenc
     if not rules:
         return judged
     rows = judged.select("statement", "answer", "rule", "reason", "evidence").rows()
-    places = problems.select("id", "source", "row").rows()
-    found = [
-        (rule, reason, evidence) if reason is not None else _first(rules, statement, answer, place)
-        for (statement, answer, rule, reason, evidence), place in zip(rows, places, strict=True)
+    origins = problems.select("id", "source", "row").rows()
+    verdicts = [
+        (rule, reason, evidence) if reason is not None else _first_verdict(rules, statement, answer, origin)
+        for (statement, answer, rule, reason, evidence), origin in zip(rows, origins, strict=True)
     ]
-    columns = {name: [one[at] for one in found] for at, name in enumerate(("rule", "reason", "evidence"))}
+    columns = {name: [verdict[at] for verdict in verdicts] for at, name in enumerate(("rule", "reason", "evidence"))}
     return judged.with_columns(pl.Series(name, values, pl.String) for name, values in columns.items())
 
 
-def _first(
-    rules: Sequence[PluginRef], statement: str, answer: str | None, place: tuple[str, str, int]
+def _first_verdict(
+    rules: Sequence[PluginRef], statement: str, answer: str | None, origin: tuple[str, str, int]
 ) -> tuple[str | None, str | None, str | None]:
     for rule in rules:
         plugin = rule.load()
         try:
             evidence = plugin.value.drop(statement, answer)
         except Exception as error:
-            name, source, row = place
+            name, source, row = origin
             raise SourceError(
                 f"statements.rules: {plugin.failure(error)} (row {row} of source {source}, problem {name})."
             ) from error

@@ -87,7 +87,7 @@ _JOINERS = "|".join(
     for word in (*every(lambda lang: lang.answers.and_words), *every(lambda lang: lang.answers.or_words))
     if len(word.strip()) > 1
 )
-# A reference that lost a piece: 90^ , (90^), 3 \\times, \\frac{}{2}, \\frac{3}; a sign alone may be what was asked for.
+# A reference that was cut: 90^ , (90^), 3 \\times, \\frac{}{2}, \\frac{3}; a sign alone may be the answer.
 BROKEN = (
     r"[0-9\p{L})}\]]\s*(?:[=/*<>]|\\(?:times|cdot|div|pm|mp|leq?|geq?|neq?|in|cup|cap|to|left))[\s$.。]*$"
     r"|(?:^|[^^_])[0-9a-z)}\]]\s*[+\-−][\s$.。]*$"
@@ -123,7 +123,7 @@ YES_NO_ANSWER = (
 # no mathematics at all, or nine hanzi.
 PROOF_ANSWER = rf"(?i)^[\s\"'$*(\[]*(?:{one_of(lambda lang: lang.statements.proof_answers)})"
 WORKED = rf"^\s*(?:{one_of(lambda lang: lang.statements.worked)})"
-LONGEST_ANSWER = 400
+MAX_ANSWER = 400
 """Characters; worked solutions are rarely shorter."""
 PROSE = r"(?:[A-Za-zÀ-ɏЀ-ӿ]{2,}[\s,]+){3,}|\p{Han}{4}"
 _WORD = r"[A-Za-zÀ-ɏЀ-ӿ'’]{2,}"
@@ -147,7 +147,7 @@ _BARE_WORDS = ANSWER.str.replace_all(TEXT_MARKS, " ")
 _IN_WORDS = pl.coalesce(
     matched_text(ANSWER, PROOF_ANSWER),
     either_text(
-        ((ANSWER.str.len_chars() > LONGEST_ANSWER) & ANSWER.str.contains(PROSE)) | ANSWER.str.contains(WORKED),
+        ((ANSWER.str.len_chars() > MAX_ANSWER) & ANSWER.str.contains(PROSE)) | ANSWER.str.contains(WORKED),
         ANSWER.str.head(60),
     ),
     matched_text(_PROSE, SENTENCE),
@@ -164,7 +164,7 @@ _IN_WORDS = pl.coalesce(
 # A verb or a question word that asks for something, right after the mark of a part.
 _ASKS = f"(?:{one_of(lambda lang: lang.statements.asks, spaced=True)})(?:[^{LETTERS}]|$)"
 _HAN_ASKS = f"(?:{one_of(lambda lang: lang.statements.asks, spaced=False)})"
-# The same for parts that stand after a condition of their own ("(b) …" with a condition before the mark).
+# The same for parts after a condition of their own ("(b) …" with a condition before the mark).
 _ORDERS = f"(?:{one_of(lambda lang: lang.statements.orders, spaced=True)})(?:[^{LETTERS}]|$)"
 _HAN_ORDERS = f"(?:{one_of(lambda lang: lang.statements.orders, spaced=False)})"
 # Anything between the first part and the second: no bracket that opens the second.
@@ -236,8 +236,8 @@ _TOKENS, _GIVEN, _WORKED_OUT = (
 
 # --- language tags, checked by common words, else by identification; not in the paper ---
 
-LEAST_LETTERS = 30
-LEAST_SURE = 0.8
+MIN_IDENTIFIED_LETTERS = 30
+MIN_CONFIDENCE = 0.8
 
 TAGS = tuple(lang.code for lang in languages())
 
@@ -270,7 +270,7 @@ def _evidence(rows: pl.Series) -> pl.Series:
         doubted = frame.filter((pl.col("lang") == tag) & pl.col("statement").is_not_null()).filter(_in_doubt(tag))
         identified = identify_many(doubted["statement"].to_list())
         for at, guess in zip(doubted["at"], identified, strict=True):
-            sure = guess.letters >= LEAST_LETTERS and guess.confidence >= LEAST_SURE
+            sure = guess.letters >= MIN_IDENTIFIED_LETTERS and guess.confidence >= MIN_CONFIDENCE
             if sure and guess.lang is not None and guess.lang != tag:
                 evidence[at] = f"tag {tag}, text {guess.lang} ({guess.confidence:.2f})"
     return pl.Series("evidence", evidence, pl.String)
@@ -358,11 +358,11 @@ _FIXED: tuple[StatementRule, ...] = (
 
 def rules_for(settings: StatementSettings) -> tuple[StatementRule, ...]:
     """Return the enabled rules, in order of precedence."""
-    unwanted = pl.lit(bool(settings.languages)) & pl.col("lang").is_in(list(settings.languages)).not_()
-    wanted = StatementRule(
-        "language_not_wanted", DropReason.WRONG_LANGUAGE, pl.concat_str(pl.lit("lang="), "lang"), gate=unwanted
+    is_other = pl.lit(bool(settings.languages)) & pl.col("lang").is_in(list(settings.languages)).not_()
+    language_rule = StatementRule(
+        "language_not_wanted", DropReason.WRONG_LANGUAGE, pl.concat_str(pl.lit("lang="), "lang"), gate=is_other
     )
-    return tuple(rule for rule in (_FIXED[0], wanted, *_FIXED[1:]) if rule.name not in settings.disabled)
+    return tuple(rule for rule in (_FIXED[0], language_rule, *_FIXED[1:]) if rule.name not in settings.disabled)
 
 
 RULES = rules_for(StatementSettings())
@@ -380,7 +380,4 @@ MEASURED: Mapping[str, tuple[int, int]] = {
     "textual_answer": (52, 52),
     "yes_no": (27, 27),
 }
-"""Labelled rows that each rule drops, and those dropped rightly; rules with few rows are missing.
-
-A quarter of the rows that `missing_figure` drops can be solved without their pictures.
-"""
+"""Labelled rows that each rule drops, and how many rightly, for rules with enough rows."""

@@ -126,7 +126,6 @@ class Vllm(LivePolicy):
             self._added_stops = [stops.turn_end]
 
     async def _stop(self) -> None:
-        """End the engine, once."""
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.shutdown()

@@ -25,19 +25,15 @@ from curation.policies.checkpoints import folder_carries_state
 from curation.records import PolicyError
 
 DRAWING = {"logprobs_mode": "processed_logprobs", "generation_config": "vllm"}
-"""Log-probabilities after temperature and top-p, and only the request's sampling parameters, for engines and servers.
-"""
+"""Log-probabilities after temperature and top-p, and only the request's sampling parameters."""
 
 WORKER = "curation.policies.vllm.worker.Worker"
-"""What is mixed into vLLM's workers."""
 
 CPU_ENVIRONMENT = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "1", "TORCH_COMPILE_DISABLE": "1"}
-"""For a model's copy on a CPU: no second process (9 s on two cores with vLLM 0.32.0), and one OpenMP thread, since
-several in one process wait for one another (20 times slower).
-"""
+"""On a CPU: no second process (it takes 9 s to start), and one OpenMP thread, since several block one another."""
 
 _CPU_CACHE_MB = 1024
-_LONGEST = 64
+_MAX_SOCKET_LETTERS = 64
 """Max letters of a socket's folder: paths, with a UUID, have at most 103."""
 _FAILURES = (RuntimeError, ValueError, OSError, ImportError, LookupError, TypeError, AttributeError, AssertionError)
 """What vLLM raises if a model cannot be loaded, besides `VLLMError`."""
@@ -92,8 +88,8 @@ def require_vllm() -> str:
 def first_line(error: BaseException) -> str:
     """Return an error's first informative line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    wordy = [line for line in lines if "validation error" not in line]
-    return f"{(wordy or lines or [type(error).__name__])[0]:.300}"
+    informative = [line for line in lines if "validation error" not in line]
+    return f"{(informative or lines or [type(error).__name__])[0]:.300}"
 
 
 def engine_arguments(model: str, in_flight: int, settings: EngineSettings, on_cpu: bool) -> dict[str, Any]:
@@ -126,7 +122,7 @@ def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool, *, 
         "TORCH_CPP_LOG_LEVEL": "ERROR",
         "PYTHONWARNINGS": "ignore::FutureWarning",
     }
-    if sockets and len(sockets) <= _LONGEST:
+    if sockets and len(sockets) <= _MAX_SOCKET_LETTERS:
         environment["VLLM_RPC_BASE_PATH"] = sockets
     if on_cpu:
         is_small = settings.tensor_parallel == 1 and is_one
@@ -156,7 +152,6 @@ def quiet_environment(environment: Mapping[str, str]) -> Iterator[None]:
 
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-"""The environment variable of a process's visible GPUs."""
 
 _LIST_S = 60.0
 

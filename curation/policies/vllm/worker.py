@@ -20,10 +20,7 @@ class Worker:
     """Methods for vLLM workers (`worker_extension_cls`)."""
 
     def follow_process(self, run_process: int, also: Sequence[int] = ()) -> bool:
-        """End this worker, its engine and ``also`` once ``run_process`` has ended.
-
-        Return False if the system cannot watch processes.
-        """
+        """End this worker, its engine and ``also`` with ``run_process``; return False if it cannot be watched."""
         if not hasattr(os, "pidfd_open"):
             return False
         try:

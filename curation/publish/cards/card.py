@@ -1,4 +1,4 @@
-"""The data card of a set: README.md in Hugging Face's format (card.md.jinja), two plots, and ATTRIBUTION.md.
+"""A set's data card: README.md in Hugging Face's format, two plots, and ATTRIBUTION.md.
 
 Invariants: equal `CardFacts` give equal bytes; the header names only ``data/train-*.parquet``, so that `datasets`
 never loads dropped rows.
@@ -60,9 +60,9 @@ def render(facts: CardFacts) -> str:
         languages=[f"{_language(lang)} {count:,}" for lang, count in languages.collect(engine="streaming").iter_rows()],
         regraded=regraded_stages(facts.funnel),
         reasons=[
-            (row, reason_words(reason), count, not place)
+            (row, reason_words(reason), count, not number)
             for row in facts.funnel
-            for place, (reason, count) in enumerate(by_count(row.reasons))
+            for number, (reason, count) in enumerate(by_count(row.reasons))
         ],
         examples=_examples(facts.curated),
         columns=facts.curated.collect_schema(),
@@ -100,7 +100,6 @@ def _language(code: str | None) -> str:
 
 
 def _examples(curated: pl.LazyFrame) -> list[dict[str, Any]]:
-    """Return up to three short problems of different difficulty."""
     short = curated.with_row_index("at").filter(pl.col("statement").str.len_chars() <= SHORT)
     first = pl.col("at").sort_by("id").first()
     rates = short.group_by("pass_rate").agg(pl.len(), first).collect(engine="streaming").sort("pass_rate")
@@ -115,7 +114,7 @@ def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequen
 
     Args:
         license: the card's; conflicting licences are marked.
-        origins: name, place and revision of all sources, also those without rows.
+        origins: name, address and revision of all sources.
     """
     return render_template(
         Path(__file__).with_name("attribution.md.jinja"),
@@ -131,14 +130,14 @@ def license_counts(*tables: pl.LazyFrame) -> dict[str, list[tuple[str, int, int,
     """Count rows, changed rows and merged copies by source and licence."""
     by, license = ["source", "license"], pl.col("license").fill_null(UNKNOWN)
     is_changed = pl.any_horizontal(pl.col("raw_statement", "raw_answer").is_not_null())
-    parts = []
+    tallies = []
     for table in tables:
         own = table.select("source", license, problems=1, changed=is_changed.cast(pl.Int64), merged=0)
         copies = table.select(pl.col("also_from").list.explode()).drop_nulls().unnest("also_from").cast(_COPY)
         merged = copies.select("source", license, problems=0, changed=0, merged=1)
         counted = pl.concat([own, merged], how="vertical_relaxed").group_by(by).agg(pl.all().sum())
-        parts.append(counted.collect(engine="streaming"))
-    total = pl.concat(parts).group_by(by).agg(pl.all().sum())
+        tallies.append(counted.collect(engine="streaming"))
+    total = pl.concat(tallies).group_by(by).agg(pl.all().sum())
     total = total.sort("source", "problems", "merged", "license", descending=[False, True, True, False])
     counts: dict[str, list[tuple[str, int, int, int]]] = {}
     for source, *rest in total.iter_rows():

@@ -108,7 +108,7 @@ class CardFacts:
     """Everything that a card states.
 
     Args:
-        sources, origins: number of sources, and their section.
+        sources, origins: their number, and their section.
         sections: inserted after the funnel.
         disputed: counts by description.
         compared: if two stages judged.

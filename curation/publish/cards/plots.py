@@ -20,12 +20,11 @@ if TYPE_CHECKING:
 
 KEPT, DROPPED, BAND, INK = "#1b5e8c", "#e3c99a", "#e8f1f7", "#1d2730"
 WIDTH, DPI = 9.0, 160  # inches, dots per inch
-LABELLED = 20  # most attempts with which every bar carries its number
+LABELLED = 20  # max attempts for a number on every bar
 
 
 @contextmanager
 def _panels(path: Path, count: int, height: float) -> Iterator[list[Axes]]:
-    """Yield panels one below the other under matplotlib's defaults, and write them."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -45,14 +44,14 @@ def _panels(path: Path, count: int, height: float) -> Iterator[list[Axes]]:
 
 def draw_funnel(facts: CardFacts, path: Path) -> None:
     """Draw each stage's kept and dropped rows."""
-    rows, places = facts.funnel, range(len(facts.funnel))
+    rows, positions = facts.funnel, range(len(facts.funnel))
     kept, dropped = [row.kept for row in rows], [row.dropped for row in rows]
     counts = [f"{row.kept:,} of {row.rows_in:,} kept ({share(row.kept, row.rows_in)})" for row in rows]
     labels = [f"{capital(row.title)}\n{count}" for row, count in zip(rows, counts, strict=True)]
     with _panels(path, 1, 1.0 + 0.45 * len(rows)) as (axes,):
-        axes.barh(places, kept, color=KEPT, label="kept")
-        axes.barh(places, dropped, left=kept, color=DROPPED, label="dropped")
-        axes.set_yticks(places, labels)
+        axes.barh(positions, kept, color=KEPT, label="kept")
+        axes.barh(positions, dropped, left=kept, color=DROPPED, label="dropped")
+        axes.set_yticks(positions, labels)
         axes.invert_yaxis()
         axes.set_xticks([])
         axes.set_title("From raw rows to the curated set", loc="left", fontweight="bold")
@@ -67,12 +66,12 @@ def draw_pass_rates(facts: CardFacts, path: Path) -> None:
 
 
 def _draw_stage(axes: Axes, stage: StageFacts) -> None:
-    least, most, attempts = stage.band.min_correct, stage.max_correct, stage.band.attempts
+    low, high, attempts = stage.band.min_correct, stage.max_correct, stage.band.attempts
     counts = bars(stage.rates, attempts)
-    regions = {"too hard": counts[:least], "in the band": counts[least : most + 1], "too easy": counts[most + 1 :]}
+    regions = {"too hard": counts[:low], "in the band": counts[low : high + 1], "too easy": counts[high + 1 :]}
     words = ", ".join(f"{sum(inside):,} {name}" for name, inside in regions.items())
-    axes.axvspan(least - 0.5, most + 0.5, color=BAND, zorder=0)
-    colours = [KEPT if least <= correct <= most else DROPPED for correct in range(attempts + 1)]
+    axes.axvspan(low - 0.5, high + 0.5, color=BAND, zorder=0)
+    colours = [KEPT if low <= correct <= high else DROPPED for correct in range(attempts + 1)]
     drawn = axes.bar(range(attempts + 1), counts, width=0.82, color=colours, zorder=2)
     axes.set_title(f"{capital(stage.title)} · {stage.policy}\n{words}", loc="left", fontsize=10, fontweight="bold")
     axes.set_xlabel(f"correct attempts of {attempts}", fontsize=9)
@@ -87,8 +86,8 @@ def _draw_stage(axes: Axes, stage: StageFacts) -> None:
 def bars(rates: pl.DataFrame, attempts: int) -> list[int]:
     """Count problems by correct attempts; fewer attempts are scaled."""
     judged = rates.filter(pl.col("judged") > 0)
-    places = (judged["correct"] / judged["judged"] * attempts + 0.5).floor().cast(pl.Int64)
+    positions = (judged["correct"] / judged["judged"] * attempts + 0.5).floor().cast(pl.Int64)
     counts = [0] * (attempts + 1)
-    for place, problems in zip(places, judged["problems"], strict=True):
-        counts[place] += problems
+    for position, problems in zip(positions, judged["problems"], strict=True):
+        counts[position] += problems
     return counts

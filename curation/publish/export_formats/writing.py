@@ -38,7 +38,6 @@ from curation.verify.programs.problem import CodeLang, CodeProblem
 from curation.verify.programs.tables import set_problems
 
 NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", *MEASURED)
-"""Columns of a curated set that formats read."""
 
 ROWS_AT_ONCE = 10_000
 """Rows held as objects."""
@@ -59,10 +58,10 @@ def export_set(curated: Path, form: str, out: Path, failing: Mapping[str, str] =
     """Write a curated set for another trainer, with a README: ``out/train.parquet``, ``train.jsonl`` or a folder.
 
     Args:
-        failing: problems to leave out, by id, and why (`curation.scoring.checking`).
+        failing: why problems are left out, by id (`curation.scoring.checking`).
 
     Raises:
-        SourceError: unknown format, no set, or a problem that the format cannot carry.
+        SourceError: the format is unknown, or cannot carry the set.
     """
     require_format(form)
     left_out: Counter[str] = Counter()
@@ -120,7 +119,11 @@ def set_records(curated: Path) -> dict[str, str]:
 
 
 def card_license(curated: Path) -> str:
-    """Return the licence in a card's header, or `unknown`."""
+    """Return the licence in a card's header, or `unknown`.
+
+    Raises:
+        SourceError: the header is damaged.
+    """
     try:
         text = (curated / "README.md").read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -128,7 +131,10 @@ def card_license(curated: Path) -> str:
     import yaml
 
     header = text.partition("---\n")[2].partition("\n---")[0] if text.startswith("---\n") else ""
-    table = yaml.safe_load(header)
+    try:
+        table = yaml.safe_load(header)
+    except yaml.YAMLError as error:
+        raise SourceError(f"{curated / 'README.md'}: its header is no YAML; publish the set again.") from error
     named = table.get("license") if isinstance(table, dict) else None
     return str(named) if named else "unknown"
 
@@ -191,8 +197,8 @@ def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
         with atomic_replace(file) as handle:
             handle.writelines((as_json(row) + "\n").encode() for row in rows)
         return file
-    with ScratchFolder("export") as place:
-        table = _as_table(rows, place)
+    with ScratchFolder("export") as folder:
+        table = _as_table(rows, folder)
         if file.suffix == ".parquet":
             write_scanned(file, table)
             return file
@@ -206,17 +212,16 @@ def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
 
 
 def _as_table(rows: Iterator[Row], folder: Path) -> pl.LazyFrame:
-    parts = list[pl.LazyFrame]()
-    while held := list(islice(rows, ROWS_AT_ONCE)):
-        column_types = {name: dtype for name, dtype in TYPES.items() if name in held[0]}
-        part = folder / f"{len(parts):05}.parquet"
-        pl.DataFrame(held, schema_overrides=column_types, infer_schema_length=None).write_parquet(part)
-        parts.append(pl.scan_parquet(part, glob=False))
-    return pl.concat(parts, how="vertical_relaxed")  # where a part has no value of a column, its type is not known
+    chunks = list[pl.LazyFrame]()
+    while batch := list(islice(rows, ROWS_AT_ONCE)):
+        column_types = {name: dtype for name, dtype in TYPES.items() if name in batch[0]}
+        chunk = folder / f"{len(chunks):05}.parquet"
+        pl.DataFrame(batch, schema_overrides=column_types, infer_schema_length=None).write_parquet(chunk)
+        chunks.append(pl.scan_parquet(chunk, glob=False))
+    return pl.concat(chunks, how="vertical_relaxed")  # a chunk without values of a column does not know its type
 
 
 def _readme(form: str, name: str, folder: str, license: str, asked: Asked) -> str:
-    """Return an exported set's README."""
     text = FORMATS[form]["readme"].replace("{folder}", folder)
     if not asked.prompt.system:
         text = text.replace(f"        system_prompt_file: {folder}/system_prompt.txt\n", "")
@@ -236,7 +241,6 @@ def _readme(form: str, name: str, folder: str, license: str, asked: Asked) -> st
 
 
 def _modules(form: str, domains: Set[str], license: str) -> Mapping[str, str]:
-    """Return the files next to a format's rows, by relative path."""
     domain = {"math": "math", "code": "coding"}[next(iter(domains))] if len(domains) == 1 else "other"
     return {
         name: text.replace("{domain}", domain).replace("{license}", _of_nemo_gym(license))

@@ -33,9 +33,9 @@ class GoldilocksEnvironment(EnvironmentInterface):
         records = [entry["ground_truth"] for entry in metadata]
         pairs = [(record, without_end(text)) for record, text in zip(records, texts, strict=True)]
         scores = scores_of(pairs, self._settings)
-        told = [f"Environment: {score.outcome}" for score in scores]
+        outcomes = [f"Environment: {score.outcome}" for score in scores]
         return EnvironmentReturn(
-            observations=[{"role": "environment", "content": text} for text in told],
+            observations=[{"role": "environment", "content": text} for text in outcomes],
             metadata=list(metadata),
             next_stop_strings=[None] * len(texts),
             rewards=torch.tensor([score.reward or 0.0 for score in scores]),

@@ -26,8 +26,8 @@ class GoldilocksEnv(BaseTextEnv):
         """Return a response's reward; the episode ends."""
         score = exported_score(self.record, action)
         self.verifier_failed = float(score.reward is None)
-        told = {"outcome": score.outcome}
-        return BaseTextEnvStepOutput(observations=[], reward=score.reward or 0.0, done=True, metadata=told)
+        metadata = {"outcome": score.outcome}
+        return BaseTextEnvStepOutput(observations=[], reward=score.reward or 0.0, done=True, metadata=metadata)
 
     def get_metrics(self) -> dict[str, float]:
         """Return whether the verifier failed."""

@@ -63,11 +63,11 @@ class GoldilocksTaskset(vf.Taskset[GoldilocksTask, GoldilocksConfig]):
             raise SourceError("this taskset has no file; name the exported set with taskset.file = 'train.parquet'.")
         for row in pl.read_parquet(file, columns=["prompt", "info"]).iter_rows(named=True):
             info = json.loads(row["info"])
-            told = {message["role"]: message["content"] for message in row["prompt"]}
+            messages = {message["role"]: message["content"] for message in row["prompt"]}
             data = GoldilocksData(
                 id=info["id"],
-                prompt=told["user"],
-                system_prompt=told.get("system"),
+                prompt=messages["user"],
+                system_prompt=messages.get("system"),
                 goldilocks=info["goldilocks"],
                 pass_rate=info["pass_rate"],
             )

@@ -29,7 +29,7 @@ def test_the_defaults_are_the_vetted_ones() -> None:
     assert one.stage2 is not None
     for band, most in ((one.stage1.band, 24), (one.stage2.band, 28)):
         assert (band.attempts, band.min_correct, band.max_pass_rate * band.attempts) == (32, 2, most)
-        assert (band.wrong_label_share, band.least_judged) == (0.5, 16)
+        assert (band.wrong_label_share, band.required_judged) == (0.5, 16)
     assert (one.stage1.sampling.error_rate, one.stage2.sampling.error_rate) == (0.1, 0.1)
     assert (one.seed, one.shard_rows, one.export.size, one.workers) == (0, 2000, None, None)
     assert (one.verify.limit_s, one.statements.disabled) == (2.0, ())

@@ -86,7 +86,7 @@ def test_a_prefix_is_sealed_exactly_where_nothing_can_change_the_decision(name: 
     for length in range(band.attempts + 1):
         for letters in itertools.combinations_with_replacement(KINDS, length):
             reasons, now = reachable(tuple(sorted(letters))), counted(letters)
-            is_enough = now.judged >= band.least_judged or reasons == {"too_few_attempts"}
+            is_enough = now.judged >= band.required_judged or reasons == {"too_few_attempts"}
             is_over = length == band.attempts
             assert rule.is_decided(now) is (is_over or (is_enough and len(reasons) == 1)), (letters, reasons)
 

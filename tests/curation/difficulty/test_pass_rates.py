@@ -156,7 +156,7 @@ def test_every_completion_of_the_failed_verdicts_decides_alike_or_the_verifier_h
             for agreeing in range(failed - solved + 1):  # with the rival, with another answer, with one another
                 votes = {top_wrong + agreeing, max(top_wrong, agreeing + min(1, others)), max(top_wrong, agreeing)}
                 completions |= {reasons[correct + solved, most, n - correct - solved - most, 0] for most in votes}
-        is_judged = n - failed >= band.least_judged
+        is_judged = n - failed >= band.required_judged
         wanted = completions.pop() if len(completions) == 1 and is_judged else "verifier_failed"
         assert reason == wanted, (correct, top_wrong, others, failed)
 

@@ -181,7 +181,7 @@ def test_what_no_second_try_mends_is_said(start: Start, monkeypatch: pytest.Monk
     assert f"{other.url}: holds no model 'm', but another" in refusal(settings(other))
     assert f"{plain.url}: 400 not now." in refusal(settings(plain))
     assert "403" in refusal(settings(plain))
-    assert "knows no such address or model" in refusal(settings(plain))
+    assert "has no such address or model" in refusal(settings(plain))
     monkeypatch.setenv("KEY_OF_TEST", "secret")
     assert inside(settings(locked, api_key_env="KEY_OF_TEST"), lambda policy: answer_all(policy, 1)) != [None]
     for broken in ("secret\n", "sec\r\nX-Other: ret", "secret\x7f"):

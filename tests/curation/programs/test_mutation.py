@@ -17,7 +17,7 @@ def test_limits_of_a_statement() -> None:
 def test_numbers_that_count_are_found() -> None:
     for texts, count in ((LIST, ((0, 0), "tokens", 1)), (EDGES, ((0, 1), "lines", 1))):
         read = [lines for text in texts if (lines := read_lines(text)) is not None]
-        assert [(one.place, one.kind, one.of) for one in shape_of(read).counts] == [count]
+        assert [(count.position, count.kind, count.of) for count in shape_of(read).counts] == [count]
 
 
 def test_changed_inputs_keep_the_form_and_the_limits() -> None:

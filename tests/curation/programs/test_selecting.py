@@ -17,7 +17,7 @@ def test_kinds_of_outputs_name_words_and_small_numbers_and_sizes_of_others() -> 
 
 
 def test_rare_answers_are_chosen_first_and_kept_to_be_changed() -> None:
-    classes = OutputClasses(most_rare=2)
+    classes = OutputClasses(max_rare=2)
     inputs = [str(number) for number in range(16)]
     kinds = [*[output_kind("NO\n")] * 14, output_kind("YES\n"), None]
     assert classes.choose(inputs, kinds, 3) == [14, 0, 1]

@@ -81,7 +81,7 @@ def test_an_input_on_which_a_validator_fails_is_neither_refused_nor_proved(runne
     texts = [*GIVEN, *[f"2\n{i} {i}\n" for i in range(20)]]
     given = [GivenInput(index, text, example=False) for index, text in enumerate(texts)]
     found = vouch(runner, [model(code)], [], given)
-    assert (found.by, found.unsaid, dict(found.refused)) == ("package", {3}, {})
+    assert (found.by, found.undecided, dict(found.refused)) == ("package", {3}, {})
 
 
 def test_spoiled_inputs_are_near_the_given_ones_and_never_one_of_them() -> None:

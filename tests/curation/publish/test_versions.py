@@ -59,7 +59,7 @@ def test_changelog_adds_up() -> None:
     assert "- and 4 more\n" in changelog(1, "2026-01-31", "m@2", counts(table), table)
 
 
-TEXTS = dict.fromkeys(("id", "source", "statement", "answer", "raw_statement", "policy"), pl.String())
+TEXTS = dict.fromkeys(("id", "source", "statement", "answer", "raw_statement", "policy", "informed_by"), pl.String())
 ROW = pl.Schema({**TEXTS, "row": pl.Int64(), "judged": pl.Int32(), "pass_rate": pl.Float64()})
 
 
@@ -88,7 +88,7 @@ def test_each_problem_stands_in_one_class() -> None:
 
 def test_contents_differ_and_measurements_do_not_count_as_contents() -> None:
     old = published({"id": "a"}, {"id": "b"}, {"id": "c", "pass_rate": 0.25}, tests={"a": 1, "b": 2})
-    rows = ({"id": "a", "answer": "2"}, {"id": "b"}, {"id": "c", "policy": "m@2"})
+    rows = ({"id": "a", "answer": "2"}, {"id": "b"}, {"id": "c", "policy": "m@2", "informed_by": "m@2 9"})
     table = compare(old, published(*rows, tests={"a": 1, "b": 3, "c": 4}))
     assert dict(table.select("problem", "differs").iter_rows()) == {"a": ["answer"], "b": ["tests"], "c": ["tests"]}
     assert count_differing(table) == {"tests": 2, "answer": 1}

@@ -63,7 +63,7 @@ def test_an_opened_choice_may_be_answered_by_its_letter() -> None:
 
 
 def test_a_record_of_another_version_is_refused() -> None:
-    with pytest.raises(SourceError, match="a record of version 9 of Goldilocks, and this one reads 1"):
+    with pytest.raises(SourceError, match="the record has version 9, and this Goldilocks reads 1"):
         read_record({**math_record(), "goldilocks": 9})
 
 

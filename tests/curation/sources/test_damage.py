@@ -78,7 +78,7 @@ JSON_FAULTS: dict[str, tuple[bytes, str | None, tuple[str, str] | None]] = {
     "5,000 digits": (b'{"problem": "q", "answer": ' + b"1" * 5000 + b"}\n", "number is infinity", None),
     "100,000 brackets": (b'{"problem": "q", "answer": ' + DEEP + b"}\n", "depth limit", None),
     "1,000 brackets and a long integer": (LONG + DEEP[99_000:101_000] + b"}\n", "nested more than 300", None),
-    "no object": (b'"text"\n', "a JSON object is wanted", None),
+    "no object": (b'"text"\n', "expected a JSON object", None),
     "a mark": (b"\xef\xbb\xbf" + json_line("q", "1"), "not JSON", None),
     "CRLF": (json_line("q", "1").replace(b"\n", b"\r\n"), None, ("q", "1")),
     "cut": (json_line("q", "1")[:-8] + b"\n", "not JSON", None),

@@ -92,9 +92,9 @@ def test_what_cannot_be_had_is_one_sentence(tmp_path: Path) -> None:
     script = HubSet({NEW: {"script.py": b"import datasets\n", "train.jsonl": b'{"problem": "x"}\n'}}, {"main": NEW})
     gated = HubSet({NEW: {"data/train-0.parquet": parquet("x")}}, {"main": NEW}, gated=True)
     refused = (
-        ({"path": "owner/gone"}, "the hub has no such data set (any more), or it is private"),
-        ({"path": "owner/gated"}, "is gated: its owners give access to those who ask. Log in at https://"),
-        ({"path": "owner/gated", "revision": NEW}, "ask there, then run `hf auth login`"),
+        ({"path": "owner/gone"}, "the hub has no such data set, or it is private"),
+        ({"path": "owner/gated"}, "is gated: its owners grant access on request. Log in at https://"),
+        ({"path": "owner/gated", "revision": NEW}, "request access, then run `hf auth login`"),
         ({"path": "owner/name", "revision": "v9"}, "it has no revision `v9`"),
         ({"path": "owner/name", "split": "dev"}, "has no split `dev`; it has: "),
         ({"path": "owner/script"}, "it is a script, which `datasets` does not run any more; read the hub's"),

@@ -2,6 +2,8 @@
 
 import itertools
 import re
+import resource
+import signal
 import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
@@ -128,3 +130,20 @@ def test_how_attempts_were_cut_into_appends_does_not_show(held: list[tuple[str, 
         assert {(p, i) for p, indices in lacking.items() for i in indices} == {
             (p, i) for p in "abcd" for i in range(6)
         } - set(held)
+
+
+def test_a_write_that_fills_the_disk_is_refused_and_leaves_the_journal_whole(tmp_path: Path) -> None:
+    store = AttemptStore(tmp_path, KEY)
+    store.add([("a", 0, Completion("short", "stop", 1))])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (store.journal_bytes + 20, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            store.add([("a", 1, Completion("x" * 100, "stop", 1))])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, ignored)
+    store.add([("a", 2, Completion("later", "stop", 1))])
+    for one in (store, AttemptStore(tmp_path, KEY)):
+        assert names(one.read(["a"])) == [("a", 0), ("a", 2)]

@@ -104,7 +104,7 @@ def test_a_bad_pair_is_one_sentence_with_its_line(tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.jsonl"
     for line, words in (
         ('{"gold": "7"', "line 3: not JSON"),
-        ("[1, 2]", "line 3: a JSON object is wanted"),
+        ("[1, 2]", "line 3: expected a JSON object"),
         ('{"gold": 7, "pred": "7"}', 'line 3: "gold" must be a string'),
         ('{"gold": "7", "pred": 7}', 'line 3: "pred" must be a string or null'),
     ):
