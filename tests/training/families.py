@@ -36,7 +36,6 @@ IN_VLLM: Mapping[str, str] = {row["family"]: row["vllm"] for row in _ROWS if "vl
 
 
 def settings_of(family: str) -> dict[str, Any]:
-    """Return the settings of a family's configuration."""
     row = FAMILIES[family]
     if "text" in row:
         return {"text_config": {**SIZES, **row["text"]}, **row["settings"]}

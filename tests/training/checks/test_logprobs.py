@@ -27,8 +27,6 @@ PROMPTS = [[1, 40 + n, 41, 42] for n in range(8)]
 
 
 class Recorded(TorchGenerator):
-    """Notes the versions of the weights that it gets."""
-
     def __init__(self, folder: Path, **settings: Any) -> None:
         super().__init__(folder, capacity=8, **settings)
         self.seen: list[int] = []
@@ -48,8 +46,6 @@ class Deaf(Recorded):
 
 
 class Dying(Recorded):
-    """Fails some requests, or all."""
-
     every, asked = 3, 0
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:

@@ -15,7 +15,6 @@ from training.engines.mirroring import RunMirror
 
 
 def marked(there: Path, kind: str) -> dict[str, dict[str, bytes]]:
-    """The folders of a kind that have their marks, file by file as these say."""
     return {
         mark.stem: {
             name: (there / kind / mark.stem / name).read_bytes() for name in json.loads(mark.read_text())["files"]

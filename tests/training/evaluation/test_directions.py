@@ -25,7 +25,6 @@ def test_a_planted_slope_is_found() -> None:
 
 
 def states(folder: Path, rows: torch.Tensor) -> list[Path]:
-    """Write rows as the weights of models with two tensors."""
     places = []
     for place, row in enumerate(rows):
         path = folder / f"v{place:08}"

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
+import statistics
 import sys
+from collections import Counter
+from itertools import combinations
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from curation.config.base import to_plain
 from curation.config.schedule import MonitorSettings
 from curation.policies.completions import TokenCompletion
 from curation.records import ConfigError, Outcome
-from training.evaluation.metrics import MetricsLogger, SampledGroupStats, open_monitors
+from training.evaluation.ablations import Ablation, TrainedArm, ablation_lines, compare_arms
+from training.evaluation.estimators import (
+    crossed_interval,
+    majority_at_k,
+    mean_interval,
+    pass_at_k,
+)
+from training.evaluation.metrics import MetricsLogger, SampledGroupStats, open_monitors, summarise_evaluation
+from training.evaluation.scores import paired_difference
 from training.objectives.base import Statistic
 from training.optimisation.checkpoint import JsonlLog
 from training.optimisation.trainer import StepResult
@@ -81,8 +96,6 @@ def test_several_optimiser_steps_are_weighted_by_their_tokens() -> None:
 
 
 class Noted(ModuleType):
-    """A package that notes what it is told."""
-
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.calls: list[tuple[str, Any]] = []
@@ -127,3 +140,145 @@ def test_nothing_is_shown_unless_asked_for_and_a_missing_package_is_named(
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(ConfigError, match=r"monitor.wandb needs the package wandb"):
         open_monitors(MonitorSettings(wandb="sums"), "a", tmp_path, {})
+
+
+def test_pass_at_k_is_the_share_of_subsets_with_a_correct_one() -> None:
+    for correct, k in itertools.product(range(7), range(1, 7)):
+        subsets = list(combinations(range(6), k))
+        share = sum(min(subset) < correct for subset in subsets) / len(subsets)
+        assert pass_at_k(6, correct, k) == pytest.approx(share, abs=1e-12)
+
+
+def by_enumeration(ballots: list[str | None], k: int) -> float:
+    """Vote in every subset of k attempts; "r" is right, None does not vote."""
+    won = []
+    for subset in combinations(ballots, k):
+        counts = Counter(ballot for ballot in subset if ballot is not None)
+        top = max(counts.values(), default=0)
+        leaders = [ballot for ballot, votes in counts.items() if votes == top]
+        won.append(1 / len(leaders) if "r" in leaders else 0.0)
+    return statistics.fmean(won)
+
+
+@pytest.mark.parametrize(("right", "silent"), [("a", 0), ("b", 2), ("nobody", 2)])
+def test_majority_against_enumeration(right: str, silent: int) -> None:
+    votes = {"a": 3, "b": 2, "c": 2, "d": 1}
+    ballots = ["r" if name == right else name for name, count in votes.items() for _ in range(count)] + [None] * silent
+    rivals = [count for name, count in votes.items() if name != right]
+    for k in range(1, len(ballots) + 1):
+        exact = majority_at_k(len(ballots), votes.get(right, 0), rivals, k)
+        assert exact == pytest.approx(by_enumeration(ballots, k), abs=1e-12)
+
+
+def test_k_beyond_the_attempts_is_refused() -> None:
+    for k in (0, 5):
+        for estimate in (lambda k: pass_at_k(4, 2, k), lambda k: majority_at_k(4, 2, [1], k)):
+            with pytest.raises(ValueError, match="between 1 and the number of attempts"):
+                estimate(k)
+
+
+def test_a_paired_interval_is_that_of_the_differences() -> None:
+    first, second = {"a": 0.0, "b": 0.5, "d": 1.0, "e": 0.25}, {"a": 0.5, "b": 0.5, "c": 1.0, "d": 1.0, "e": 0.5}
+    estimate = paired_difference(first, second)
+    assert estimate.count == 4
+    assert estimate.mean == pytest.approx(0.1875)
+    assert estimate.high - estimate.mean == pytest.approx(
+        3.182 * statistics.stdev([0.5, 0, 0, 0.25]) / 2
+    )  # t of 3 degrees
+
+
+def test_values_that_are_all_the_same_tell_no_interval_and_no_verdict() -> None:
+    """Two problems of which each got better by a half do not prove that a policy did."""
+    estimate = mean_interval([0.5, 0.5], -1, 1)
+    assert (estimate.mean, estimate.count) == (0.5, 2)
+    assert math.isnan(estimate.low)
+    assert not estimate.excludes_zero
+    assert math.isnan(mean_interval([0.5]).low)
+    assert mean_interval([]).count == 0
+    assert not crossed_interval([[0.5, 0.5], [0.5, 0.5]]).excludes_zero
+    assert crossed_interval([[0.1, 0.3]]) == mean_interval([0.1, 0.3], -1, 1)
+    assert not mean_interval([0.5, 0.75], -1, 1).excludes_zero  # two that differ hardly more
+
+
+def test_none_of_few_is_not_surely_none() -> None:
+    """Of 30 problems none solved: the interval ends where 30 misses have a chance of 2.5 %."""
+    estimate = mean_interval([0.0] * 30, 0.0, 1.0)
+    assert (estimate.mean, estimate.low) == (0.0, 0.0)
+    assert (1 - estimate.high) ** 30 == pytest.approx(0.025)
+    assert mean_interval([1.0] * 30, 0.0, 1.0).low == pytest.approx(1 - estimate.high)
+
+
+def one(outcome: Outcome | None, tokens: int = 2) -> Rollout:
+    made = TokenCompletion((1,), (5,) * tokens, (-0.1,) * tokens, (0,) * tokens, "", "stop")
+    return Rollout("p", made, Reward(), outcome, "")
+
+
+def test_pass_rates_by_hand_and_what_was_not_judged_counts_neither_way() -> None:
+    right, wrong, timeout, broken = map(one, (Outcome.CORRECT, Outcome.WRONG, Outcome.TIMEOUT, Outcome.BROKEN))
+    cases: tuple[tuple[list[list[Rollout | None]], float, int, int], ...] = (
+        ([[right, right], [right, wrong], [one(None), wrong]], 0.5, 3, 0),
+        ([[right, timeout], [broken]], 1.0, 1, 2),
+        ([[right, wrong], [right, None]], 0.5, 1, 2),
+    )
+    for attempts, rate, problems, unjudged in cases:
+        found = summarise_evaluation(attempts)
+        assert (found.pass_rate, found.problems, found.unjudged) == (rate, problems, unjudged)
+    found = summarise_evaluation([[right, right], [right, wrong], [one(None), one(Outcome.WRONG, tokens=4)]])
+    reach = 1.96 * 0.5 / math.sqrt(3)  # rates 1, 1/2, 0 have a deviation of 1/2
+    assert (found.low, found.high) == pytest.approx((max(0.5 - reach, 0), min(0.5 + reach, 1)))
+    assert found.mean_tokens == pytest.approx((2 * 5 + 4) / 6)
+    assert math.isnan(summarise_evaluation([[broken]]).pass_rate)
+
+
+BASE = {"name": "x", "recipe": "train.toml", "benches": ["demo"]}
+TABLE = {
+    **BASE,
+    "set": ["steps=3"],
+    "seeds": [1, 2, 3],
+    "axes": [
+        {"name": "a", "values": [{"name": "one"}, {"name": "two", "set": ["x=2"], "recipe": "other.toml"}]},
+        {"name": "b", "values": [{"name": "low", "set": ["x=0"]}, {"name": "high", "set": ["y=1"]}]},
+    ],
+}
+
+
+def test_arms_are_all_combinations_the_base_first() -> None:
+    arms = Ablation.model_validate(to_plain(TABLE)).arms()
+    assert [arm.name for arm in arms] == ["one-low", "one-high", "two-low", "two-high"]
+    assert arms[2].changes(["steps=3"], 7) == ["steps=3", "x=2", "x=0", "seed=7"]
+    assert [arm.recipe("train.toml") for arm in arms] == ["train.toml", "train.toml", "other.toml", "other.toml"]
+
+
+def trained(*rates: float) -> TrainedArm:
+    return TrainedArm({"demo": {f"p{n}": rate for n, rate in enumerate(rates)}}, 1000.0, 0.25)
+
+
+def test_an_arm_may_start_from_another_of_its_axis() -> None:
+    start = {"name": "start", "values": [{"name": "rl"}, {"name": "sft"}, {"name": "both", "after": "sft"}]}
+    clip = {"name": "clip", "values": [{"name": "low"}, {"name": "high"}]}
+    arms = Ablation.model_validate(to_plain({**BASE, "axes": [start, clip]})).arms()
+    assert {arm.name: arm.after for arm in arms if arm.after} == {"both-low": "sft-low", "both-high": "sft-high"}
+    later = {"name": "start", "values": [{"name": "both", "after": "sft"}, {"name": "sft"}]}
+    with pytest.raises(ValidationError, match=r"after = sft is no earlier value of it \(none\)"):
+        Ablation.model_validate(to_plain({**BASE, "axes": [later]}))
+    with pytest.raises(ValidationError, match="`after` is in two axes"):
+        Ablation.model_validate(to_plain({**BASE, "axes": [start, {**start, "name": "again"}]}))
+
+
+def test_a_verdict_stands_only_where_the_interval_excludes_0() -> None:
+    base = {seed: trained(*[0.5, 0.4, 0.6, 0.5] * 5) for seed in (1, 2, 3)}
+    better = {seed: trained(*[0.7 + 0.01 * seed, 0.6, 0.8, 0.7] * 5) for seed in (1, 2, 3)}
+    mixed = {seed: trained(*[0.5 + 0.1 * (seed - 2), 0.4, 0.6, 0.6] * 5) for seed in (1, 2, 3)}
+    results = compare_arms({"base": base, "better": better, "mixed": mixed})
+    assert [(result.arm, result.verdict) for result in results] == [
+        ("base", ""),
+        ("better", "better"),
+        ("mixed", "no difference shown"),
+    ]
+    assert results[1].difference is not None
+    assert results[1].difference.mean == pytest.approx((0.22 + 0.2 * 3) / 4)
+    assert results[0].pass_1.mean == pytest.approx(0.5)
+    ablation = Ablation.model_validate(to_plain(TABLE))
+    lines = "\n".join(ablation_lines(ablation, results))
+    assert "| better | 3 |" in lines
+    assert "no difference shown" in lines

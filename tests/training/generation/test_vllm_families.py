@@ -42,7 +42,6 @@ def sampled(engine: Running) -> list[TokenCompletion]:
 
 
 def largest_difference(folder: Path, made: list[TokenCompletion]) -> float:
-    """Of a log-probability, from what the trainer computes with the weights of this folder."""
     policy, worst = PackedPolicy(load_model(folder)), 0.0
     drawn = [TrainingSample(one.prompt_ids, one.token_ids, one.logprobs, 0.0, 0.0) for one in made]
     for batch in pack_samples(drawn, PACKING):
@@ -54,7 +53,6 @@ def largest_difference(folder: Path, made: list[TokenCompletion]) -> float:
 
 @torch.no_grad()
 def trained(folder: Path, to: Path) -> Any:
-    """A model of this folder that was moved away from it, saved as another."""
     model, chance = load_model(folder), torch.Generator().manual_seed(3)
     for value in model.parameters():
         value.add_(torch.randn(value.shape, generator=chance) * value.std().nan_to_num(0.1).clamp(min=0.02))

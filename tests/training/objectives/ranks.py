@@ -52,7 +52,6 @@ def step(kind: str, ranks: DistributedContext, room: int) -> dict[str, Any] | No
 
 
 def alone(kind: str, room: int) -> dict[str, Any]:
-    """Take the step in this process."""
     found = step(kind, DistributedContext(ComputeSettings()), room)
     assert found is not None
     return found
@@ -69,7 +68,6 @@ def on_two_ranks() -> dict[str, dict[str, Any]]:
 
 
 def require_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Compare two steps, up to rounding."""
     assert found["loss"] == pytest.approx(wanted["loss"], rel=1e-4, abs=1e-6)
     assert found["statistics"] == pytest.approx(wanted["statistics"], rel=1e-3, abs=1e-6, nan_ok=True)
     torch.testing.assert_close(found["gradient"], wanted["gradient"], rtol=1e-3, atol=1e-5)

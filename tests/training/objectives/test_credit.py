@@ -133,14 +133,12 @@ SOLVED = [True, False, False, False]
 
 
 def share_right(arms: Sequence[int]) -> float:
-    """Count a vote by hand."""
     votes = Counter("right" if SOLVED[arm] else ANSWERS[arm] for arm in arms if ANSWERS[arm])
     winners = [answer for answer, count in votes.items() if count == max(votes.values())]
     return 1 / len(winners) if "right" in winners else 0.0
 
 
 def expected(logits: torch.Tensor, k: int, worth: Callable[[Sequence[int]], float]) -> torch.Tensor:
-    """Return what k independent draws are worth."""
     chances, draws = logits.softmax(-1), itertools.product(range(ARMS), repeat=k)
     return torch.stack([chances[list(arms)].prod() * worth(arms) for arms in draws]).sum()
 

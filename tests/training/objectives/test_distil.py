@@ -86,7 +86,6 @@ def test_grpos_loss_is_its_own_and_the_teachers_term() -> None:
 
 
 def minibatch(rewards: Sequence[Reward]) -> CreditInputs:
-    """Return groups of two rollouts of five tokens."""
     count = len(rewards)
     return CreditInputs(rewards, torch.full((count,), 5), torch.arange(count) // 2)
 
@@ -99,7 +98,6 @@ def test_unsolved_groups_go_to_the_teacher_and_change_no_advantage_of_the_others
     assert grpo_decision([WRONG, WRONG], plain).drop_reason == "none_correct"
     made = grpo_credit(minibatch([WRONG, WRONG, RIGHT, WRONG, WRONG, FORMLESS, RIGHT, FORMLESS]), settings)
     alone = group_credit(minibatch([RIGHT, WRONG, RIGHT, FORMLESS]), plain)
-    assert made.taught is not None
     assert made.taught.tolist() == [True, True, False, False, True, True, False, False]
     assert made.advantages[~made.taught].tolist() == alone.advantages.tolist()
     assert made.advantages[made.taught].tolist() == [0.0] * 4
@@ -107,12 +105,10 @@ def test_unsolved_groups_go_to_the_teacher_and_change_no_advantage_of_the_others
 
 
 def taught_by(model: str) -> dict[str, Any]:
-    """Return the settings of a recipe whose student has this teacher."""
     return {"teacher": "teacher", "models": student()["models"] | {"teacher": {"kind": "torch", "model": model}}}
 
 
 def test_a_teacher_is_asked_about_the_samples_that_name_a_prompt() -> None:
-    """Its scores are those of its weights after that prompt, packed with others or not."""
     made = recipe(packing={"micro_batch_tokens": 64}, objective={"kind": "distil"}, **taught_by("embedded"))
     ranks = DistributedContext(ComputeSettings())
     trainer = Trainer(WEIGHTS, made, ranks)
@@ -130,15 +126,9 @@ def test_a_teacher_is_asked_about_the_samples_that_name_a_prompt() -> None:
 
 @pytest.mark.slow
 def test_a_run_follows_its_teacher_where_it_solves_nothing(tmp_path: Path, teacher: Path) -> None:
-    made = small(
-        objective={"kind": "grpo", "unsolved": "model"},
-        **taught_by(str(teacher / "model")),
-        collector={"max_staleness": 0, "group_size": 4},
-        evaluation={"data": None},
-        steps=1,
-        checks=False,
-    )
-    train(made, Path(), tmp_path / "run")
+    changes = {"objective": {"kind": "grpo", "unsolved": "model"}, **taught_by(str(teacher / "model"))}
+    changes |= {"collector": {"max_staleness": 0, "group_size": 4}, "evaluation": {"data": None}}
+    train(small(**changes, steps=1, checks=False), Path(), tmp_path / "run")
     (row,) = read_metrics(tmp_path / "run")
     assert 0 < row["policy/taught_share"] < 1
     assert row["policy/gradient_norm"] > 0
@@ -167,7 +157,6 @@ def test_the_model_as_its_own_teacher_reads_a_correct_attempt(teacher: Path) -> 
         sources = stored_sources((str(teacher),), made.data, Path())
         with pytest.raises(ConfigError, match="the chat template drops what follows"):  # the shipped model's does
             asyncio.run(shown_prompts(sources, tasks, rollouts, writer, 0))
-        assert isinstance(tokenizer.chat_template, str)
         tokenizer.chat_template = tokenizer.chat_template.replace(".split('\\n\\n')[0]", "")
         rollouts = RolloutRunner(tokenizer, made.solving_prompt, verifiers, made.rewards, 0, made.tags)
         prompts = asyncio.run(shown_prompts(sources, tasks, rollouts, writer, 0))

@@ -33,9 +33,8 @@ KEPT, BROKEN = Reward(format=0.1), Reward(format_error="no </think>")
 
 def policy() -> tuple[Tensor, Tensor]:
     """Logits of four chains, and of the answer behind each."""
-    chains = torch.tensor([0.3, -0.5, 1.1, 0.0], dtype=torch.float64, requires_grad=True)
-    answers = torch.tensor([-1.0, 0.7, -2.0, 1.5], dtype=torch.float64, requires_grad=True)
-    return chains, answers
+    values = torch.tensor([[0.3, -0.5, 1.1, 0.0], [-1.0, 0.7, -2.0, 1.5]], dtype=torch.float64)
+    return values[0].requires_grad_(), values[1].requires_grad_()
 
 
 def weigh(kept: Tensor, answers: Tensor, groups: Tensor, settings: JepoSettings) -> Tensor:
@@ -43,47 +42,36 @@ def weigh(kept: Tensor, answers: Tensor, groups: Tensor, settings: JepoSettings)
     scored = ScoredGroups(kept, answers, groups)
     exact: Any = {"form_penalty": 0, "normalise": False} if settings is EXACT else {}
     made = jepo_weights(scored, settings, **exact)
-    assert made.answer_weights is not None
     return torch.stack([made.advantages, made.answer_weights], dim=1)
 
 
 def bound(chains: Tensor, answers: Tensor, n: int) -> Tensor:
     """E log (1/n) sum of p over n drawn chains, with its gradient."""
     probabilities, logs = chains.softmax(0), torch.nn.functional.logsigmoid(answers)
-    total = torch.zeros((), dtype=torch.float64)
-    for drawn in itertools.product(range(4), repeat=n):
-        total = total + probabilities[list(drawn)].prod() * (logs[list(drawn)].logsumexp(0) - math.log(n))
-    return total
+    groups = [list(drawn) for drawn in itertools.product(range(4), repeat=n)]
+    worth = [probabilities[drawn].prod() * (logs[drawn].logsumexp(0) - math.log(n)) for drawn in groups]
+    return torch.stack(worth).sum()
 
 
 def inputs_of(chains: Tensor, answers: Tensor, drawn: tuple[int, ...]) -> ObjectiveInputs:
     """One group: a token of the chain and a token of the text each, on policy."""
-    places = list(drawn)
+    places, n = list(drawn), len(drawn)
     of_chain, of_text = chains.log_softmax(0)[places], torch.nn.functional.logsigmoid(answers)[places]
-    n = len(places)
-    weights = weigh(torch.ones(n).double(), of_text.detach(), torch.zeros(n), EXACT)
-    logprobs = torch.stack([of_chain, of_text], dim=1).flatten()
-    return ObjectiveInputs(
-        logprobs,
-        logprobs.detach(),
-        torch.arange(n).repeat_interleave(2),
-        weights[:, 0],
-        torch.ones(n).double(),
-        answer=torch.tensor([False, True] * n),
-        answer_weights=weights[:, 1],
-    )
+    gains, answer_weights = weigh(torch.ones(n).double(), of_text.detach(), torch.zeros(n), EXACT).unbind(1)
+    logprobs, index = torch.stack([of_chain, of_text], dim=1).flatten(), torch.arange(n).repeat_interleave(2)
+    inputs = ObjectiveInputs(logprobs, logprobs.detach(), index, gains, torch.ones(n).double())
+    return replace(inputs, answer=torch.tensor([False, True] * n), answer_weights=answer_weights)
 
 
 def test_the_mean_over_all_groups_is_the_gradient_of_the_bound() -> None:
     n = 3
     chains, answers = policy()
     exact = torch.autograd.grad(bound(chains, answers, n), (chains, answers))
-    expected = [torch.zeros(4, dtype=torch.float64), torch.zeros(4, dtype=torch.float64)]
+    expected = [torch.zeros(4).double()] * 2
     for drawn in itertools.product(range(4), repeat=n):
         probability = float(chains.detach().softmax(0)[list(drawn)].prod())
-        found = torch.autograd.grad(
-            jepo_loss(inputs_of(chains, answers, drawn), EXACT, kl_coef=0.0)[0], (chains, answers)
-        )
+        loss, _ = jepo_loss(inputs_of(chains, answers, drawn), EXACT, kl_coef=0.0)
+        found = torch.autograd.grad(loss, (chains, answers))
         expected = [total - probability * part for total, part in zip(expected, found, strict=True)]
     for mine, theirs in zip(expected, exact, strict=True):
         assert torch.allclose(mine, theirs, atol=1e-12)
@@ -137,7 +125,6 @@ def test_weights_are_bounded_and_a_chain_that_never_ends_loses_and_has_no_text()
 
 
 def latent(folder: Path, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Write a set that dropped these rows, and return it as data to train on."""
     shared = {"group": None, "domain": "math", "lang": "en", "meta": None, "reason": "proof", "solution": None}
     (folder / "dropped").mkdir(parents=True)
     table = [shared | row for row in rows]
@@ -146,8 +133,8 @@ def latent(folder: Path, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_latent_problems_are_those_dropped_with_a_text(tmp_path: Path) -> None:
-    words: dict[str, Any] = {"reason": "textual_answer", "id": "b", "statement": "What is 2 + 5?", "answer": "7"}
-    rows: list[dict[str, Any]] = [
+    words = {"reason": "textual_answer", "id": "b", "statement": "What is 2 + 5?", "answer": "7"}
+    rows = [
         {"id": "a", "statement": "What is 3 + 4?", "answer": None, "solution": "3 + 4 = 7"},
         words,
         {"id": "c", "statement": "What is 9 + 1?", "answer": None},
@@ -166,10 +153,9 @@ def test_texts_of_other_sets_are_not_trained_on_and_say_how_likely_thoughts_make
     ]
     data, asked = latent(tmp_path / "set", rows[:20]), latent(tmp_path / "other", rows[20:])
     sizes = {"max_staleness": 0, "group_size": 4, "n_async": 8, "n_batch": 8}
-    made = small(steps=2, collector=sizes, evaluation={"data": None}, checks=False).model_dump()
-    made |= {"objective": {"kind": "jepo", "supervised": 1.0}, "data": data}
-    made |= {"evaluation": {"data": asked, "attempts": 2, "every": 2}, "rewards": {"max_length": 60, "language": 0.0}}
-    made |= {"optim": {"learning_rate": 3e-3, "warmup_steps": 0}}
+    changes = {"objective": {"kind": "jepo", "supervised": 1.0}, "optim": {"learning_rate": 3e-3, "warmup_steps": 0}}
+    made = small(steps=2, collector=sizes, checks=False, evaluation={"data": None}).model_dump() | changes
+    made |= {"data": data, "evaluation": {"data": asked, "attempts": 2, "every": 2}}
     train(TrainRecipe.model_validate(made), Path(), tmp_path / "run")
     told = {row["step"]: row for row in read_metrics(tmp_path / "run") if "evaluation/answer_logprob" in row}
     assert set(told) == {0, 2}
@@ -179,8 +165,7 @@ def test_texts_of_other_sets_are_not_trained_on_and_say_how_likely_thoughts_make
     assert told[2]["evaluation/answer_logprob"] > told[0]["evaluation/answer_logprob"]  # it learns how texts begin
     judged = lines(tmp_path / "run" / "attempts.jsonl")
     assert {row["problem"] for row in judged} <= {row["id"] for row in rows[:20]}
-    assert {row["outcome"] for row in judged} == {None}
-    assert {row["method"] for row in judged} <= {"reference", "no </think>"}
+    assert {(row["outcome"], row["method"]) for row in judged} <= {(None, "reference"), (None, "no </think>")}
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,6 @@ def test_weights_that_are_no_numbers_are_named_before_training(random_model: Pat
 
 
 def held(folder: Path = WEIGHTS, **objective: Any) -> tuple[Trainer, ReferencePolicy]:
-    """Return a trainer of the embedded model with a reference, and that."""
     trainer = solo(objective=objective, optim={"warmup_steps": 0, "learning_rate": 1e-4})
     made, words = recipe(), trainer.model.config.vocab_size
     ranks = DistributedContext(made.compute)

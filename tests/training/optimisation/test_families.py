@@ -55,7 +55,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=EVERY)
 def folder(request: pytest.FixtureRequest, folders: Path) -> Path:
-    """A folder with a model of the family, made once."""
     family: str = request.param
     return folders / family if (folders / family).is_dir() else make_family(family, folders / family)
 
@@ -73,7 +72,6 @@ def samples(seed: int = 0) -> list[TrainingSample]:
 
 
 def plain_logprobs(model: Any, prompt: Any, response: Any) -> Tensor:
-    """One sequence alone, as transformers computes it."""
     logits = model(input_ids=torch.tensor([[*prompt, *response]]), use_cache=False).logits[0].float()
     scored = logits[len(prompt) - 1 : -1].log_softmax(-1)
     return scored.gather(-1, torch.tensor(list(response))[:, None])[:, 0]
@@ -102,7 +100,6 @@ def test_packed_is_unpacked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", [family for family in TRIED if family not in PLAIN], indirect=True)
 def test_it_is_trained_saved_and_loaded_again(folder: Path, tmp_path: Path) -> None:
-    """The saved folder is the checkpoint that was loaded, but for the weights that were trained."""
     values = recipe(optim={"learning_rate": 1e-2, "warmup_steps": 0})
     trainer = Trainer(folder, values, DistributedContext(values.compute))
     before = {name: value.clone() for name, value in trainer.full_state_dict().items() if not value.is_meta}
@@ -137,7 +134,6 @@ def test_it_is_trained_saved_and_loaded_again(folder: Path, tmp_path: Path) -> N
 
 
 def test_torch_samples_it(folder: Path) -> None:
-    """Requests that join late and end early; log-probabilities as transformers has them for the whole sequences."""
     model = load_model(folder).requires_grad_(False)
     engine = DecodingEngine(model, [2], slots=3, temperature=1.0, top_p=1.0)
     requests = [

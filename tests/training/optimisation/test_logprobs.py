@@ -27,7 +27,6 @@ TEMPERATURE = 0.8
 
 
 def llama(seed: int = 0, family: str = "Llama") -> Any:
-    """A random Llama, or a relative, with grouped heads, in fp32."""
     import transformers
 
     torch.manual_seed(seed)
@@ -70,7 +69,6 @@ def unpacked_logprobs(model: Any, sample: TrainingSample) -> Tensor:
 
 
 def unpacked(samples: list[TrainingSample]) -> tuple[float, dict[str, Tensor]]:
-    """Return the loss and all gradients of sequences one by one."""
     model, whole = llama(), 0.0
     for sample in samples:
         inputs = ObjectiveInputs(
@@ -89,7 +87,6 @@ def unpacked(samples: list[TrainingSample]) -> tuple[float, dict[str, Tensor]]:
 def packed(
     samples: list[TrainingSample], settings: PackingSettings, logit_elements: int = LOGIT_ELEMENTS
 ) -> tuple[float, dict[str, Tensor]]:
-    """Return the same, accumulated over micro-batches."""
     policy, whole = PackedPolicy(llama(), TEMPERATURE, logit_elements=logit_elements), 0.0
     for batch in pack_samples(samples, settings):
         scores, index = policy(batch).logprobs, batch.sequence_index
@@ -127,8 +124,6 @@ def test_chunks_give_the_scores_and_gradients_of_the_whole(rows: int) -> None:
 
 
 class Largest(TorchDispatchMode):
-    """Remembers the most elements of any tensor whose last axis is the vocabulary."""
-
     def __init__(self) -> None:
         super().__init__()
         self.seen = 0

@@ -42,7 +42,6 @@ def logprobs(trainer: Trainer) -> torch.Tensor:
 
 
 def plain(trainer: Trainer, folder: Path = WEIGHTS) -> Trainer:
-    """A trainer without adapters that has this one's weights."""
     made = recipe(optim=AT_ONCE)
     other = Trainer(folder, made, DistributedContext(made.compute))
     other.model.load_state_dict(to_model_names(other.model, trainer.full_state_dict()), strict=False)

@@ -124,7 +124,6 @@ def test_nothing_need_be_packed() -> None:
 
 
 def waiting_share(shares: Sequence[Sequence[Sequence[int]]], lengths: Sequence[int]) -> float:
-    """Return the share of the ranks' time spent waiting, in tokens."""
     rounds = zip(*shares, strict=True)
     longest = sum(max(sum(lengths[index] for index in part) for part in at_once) for at_once in rounds)
     return 1 - sum(lengths) / (len(shares) * longest)
@@ -169,7 +168,6 @@ def numbers(part: MicroBatch) -> dict[str, Any]:
 
 
 def arrived(made: list[TrainingSample], ranks: int, settings: PackingSettings = SETTINGS) -> list[list[MicroBatch]]:
-    """Return each rank's micro-batches, as they come."""
     collation = Collation(made, settings, ranks)
     with collation.made() as rounds:
         taken = list(rounds)

@@ -46,15 +46,12 @@ def two_steps(trainer: Trainer, run: Path) -> list[list[float]]:
 
 
 def held_in_whole(trainer: Trainer) -> int:
-    """Return how many bytes of the trainer's own tensors are no shards."""
     tensors = [*trainer.policy.parameters(), *trainer.policy.buffers()]
     assert not any(one.is_meta for one in tensors)
     return sum(one.nbytes for one in tensors if not isinstance(one, DTensor))
 
 
 def loaded_by(rank: int, load: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what loads a model, and sees to it that rank 0 alone reads weights."""
-
     def watched(folder: Path, **options: Any) -> Any:
         model = load(folder, **options)
         assert all(one.is_meta == (rank > 0) for one in model.parameters())
@@ -77,7 +74,6 @@ def failed_then_taken(trainer: Trainer) -> list[float] | None:
 
 
 def work(out: Path) -> None:
-    """Do what each of torchrun's processes does."""
     import torch.distributed as dist
 
     dist.init_process_group("gloo")
@@ -104,7 +100,6 @@ def work(out: Path) -> None:
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return what `work` left in two processes."""
     out = tmp_path_factory.mktemp("ranks")
     run_on_ranks(["-m", __name__, str(out)])
     return out

@@ -122,7 +122,6 @@ def test_a_problem_without_rollouts_follows_its_level_and_its_own_rollouts_decid
 
 
 def curve(values: list[float], noise: float, pass_rate: float = 0.5, limited: float = 0.2) -> list[StepMeans]:
-    """A noisy curve of rewards, and of lengths 10,000 times as large."""
     draw = random.Random(3)
     noisy = [value + draw.gauss(0, noise) for value in values]
     return [StepMeans(value, 10_000 * value, pass_rate, limited) for value in noisy]

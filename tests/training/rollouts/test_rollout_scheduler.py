@@ -12,12 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from curation.policies.completions import TokenCompletion
+from curation.records import Outcome
 from training.config import CollectorSettings
+from training.objectives.credit import filter_group
+from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision, RolloutBatch, RolloutRequest, RolloutScheduler
+from training.rollouts.rollouts import Rollout
+from training.rollouts.stall_monitor import StallMonitor
 
 
 def keep(results: Sequence[str]) -> GroupDecision:
-    """Groups with a "bad" attempt are dropped, attempts that are "broken" are left out."""
     excluded = tuple("broken" if result == "broken" else None for result in results)
     return GroupDecision("no_diversity" if "bad" in results else None, excluded)
 
@@ -38,7 +43,6 @@ def finish(scheduler: RolloutScheduler[str], tickets: Sequence[RolloutRequest], 
 
 
 def step(scheduler: RolloutScheduler[str]) -> list[int]:
-    """Train on the next batch; the numbers of its groups."""
     batch = scheduler.next_batch()
     assert batch is not None
     scheduler.mark_trained(batch)
@@ -157,3 +161,57 @@ def test_every_attempt_is_trained_on_or_dropped_exactly_once(
 def test_sizes_that_cannot_work_are_refused(sizes: dict[str, int], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         CollectorSettings(**sizes)
+
+
+def rollout(reward: Reward, finish: str = "stop", text: str = "17 + 25 is 42") -> Rollout:
+    completion = TokenCompletion((1,), (5, 6, 7), (-0.1,) * 3, (0,) * 3, text, finish)
+    outcome = None if reward.format_error else Outcome.CORRECT if reward.correct else Outcome.WRONG
+    return Rollout("p1", completion, reward, outcome, "number")
+
+
+BROKEN = rollout(Reward(format_error="does not start with <think>"))
+WRONG, CORRECT = rollout(Reward(format=0.1)), rollout(Reward(format=0.1, correctness=0.9, correct=True))
+CUT = rollout(Reward(format_error="does not start with <think>"), "length")
+EXCLUDED = rollout(Reward(excluded_by="timeout"))
+
+
+def finish_group(watched: StallMonitor, *group: Rollout) -> None:
+    watched.record_group(group, filter_group([one.reward for one in group], "reward"))
+
+
+@pytest.mark.parametrize(
+    ("group", "commonest"),
+    [
+        (CORRECT, "Commonest (100 %): correct: the problems are too easy"),
+        (WRONG, "Commonest (100 %): wrong: the problems are too hard"),
+        (EXCLUDED, "Commonest (100 %): verifier: timeout: the verifier could not judge"),
+        (CUT, "Commonest (100 %): cut off: raise `max_tokens`"),
+        (BROKEN, "Commonest (100 %): format: does not start with <think>: "),
+    ],
+)
+def test_it_speaks_once_with_the_advice_of_the_commonest_fate_and_then_asks_for_the_end(
+    group: Rollout, commonest: str
+) -> None:
+    said: list[str] = []
+    watched = StallMonitor((8, 32), said.append)
+    for _ in range(8):
+        assert not watched.is_stalled
+        finish_group(watched, *[group] * 4)
+    (text,) = said
+    assert commonest in text
+    assert watched.is_stalled
+    finish_group(watched, CORRECT, WRONG, CORRECT, WRONG)  # a group to train on begins anew
+    assert watched.report().startswith("no attempt")
+
+
+def test_failed_generations_count_at_once_and_several_ways_to_break_the_format_are_one_kind() -> None:
+    said: list[str] = []
+    watched = StallMonitor((3, 7), said.append)
+    for _ in range(3):
+        watched.record_failure("p2", "no server answers\x1b[2J")
+    assert "generation failed 3; groups: none finished" in said[0]
+    assert 'problem p2: "no server answers [2J"' in said[0]
+    ways = [rollout(Reward(format_error=f"{count} <think> and 0 </think>")) for count in range(2, 6)]
+    finish_group(watched, *ways)
+    assert watched.is_stalled
+    assert "Commonest (57 %): format: 2 <think>" in watched.report()  # 4 of 7 broke it, each in its way

@@ -45,8 +45,6 @@ def correct_texts(run: Path) -> set[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def cold(teacher: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a run on stored attempts alone, which must start no generator."""
-
     async def refuse(_: TorchGenerator) -> TorchGenerator:
         raise AssertionError("a generator was started")
 

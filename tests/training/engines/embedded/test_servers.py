@@ -57,7 +57,6 @@ def test_servers_that_cannot_start_end_the_run_with_their_own_words() -> None:
 
 
 def test_a_server_that_cannot_be_started_again_is_given_up(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """A server that lived once and then never starts again."""
     flag = tmp_path / "gone"
 
     def command(port: int) -> Sequence[str]:

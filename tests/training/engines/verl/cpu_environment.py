@@ -30,7 +30,6 @@ _METADATA = "Metadata-Version: 2.1\nName: verl-on-cpu\nVersion: 1\n"
 
 
 def make_environment(folder: Path) -> Path:
-    """Make it in ``folder`` and return it, for `GOLDILOCKS_VERL`."""
     verl = require_interpreter()
     subprocess.run([str(verl), "-m", "venv", "--without-pip", str(folder)], check=True)
     asked = [str(verl), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]

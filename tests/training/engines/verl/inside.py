@@ -17,7 +17,6 @@ from typing import Any
 
 
 def configurations(folder: Path) -> Any:
-    """What verl composes and checks of each job: keys that the test looks at, or what it refuses."""
     from omegaconf import OmegaConf
 
     from training.engines.verl.inside import check, compose
@@ -36,7 +35,6 @@ def configurations(folder: Path) -> Any:
 
 
 def batches(folder: Path) -> Any:
-    """What `batch` reports of each folder in BATCHES, each a run of its own."""
     from training.engines.verl.configuration import run_facts
 
     told = {}

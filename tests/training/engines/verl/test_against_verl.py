@@ -65,7 +65,6 @@ def recipe(**changes: Any) -> TrainRecipe:
 
 
 def prepared(folder: Path, made: TrainRecipe, tasks: list[TrainingTask], gpus: int = 8) -> Path:
-    """A folder with the job and the set of a run."""
     write_verl_set(tasks, made.solving_prompt, folder / "verl" / TRAIN)
     placed = place_verl(made, gpus, experts=False)
     job = compile_recipe(made, WEIGHTS, folder, placed)
@@ -74,7 +73,6 @@ def prepared(folder: Path, made: TrainRecipe, tasks: list[TrainingTask], gpus: i
 
 
 def inside(folder: Path, *parts: str) -> dict[str, Any]:
-    """What the parts reported, run in verl's environment."""
     command = [
         str(require_interpreter()),
         "-X",

@@ -11,6 +11,7 @@ import pytest
 from curation.config.loading import parse_settings
 from curation.records import ConfigError
 from tests.training.students import student
+from tests.training.students import verl_recipe as recipe
 from training.engines.placement import VerlPlacement, place_verl
 from training.engines.verl.configuration import (
     RECIPE_VARIABLE,
@@ -24,17 +25,12 @@ from training.recipe import TrainRecipe
 APART, TOGETHER = VerlPlacement(2, 8, 2, 8), VerlPlacement(4, 8)
 
 
-def recipe(**changes: Any) -> TrainRecipe:
-    table = {"name": "t", "steps": 7, "engine": "verl", "data": {"kind": "embedded"}, **student(kind="vllm"), **changes}
-    return TrainRecipe.model_validate(table)
-
-
 def compiled(made: TrainRecipe, placement: VerlPlacement = APART) -> dict[str, Any]:
     return compile_recipe(made, Path("/m"), Path("/out"), placement)
 
 
-def at(job: dict[str, Any], key: str, part: str = "values") -> Any:
-    return job[part][key]
+def at(job: dict[str, Any], key: str, section: str = "values") -> Any:
+    return job[section][key]
 
 
 def test_batches_and_staleness_are_the_papers() -> None:
@@ -52,14 +48,9 @@ def test_batches_and_staleness_are_the_papers() -> None:
 
 
 def test_lengths_decoding_and_rates_are_the_recipes() -> None:
-    made = compiled(
-        recipe(
-            rewards={"max_length": 900},
-            **student(kind="vllm", thinking="none", decoding={"temperature": 0.8}),
-            optim={"learning_rate": 3e-6, "warmup_steps": 4},
-            packing={"micro_batch_tokens": 9000},
-        )
-    )
+    changes = student(kind="vllm", thinking="none", decoding={"temperature": 0.8}) | {"rewards": {"max_length": 900}}
+    changes |= {"optim": {"learning_rate": 3e-6, "warmup_steps": 4}, "packing": {"micro_batch_tokens": 9000}}
+    made = compiled(recipe(**changes))
     rollout, actor = "actor_rollout_ref.rollout", "actor_rollout_ref.actor"
     assert at(made, f"{rollout}.temperature") == 0.8
     assert (at(made, f"{rollout}.response_length"), at(made, f"{rollout}.max_model_len")) == (900, 900 + 4096)
@@ -67,7 +58,7 @@ def test_lengths_decoding_and_rates_are_the_recipes() -> None:
     optim = [at(made, f"{actor}.optim.{name}") for name in ("lr", "betas", "lr_warmup_steps")]
     assert optim == [3e-6, [0.9, 0.95], 4]
     assert at(made, f"{actor}.ppo_max_token_len_per_gpu") == 9000
-    assert at(made, "actor_rollout_ref.actor.optim.override_optimizer_config", "added") == {"eps": 1e-8}
+    assert at(made, f"{actor}.optim.override_optimizer_config", "added") == {"eps": 1e-8}
     assert at(made, "data.apply_chat_template_kwargs", "added") == {"enable_thinking": False, "thinking": False}
 
 
@@ -76,14 +67,11 @@ def test_waiting_generators_share_the_gpus_and_experts_go_to_megatron() -> None:
     assert at(waiting, "trainer.v1.trainer_mode") == "sync"
     assert at(waiting, "actor_rollout_ref.hybrid_engine") is True
     assert "actor_rollout_ref.rollout.nnodes" not in waiting["values"]
-    one_node = recipe()
-    experts = compiled(one_node, place_verl(one_node, 8, experts=True))
-    assert experts["groups"] == ["model_engine=megatron"]
-    assert at(experts, "actor_rollout_ref.actor.megatron.expert_model_parallel_size") == 4  # half of a node
-    nodes = recipe(verl={"nodes": 4, "sequence_parallel": 2})
-    more = compiled(nodes, place_verl(nodes, 8, experts=True))
-    assert at(more, "actor_rollout_ref.actor.megatron.expert_model_parallel_size") == 8
-    assert at(more, "actor_rollout_ref.actor.megatron.context_parallel_size") == 2
+    for made, experts, context in ((recipe(), 4, 1), (recipe(verl={"nodes": 4, "sequence_parallel": 2}), 8, 2)):
+        job = compiled(made, place_verl(made, 8, experts=True))
+        assert job["groups"] == ["model_engine=megatron"]
+        assert at(job, "actor_rollout_ref.actor.megatron.expert_model_parallel_size") == experts
+        assert at(job, "actor_rollout_ref.actor.megatron.context_parallel_size") == context
 
 
 def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

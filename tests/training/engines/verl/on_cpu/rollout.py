@@ -26,8 +26,6 @@ from training.optimisation.model import load_model, load_tokenizer
 
 
 class Server:
-    """One engine, and the requests under way in it."""
-
     def __init__(self, folder: str, slots: int, temperature: float, longest: int, seed: int) -> None:
         torch.set_num_threads(1)
         model = load_model(Path(folder)).requires_grad_(False)
@@ -92,8 +90,6 @@ class Server:
 
 
 class Replica(RolloutReplica):
-    """The server of a replica, an actor of its own."""
-
     async def launch_servers(self) -> None:
         config, name = self.config, _server_name(self.replica_rank)
         actor = ray.remote(Server).options(name=name, max_concurrency=self.max_concurrency, num_cpus=0)
@@ -105,8 +101,6 @@ class Replica(RolloutReplica):
 
 
 class Adapter(BaseRollout):
-    """Where a worker of verl's hands weights to its replica's server."""
-
     def __init__(self, config: Any, model_config: Any, device_mesh: Any, replica_rank: int = -1) -> None:
         super().__init__(config, model_config, device_mesh)
         self.replica_rank = int(os.environ["RANK"]) if replica_rank == -1 else replica_rank
