@@ -31,8 +31,6 @@ SVAMP = SHARED_DATA / "math" / "svamp.jsonl"
 CURATION, TRAINING = (
     tomllib.loads(Path(__file__).with_name(name).read_text()) for name in ("curation.toml", "training.toml")
 )
-    tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text()) for name in ("curation", "training")
-)
 
 
 def recipe(path: Path, table: dict[str, Any], model: Path) -> Path:

@@ -12,9 +12,8 @@ from training.optimisation.model import load_model, load_tokenizer
 
 
 def test_the_shipped_folder_is_whole_and_small() -> None:
-    names = {path.name for path in WEIGHTS.iterdir()}
-    assert names >= {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md"}
-    assert "generation_config.json" in names
+    names = {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+    assert {path.name for path in WEIGHTS.iterdir()} >= names | {"README.md"}
     assert sum(path.stat().st_size for path in WEIGHTS.iterdir()) < 4_000_000
     assert sum(value.numel() for value in load_model(WEIGHTS).parameters()) < 1_500_000
 
@@ -53,12 +52,8 @@ def test_the_same_seed_gives_the_same_problems_and_another_seed_others() -> None
 FIRST = ["What is the maximum of 876 and 530?", "What is 68 * 61?", "一本笔记本 228 元，买 7 本一共要多少元？"]
 
 
-def test_no_statement_comes_twice() -> None:
-    statements = [normalise_text(item.statement) for item in some(3000)]
-    assert len(set(statements)) == len(statements)
-
-
-def test_train_and_held_out_share_no_computation() -> None:
+def test_no_statement_comes_twice_and_train_and_held_out_share_no_computation() -> None:
+    assert len({normalise_text(item.statement) for item in some(3000)}) == 3000
     train = {item.computation for seed in (1, 2, 3) for item in some(1500, seed, Split.TRAIN)}
     held_out = {item.computation for seed in (1, 2, 3) for item in some(1500, seed, Split.HELD_OUT)}
     assert train.isdisjoint(held_out)

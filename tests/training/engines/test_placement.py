@@ -8,12 +8,7 @@ import pytest
 
 from curation.records import ConfigError
 from tests.training.students import student
-from training.engines.placement import (
-    EmbeddedPlacement,
-    VerlPlacement,
-    place_embedded,
-    place_verl,
-)
+from training.engines.placement import EmbeddedPlacement, VerlPlacement, place_embedded, place_verl
 from training.recipe import TrainRecipe
 
 EIGHT = tuple(str(number) for number in range(8))

@@ -1,4 +1,4 @@
-"""Generation on a real vLLM server: weights change under requests, and those of another shape are refused."""
+"""Generation on servers: weights that change under requests, failures of every kind, and who may change weights."""
 
 from __future__ import annotations
 
@@ -38,6 +38,10 @@ from training.optimisation.model import load_model, load_tokenizer, save_model
 END = 2
 
 
+def settings(*urls: str, model: str = "embedded", **more: Any) -> EndpointModel:
+    return EndpointModel(kind="endpoint", model=model, revision="1", urls=urls, **more)
+
+
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "moved"
@@ -46,10 +50,6 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
         parameter.data *= 1 + 0.1 * torch.randn(parameter.shape, generator=chance)
     save_model(model, load_tokenizer(WEIGHTS), folder)
     return folder
-
-
-def settings(url: str) -> EndpointModel:
-    return EndpointModel(kind="endpoint", model="embedded", revision="1", urls=(url,))
 
 
 @pytest.mark.vllm
@@ -103,30 +103,26 @@ def test_weights_change_under_requests_and_every_token_knows_its_own(
 
 def test_weights_that_a_killed_run_left_in_memory_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(scratch, "IN_MEMORY", tmp_path)
-    for name in (
-        "goldilocks-vllm-weights-left",
-        "goldilocks-vllm-weights-held",
-        "goldilocks-vllm-weights-new",
-        "others",
-    ):
-        (tmp_path / name / "v00000001").mkdir(parents=True)
-        if name != "goldilocks-vllm-weights-new":
-            os.utime(tmp_path / name, (1, 1))
-    held = os.open(tmp_path / "goldilocks-vllm-weights-held", os.O_RDONLY)
-    fcntl.flock(held, fcntl.LOCK_SH)
+    left, held, new, others = (
+        tmp_path / name for name in (*(f"goldilocks-vllm-weights-{kind}" for kind in ("left", "held", "new")), "others")
+    )
+    for folder in (left, held, new, others):
+        (folder / "v00000001").mkdir(parents=True)
+    for folder in (left, held, others):
+        os.utime(folder, (1, 1))
+    lock = os.open(held, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_SH)
     scratch_folder = weights_folder()
+    os.close(lock)
     made = Path(scratch_folder.path)
-    os.close(held)
-    assert made.parent == tmp_path
-    kept = {path.name for path in tmp_path.iterdir() if path.is_dir()} - {made.name}
-    assert kept == {"goldilocks-vllm-weights-held", "goldilocks-vllm-weights-new", "others"}
+    assert {path for path in tmp_path.iterdir() if path.is_dir()} == {made, held, new, others}
     scratch_folder.remove()
     assert not made.exists()
 
 
 @pytest.mark.vllm
 @pytest.mark.slow
-def test_weights_of_another_shape_never_reach_the_server(vllm_servers: VllmServers) -> None:
+def test_weights_of_another_shape_are_refused_and_many_long_prompts_run_at_once(vllm_servers: VllmServers) -> None:
     generator = EndpointGenerator(WEIGHTS, settings(vllm_servers.one().url))
 
     async def work() -> None:
@@ -135,23 +131,12 @@ def test_weights_of_another_shape_never_reach_the_server(vllm_servers: VllmServe
                 await generator.update_weights({"lm_head.weight": torch.zeros(2, 2)}, 1)
             with pytest.raises(PolicyError, match="context is 256"):
                 await generator.generate([5] * 256, seed=1, max_tokens=5)
-            made = await generator.generate([1, 300, 269], seed=1, max_tokens=5)
-            assert set(made.versions) == {0}
+            # more than a server reads in one step; in pieces, requests with seeds were its death on a CPU
+            prompts = [[1, *range(40 + number, 240 + number)] for number in range(48)]
+            many = await asyncio.gather(*(generator.generate(one, seed=1, max_tokens=4) for one in prompts))
+            assert all(set(made.versions) == {0} for made in many)
 
     asyncio.run(work())
-
-
-@pytest.mark.vllm
-@pytest.mark.slow
-def test_many_long_prompts_at_once(vllm_servers: VllmServers) -> None:
-    """More than a server reads in one step; in pieces, requests with seeds were its death on a CPU."""
-
-    async def ask() -> list[Any]:
-        prompts = [[1, *range(40 + number, 240 + number)] for number in range(48)]
-        async with EndpointGenerator(WEIGHTS, settings(vllm_servers.one().url)) as generator:
-            return await asyncio.gather(*(generator.generate(one, seed=1, max_tokens=4) for one in prompts))
-
-    assert all(one.token_ids for one in asyncio.run(ask()))
 
 
 HERE, THERE = ("http://127.0.0.1:8000", "http://localhost:8001/v1"), ("http://gpu-2:8000",)
@@ -222,22 +207,16 @@ def test_requests_count_while_they_decode(monkeypatch: pytest.MonkeyPatch) -> No
     now = 0.0
     monkeypatch.setattr(sys.modules[RequestMeter.__module__], "time", SimpleNamespace(perf_counter=lambda: now))
     meter = RequestMeter(slots=2)
-    for _ in range(3):  # the third waits for a slot
-        meter.change(running=1)
-    now = 10.0
-    assert meter.change() == 20.0
-    meter.change(held=0.5)  # one of two servers takes new weights
-    now = 14.0
-    assert meter.change() == 24.0
-    meter.change(held=0.5)
-    now = 15.0
-    assert meter.change() == 24.0
-    meter.change(held=-0.5)
-    meter.change(held=-0.5)
-    meter.change(running=-1)
-    meter.change(running=-1)
-    now = 25.0
-    assert meter.change() == 34.0
+    meter.change(running=3)  # the third waits for a slot
+    for moment, seconds, change in (
+        (10.0, 20.0, {"held": 0.5}),  # one of two servers takes new weights
+        (14.0, 24.0, {"held": 0.5}),
+        (15.0, 24.0, {"held": -1.0, "running": -2}),
+        (25.0, 34.0, {}),
+    ):
+        now = moment
+        assert meter.change() == seconds
+        meter.change(**change)
 
 
 def test_tied_weights_are_written_once(tmp_path: Path) -> None:
@@ -263,7 +242,6 @@ def test_shapes_are_read_from_headers(tmp_path: Path) -> None:
         next(read_tensors(cut))
 
 
-pytest.importorskip("httpx")
 STAND_IN = Path(__file__).with_name("vllm_stand_in.py")
 STATE = dict(read_tensors(WEIGHTS))
 
@@ -272,7 +250,8 @@ Start = Callable[..., ServerProcess]
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    patient(monkeypatch, retries=4)
     running: list[ServerProcess] = []
 
     def start(plan: str = "") -> ServerProcess:
@@ -284,20 +263,17 @@ def start(tmp_path: Path) -> Iterator[Start]:
         server.stop()
 
 
-@pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    patient(monkeypatch, retries=4)
-
-
 def on(*servers: ServerProcess) -> EndpointGenerator:
-    urls = tuple(server.url for server in servers)
-    return EndpointGenerator(
-        WEIGHTS, EndpointModel(kind="endpoint", model="m", revision="1", urls=urls, in_flight=4), lasting=True
-    )
+    made = settings(*(server.url for server in servers), model="m", in_flight=4)
+    return EndpointGenerator(WEIGHTS, made, lasting=True)
 
 
 async def asked(generator: EndpointGenerator, seeds: range) -> list[TokenCompletion]:
     return await asyncio.gather(*(generator.generate((1, 2), seed=seed, max_tokens=9) for seed in seeds))
+
+
+def salts(server: ServerProcess) -> list[str]:
+    return [one["salt"].partition("-")[2] for one in server.events("asked")]
 
 
 def run(made: EndpointGenerator, count: int = 6) -> list[TokenCompletion]:
@@ -324,8 +300,7 @@ def test_every_token_has_its_version_and_a_server_the_weights_before_any_request
     folders = [Path(one["update_info"]["folder"]).name for one in server.events("update_weights")]
     assert folders == ["v00000000", "v00000007"]
     assert len(server.events("pause")) == len(server.events("resume")) == 2
-    salts = [one["salt"].partition("-")[2] for one in server.events("asked")]
-    assert salts == ["0", "7"]
+    assert salts(server) == ["0", "7"]
 
 
 @pytest.mark.parametrize("word", ["429", "drop", "garbage", "abort", "foreign"])
@@ -353,7 +328,7 @@ def test_what_is_asked_again_after_an_update_shares_no_cached_prompt_with_what_c
             assert set((await made).versions) == {7}
 
     asyncio.run(work())
-    assert [one["salt"].partition("-")[2] for one in server.events("asked")] == ["0", "7"]
+    assert salts(server) == ["0", "7"]
 
 
 def test_a_server_that_dies_has_its_requests_moved_to_the_others(start: Start) -> None:
@@ -404,14 +379,15 @@ def test_after_an_update_that_failed_no_token_of_mixed_weights_is_taken(start: S
 
 @pytest.mark.slow
 def test_servers_that_were_started_in_another_way_are_refused(start: Start) -> None:
-    with pytest.raises(PolicyError, match=r"training\.generation\.serving"):
-        run(on(start("old")))
     gone = start()
     gone.stop()
-    with pytest.raises(PolicyError, match="no server answers"):
-        run(on(gone))
-    with pytest.raises(PolicyError, match="no such folder"):
-        run(on(start("refuse refuse")))
+    for server, said in (
+        (start("old"), r"training\.generation\.serving"),
+        (gone, "no server answers"),
+        (start("refuse refuse"), "no such folder"),
+    ):
+        with pytest.raises(PolicyError, match=said):
+            run(on(server))
 
 
 async def weights(_scope: Any, _receive: Any, send: Any) -> None:

@@ -1,4 +1,4 @@
-"""Sampling with torch: exact log-probabilities, seeds, requests that join and leave, and those that are aborted."""
+"""Sampling with torch: exact log-probabilities, seeds, requests that join and leave, weights that change, speed-ups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
 from curation.config import Decoding, TorchModel
 from curation.policies.completions import TokenCompletion
@@ -53,22 +53,26 @@ def sampled(
     return asyncio.run(ask())
 
 
-def logits_of(folder: Path, made: TokenCompletion) -> torch.Tensor:
+def logits_of(folder: Path, made: TokenCompletion | DecodingRequest) -> torch.Tensor:
     """Logits of the response's tokens by one pass over the whole sequence."""
     with torch.inference_mode():
-        logits: torch.Tensor = load_model(folder)(torch.tensor([[*made.prompt_ids, *made.token_ids]])).logits
+        logits = load_model(folder)(torch.tensor([[*made.prompt_ids, *made.token_ids]])).logits
     return logits[0, len(made.prompt_ids) - 1 : -1]
 
 
-def replayed(folder: Path, made: TokenCompletion, temperature: float = 1.0, top_p: float = 1.0) -> torch.Tensor:
+def replayed(
+    folder: Path, made: TokenCompletion | DecodingRequest, temperature: float = 1.0, top_p: float = 1.0
+) -> torch.Tensor:
     logprobs = sampling_logprobs(logits_of(folder, made), temperature, top_p)
     return logprobs.gather(-1, torch.tensor(made.token_ids)[:, None])[:, 0]
 
 
-def test_logprobs_are_those_of_a_full_pass(random_model: Path) -> None:
+def test_logprobs_are_those_of_a_full_pass_and_a_response_ends_with_the_context(random_model: Path) -> None:
     for made in sampled(random_model, [(one, 3) for one in PROMPTS], temperature=1.3, top_p=0.8):
-        wanted = replayed(random_model, made, 1.3, 0.8)
-        assert torch.allclose(torch.tensor(made.logprobs), wanted, atol=1e-4)
+        assert torch.allclose(torch.tensor(made.logprobs), replayed(random_model, made, 1.3, 0.8), atol=1e-4)
+    (made,) = sampled(random_model, [([1, *range(40, 270)], 0)], max_tokens=500)
+    assert len(made.prompt_ids) + len(made.token_ids) <= 256
+    assert torch.allclose(torch.tensor(made.logprobs), replayed(random_model, made), atol=1e-4)
 
 
 def test_what_a_request_says_does_not_depend_on_what_runs_beside_it(random_model: Path, tmp_path: Path) -> None:
@@ -119,22 +123,15 @@ def test_cancelling_aborts_and_the_others_go_on(random_model: Path) -> None:
     assert all(item.token_ids for item in done[4:])
 
 
-def test_a_response_ends_with_the_context(random_model: Path) -> None:
-    (made,) = sampled(random_model, [([1, *range(40, 270)], 0)], max_tokens=500)
-    assert len(made.prompt_ids) + len(made.token_ids) <= 256
-    assert torch.allclose(torch.tensor(made.logprobs), replayed(random_model, made), atol=1e-4)
-
-
 def test_a_prompt_longer_than_the_context_is_refused(random_model: Path) -> None:
     settings = TorchModel(model=str(random_model), decoding=Decoding(temperature=1.0, max_tokens=40))
-    long = PromptRequest("long", "What is " + "7 + " * 300 + "1?", Domain.MATH, "en")
 
     async def ask() -> None:
         async with TorchPolicy(settings, random_model.parent) as policy:
-            with pytest.raises(PolicyError, match="context is 256"):
-                await policy.answer(long, 0)
+            await policy.answer(PromptRequest("long", "What is " + "7 + " * 300 + "1?", Domain.MATH, "en"), 0)
 
-    asyncio.run(ask())
+    with pytest.raises(PolicyError, match="context is 256"):
+        asyncio.run(ask())
 
 
 LONG = 240
@@ -182,9 +179,8 @@ def test_what_does_not_fit_is_refused_and_generation_goes_on_until_it_is_closed(
     asyncio.run(run())
 
 
-def engine(folder: Path, slots: int) -> DecodingEngine:
-    model = load_model(folder)
-    model.requires_grad_(False)
+def engine_of(folder: Path, slots: int) -> DecodingEngine:
+    model = load_model(folder).requires_grad_(False)
     return DecodingEngine(model, [2], slots=slots, temperature=1.0, top_p=1.0)
 
 
@@ -198,34 +194,30 @@ def finish(made: DecodingEngine, joining: list[DecodingRequest]) -> None:
         made.step()
 
 
-def off(model: PreTrainedModel, said: DecodingRequest) -> float:
-    """Largest difference of the log-probabilities from those of one pass over the whole sequence."""
-    ids = torch.tensor([[*said.prompt_ids, *said.token_ids]])
-    with torch.inference_mode():
-        logprobs = model(ids).logits[0, len(said.prompt_ids) - 1 : -1].log_softmax(-1)
-    wanted = logprobs.gather(-1, ids[0, len(said.prompt_ids) :, None])[:, 0]
-    return float((torch.tensor(said.logprobs) - wanted).abs().max())
+def require_exact(folder: Path, *requests: DecodingRequest) -> None:
+    for one in requests:
+        assert torch.allclose(torch.tensor(one.logprobs), replayed(folder, one), atol=1e-4)
+        assert len(one.versions) == len(one.token_ids) == len(one.logprobs)
 
 
 def test_more_prompts_than_are_remembered_and_some_again(random_model: Path) -> None:
-    made = engine(random_model, slots=24)  # remembers 3 prompts
+    made = engine_of(random_model, slots=24)  # remembers 3 prompts
     first = [asked(number % 9, 3 + number % 9) for number in range(12)]
     made.step(first)
     again = [asked(number, 3 + number) for number in (0, 8, 2)]
     finish(made, again)
-    assert max(off(made.model, said) for said in (*first, *again)) < 1e-4
-    assert all(len(said.versions) == len(said.token_ids) == len(said.logprobs) for said in (*first, *again))
+    require_exact(random_model, *first, *again)
     assert first[0].token_ids == again[0].token_ids  # the same prompt and seed, joined later
 
 
 def test_a_prompt_is_run_again_after_new_weights(random_model: Path, other_model: Path) -> None:
-    made, other = engine(random_model, slots=4), load_model(other_model)
+    made = engine_of(random_model, slots=4)
     before, after = asked(1, max_tokens=40), asked(1, max_tokens=6)
     made.step([before])
     made.step()
-    made.load(dict(other.named_parameters()), 7)
+    made.load(dict(load_model(other_model).named_parameters()), 7)
     finish(made, [after])
-    assert off(other, after) < 1e-4
+    require_exact(other_model, after)
     assert after.versions == [7] * len(after.token_ids)
     assert before.versions == [0, 0] + [7] * (len(before.token_ids) - 2)
 
@@ -251,11 +243,10 @@ TURNED = {
 
 def models() -> dict[str, Any]:
     torch.manual_seed(3)
+    heads = {"head_dim": 10, "attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True}
     made: dict[str, Any] = {
         "llama": LlamaForCausalLM(LlamaConfig(**SIZES)),
-        "llama, all biases, tied, wider heads": LlamaForCausalLM(
-            LlamaConfig(**SIZES, head_dim=10, attention_bias=True, mlp_bias=True, tie_word_embeddings=True)
-        ),
+        "llama, all biases, tied, wider heads": LlamaForCausalLM(LlamaConfig(**SIZES, **heads)),
         "llama 3's positions": LlamaForCausalLM(LlamaConfig(**SIZES, rope_parameters=TURNED)),
         "qwen2": Qwen2ForCausalLM(Qwen2Config(**SIZES)),
     }
@@ -292,8 +283,7 @@ def test_quick_logits_are_the_models_own(name: str) -> None:
 
 
 def test_the_cache_grows() -> None:
-    model = models()["llama"]
-    steps = INITIAL_CAPACITY + 20
+    model, steps = models()["llama"], INITIAL_CAPACITY + 20
     wanted = logits(RowForwardPass(model), steps)
     assert torch.allclose(logits(LlamaForwardPass(model, 6), steps), wanted, atol=1e-4)
 

@@ -25,11 +25,7 @@ from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.objectives.base import CreditInputs, ObjectiveInputs
 from training.objectives.credit import group_credit
-from training.objectives.distil import (
-    RATIO_CAP,
-    DistilSettings,
-    distil_loss,
-)
+from training.objectives.distil import RATIO_CAP, DistilSettings, distil_loss
 from training.objectives.grpo import GrpoSettings, grpo_credit, grpo_decision, grpo_loss
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer

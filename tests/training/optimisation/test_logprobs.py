@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from curation.records import ConfigError
 from tests.training.optimisation.packed import pack_samples
@@ -26,14 +27,11 @@ VOCABULARY = 61
 TEMPERATURE = 0.8
 
 
-def llama(seed: int = 0, family: str = "Llama") -> Any:
-    import transformers
-
-    torch.manual_seed(seed)
+def llama() -> Any:
+    torch.manual_seed(0)
     sizes = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32}
-    make = getattr(transformers, f"{family}Config")
-    config = make(vocab_size=VOCABULARY, intermediate_size=48, initializer_range=0.3, **sizes)
-    return getattr(transformers, f"{family}ForCausalLM")(config).float().eval()
+    config = LlamaConfig(vocab_size=VOCABULARY, intermediate_size=48, initializer_range=0.3, **sizes)
+    return LlamaForCausalLM(config).float().eval()
 
 
 def some_samples(count: int = 9, seed: int = 1) -> list[TrainingSample]:
@@ -71,15 +69,10 @@ def unpacked_logprobs(model: Any, sample: TrainingSample) -> Tensor:
 def unpacked(samples: list[TrainingSample]) -> tuple[float, dict[str, Tensor]]:
     model, whole = llama(), 0.0
     for sample in samples:
-        inputs = ObjectiveInputs(
-            unpacked_logprobs(model, sample),
-            torch.tensor(sample.generator_logprobs),
-            torch.zeros(len(sample.response_ids), dtype=torch.int64),
-            torch.tensor([sample.advantage]),
-            torch.tensor([sample.token_weight]),
-        )
-        loss, _ = grpo_loss(inputs, GrpoSettings())
-        loss.backward()  # type: ignore[no-untyped-call]
+        own, index = torch.tensor(sample.generator_logprobs), torch.zeros(len(sample.response_ids), dtype=torch.int64)
+        weighed = torch.tensor([sample.advantage]), torch.tensor([sample.token_weight])
+        loss, _ = grpo_loss(ObjectiveInputs(unpacked_logprobs(model, sample), own, index, *weighed), GrpoSettings())
+        loss.backward()
         whole += loss.item()
     return whole, {name: parameter.grad for name, parameter in model.named_parameters()}
 
@@ -89,15 +82,12 @@ def packed(
 ) -> tuple[float, dict[str, Tensor]]:
     policy, whole = PackedPolicy(llama(), TEMPERATURE, logit_elements=logit_elements), 0.0
     for batch in pack_samples(samples, settings):
-        scores, index = policy(batch).logprobs, batch.sequence_index
-        inputs = ObjectiveInputs(
-            scores, batch.generator_logprobs, index, batch.advantages, batch.token_weights, batch.mask
-        )
+        weighed = batch.advantages, batch.token_weights, batch.mask
+        inputs = ObjectiveInputs(policy(batch).logprobs, batch.generator_logprobs, batch.sequence_index, *weighed)
         loss, _ = grpo_loss(inputs, GrpoSettings())
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         whole += loss.item()
-    model: Any = policy.model
-    return whole, {name: parameter.grad for name, parameter in model.named_parameters()}
+    return whole, {name: parameter.grad for name, parameter in policy.model.named_parameters()}
 
 
 @pytest.mark.parametrize("rows", [1, 4])
@@ -142,7 +132,7 @@ def test_no_tensor_of_tokens_times_vocabulary_exists() -> None:
     assert len(batch.targets) > 60
     with Largest() as largest:
         policy(batch, "value").logprobs.sum().backward()
-    weight = policy.model.get_output_embeddings().weight  # type: ignore[operator]
+    weight = policy.model.get_output_embeddings().weight
     assert VOCABULARY < largest.seen <= max(6 * VOCABULARY, weight.numel())
     assert weight.numel() < len(batch.targets) * VOCABULARY
 
@@ -178,13 +168,11 @@ def test_what_the_attention_or_the_logits_do_that_is_not_known_is_refused() -> N
     with pytest.raises(ConfigError, match="logit_scale"):
         PackedPolicy(model)
     tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
-    edges = {"layout": PackedLayout(torch.tensor([0, 3], dtype=torch.int32), 3)}
-    attend: Any = packed_attention
-    refused: dict[str, dict[str, Any]] = {
-        "position_bias": {"position_bias": tensors[0]},
-        "look ahead": {"is_causal": False},
-        "dropout": {"dropout": 0.1},
-    }
-    for said, more in refused.items():
+    layout = PackedLayout(torch.tensor([0, 3], dtype=torch.int32), 3)
+    for said, more in (
+        ("position_bias", {"position_bias": tensors[0]}),
+        ("look ahead", {"is_causal": False}),
+        ("dropout", {"dropout": 0.1}),
+    ):
         with pytest.raises(ConfigError, match=said):
-            attend(torch.nn.Identity(), *tensors, None, **edges, **more)
+            packed_attention(torch.nn.Identity(), *tensors, None, layout=layout, **more)

@@ -13,9 +13,8 @@ from training.optimisation.packing import MicroBatch, TrainingSample, collate
 
 
 def test_parameters_are_those_of_the_published_models() -> None:
-    assert MODEL_SHAPES["1.5B"].num_parameters == pytest.approx(1.54e9, rel=0.01)
-    assert MODEL_SHAPES["7B"].num_parameters == pytest.approx(7.62e9, rel=0.01)
-    assert MODEL_SHAPES["24B"].num_parameters == pytest.approx(23.57e9, rel=0.01)
+    published = {"1.5B": 1.54e9, "7B": 7.62e9, "24B": 23.57e9}
+    assert {name: MODEL_SHAPES[name].num_parameters for name in published} == pytest.approx(published, rel=0.01)
 
 
 def kept_by(model: PreTrainedModel, batch: MicroBatch, *, checkpointing: bool) -> int:
@@ -41,19 +40,11 @@ def test_what_a_backward_pass_keeps_is_what_is_estimated() -> None:
     shape = ModelShape(100, 64, 6, 4, 2, 16, 192)
     samples = [TrainingSample(tuple(range(n, n + 8)), (5,) * 248, (-0.1,) * 248, 1.0, 1.0) for n in (1, 9)]
     batch = collate(samples, (0, 1))
-    config = LlamaConfig(
-        vocab_size=100,
-        hidden_size=64,
-        intermediate_size=192,
-        num_hidden_layers=6,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        tie_word_embeddings=False,
-    )
+    sizes = {"vocab_size": 100, "hidden_size": 64, "intermediate_size": 192, "num_hidden_layers": 6}
+    config = LlamaConfig(**sizes, num_attention_heads=4, num_key_value_heads=2, tie_word_embeddings=False)
     whole, spare = (estimate_memory(shape, 1, 512, checkpointing=one).activations for one in (False, True))
-    held, kept = (
-        kept_by(LlamaForCausalLM(config).bfloat16().train(), batch, checkpointing=one) for one in (False, True)
-    )
+    models = [LlamaForCausalLM(config).bfloat16().train() for _ in range(2)]
+    held, kept = (kept_by(model, batch, checkpointing=one) for model, one in zip(models, (False, True), strict=True))
     assert held == pytest.approx(whole, rel=0.02)
     inputs = 2 * 512 * shape.hidden_size * shape.num_layers
     ends = 512 * shape.hidden_size * 10  # the last norm's input, its fp32 copies, and its output
@@ -61,20 +52,13 @@ def test_what_a_backward_pass_keeps_is_what_is_estimated() -> None:
     assert kept < spare  # which has one layer's tensors too, as they are while that layer is computed again
 
 
-def memory_table(
-    lengths: tuple[int, ...] = (8192, 16_384, 40_960), ranks: tuple[int, ...] = (1, 8, 32), lora_rank: int = 0
-) -> str:
+def memory_table(ranks: tuple[int, ...] = (1, 8, 32), lora_rank: int = 0) -> str:
     """Return Markdown of estimates for `MODEL_SHAPES`, in GiB per GPU."""
-    lines = [
-        "| model | GPUs | " + " | ".join(f"{length:,} tokens" for length in lengths) + " |",
-        "|---|---|" + "---|" * len(lengths),
-    ]
+    lines = ["| model | GPUs | 8,192 tokens | 16,384 tokens | 40,960 tokens |", "|---|---|---|---|---|"]
     for name, shape in MODEL_SHAPES.items():
         for count in ranks:
-            cells = [
-                f"{estimate_memory(shape, count, length, lora_rank=lora_rank).total / GIB:.0f}" for length in lengths
-            ]
-            lines.append(f"| {name} | {count} | " + " | ".join(cells) + " |")
+            found = [estimate_memory(shape, count, length, lora_rank=lora_rank) for length in (8192, 16_384, 40_960)]
+            lines.append(f"| {name} | {count} | " + " | ".join(f"{one.total / GIB:.0f}" for one in found) + " |")
     return "\n".join(lines)
 
 

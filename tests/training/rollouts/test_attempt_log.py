@@ -57,12 +57,8 @@ def test_what_is_recorded_is_read_back_with_its_origin_and_its_verdict(tmp_path:
         written.record(TASK, first, 1, rollout_origin("training", 2, 3, first, 57))
         written.record(TASK, broken, 0, rollout_origin("evaluation", 5, 5, broken, 2**40))
     row, held_out = read_attempts(tmp_path).to_dicts()
-    wanted: dict[str, object] = {
-        "problem": "p1",
-        "policy": f"weights@{folder_revision(WEIGHTS)}+training:test",
-        "prompt": "plain@1",
-        "index": 57 * 4 + 1,
-    }
+    policy = f"weights@{folder_revision(WEIGHTS)}+training:test"
+    wanted = {"problem": "p1", "policy": policy, "prompt": "plain@1", "index": 57 * 4 + 1}
     wanted |= {"text": "<think></think>\\boxed{42}", "answer": None, "finish": "stop", "tokens": 3, "label": None}
     wanted |= {"token_ids": None, "logprobs": None, "purpose": "training", "step": 2, "version": 3}
     wanted |= {"newest_version": 4, "rollout_group": 57, "sampling": row["sampling"]}
@@ -90,10 +86,8 @@ def test_a_resumed_run_keeps_what_its_checkpoint_names_and_no_more(tmp_path: Pat
     with log(tmp_path, late) as resumed:
         record(resumed, 2, text="again")
         assert set(resumed.checkpoint().result()) > set(late)
-    assert (
-        read_attempts(tmp_path, ["rollout_group", "text"]).filter(pl.col("rollout_group") == 2)["text"].to_list()
-        == ["again"] * 4
-    )
+    kept = read_attempts(tmp_path, ["rollout_group", "text"])
+    assert kept.filter(rollout_group=2)["text"].to_list() == ["again"] * 4
     with log(tmp_path, early, storing="none") as resumed:  # from an older checkpoint; it keeps no more
         record(resumed, 1)
         assert resumed.checkpoint().result() == early
@@ -123,11 +117,7 @@ def test_reading_goes_on_while_attempts_are_written(tmp_path: Path, monkeypatch:
 
 
 def test_a_disk_that_takes_nothing_ends_the_run_in_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "attempts").write_text("a file stands where the folder should")
-
-    def write() -> None:
-        with log(tmp_path) as written:
-            record(written, 0)
-
-    with pytest.raises(StoreError, match=r"attempts cannot be written .*attempt_store = \"none\""):
-        write()
+    (tmp_path / "attempts").write_text("a file in place of the folder")
+    message = r"attempts cannot be written .*attempt_store = \"none\""
+    with pytest.raises(StoreError, match=message), log(tmp_path) as written:
+        record(written, 0)

@@ -41,8 +41,7 @@ def test_such_tokens_weigh_nothing_and_their_rollouts_stay() -> None:
     """Group 0 loses one of its 6 tokens; its advantages stay, and its other tokens weigh 1 / (5 · 2)."""
     (request, wrong) = GROUPS[0].rollouts[1]
     changed = replace(
-        GROUPS[0],
-        rollouts=(GROUPS[0].rollouts[0], (request, with_logprobs(wrong, [-0.5, FLOOR, -0.5, -0.5]))),
+        GROUPS[0], rollouts=(GROUPS[0].rollouts[0], (request, with_logprobs(wrong, [-0.5, FLOOR, -0.5, -0.5])))
     )
     samples = build_samples((changed, GROUPS[1]), GrpoSettings())
     assert [sample.mask for sample in samples] == [None, [True, False, True, True], None, None]

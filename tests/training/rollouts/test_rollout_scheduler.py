@@ -1,4 +1,4 @@
-"""The collector's bookkeeping: nothing lost, nothing twice, bounds kept, whatever order things finish in."""
+"""The collector: nothing lost, nothing twice, bounds kept, in any order; and the end of a run that learns nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from curation.records import Outcome
 from training.config import CollectorSettings
 from training.objectives.credit import filter_group
 from training.rewards import Reward
-from training.rollouts.rollout_scheduler import GroupDecision, RolloutBatch, RolloutRequest, RolloutScheduler
+from training.rollouts.rollout_scheduler import GroupDecision, RolloutRequest, RolloutScheduler
 from training.rollouts.rollouts import Rollout
 from training.rollouts.stall_monitor import StallMonitor
 
@@ -44,7 +44,6 @@ def finish(scheduler: RolloutScheduler[str], tickets: Sequence[RolloutRequest], 
 
 def step(scheduler: RolloutScheduler[str]) -> list[int]:
     batch = scheduler.next_batch()
-    assert batch is not None
     scheduler.mark_trained(batch)
     scheduler.mark_updated()
     return [group.number for group in batch.groups]
@@ -56,7 +55,6 @@ def test_staleness_zero_is_the_synchronous_loop() -> None:
     assert len(tickets) == 4  # a batch and no more
     finish(scheduler, tickets)
     batch = scheduler.next_batch()
-    assert batch is not None
     assert start(scheduler) == []
     scheduler.mark_trained(batch)
     scheduler.mark_updated()
@@ -78,10 +76,7 @@ def test_a_batch_waits_for_a_group_that_is_due() -> None:
 
 SIZES = st.builds(
     lambda group, in_batch, places, staleness: CollectorSettings(
-        group_size=group,
-        n_async=places,
-        n_batch=group * in_batch,
-        max_staleness=staleness,
+        group_size=group, n_async=places, n_batch=group * in_batch, max_staleness=staleness
     ),
     st.integers(2, 4),
     st.integers(1, 4),
@@ -96,14 +91,11 @@ def test_every_attempt_is_trained_on_or_dropped_exactly_once(
     sizes: CollectorSettings, seed: int, resumed: bool
 ) -> None:
     """A random run: finishes, verdicts, losses and steps in any order; all is accounted for at every moment."""
-    chance = random.Random(seed)
-    numbers = itertools.count()
+    chance, numbers = random.Random(seed), itertools.count()
     scheduler: RolloutScheduler[str] = RolloutScheduler(sizes, keep, lambda: f"p{next(numbers)}")
     running: list[RolloutRequest] = []
     judging: list[RolloutRequest] = []
-    issued: list[RolloutRequest] = []
-    trained: list[tuple[int, int]] = []
-    batch: RolloutBatch[str] | None = None
+    issued, trained, batch = [], [], None
     for _ in range(300):
         new = start(scheduler)
         issued += new
@@ -118,8 +110,7 @@ def test_every_attempt_is_trained_on_or_dropped_exactly_once(
         elif act < 0.91 and running:
             scheduler.mark_failed(running.pop(chance.randrange(len(running))), "engine_died")
         elif batch is None:
-            batch = scheduler.next_batch()
-            if batch is not None:
+            if batch := scheduler.next_batch():
                 whole = sum(len(group.rollouts) + len(group.exclusion_reasons) for group in batch.groups)
                 assert whole <= sizes.n_batch
                 assert len(batch.groups) == sizes.n_batch // sizes.group_size
@@ -152,15 +143,11 @@ def test_every_attempt_is_trained_on_or_dropped_exactly_once(
 
 @pytest.mark.parametrize(
     ("sizes", "message"),
-    [
-        ({"group_size": 8, "n_batch": 20}, "whole number of groups"),
-        ({"group_size": 8, "n_batch": 32, "n_minibatch": 24}, "divide"),
-        ({"group_size": 1}, "group_size"),
-    ],
+    [((8, 20, 20), "whole number of groups"), ((8, 32, 24), "divide"), ((1, 8, 8), "group_size")],
 )
-def test_sizes_that_cannot_work_are_refused(sizes: dict[str, int], message: str) -> None:
+def test_sizes_that_cannot_work_are_refused(sizes: tuple[int, ...], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
-        CollectorSettings(**sizes)
+        CollectorSettings(**dict(zip(("group_size", "n_batch", "n_minibatch"), sizes, strict=True)))
 
 
 def rollout(reward: Reward, finish: str = "stop", text: str = "17 + 25 is 42") -> Rollout:
@@ -182,11 +169,11 @@ def finish_group(watched: StallMonitor, *group: Rollout) -> None:
 @pytest.mark.parametrize(
     ("group", "commonest"),
     [
-        (CORRECT, "Commonest (100 %): correct: the problems are too easy"),
-        (WRONG, "Commonest (100 %): wrong: the problems are too hard"),
-        (EXCLUDED, "Commonest (100 %): verifier: timeout: the verifier could not judge"),
-        (CUT, "Commonest (100 %): cut off: raise `max_tokens`"),
-        (BROKEN, "Commonest (100 %): format: does not start with <think>: "),
+        (CORRECT, "correct: the problems are too easy"),
+        (WRONG, "wrong: the problems are too hard"),
+        (EXCLUDED, "verifier: timeout: the verifier could not judge"),
+        (CUT, "cut off: raise `max_tokens`"),
+        (BROKEN, "format: does not start with <think>: "),
     ],
 )
 def test_it_speaks_once_with_the_advice_of_the_commonest_fate_and_then_asks_for_the_end(
@@ -198,7 +185,7 @@ def test_it_speaks_once_with_the_advice_of_the_commonest_fate_and_then_asks_for_
         assert not watched.is_stalled
         finish_group(watched, *[group] * 4)
     (text,) = said
-    assert commonest in text
+    assert f"Commonest (100 %): {commonest}" in text
     assert watched.is_stalled
     finish_group(watched, CORRECT, WRONG, CORRECT, WRONG)  # a group to train on begins anew
     assert watched.report().startswith("no attempt")

@@ -29,12 +29,8 @@ from training.rollouts.rollouts import Rollout, RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import FILE, DoubtfulVerdicts, Verifiers
 
-SUM = TrainingTask(
-    PromptRequest("sum", "Add the two numbers.", Domain.CODE, "en"),
-    None,
-    CodeProblem("sum", (CodeTest(b"1 2\n", b"3\n"), CodeTest(b"4 4\n", b"8\n"))),
-)
-FIVE = TrainingTask(PromptRequest("five", "What is 2 + 3?", Domain.MATH, "en"), "5")
+TESTS = CodeProblem("sum", (CodeTest(b"1 2\n", b"3\n"), CodeTest(b"4 4\n", b"8\n")))
+SUM = TrainingTask(PromptRequest("sum", "Add the two numbers.", Domain.CODE, "en"), None, TESTS)
 
 
 def asked(judges: Verifiers, task: TrainingTask, *texts: str) -> list[Verdict]:
@@ -51,7 +47,7 @@ def program(body: str) -> str:
 @pytest.fixture
 def code() -> Iterator[Verifiers]:
     try:
-        with Verifiers([FIVE, SUM], 1, RewardSettings(code="proportional")) as opened:
+        with Verifiers([TASK, SUM], 1, RewardSettings(code="proportional")) as opened:
             yield opened
     except VerifierError as error:
         pytest.skip(f"no sandbox here: {error}")
@@ -88,27 +84,25 @@ def test_tasks_of_a_curated_set(tmp_path: Path) -> None:
         {"id": "b", "domain": "code", "statement": "Add.", "lang": "en", "meta": '{"language": "cpp"}'},
     )
     (tmp_path / "set/tests").mkdir()
-    rows = [{"problem": "b", "index": 1, "input": "4 4\n", "output": "8\n"}]
-    rows += [{"problem": "b", "index": 0, "input": "1 2\n", "output": "3\n"}]
-    pl.DataFrame(rows, schema=TEST).write_parquet(tmp_path / "set/tests/0.parquet")
+    rows = [("b", 1, "4 4\n", "8\n"), ("b", 0, "1 2\n", "3\n")]
+    tests = pl.DataFrame(rows, schema=["problem", "index", "input", "output"], orient="row").to_dicts()
+    pl.DataFrame(tests, schema=TEST).write_parquet(tmp_path / "set/tests/0.parquet")
     tasks = load_tasks(data, Split.TRAIN, tmp_path)
     assert list(tasks) == ["a", "b"]
     assert tasks["a"].reference_answer == "5"
     assert tasks["b"].request.details == {"language": "cpp"}
-    assert tasks["b"].code_problem is not None
     assert [case.output for case in tasks["b"].code_problem.tests] == [b"3\n", b"8\n"]
 
 
 def test_what_cannot_be_judged_is_refused(tmp_path: Path) -> None:
-    row: dict[str, object] = {"id": "a", "domain": "math", "statement": "2 + 3?", "lang": "en"}
+    row = {"id": "a", "domain": "math", "statement": "2 + 3?", "lang": "en"}
     solved = {**row, "answer": "5"}
-    refused: list[tuple[str, list[dict[str, object]]]] = [
-        ("no reference", [row]),
-        ("no tests", [{**row, "domain": "code"}]),
-        ("twice", [solved, solved]),
-        ("no problem", []),
-    ]
-    for message, rows in refused:
+    for message, rows in {
+        "no reference": [row],
+        "no tests": [{**row, "domain": "code"}],
+        "twice": [solved, solved],
+        "no problem": [],
+    }.items():
         with pytest.raises(SourceError, match=message):
             load_tasks(curated(tmp_path / message, *rows), Split.TRAIN, tmp_path)
 
@@ -130,15 +124,14 @@ def judged(judges: Verifiers, text: str) -> Rollout:
 
 
 def test_right_wrong_and_a_broken_form_that_never_reaches_the_verifier(judges: Verifiers) -> None:
-    right = judged(judges, "<think>2 + 2 = 4</think>The answer is \\boxed{4}.")
-    assert right.outcome is Outcome.CORRECT
-    assert right.reward.total == pytest.approx(1.0)
-    wrong = judged(judges, "<think>?</think>The answer is \\boxed{5}.")
-    assert wrong.outcome is Outcome.WRONG
-    assert wrong.reward.total == pytest.approx(0.1)
-    broken = judged(judges, "The answer is \\boxed{4}.")
-    assert (broken.outcome, broken.reward.total) == (None, 0)
-    assert "<think>" in broken.method
+    for text, outcome, total in (
+        ("<think>2 + 2 = 4</think>The answer is \\boxed{4}.", Outcome.CORRECT, 1.0),
+        ("<think>?</think>The answer is \\boxed{5}.", Outcome.WRONG, 0.1),
+        ("The answer is \\boxed{4}.", None, 0),
+    ):
+        found = judged(judges, text)
+        assert (found.outcome, found.reward.total) == (outcome, pytest.approx(total))
+        assert ("<think>" in found.method) is (outcome is None)
 
 
 CUPCAKES = TrainingTask(PromptRequest("p", "How many cupcakes are left?", Domain.MATH, "en"), "15")

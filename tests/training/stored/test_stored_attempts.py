@@ -1,4 +1,4 @@
-"""Which stored attempts a step trains on: caps and shares exact on a small store, draws by seed and step alone."""
+"""Which stored attempts a step trains on, in which order, and how texts and chats become tokens again."""
 
 from __future__ import annotations
 
@@ -38,9 +38,6 @@ SOLVED = {"always": 8, "half": 4, "seldom": 1, "never": 0}
 """Correct attempts of 8, by problem."""
 
 
-NO_SETS = EmbeddedData(kind="embedded")
-
-
 class Judge:
     def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
         return (len(task.id),)
@@ -51,7 +48,7 @@ class Judge:
         return Rollout(task.id, completion, reward, Outcome.CORRECT if right else Outcome.WRONG, "said")
 
 
-class Writer:
+class Letterwise:
     def completion(self, prompt_ids: tuple[int, ...], row: Any) -> TokenCompletion | str:
         if row["text"] == "strange":
             return "other_text"
@@ -78,21 +75,11 @@ def run(tmp_path: Path) -> Path:
 
 
 def supply(
-    run: Path, settings: StoredSettings, objective: ObjectiveSettings | None = None, size: int = 4, seed: int = 1
+    run: Path, settings: StoredSettings, objective: ObjectiveSettings | None = None, size: int = 4
 ) -> StoredSupply:
     tasks = {name: TrainingTask(PromptRequest(name, name, Domain.MATH, "en"), "1") for name in SOLVED}
-    judge: Any = Judge()
-    writer: Any = Writer()
-    made = StoredSupply(
-        stored_sources((str(run),), NO_SETS, Path()),
-        tasks,
-        judge,
-        writer,
-        settings,
-        objective or SftSettings(),
-        size,
-        seed,
-    )
+    sources = stored_sources((str(run),), EmbeddedData(kind="embedded"), Path())
+    made = StoredSupply(sources, tasks, Judge(), Letterwise(), settings, objective or SftSettings(), size, 1)
     asyncio.run(made.load())
     return made
 
@@ -138,12 +125,9 @@ def test_hard_problems_come_in_proportion_to_what_they_lack(run: Path) -> None:
 
 def test_soft_takes_wrong_attempts_too_and_leaves_single_ones_out(run: Path) -> None:
     made = supply(run, StoredSettings(), SoftSettings())
-    texts = {
-        problem: sum((texts for name, texts in drawn(made, 0, made.epoch_groups) if name == problem), ())
-        for problem in SOLVED
-    }
-    assert sorted(texts["never"]) == ["wrong 0", "wrong 1"]
-    assert len(texts["half"]) == 6
+    texts = [(name, text) for name, chunk in drawn(made, 0, made.epoch_groups) for text in chunk]
+    assert sorted(text for name, text in texts if name == "never") == ["wrong 0", "wrong 1"]
+    assert sum(name == "half" for name, _ in texts) == 6
     assert made.counts.left_out["same_text"] == (1 + 2) + 5 + 6  # of half, seldom, never
     assert made.counts.found == made.counts.used + sum(made.counts.left_out.values())
 
@@ -156,9 +140,9 @@ def test_runs_are_those_that_the_sets_were_made_by(run: Path) -> None:
 
 def plan_of(steps: int, **settings: Any) -> StoredBatches:
     """Plan batches of 16 groups on 40 stored ones."""
-    found: Any = SimpleNamespace(epoch_groups=40)
     sizes = {"group_size": 4, "n_batch": 64}
-    return StoredBatches(recipe(steps=steps, stored=settings, objective={"kind": "sft"}, collector=sizes), found)
+    made = recipe(steps=steps, stored=settings, objective={"kind": "sft"}, collector=sizes)
+    return StoredBatches(made, SimpleNamespace(epoch_groups=40))
 
 
 @pytest.mark.parametrize(
@@ -228,8 +212,7 @@ class Letters:
 def test_a_text_is_written_as_the_model_would_have(
     tags: str, prompt: str, text: str, finish: str | None, written: str
 ) -> None:
-    letters: object = Letters()
-    made = TokenWriter(letters, StopTokens((0,), 0, added=False), ThinkingTags.of(tags))  # type: ignore[arg-type]
+    made = TokenWriter(Letters(), StopTokens((0,), 0, added=False), ThinkingTags.of(tags))
     found = made.completion(tuple(map(ord, prompt)), {"text": text, "finish": finish})
     assert (found if isinstance(found, str) else "".join(map(chr, found.token_ids))) == written
 
@@ -263,8 +246,7 @@ def test_an_answer_may_be_a_list_of_parts_with_thoughts_apart(tmp_path: Path) ->
     for user, answer in read_chats(path, magistral):
         assert user["content"] == "What is 2 + 2?"
         assert answer["content"] == "<think>\n2 and 2\n</think>\n4"
-    letters: object = Letters()
-    writer = TokenWriter(letters, StopTokens((0,), 0, added=False), magistral)  # type: ignore[arg-type]
+    writer = TokenWriter(Letters(), StopTokens((0,), 0, added=False), magistral)
     assert writer.after_prompt(tuple(map(ord, "Q\n")), answer["content"]) == "[THINK]\n2 and 2\n[/THINK]\n4"
     path.write_text(json.dumps({"messages": [asked, {"role": "assistant", "content": [{"type": "image"}]}]}))
     with pytest.raises(SourceError, match=r"chat\.jsonl, row 1.*image"):
@@ -282,9 +264,8 @@ def test_a_cold_start_has_its_share_of_instruction_data(teacher: Path, tmp_path:
     rows = [json.dumps({"prompt": f"{n}?", "response": f"{n}."}) for n in range(4)]
     (tmp_path / "chat.jsonl").write_text("\n".join(rows), encoding="utf-8")
     stored = {"runs": (str(teacher),), "only": True, "general": "chat.jsonl"}
-    changes = {"objective": {"kind": "sft"}, "evaluation": {"data": None}, "optim": {"learning_rate": 1e-4}}
-    made = small(steps=2, collector={"max_staleness": 0}, stored=stored, **changes, checks=False)
-    train(made, tmp_path, tmp_path / "run")
+    changes = {"objective": {"kind": "sft"}, "evaluation": {"data": None}, "collector": {"max_staleness": 0}}
+    train(small(steps=2, stored=stored, **changes, checks=False), tmp_path, tmp_path / "run")
     for row in lines(tmp_path / "run" / "batches.jsonl"):
         chats = sum(problem == GENERAL for problem, _ in row["stored"])
         traces = len(row["stored"]) - chats

@@ -1,9 +1,11 @@
-"""Checks before a run: prompts under a chat template, what is refused before the first step, and `--check`."""
+"""Prompts under a chat template and with tags of thoughts, what is refused before the first step, and `--check`."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,19 +17,14 @@ import torch
 from curation.config import Decoding, TorchModel
 from curation.policies.chat_templates import stop_tokens
 from curation.prompts import PLAIN, SOLVE, Prompt
-from curation.records import Domain, Policy, PromptRequest
+from curation.records import Domain, PromptRequest
 from curation.thinking import THINK
 from flows.run.training import main
 from tests.training.engines.embedded.test_resume import asked as written
 from tests.training.engines.embedded.test_run import small
 from tests.training.families import make_family
 from tests.training.students import student
-from training.checks import (
-    CheckResult,
-    ModelCheckError,
-    mean_difference,
-    require_passed,
-)
+from training.checks import CheckResult, ModelCheckError, mean_difference, require_passed
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split
 from training.engines.embedded import run
@@ -102,20 +99,17 @@ RESULTS = [
 
 def test_the_first_that_failed_is_the_error() -> None:
     require_passed(RESULTS[:2], "some/model")
-    with pytest.raises(ModelCheckError) as caught:
+    message = "model some/model: packed = unpacked: 0.43 nats off; set packing.single = true. `goldilocks train RECIPE"
+    with pytest.raises(ModelCheckError, match=f"^{re.escape(message)}"):
         require_passed(RESULTS, "some/model")
-    assert str(caught.value).startswith(
-        "model some/model: packed = unpacked: 0.43 nats off; set packing.single = true. `goldilocks train RECIPE"
-    )
 
 
 def test_the_mean_is_over_tokens_and_no_number_is_never_near() -> None:
-    ours = [torch.tensor([1.0, 2.0, 3.0]), torch.tensor([5.0])]
-    theirs = [torch.tensor([1.0, 2.5, 3.0]), torch.tensor([4.5])]
-    assert mean_difference(ours, theirs) == pytest.approx(0.25)
-    assert mean_difference(ours, [torch.tensor([1.0, float("nan"), 3.0]), ours[1]]) == float("inf")
-    assert mean_difference(ours, [torch.tensor([1.0, float("-inf"), 3.0]), ours[1]]) == float("inf")
-    assert mean_difference([], []) == float("inf")
+    ours, other = [torch.tensor([1.0, 2.0, 3.0]), torch.tensor([5.0])], torch.tensor([4.5])
+    assert mean_difference(ours, [torch.tensor([1.0, 2.5, 3.0]), other]) == pytest.approx(0.25)
+    for value in (math.nan, -math.inf):
+        assert mean_difference(ours, [torch.tensor([1.0, value, 3.0]), other]) == math.inf
+    assert mean_difference([], []) == math.inf
 
 
 NAMES = ["chat template", "end token", "room", "packed = unpacked", "generator = trainer"]
@@ -238,33 +232,27 @@ def test_tags_that_are_special_tokens_are_rewarded_token_by_token_alike(
     assert any(one.reward.correctness for one in after)
 
 
-ASKED = [PromptRequest(f"p{n}", f"What is {n} + 7?", Domain.MATH, "en") for n in range(4)]
-
-
 def sampled(folder: Path, thinking: str) -> list[str]:
     settings = TorchModel(model=str(folder), thinking=thinking, decoding=Decoding(temperature=1.0, max_tokens=60))
-    return asyncio.run(answers(TorchPolicy(settings, folder.parent)))
 
+    async def ask() -> list[str]:
+        async with TorchPolicy(settings, folder.parent) as policy:
+            requests = [PromptRequest(f"p{n}", f"What is {n} + 7?", Domain.MATH, "en") for n in range(4)]
+            answers = await asyncio.gather(*(policy.answer(request, 0) for request in requests))
+        return [str(one.text) for one in answers if one is not None]
 
-async def answers(policy: Policy) -> list[str]:
-    async with policy:
-        said = await asyncio.gather(*(policy.answer(request, 0) for request in ASKED))
-    return [str(one.text) for one in said if one is not None]
+    return asyncio.run(ask())
 
 
 @pytest.mark.slow
 def test_attempts_are_handed_over_in_one_form(tmp_path: Path) -> None:
     plain = sampled(WEIGHTS, "<think>")
     assert all(text.startswith("<think>") and "</think>" in text for text in plain)
-    mistral = model(tmp_path / "mistral", tags="THINK")
-    assert sampled(mistral, "[THINK]") == plain
-    for text in sampled(model(tmp_path / "moved", template="<think>"), "<think>"):
-        assert text.startswith("<think>")
-        assert text.count("<think>") == 1
-    direct = model(tmp_path / "direct", template="<think></think>")
-    assert all(text.startswith("<think></think>") for text in sampled(direct, "<think>"))
-    assert not any(text.startswith("<think>") for text in sampled(direct, "none"))
-    knows = "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"  # as Qwen3's
-    told = model(tmp_path / "qwen", template=knows)
-    assert all(text.startswith("<think>") for text in sampled(told, "<think>"))
-    assert not any(text.startswith("<think>") for text in sampled(told, "none"))
+    assert sampled(model(tmp_path / "mistral", tags="THINK"), "[THINK]") == plain
+    moved = sampled(model(tmp_path / "moved", template="<think>"), "<think>")
+    assert all(text.startswith("<think>") and text.count("<think>") == 1 for text in moved)
+    as_qwen3 = "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
+    for name, template, begin in (("direct", "<think></think>", "<think></think>"), ("qwen", as_qwen3, "<think>")):
+        folder = model(tmp_path / name, template=template)
+        assert all(text.startswith(begin) for text in sampled(folder, "<think>"))
+        assert not any(text.startswith("<think>") for text in sampled(folder, "none"))
