@@ -1,7 +1,4 @@
-"""Every family of models, tiny and random: packed as unpacked, sampled with torch, a step, saved, loaded again.
-
-What vLLM makes of them: tests/training/generation/test_vllm_families.py.
-"""
+"""Every family of models, tiny and random: packed as unpacked, sampled with torch, a step, saved, loaded again."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 
 from curation.records import ConfigError, PolicyError, StoreError
@@ -21,7 +19,7 @@ from tests.training.optimisation.packed import pack_samples
 from tests.training.optimisation.test_trainer import recipe
 from training.config import PackingSettings
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
-from training.generation.checkpoint_tensors import fitting, tensor_shapes
+from training.generation.checkpoint_tensors import fitting, read_tensors, tensor_shapes
 from training.objectives.grpo import GrpoSettings
 from training.optimisation import attention
 from training.optimisation.distributed import DistributedContext
@@ -151,14 +149,11 @@ def test_torch_samples_it(folder: Path) -> None:
 
 def configuration(folder: Path) -> Any:
     """Without the types of the weights, which are those that are trained."""
-
     table = (folder / "config.json").read_text()
     return json.loads(table, object_pairs_hook=lambda pairs: {key: one for key, one in pairs if key != "dtype"})
 
 
 def stored(folder: Path) -> dict[str, Tensor]:
-    from training.generation.checkpoint_tensors import read_tensors
-
     return dict(read_tensors(folder))
 
 
@@ -181,8 +176,6 @@ def test_what_is_not_trained_must_still_be_there_to_be_saved(tmp_path: Path) -> 
 
 
 def test_a_checkpoint_that_lacks_weights_is_refused(tmp_path: Path) -> None:
-    from safetensors.torch import save_file
-
     folder = make_family("qwen3", tmp_path / "qwen3")
     weights = stored(folder)
     del weights["model.layers.1.mlp.up_proj.weight"]

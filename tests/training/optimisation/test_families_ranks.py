@@ -1,7 +1,4 @@
-"""Families over two sharded processes: a step leaves the weights that one process makes, under the names on disk.
-
-Rank 0 alone reads the weights, and rank 1 gets all of them, to the bit.
-"""
+"""Families over two sharded processes: both have what rank 0 reads, and a step leaves the weights of one process."""
 
 from __future__ import annotations
 

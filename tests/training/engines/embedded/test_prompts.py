@@ -55,8 +55,7 @@ def asked(tokenizer: Any, prompt: Prompt, template: str | None = None) -> list[C
 
 def test_a_prompt_that_the_template_takes(tokenizer: Any) -> None:
     template, ends = asked(tokenizer, PLAIN)
-    assert template.passed
-    assert (template.detail, ends.detail) == ("", "<|end|> (2) ends a response")
+    assert (template.passed, template.detail, ends.detail) == (True, "", "<|end|> (2) ends a response")
     silent, _ = asked(tokenizer, SOLVE)
     assert (silent.passed, silent.detail) == (True, "it leaves the system message of solve@1 out")
     assert asked(tokenizer, SOLVE, TURNS)[0].detail == ""
@@ -195,8 +194,7 @@ def rolled_out(
     folder: Path, tasks: list[TrainingTask], verifiers: Verifiers, thinking: str = "<think>"
 ) -> list[Rollout]:
     made = small(**student(str(folder), thinking=thinking))
-    tokenizer, prompt = load_tokenizer(folder), made.solving_prompt
-    runner = RolloutRunner(tokenizer, prompt, verifiers, made.rewards, made.seed, made.tags)
+    runner = RolloutRunner(load_tokenizer(folder), made.solving_prompt, verifiers, made.rewards, made.seed, made.tags)
 
     async def run() -> list[Rollout]:
         async with TorchGenerator(folder, capacity=32) as generator:

@@ -39,10 +39,9 @@ def _stub_verl() -> None:
     package = ModuleType("training.engines.verl.plugin")
     package.__path__ = [str(PLUGIN)]
     sys.modules[package.__name__] = package
-    for path, base in (
-        ("verl.trainer.ppo.checkpoint_callback", "CheckpointCallback"),
-        ("verl.utils.dataset.rl_dataset", "RLHFDataset"),
-    ):
+    bases = {"verl.trainer.ppo.checkpoint_callback": "CheckpointCallback"}
+    bases |= {"verl.utils.dataset.rl_dataset": "RLHFDataset"}
+    for path, base in bases.items():
         for end in range(path.count(".") + 1):
             name = ".".join(path.split(".")[: end + 1])
             sys.modules.setdefault(name, ModuleType(name))
@@ -69,10 +68,7 @@ def train(folder: Path, values: dict[str, Any]) -> None:
     }
     with (folder / "seen.jsonl").open("a") as file:
         file.write(json.dumps(seen) + "\n")
-    trainer, save = (
-        SimpleNamespace(total_training_steps=values["trainer.total_training_steps"]),
-        values["trainer.save_freq"],
-    )
+    trainer = SimpleNamespace(total_training_steps=values["trainer.total_training_steps"])
     step, kill = begun + 1, folder / "kill"
     while step <= trainer.total_training_steps:
         is_last = step >= trainer.total_training_steps
@@ -83,7 +79,7 @@ def train(folder: Path, values: dict[str, Any]) -> None:
         if asked == [str(step), "before"]:
             kill.unlink()
             os._exit(9)
-        if is_last or step % save == 0:
+        if is_last or step % values["trainer.save_freq"] == 0:
             target = checkpoints / f"global_step_{step}"
             shutil.copytree(WEIGHTS, target / "actor" / "huggingface")
             (target / "transfer_queue").mkdir()
