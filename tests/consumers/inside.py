@@ -55,14 +55,8 @@ def trl(export: Path, responses: Responses) -> list[float]:
     from curation.scoring.trainers import trl_reward
 
     tokenizer = byte_tokenizer()
-    small = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=8,
-        intermediate_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=1,
-        num_key_value_heads=1,
-    )
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    small = LlamaConfig(vocab_size=len(tokenizer), num_key_value_heads=1, **sizes)
     problems = load_dataset("parquet", data_files=str(export / "train.parquet"), split="train")
     trainer = GRPOTrainer(
         model=LlamaForCausalLM(small),
@@ -94,14 +88,8 @@ def verifiers(export: Path, responses: Responses) -> list[float]:
     async def reward(response: Mapping[str, str]) -> float:
         task = tasks[response["id"]]
         node = MessageNode(message=AssistantMessage(content=response["text"]), sampled=True)
-        trace = vf.Trace.model_construct(
-            task=TraceTask.model_construct(data=task.data),
-            agent=AgentInfo.model_construct(),
-            nodes=[node],
-            rewards={},
-            metrics={},
-            root_reply=None,
-        )
+        named = {"task": TraceTask.model_construct(data=task.data), "agent": AgentInfo.model_construct()}
+        trace = vf.Trace.model_construct(**named, nodes=[node], rewards={}, metrics={}, root_reply=None)
         await task.score(trace)
         return float(trace.reward)
 
@@ -125,9 +113,8 @@ def openrlhf(export: Path, responses: Responses) -> list[float]:
 
     async def reward(executor: Any, response: Mapping[str, str]) -> float:
         _, prompt, label, _ = asked[response["id"]]
-        output = SimpleNamespace(
-            token_ids=response_ids(tokenizer, response["text"]), finish_reason="stop", logprobs=None
-        )
+        ids = response_ids(tokenizer, response["text"])
+        output = SimpleNamespace(token_ids=ids, finish_reason="stop", logprobs=None)
 
         async def generate(*_: Any, **__: Any) -> Any:
             return SimpleNamespace(outputs=[output])
@@ -280,33 +267,20 @@ def open_instruct(export: Path, responses: Responses) -> list[float]:
     import curation.scoring.consumers.open_instruct as ours
 
     assert ours.GoldilocksVerifier in VerifierFunction.__subclasses__()
-    told = SimpleNamespace(
-        code_api_url="http://localhost:1/test_program",
-        code_max_execution_time=1.0,
-        code_pass_rate_reward_threshold=0.0,
-        code_apply_perf_penalty=False,
-        llm_judge_model="m",
-        llm_judge_max_tokens=1,
-        llm_judge_max_context_length=1,
-        llm_judge_temperature=1.0,
-        llm_judge_timeout=1,
-        seed=1,
-        remap_verifier=None,
-    )
-    verifiers_by_name = build_all_verifiers(told)
+    code = {"api_url": "http://localhost:1/test_program", "max_execution_time": 1.0}
+    code |= {"pass_rate_reward_threshold": 0.0, "apply_perf_penalty": False}
+    judge = {"model": "m", "max_tokens": 1, "max_context_length": 1, "temperature": 1.0, "timeout": 1}
+    told = {f"code_{name}": value for name, value in code.items()}
+    told |= {f"llm_judge_{name}": value for name, value in judge.items()}
+    verifiers_by_name = build_all_verifiers(SimpleNamespace(**told, seed=1, remap_verifier=None))
     problems = load_dataset("parquet", data_files=str(export / "train.parquet"), split="train")
     tokenizer = byte_tokenizer()
     rows = {row["id"]: rlvr_tokenize_v3(dict(row), tokenizer) for row in problems}
     asked = [rows[response["id"]] for response in responses]
-    rewards, _ = asyncio.run(
-        apply_verifiable_reward(
-            verifiers_by_name,
-            [response_ids(tokenizer, response["text"]) for response in responses],
-            [response["text"] for response in responses],
-            [row["ground_truth"] for row in asked],
-            [row["dataset"] for row in asked],
-        )
-    )
+    texts = [response["text"] for response in responses]
+    ids = [response_ids(tokenizer, text) for text in texts]
+    truths = [row["ground_truth"] for row in asked], [row["dataset"] for row in asked]
+    rewards, _ = asyncio.run(apply_verifiable_reward(verifiers_by_name, ids, texts, *truths))
     return [float(reward) for reward in rewards]
 
 

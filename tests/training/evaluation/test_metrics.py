@@ -272,18 +272,14 @@ def test_a_planted_slope_is_found() -> None:
     assert fit_log_length([Point(0, 0, 0.5, 20.0)] * 5) is None
 
 
-def states(folder: Path, rows: torch.Tensor) -> list[Path]:
-    places = [folder / f"v{place:08}" for place in range(len(rows))]
-    for path, row in zip(places, rows, strict=True):
-        path.mkdir(parents=True)
-        save_file({"a": row[:30].reshape(5, 6).clone(), "b": row[30:].clone()}, str(path / "model.safetensors"))
-    return places
-
-
 def test_the_directions_are_those_of_the_singular_values(tmp_path: Path) -> None:
     torch.manual_seed(4)
     rows = torch.randn(7, 50, dtype=torch.float64).cumsum(0)
-    found = principal_directions(states(tmp_path, rows))
+    places = [tmp_path / f"v{place:08}" for place in range(len(rows))]
+    for path, row in zip(places, rows, strict=True):
+        path.mkdir()
+        save_file({"a": row[:30].reshape(5, 6).clone(), "b": row[30:].clone()}, str(path / "model.safetensors"))
+    found = principal_directions(places)
     centred = rows - rows.mean(0)
     _, values, directions = torch.linalg.svd(centred, full_matrices=False)
     made = torch.tensor(found.weights, dtype=torch.float64).T @ centred

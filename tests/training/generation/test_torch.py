@@ -34,14 +34,6 @@ from training.optimisation.model import load_model
 PROMPTS = [[1, *range(40, 44 + 3 * n)] for n in range(6)]
 
 
-def with_many_ends(folder: Path, target: Path) -> Path:
-    """A copy of the model in which every twelfth token ends a response, so that lengths differ."""
-    shutil.copytree(folder, target)
-    path = target / "generation_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "eos_token_id": list(range(2, 640, 12))}))
-    return target
-
-
 def sampled(
     folder: Path, wanted: Sequence[tuple[list[int], int]], max_tokens: int = 40, **settings: Any
 ) -> list[TokenCompletion]:
@@ -76,7 +68,9 @@ def test_logprobs_are_those_of_a_full_pass_and_a_response_ends_with_the_context(
 
 
 def test_what_a_request_says_does_not_depend_on_what_runs_beside_it(random_model: Path, tmp_path: Path) -> None:
-    folder = with_many_ends(random_model, tmp_path / "model")
+    folder = shutil.copytree(random_model, tmp_path / "model")
+    path = folder / "generation_config.json"  # every twelfth token ends a response, so that lengths differ
+    path.write_text(json.dumps({**json.loads(path.read_text()), "eos_token_id": list(range(2, 640, 12))}))
     wanted = [(prompt, seed) for prompt in PROMPTS for seed in range(3)]
     together, alone = sampled(folder, wanted, capacity=5), sampled(folder, wanted, capacity=1)
     assert [made.token_ids for made in together] == [made.token_ids for made in alone]

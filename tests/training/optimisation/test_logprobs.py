@@ -58,21 +58,16 @@ def some_groups(count: int = 9, seed: int = 1) -> list[TrainingSample]:
     return [replace(one, prompt_ids=made[index // 3 * 3].prompt_ids) for index, one in enumerate(made)]
 
 
-def unpacked_logprobs(model: Any, sample: TrainingSample) -> Tensor:
-    """One sequence, alone, through the model's own attention and all its logits."""
-    tokens = torch.tensor([[*sample.prompt_ids, *sample.response_ids]])
-    logits = model(input_ids=tokens, use_cache=False).logits[0] / TEMPERATURE
-    start = len(sample.prompt_ids) - 1
-    scored = logits[start:-1].log_softmax(-1)
-    return scored.gather(-1, tokens[0, start + 1 :, None])[:, 0]
-
-
 def unpacked(samples: list[TrainingSample]) -> tuple[float, dict[str, Tensor]]:
+    """The loss and its gradients of sequences alone, through the model's own attention and all its logits."""
     model, whole = llama(), 0.0
     for sample in samples:
+        tokens, start = torch.tensor([[*sample.prompt_ids, *sample.response_ids]]), len(sample.prompt_ids) - 1
+        logits = model(input_ids=tokens, use_cache=False).logits[0, start:-1] / TEMPERATURE
+        logprobs = logits.log_softmax(-1).gather(-1, tokens[0, start + 1 :, None])[:, 0]
         own, index = torch.tensor(sample.generator_logprobs), torch.zeros(len(sample.response_ids), dtype=torch.int64)
         weighed = torch.tensor([sample.advantage]), torch.tensor([sample.token_weight])
-        loss, _ = grpo_loss(ObjectiveInputs(unpacked_logprobs(model, sample), own, index, *weighed), GrpoSettings())
+        loss, _ = grpo_loss(ObjectiveInputs(logprobs, own, index, *weighed), GrpoSettings())
         loss.backward()
         whole += loss.item()
     return whole, {name: parameter.grad for name, parameter in model.named_parameters()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 import threading
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -125,12 +124,6 @@ def test_nothing_need_be_packed() -> None:
     assert all(batch.unrolled is None for batch in alone)
 
 
-def waiting_share(shares: Sequence[Sequence[Sequence[int]]], lengths: Sequence[int]) -> float:
-    rounds = zip(*shares, strict=True)
-    longest = sum(max(sum(lengths[index] for index in part) for part in at_once) for at_once in rounds)
-    return 1 - sum(lengths) / (len(shares) * longest)
-
-
 @tried(max_examples=40)
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=40), st.integers(1, 5), st.booleans())
 def test_ranks_get_equally_many_micro_batches_and_every_sequence_once(
@@ -154,7 +147,9 @@ def test_the_last_round_is_evened_out_and_ranks_wait_little_for_one_another() ->
     lengths = [min(int(7000 * chance.lognormvariate(0, 0.7)) + 1, room) for _ in range(512)]
     bins = first_fit_decreasing(lengths, PackingSettings(micro_batch_tokens=room))
     assert sum(lengths) > 0.99 * room * len(bins)
-    assert waiting_share(distribute_micro_batches(bins, lengths, 8, room, lengths), lengths) <= 0.01
+    rounds = zip(*distribute_micro_batches(bins, lengths, 8, room, lengths), strict=True)
+    longest = sum(max(sum(lengths[index] for index in part) for part in at_once) for at_once in rounds)
+    assert sum(lengths) / (8 * longest) >= 0.99  # the share of the ranks' time that is spent working
 
 
 def numbers(part: MicroBatch) -> dict[str, Any]:

@@ -94,8 +94,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_attempt_is_trained_on_or_dropped_exactly_once(done: Path) -> None:
-    summary = json.loads((done / "summary.json").read_text())
-    ledger = summary["ledger"]
+    ledger = json.loads((done / "summary.json").read_text())["ledger"]
     trained = [tuple(one) for row in lines(done / "batches.jsonl") for one in row["attempts"]]
     assert len(trained) == len(set(trained)) == ledger["trained"]
     assert ledger["admitted"] == ledger["trained"] + sum(ledger["dropped"].values())

@@ -30,7 +30,7 @@ from training.optimisation.packing import TrainingSample
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import Reward
-from training.rollouts.tasks import TrainingTask, load_tasks
+from training.rollouts.tasks import load_tasks
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -56,12 +56,6 @@ def recipe(**changes: Any) -> TrainRecipe:
     table = {"data": {"kind": "embedded", "problems": 12, "seed": 5}, "rewards": {"max_length": 100, "language": 0.0}}
     table |= {"collector": {"group_size": 4, "n_async": 16, "n_batch": 8, "max_staleness": 1}}
     return verl_recipe(**{**table, **changes})
-
-
-def prepare(folder: Path, made: TrainRecipe, tasks: list[TrainingTask]) -> None:
-    write_verl_set(tasks, made.solving_prompt, folder / "verl" / TRAIN)
-    job = compile_recipe(made, WEIGHTS, folder, place_verl(made, 8, experts=False))
-    (folder / "job.json").write_text(json.dumps(job))
 
 
 def inside(folder: Path, *parts: str) -> dict[str, Any]:
@@ -134,7 +128,10 @@ def test_recorded_batches_give_the_same_advantages_losses_and_gradients(tmp_path
         ours[name] = ((credit.advantages * credit.token_weights).tolist(), loss, gradient)
         folder = tmp_path / "batches" / name
         folder.mkdir(parents=True)
-        prepare(folder, made, list(load_tasks(made.data, Split.TRAIN, tmp_path).values()))
+        tasks = list(load_tasks(made.data, Split.TRAIN, tmp_path).values())
+        write_verl_set(tasks, made.solving_prompt, folder / "verl" / TRAIN)
+        job = compile_recipe(made, WEIGHTS, folder, place_verl(made, 8, experts=False))
+        (folder / "job.json").write_text(json.dumps(job))
         batch = {"rows": rows, "model": str(WEIGHTS), "temperature": 1.0, "micro_batches": [[0, 1, 5], [2, 3, 4, 6, 7]]}
         (folder / "batch.json").write_text(json.dumps(batch))
     told = inside(tmp_path, "batches")["batches"]
