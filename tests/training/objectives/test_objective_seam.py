@@ -111,6 +111,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_run_trains_with_it_and_reports_its_statistic(folder: Path) -> None:
     recipe = load_train_recipe(folder / "own.toml")
     assert recipe.objective.kind.startswith("my_loss.py:MyLoss@")

@@ -247,6 +247,7 @@ def test_a_mute_run_speaks_and_ends(
     assert read_attempts(out, ["text"])["text"].unique().to_list() == [Reticent.says]  # to be looked at
 
 
+@pytest.mark.slow
 def test_steps_that_were_taken_are_saved_and_gone_on_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made, out = quick(0, steps=2, checkpoints={"every": 20}), tmp_path / "run"  # none of version 0 is under way later
     with monkeypatch.context() as patch:
@@ -269,16 +270,21 @@ def test_no_problem_to_draw_is_an_error_and_no_endless_loop(monkeypatch: pytest.
         train(quick(), Path(), tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_generators_that_do_not_answer_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     said: list[str] = []
-    generate = TorchGenerator.generate
+    generate, log_message = TorchGenerator.generate, MetricsLogger.log_message
+
+    def listen(self: MetricsLogger, text: str) -> None:
+        said.append(text)
+        log_message(self, text)
 
     async def silent(self: TorchGenerator, prompt_ids: Sequence[int], **asked: Any) -> TokenCompletion:
         await until(lambda: any("no attempt was finished" in line for line in said))
         return await generate(self, prompt_ids, **asked)
 
     monkeypatch.setattr(TorchGenerator, "generate", silent)
-    monkeypatch.setattr(MetricsLogger, "log_message", lambda _, text: said.append(text))
+    monkeypatch.setattr(MetricsLogger, "log_message", listen)
     monkeypatch.setattr(loop, "PROGRESS_S", 0.05)
     train(quick(steps=1), Path(), tmp_path / "run")
     first = next(line for line in said if "no attempt was finished" in line)
