@@ -1,8 +1,4 @@
-"""Families of models in vLLM: a folder that was trained and saved is loaded, sampled, and takes new weights.
-
-vLLM's log-probabilities are the trainer's before and after an update. One server after another.
-The gate `training/in-vllm` tries each family of docs/reference/model-families.md, as for a new version of vLLM.
-"""
+"""Families of models in vLLM: its log-probabilities are the trainer's, before and after an update of the weights."""
 
 from __future__ import annotations
 
@@ -65,8 +61,7 @@ def test_vllm_loads_it_and_takes_new_weights(family: str, tmp_path: Path) -> Non
     skip_without_vllm()
     if "text" in FAMILIES[family]:
         pytest.importorskip("torchvision", reason="vLLM loads models that see only where torchvision is")
-    dtype = IN_VLLM[family]
-    close = TOLERANCES[dtype]
+    dtype, close = IN_VLLM[family], TOLERANCES[IN_VLLM[family]]
     first, second = make_family(family, tmp_path / "made"), tmp_path / "first"
     save_model(load_model(first), load_tokenizer(first), second)  # vLLM loads what we save
     model = trained(second, tmp_path / "second")
@@ -74,8 +69,7 @@ def test_vllm_loads_it_and_takes_new_weights(family: str, tmp_path: Path) -> Non
         made = sampled(engine)
         assert largest_difference(second, made) < close
         assert largest_difference(tmp_path / "second", made) > 2 * close
-        state = to_checkpoint_names(model, model.state_dict())
-        engine.run(engine.generator.update_weights(state, 1))
+        engine.run(engine.generator.update_weights(to_checkpoint_names(model, model.state_dict()), 1))
         made = sampled(engine)
         assert largest_difference(tmp_path / "second", made) < close
         assert largest_difference(second, made) > 2 * close

@@ -1,7 +1,4 @@
-"""Killed with kill -9 and resumed: nothing is trained twice; a synchronous run ends bit by bit as an undisturbed one.
-
-The runs that are killed, and those of two ranks, are processes of their own, started as torchrun would start them.
-"""
+"""Killed by kill -9 and resumed: nothing is trained twice; a synchronous run ends as an undisturbed one, bit by bit."""
 
 from __future__ import annotations
 

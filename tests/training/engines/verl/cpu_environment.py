@@ -15,8 +15,6 @@ ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "OMP_NUM_THREADS": "1",
 }
-"""Variables of a run there."""
-
 OVERRIDES = (
     "trainer.device=cpu",
     "actor_rollout_ref.actor.fsdp_config.use_torch_compile=false",

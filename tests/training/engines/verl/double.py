@@ -2,9 +2,9 @@
 
     PYTHON -m tests.training.engines.verl.double -m training.engines.verl.inside RUN/verl/job.json
 
-Each group is half right, and its responses are a quarter of the longest, so length and reward are flat at once. It
-writes to RUN/verl/seen.jsonl what it was started with. Where RUN/verl/kill names a step and a moment, it ends there as
-killed, once: ``before``: the step is not saved; ``marked``: verl's mark stands, our state does not.
+Each group is half right, and its responses are a quarter of the longest, so length and reward are flat at once.
+RUN/verl/seen.jsonl gets what it was started with. RUN/verl/kill names a step and a moment at which it ends as killed,
+once: ``before``: the step is not saved; ``marked``: verl's mark is written, our state is not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A rollout server of verl's that generates with torch (`training.generation`), registered under vLLM's name.
+"""A rollout server of verl's that generates with torch, registered under vLLM's name.
 
-As vLLM does for verl, it hands out what is generated when new weights come (`aborted`), takes no request until it is
-told to go on, and says which step's weights made a token.
+As vLLM does, it returns what is generated when new weights come (`aborted`), and takes no request until it may go on.
 """
 
 from __future__ import annotations
