@@ -53,15 +53,12 @@ def asked(tokenizer: Any, prompt: Prompt, template: str | None = None) -> list[C
     return PromptChecks(tokenizer, prompt, THINK).template(TASKS[0], stop_tokens(tokenizer, [2]))
 
 
-def test_a_prompt_that_the_template_takes(tokenizer: Any) -> None:
+def test_a_prompt_that_the_template_takes_leaves_out_in_part_or_refuses(tokenizer: Any) -> None:
     template, ends = asked(tokenizer, PLAIN)
     assert (template.passed, template.detail, ends.detail) == (True, "", "<|end|> (2) ends a response")
     silent, _ = asked(tokenizer, SOLVE)
     assert (silent.passed, silent.detail) == (True, "it leaves the system message of solve@1 out")
     assert asked(tokenizer, SOLVE, TURNS)[0].detail == ""
-
-
-def test_a_template_that_refuses_the_prompt_is_a_refusal(tokenizer: Any) -> None:
     refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
     (template,) = asked(tokenizer, SOLVE, refusing + TURNS)
     assert "System role not supported" in template.detail

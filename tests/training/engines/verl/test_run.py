@@ -81,10 +81,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_each_stage_is_a_process_with_its_own_sizes_over_one_folder(whole: Path) -> None:
     told = seen(whole)
-    assert [(one["begun"], one["response_length"], one["groups"]) for one in told] == [
-        (0, 100, 4),
-        (4, 140, 2),  # flat over four steps, seen at the checkpoint of step 4
-    ]
+    # flat over four steps, seen at the checkpoint of step 4
+    sizes = [(0, 100, 4), (4, 140, 2)]
+    assert [(one["begun"], one["response_length"], one["groups"]) for one in told] == sizes
     assert not any(one["queue"] for one in told)
     changes = [row for row in lines(whole / "changes.jsonl") if row.get("subject") == "stage"]
     assert [(row["step"], row["new"]) for row in changes] == [(4, 2)]
@@ -108,12 +107,9 @@ def test_a_run_that_is_killed_within_and_between_stages_is_the_undisturbed_one(w
     train(made, tmp_path, out, resume=True)
     for name in ("attempts.jsonl", "changes.jsonl"):
         assert (out / name).read_bytes() == (whole / name).read_bytes()
-    assert [(one["begun"], one["queue"]) for one in seen(out)] == [
-        (0, False),
-        (2, True),  # within a stage what is in flight goes on
-        (4, False),
-        (6, True),
-    ]
+    # within a stage what is in flight goes on
+    begun = [(0, False), (2, True), (4, False), (6, True)]
+    assert [(one["begun"], one["queue"]) for one in seen(out)] == begun
     assert (last_step(out), seen(out)[-1]["response_length"]) == (8, 140)
     assert marked(there, "model") == {"last": own(out / "model")}
     for name in ("run.json", "metrics.jsonl", "changes.jsonl", "summary.json"):
