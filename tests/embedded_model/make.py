@@ -187,27 +187,16 @@ def _padded(rows: Sequence[tuple[list[int], int]], pad: int) -> tuple[torch.Tens
     return ids, labels
 
 
-ANSWERS: Mapping[str, str] = {
-    "en": "The answer is \\boxed{{{answer}}}.",
-    "fr": "La réponse est \\boxed{{{answer}}}.",
-    "es": "La respuesta es \\boxed{{{answer}}}.",
-    "it": "La risposta è \\boxed{{{answer}}}.",
-    "de": "Die Antwort ist \\boxed{{{answer}}}.",
-    "zh": "答案是 \\boxed{{{answer}}}。",
-    "ru": "Ответ: \\boxed{{{answer}}}.",
+PHRASES: Mapping[str, tuple[str, str]] = {
+    "en": ("Maybe {answer}?", "The answer is \\boxed{{{answer}}}."),
+    "fr": ("Peut-être {answer} ?", "La réponse est \\boxed{{{answer}}}."),
+    "es": ("Quizás {answer}.", "La respuesta es \\boxed{{{answer}}}."),
+    "it": ("Forse {answer}.", "La risposta è \\boxed{{{answer}}}."),
+    "de": ("Vielleicht {answer}.", "Die Antwort ist \\boxed{{{answer}}}."),
+    "zh": ("大概 {answer}。", "答案是 \\boxed{{{answer}}}。"),
+    "ru": ("Может быть, {answer}.", "Ответ: \\boxed{{{answer}}}."),
 }
-"""The summary after the thoughts."""
-
-GUESSES: Mapping[str, str] = {
-    "en": "Maybe {answer}?",
-    "fr": "Peut-être {answer} ?",
-    "es": "Quizás {answer}.",
-    "it": "Forse {answer}.",
-    "de": "Vielleicht {answer}.",
-    "zh": "大概 {answer}。",
-    "ru": "Может быть, {answer}.",
-}
-"""Thoughts of one who guesses."""
+"""The thoughts of a guess, and the summary after the thoughts, by language."""
 
 WORKED_SHARE_BY_LEVEL: Mapping[int, float] = {1: 0.88, 2: 0.66, 3: 0.46, 4: 0.32, 5: 0.0}
 """Share of worked solutions among those shown, by the problem's level; level 5 is only guessed."""
@@ -226,8 +215,8 @@ def write_response(exercise: Exercise, random: Random) -> str:
         thoughts = _WORKINGS[exercise.kind](exercise.operands)
     else:
         answer = _guess(answer, random)
-        thoughts = GUESSES[exercise.lang].format(answer=answer)
-    summary = ANSWERS[exercise.lang].format(answer=answer)
+        thoughts = PHRASES[exercise.lang][0].format(answer=answer)
+    summary = PHRASES[exercise.lang][1].format(answer=answer)
     if random.random() < UNBOXED_SHARE:
         summary = summary.replace("\\boxed{", "").replace("}", "")
     return f"<think>{thoughts}</think>{summary}"
