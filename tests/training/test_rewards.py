@@ -93,7 +93,7 @@ def test_the_end_of_a_finished_rollout_closes_an_open_block() -> None:
     [
         ({}, (0.1, 0.9, 0.0, 0.1)),
         ({"outcome": Outcome.WRONG}, (0.1, 0.0, 0.0, 0.1)),
-        ({"outcome": Outcome.NO_ANSWER}, (0.1, 0.0, 0.0, 0.1)),
+        ({"outcome": Outcome.NO_ANSWER}, (0.0, 0.0, 0.0, 0.0)),
         ({"problem": FRENCH}, (0.1, 0.9, 0.0, 0.0)),
         ({"outcome": Outcome.WRONG, "tokens": 5000, "problem": FRENCH}, (0.1, 0.0, -0.1, 0.0)),
     ],
